@@ -131,7 +131,10 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	s.wrap(d, o.Hook, s.budgets())
 	s.watch(o)
-	if err := s.start(o); err != nil {
+	if err := s.startWatched(o); err != nil {
+		if s.hangs() {
+			return nil, err // the call may still use the board
+		}
 		s.unwatch()
 		s.link.Close() // an error of Close has the same cause
 		return nil, errors.Join(err, s.traceErr())
@@ -213,6 +216,32 @@ func (s *System) guard(f func() error) error {
 		return f()
 	}
 	return s.monitor.Guard(s.thread, f)
+}
+
+// startWatched starts the system, or returns the violation of a call that does not
+// return. The goroutine of that call stays in it.
+func (s *System) startWatched(o Options) error {
+	if s.monitor == nil {
+		return s.start(o)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.start(o) }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.Hung():
+		return s.monitor.Err()
+	}
+}
+
+// hangs reports whether a call of a driver does not return.
+func (s *System) hangs() bool {
+	select {
+	case <-s.Hung():
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *System) start(o Options) error {
@@ -317,11 +346,9 @@ func (s *System) Recover() error {
 // only closes the board. It returns the *verifier.Violation that stopped the
 // system, so that no broken rule is missed. If a call hangs, it closes nothing.
 func (s *System) Close() error {
-	s.unwatch()
-	select {
-	case <-s.Hung():
+	defer s.unwatch() // the driver may hang while it stops
+	if s.hangs() {
 		return s.monitor.Err() // the call may still use the board
-	default:
 	}
 	var err error
 	if s.Err() == nil {

@@ -35,6 +35,17 @@ func (l IRQL) String() string {
 // MarshalText returns the name of the level.
 func (l IRQL) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
+// UnmarshalText sets the level to the one with the given name.
+func (l *IRQL) UnmarshalText(text []byte) error {
+	for level, name := range irqlNames {
+		if name == string(text) {
+			*l = level
+			return nil
+		}
+	}
+	return fmt.Errorf("ddi: level %q, want PASSIVE_LEVEL, DISPATCH_LEVEL or DIRQL", text)
+}
+
 // MaxDepth is the maximum nesting of DDI calls on a thread.
 const MaxDepth = 64
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -40,6 +41,10 @@ type Program struct {
 
 	// Each is suite.Options.Each of the command test.
 	Each func(i suite.Instance, run func() suite.Result) suite.Result
+
+	// Child starts the program again, so that it calls child.Serve. The command test
+	// then runs each case in a child process; nil: in this process.
+	Child func() (*exec.Cmd, error)
 
 	// Root returns the command of the program with its own subcommands.
 	Root func(*App) *cobra.Command
@@ -234,6 +239,10 @@ func (a *App) printError(err error) {
 	var stopped *dxgkrnl.DeviceError
 	if errors.As(err, &stopped) {
 		fmt.Fprint(a.Stderr, stopped.Dump)
+	}
+	var remote *exit.Remote
+	if errors.As(err, &remote) {
+		fmt.Fprint(a.Stderr, remote.More)
 	}
 	var crashed *crash
 	if errors.As(err, &crashed) {

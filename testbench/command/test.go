@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
-	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/child"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
@@ -25,6 +25,9 @@ type testFlags struct {
 	seed      uint64
 	runs      uint64
 	list      bool
+	limit     time.Duration
+	inProcess bool
+	pool      *child.Pool // runs the cases, or nil
 	app       *App
 }
 
@@ -54,6 +57,10 @@ again.`,
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
 	a.Links.AddTdr(c)
+	fl.DurationVar(&f.limit, "call-limit", 0, "`time` after which a call of a driver counts as hung; 0: 4 times --tdr-delay, at least 1m")
+	if a.program.Child != nil {
+		fl.BoolVar(&f.inProcess, "in-process", false, "run the cases in this process, as with --capture; a driver that ends it ends the run")
+	}
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	a.AddJSON(fl)
 	a.Links.Add(c)
@@ -64,11 +71,14 @@ func runTest(f testFlags) error {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
-		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Trace: f.artifacts != "",
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.limit, Trace: f.artifacts != "",
 	}
 	err := f.app.Links.CheckTdr()
 	if err != nil {
 		return err
+	}
+	if f.limit < 0 {
+		return fmt.Errorf("%w: --call-limit %v, want a positive time, or 0", exit.ErrInput, f.limit)
 	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
@@ -88,7 +98,12 @@ func runTest(f testFlags) error {
 	if o.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}
-	if err := f.tryBoard(o.Board); err != nil {
+	if p.Child != nil && !f.inProcess && f.app.Links.Capture == "" {
+		f.pool = &child.Pool{Command: p.Child, Options: o, Stderr: f.app.Stderr}
+		defer f.pool.Close()
+		o.Exec = f.pool.Run
+	}
+	if err := f.tryBoard(o); err != nil {
 		return err
 	}
 	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
@@ -116,7 +131,7 @@ func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	}
 	o.Lost = func(r suite.Result) error {
 		if unreachable(r.Err) {
-			return f.tryBoard(o.Board)
+			return f.tryBoard(o)
 		}
 		return nil
 	}
@@ -130,14 +145,12 @@ func unreachable(err error) bool {
 	return code == exit.NoDevice || code == exit.Link || code == exit.Map
 }
 
-// tryBoard opens and closes the board, so that a missing board is one error and
-// not one for each case.
-func (f testFlags) tryBoard(link boards.Options) error {
-	sys, err := testbench.Open(f.board, f.app.program.Drivers, testbench.Options{Board: link})
-	if err != nil {
-		return err
+// tryBoard opens and closes the board, where the cases run.
+func (f testFlags) tryBoard(o suite.Options) error {
+	if f.pool != nil {
+		return f.pool.Try()
 	}
-	return sys.Close()
+	return suite.Try(o)
 }
 
 // caseNames returns the names of all cases.

@@ -17,6 +17,7 @@ package drivertest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -24,18 +25,20 @@ import (
 
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/child"
 )
 
 // Main runs the command line of the program for the drivers and exits with its
 // exit code. The name of the program is that of its file.
 func Main(drivers testbench.Drivers) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	child.Serve(name, drivers)
 	os.Exit(command.NewApp(program(name, drivers), os.Stdout, os.Stderr, os.Getenv).Run(os.Args[1:]))
 }
 
 // program returns the program for the drivers.
 func program(name string, drivers testbench.Drivers) command.Program {
-	return command.Program{Name: name, Drivers: drivers, Foreign: true, Root: func(*command.App) *cobra.Command {
+	return command.Program{Name: name, Drivers: drivers, Foreign: true, Child: again, Root: func(*command.App) *cobra.Command {
 		return &cobra.Command{
 			Short: "Test drivers on an emulated GPU or a board",
 			Long: `The program runs a user-mode display driver and a display miniport on an emulated GPU
@@ -45,4 +48,13 @@ or a board, below a Direct3D-11-style runtime and a graphics kernel, and checks 
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
 		}
 	}}
+}
+
+// again starts this program again, with the same arguments.
+func again() (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(self, os.Args[1:]...), nil
 }

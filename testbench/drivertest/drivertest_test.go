@@ -59,7 +59,9 @@ var wrong = changed(func(arg *umddi.CreateDevice) {
 // mine runs a command line of a program called mine.
 func mine(d testbench.Drivers, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = command.NewApp(program("mine", d), &out, &errs, nil).Run(args)
+	p := program("mine", d)
+	p.Child = nil
+	code = command.NewApp(p, &out, &errs, nil).Run(args)
 	return code, out.String(), errs.String()
 }
 
@@ -166,6 +168,8 @@ func TestChild(t *testing.T) {
 		o := Flags(set)
 		require.NoError(t, set.Parse([]string{"-filter", "^(renaming|clears)$", "-junit", os.Getenv("DRIVERTEST_JUNIT")}))
 		Test(t, wrong, o)
+	case "exit":
+		Test(t, deadly()["exit"], nil)
 	case "command":
 		Run(t, breaking, "run", "compose", "--size", "16x16")
 	}

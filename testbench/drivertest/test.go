@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/child"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -62,9 +65,12 @@ func (o *Options) args() (args []string) {
 }
 
 // Test runs the cases of the suite as subtests of t. The flags o are those of
-// Flags; nil means none.
+// Flags; nil means none. Each case runs in a child process: the test binary, started
+// again for the test t only. A test function therefore calls Test once.
 func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
+	child.Serve(name, drivers)
 	p := program(name, drivers)
+	p.Child = func() (*exec.Cmd, error) { return testAgain(t.Name()) }
 	p.Repeat = fmt.Sprintf("go test -run '^%s$' .", t.Name())
 	p.Each = func(i suite.Instance, run func() suite.Result) suite.Result {
 		r := suite.Result{
@@ -83,6 +89,26 @@ func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
 		return r
 	}
 	execute(t, p, append([]string{"test"}, o.args()...))
+}
+
+// testAgain starts this test binary again, for the test with the given name, with the
+// flags of the binary except those of go test.
+func testAgain(name string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var levels []string
+	for part := range strings.SplitSeq(name, "/") {
+		levels = append(levels, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	args := []string{"-test.run=" + strings.Join(levels, "/"), "-test.count=1"}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, fmt.Sprintf("-%s=%v", f.Name, f.Value))
+		}
+	})
+	return exec.Command(self, append(append(args, "--"), flag.Args()...)...), nil
 }
 
 // Run runs a command line of the program for the drivers, as in

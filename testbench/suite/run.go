@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -34,6 +35,12 @@ type Options struct {
 	FailFast bool           // the first failure ends the run
 	NoVerify bool           // as in testbench.Options
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
+
+	DDI io.Writer // gets the lines of the DDI calls of each system, as testbench.Options.DDI; nil: none
+
+	// Exec, if not nil, runs an instance in place of RunOne, for instance in another
+	// process. It is not called for skipped instances.
+	Exec func(i Instance) Result
 
 	// Report, if not nil, is called as each instance ends.
 	Report func(Result)
@@ -100,6 +107,7 @@ func Run(o Options) []Result {
 			i.Skip = fmt.Sprintf("the board is lost: %v", lost)
 		}
 		r := o.one(i)
+		r.repeat = o.Repeat
 		if o.Report != nil {
 			o.Report(r)
 		}
@@ -114,19 +122,42 @@ func Run(o Options) []Result {
 	return out
 }
 
+// Try opens the board and closes it, so that a missing board is one error and not
+// one for each case. It returns the error of testbench.Open or of Close.
+func Try(o Options) error {
+	sys, err := testbench.Open(o.Selector, o.Drivers, testbench.Options{Board: o.Board, Tdr: o.Tdr, CallLimit: o.Limit, DDI: o.DDI})
+	if err != nil {
+		return err
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- sys.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-sys.Hung():
+		return sys.Violations()[0]
+	}
+}
+
 // one runs an instance, with Each if it is set.
 func (o Options) one(i Instance) Result {
-	run := func() Result { return runOne(i, o) }
+	run := func() Result {
+		if o.Exec != nil && i.Skip == "" {
+			return o.Exec(i)
+		}
+		return RunOne(i, o)
+	}
 	if o.Each != nil {
 		return o.Each(i, run)
 	}
 	return run()
 }
 
-// runOne runs an instance on its own goroutine, which FailNow ends.
-func runOne(i Instance, o Options) Result {
+// RunOne runs an instance, which need not be one of o.Instances, on its own
+// goroutine, which FailNow ends.
+func RunOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, keep: o.Trace}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, keep: o.Trace, ddi: o.DDI}
 	var link tail
 	if o.Trace && t.Board.Capture == nil {
 		// Writing to a tail does not fail.
@@ -141,11 +172,10 @@ func runOne(i Instance, o Options) Result {
 	}
 	res := Result{
 		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
-		Outcome: Passed, Time: time.Since(start), repeat: o.Repeat,
+		Outcome: Passed, Time: time.Since(start),
 	}
 	if hung != nil {
-		res.Outcome, res.Err, res.Violation, res.Messages = Failed, hung, hung, []string{reportOf(hung)}
-		return res
+		return i.Failure(hung, res.Time)
 	}
 	res.Messages = r.messages
 	switch {
@@ -158,6 +188,19 @@ func runOne(i Instance, o Options) Result {
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}
 	}
 	return res
+}
+
+// Failure returns the result of an instance that err ended. A *verifier.Violation
+// has its report in the messages.
+func (i Instance) Failure(err error, took time.Duration) Result {
+	r := Result{
+		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Outcome: Failed, Time: took, Err: err, Messages: []string{err.Error()},
+	}
+	if errors.As(err, &r.Violation) {
+		r.Messages = []string{reportOf(r.Violation)}
+	}
+	return r
 }
 
 // runCase runs a case on its own goroutine, which FailNow ends. If a call of a

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,7 @@ type T struct {
 
 	noVerify bool
 
+	ddi    io.Writer      // gets the DDI calls of every system at once, or nil
 	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
 	traces []*tail        // traces of the systems, in order of opening
 	flight *wave.Recorder // recorder of the last opened board, or nil
@@ -75,6 +77,11 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		trace := new(tail)
 		t.traces = append(t.traces, trace)
 		o.DDI = trace
+	}
+	if t.ddi != nil && o.DDI != nil {
+		o.DDI = io.MultiWriter(t.ddi, o.DDI)
+	} else if t.ddi != nil {
+		o.DDI = t.ddi
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
 	t.err = first(t.err, err)

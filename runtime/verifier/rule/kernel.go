@@ -21,6 +21,7 @@ const (
 	driverPanic = "driver-panic"
 	systemPanic = "system-panic"
 	callHang    = "call-hang"
+	driverExit  = "driver-exit"
 )
 
 // Calls returns the rules of calls of either interface, which verifier.Monitor
@@ -39,6 +40,9 @@ func Calls() []Rule {
 		{Name: callHang, Title: "A call returns.", Fault: Either, Source: "Timeout Detection and Recovery (TDR), TdrDdiDelay",
 			Catches: "a function of a driver that has not returned after the limit of the wall clock: a deadlock, or a loop without a callback.",
 			Example: "pfnFlush: no return for 1m0s; the outermost call on thread 1:1 is pfnFlush"},
+		{Name: driverExit, Title: "A driver does not end its process.", Fault: Either, Source: srcSafety,
+			Catches: "a panic in a goroutine that the driver started, a fatal error such as a concurrent write to a map, or os.Exit. The process under test ends, so its parent reports the violation, with the last call in its trace: only the test command of a program for other drivers starts one.",
+			Example: "pfnFlush: the process ended in this call: exit status 2, panic: runtime error: index out of range [8] with length 8"},
 		{Name: "irql-change", Title: "Raise does not lower the interrupt request level, and Lower does not raise it.", Fault: Driver, Source: srcLevels,
 			Catches: "Thread.Raise to a lower level; Thread.Lower to a higher one (bugcheck 0xA on Windows).",
 			Example: "DxgkDdiInterruptRoutine: Raise from DIRQL to DISPATCH_LEVEL, want a level that is not lower"},

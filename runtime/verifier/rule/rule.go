@@ -49,7 +49,7 @@ func (r Rule) Severity() Severity {
 	switch {
 	case r.Warning:
 		return Counted
-	case r.Code != 0 || r.Name == driverPanic || r.Name == systemPanic || r.Name == callHang:
+	case r.Code != 0 || r.Name == driverPanic || r.Name == systemPanic || r.Name == callHang || r.Name == driverExit:
 		return Fatal
 	}
 	return Stops

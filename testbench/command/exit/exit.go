@@ -195,6 +195,7 @@ func Code(err error) int {
 	var broken *dxgkrnl.Bugcheck
 	var violation *verifier.Violation
 	var usage UsageError
+	var remote *Remote
 	var signalled signals.Error
 	var stopped *dxgkrnl.DeviceError
 	switch {
@@ -204,6 +205,8 @@ func Code(err error) int {
 		return Signal + int(signalled.Signal)
 	case errors.As(err, &usage):
 		return Usage
+	case errors.As(err, &remote):
+		return remote.Code
 	case errors.As(err, &broken), errors.As(err, &violation):
 		return Contract
 	}
@@ -217,6 +220,16 @@ func Code(err error) int {
 	}
 	return Check
 }
+
+// A Remote is the error of another process that ran a part of the command.
+type Remote struct {
+	Code int
+	Text string
+	More string // lines that follow the error on standard error
+}
+
+// Error is the text of the error.
+func (r *Remote) Error() string { return r.Text }
 
 // A UsageError is an error of the command line detected before the command did
 // anything.

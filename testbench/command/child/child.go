@@ -1,0 +1,72 @@
+// Package child runs cases of the suite in child processes, so that a driver that
+// ends its process ends no other case. Go recovers neither a panic in a goroutine
+// that a driver started, nor a fatal error, nor os.Exit.
+//
+// A [Pool] starts the program again with [Variable] in its environment. The program
+// then calls [Serve], which runs one case after another and writes each DDI call to
+// a file at once. When the child dies, the Pool reads the calls that had not
+// returned from that file, and its next case gets a new child.
+package child
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// Variable is the variable of the environment of a child. Its value begins each
+// line of the child's answers on standard output.
+const Variable = "HILGPU_CHILD"
+
+// beat is the time between two signs of life of a child.
+const beat = time.Second
+
+// A request asks a child to run a case, or to open and close the board. It is a
+// line of JSON on the child's standard input.
+type request struct {
+	Case    string        `json:"case"` // name of an instance; "": only open the board
+	Board   string        `json:"board"`
+	Seed    uint64        `json:"seed"`
+	Runs    uint64        `json:"runs"`
+	Foreign bool          `json:"foreign"`
+	Keep    bool          `json:"keep"` // keep the artifacts of a failure
+	Tdr     time.Duration `json:"tdr"`
+	Limit   time.Duration `json:"limit"`
+	Trace   string        `json:"trace"` // file for the DDI calls
+}
+
+// An answer is a line of a child's standard output after the value of Variable.
+type answer struct {
+	Ready  bool          `json:"ready,omitempty"` // the child waits for requests
+	Beat   bool          `json:"beat,omitempty"`  // the child lives
+	Result *suite.Result `json:"result,omitempty"`
+	Files  *files        `json:"files,omitempty"`
+	Error  *failure      `json:"error,omitempty"` // why the board did not open or the GPU stopped
+}
+
+// files are the artifacts of a result, which its JSON form does not have.
+type files struct {
+	Trace []byte `json:"trace"`
+	Bus   []byte `json:"bus"`
+	Wave  []byte `json:"wave"`
+	Dump  string `json:"dump"`
+}
+
+// A failure is an error in an answer.
+type failure struct {
+	Code      int                 `json:"code"` // exit code
+	Text      string              `json:"text"`
+	Details   string              `json:"details,omitempty"` // dump of the kernel
+	Violation *verifier.Violation `json:"violation,omitempty"`
+}
+
+// line encodes a request or an answer. Both can always be encoded.
+func line(v any) []byte {
+	p, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return append(p, '\n')
+}

@@ -1,0 +1,339 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// errStart is wrapped by the error of a program that ends before it serves cases.
+var errStart = fmt.Errorf("%w: the child process did not start", exit.ErrCheck)
+
+// defaultSilence is the time without a sign of life after which a child counts as
+// frozen.
+const defaultSilence = time.Minute
+
+// A Pool runs cases in a child process, one after the other, and starts a new one
+// after each that ends. A Pool must be closed.
+type Pool struct {
+	Command func() (*exec.Cmd, error) // starts the program again, which calls Serve
+	Options suite.Options             // of the run
+	Stderr  io.Writer                 // gets what a child prints
+	Silence time.Duration             // time without a sign of life; 0: a minute
+
+	dir   string // folder for traces, or ""
+	child *process
+}
+
+// Try opens the board in a child and closes it.
+func (p *Pool) Try() error {
+	a, end, err := p.ask(request{Board: p.Options.Selector, Tdr: p.Options.Tdr, Limit: p.Options.Limit})
+	switch {
+	case err != nil:
+		return err
+	case end != nil:
+		return end.violation()
+	}
+	p.dropHung(a.Error)
+	return a.Error.err()
+}
+
+// Run runs an instance in a child.
+func (p *Pool) Run(i suite.Instance) suite.Result {
+	start := time.Now()
+	o := p.Options
+	a, end, err := p.ask(request{
+		Case: i.Name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Keep: o.Trace, Tdr: o.Tdr, Limit: o.Limit,
+	})
+	switch {
+	case err != nil:
+	case end != nil:
+		r := i.Failure(end.violation(), time.Since(start))
+		if o.Trace {
+			r.Trace = end.calls.merged()
+		}
+		return r
+	case a.Result == nil:
+		err = a.Error.err()
+	}
+	if err != nil {
+		return i.Failure(err, time.Since(start))
+	}
+	r := *a.Result
+	if f := a.Files; f != nil {
+		r.Trace, r.Bus, r.Wave, r.Dump = f.Trace, f.Bus, f.Wave, f.Dump
+	}
+	r.Err = a.Error.err()
+	p.dropHung(a.Error)
+	return r
+}
+
+// dropHung ends a child in which a call does not return.
+func (p *Pool) dropHung(f *failure) {
+	if f != nil && f.Violation != nil && f.Violation.Rule.Name == "call-hang" {
+		p.drop()
+	}
+}
+
+// Close ends the child and removes the traces.
+func (p *Pool) Close() error {
+	p.drop()
+	if p.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(p.dir)
+}
+
+// drop ends the child.
+func (p *Pool) drop() {
+	if p.child != nil {
+		p.child.kill()
+		p.child = nil
+	}
+}
+
+// ask sends a request and returns the answer, or how the child ended.
+func (p *Pool) ask(r request) (answer, *ending, error) {
+	if err := p.start(); err != nil {
+		return answer{}, nil, err
+	}
+	r.Trace = filepath.Join(p.dir, "ddi.jsonl")
+	if _, err := p.child.in.Write(line(r)); err != nil {
+		p.drop()
+		return answer{}, nil, fmt.Errorf("%w: %w", errStart, err)
+	}
+	a, ok := p.child.next(p.silence())
+	if ok {
+		return a, nil, nil
+	}
+	end := &ending{frozen: p.child.frozen, silence: p.silence()}
+	end.how, end.stderr = p.child.kill(), p.child.stderr.lines()
+	end.calls = readCalls(r.Trace)
+	p.child = nil
+	return a, end, nil
+}
+
+// silence returns the limit of the time without a sign of life.
+func (p *Pool) silence() time.Duration {
+	if p.Silence != 0 {
+		return p.Silence
+	}
+	return defaultSilence
+}
+
+// start starts a child unless one waits for requests.
+func (p *Pool) start() (err error) {
+	if p.child != nil {
+		return nil
+	}
+	if p.dir == "" {
+		if p.dir, err = os.MkdirTemp("", "hilgpu-"); err != nil {
+			return fmt.Errorf("%w: %w", errStart, err)
+		}
+	}
+	cmd, err := p.Command()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStart, err)
+	}
+	c, err := newProcess(cmd, p.Stderr)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStart, err)
+	}
+	if a, ok := c.next(p.silence()); !ok || !a.Ready {
+		return fmt.Errorf("%w: %s: %s", errStart, c.kill(), strings.Join(c.stderr.lines(), " | "))
+	}
+	p.child = c
+	return nil
+}
+
+// A process is a running child.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan answer // closed when the child closes its standard output
+	stderr  *lastLines
+	frozen  bool // it gave no sign of life
+	ended   bool // it closed its standard output
+}
+
+// newProcess starts a child. Its standard error, and text on its standard output
+// that is no answer, go to stderr.
+func newProcess(cmd *exec.Cmd, stderr io.Writer) (*process, error) {
+	token := rand.Text() + " "
+	c := &process{cmd: cmd, answers: make(chan answer), stderr: &lastLines{w: stderr}}
+	cmd.Env = append(cmd.Environ(), Variable+"="+token)
+	cmd.Stderr = c.stderr
+	cmd.WaitDelay = beat // a process that a driver has started may keep the output
+	var err error
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go c.read(out, []byte(token))
+	return c, nil
+}
+
+// next returns the next answer. It reports false if the child has ended or is
+// frozen.
+func (c *process) next(silence time.Duration) (answer, bool) {
+	timer := time.NewTimer(silence)
+	defer timer.Stop()
+	for {
+		select {
+		case a, ok := <-c.answers:
+			if !ok || !a.Beat {
+				c.ended = !ok
+				return a, ok
+			}
+			timer.Reset(silence)
+		case <-timer.C:
+			c.frozen = true
+			return answer{}, false
+		}
+	}
+}
+
+// kill ends the child and returns how it ended.
+func (c *process) kill() string {
+	if !c.ended {
+		c.cmd.Process.Kill() // it may have ended since
+	}
+	go func() {
+		for range c.answers { // Wait ends its output
+		}
+	}()
+	if err := c.cmd.Wait(); err != nil {
+		return err.Error()
+	}
+	return c.cmd.ProcessState.String()
+}
+
+// read passes the answers on until the end of the output.
+func (c *process) read(out io.Reader, token []byte) {
+	defer close(c.answers)
+	for in := bufio.NewReader(out); ; {
+		text, err := in.ReadBytes('\n')
+		var a answer
+		if body, ok := bytes.CutPrefix(text, token); ok && json.Unmarshal(body, &a) == nil {
+			c.answers <- a
+		} else if len(text) > 0 {
+			c.stderr.Write(text) // a driver prints
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// named returns a rule that exists.
+func named(name string) rule.Rule {
+	r, err := rule.Named(name)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// An ending tells how a child ended.
+type ending struct {
+	how     string // as in "exit status 2"
+	frozen  bool   // it gave no sign of life for silence, and was killed
+	silence time.Duration
+	stderr  []string // the last lines of its standard error
+	calls   calls
+}
+
+// Error and Details make an ending the cause of a violation.
+func (e *ending) Error() string { return e.how }
+
+// Details returns the last lines of the standard error.
+func (e *ending) Details() string { return strings.Join(e.stderr, "\n") }
+
+// violation returns the broken rule.
+func (e *ending) violation() *verifier.Violation {
+	call, stack, running := e.calls.last()
+	v := &verifier.Violation{Function: "none", Stack: stack, Calls: e.calls.recent(), Cause: e}
+	place := "before the first call"
+	if call != nil {
+		v.Function, v.Process, v.Thread, v.Cycle = call.Name, call.Process, call.Thread, call.Cycle
+		place = "after this call, which returned"
+		// A name that is no level leaves PASSIVE_LEVEL.
+		_ = v.IRQL.UnmarshalText([]byte(call.IRQL))
+	}
+	if running {
+		place = "in this call"
+	}
+	if e.frozen {
+		v.Rule = named("call-hang")
+		v.Text = fmt.Sprintf("the process gave no sign of life for %v %s", e.silence, place)
+		return v
+	}
+	v.Rule = named("driver-exit")
+	v.Text = fmt.Sprintf("the process ended %s: %s", place, e.how)
+	if len(e.stderr) > 0 {
+		v.Text += ", " + e.stderr[0]
+	}
+	return v
+}
+
+// lastLines keeps the end of a text that it passes on.
+type lastLines struct {
+	mu   sync.Mutex // a child has two outputs
+	w    io.Writer
+	kept []byte
+}
+
+// Write implements io.Writer.
+func (l *lastLines) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, p...)
+	if n := len(l.kept); n > 2*most {
+		l.kept = bytes.Clone(l.kept[n-most:])
+	}
+	return l.w.Write(p)
+}
+
+// maxLines is the number of lines of the standard error in a violation.
+const maxLines = 16
+
+// lines returns the last lines. If the Go runtime ended the process, they begin
+// with its message.
+func (l *lastLines) lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(string(l.kept))
+	if text == "" {
+		return nil
+	}
+	all := strings.Split(text, "\n")
+	for n, s := range all {
+		for _, message := range []string{"panic: ", "fatal error: ", "runtime: "} {
+			if strings.HasPrefix(s, message) {
+				return all[n:min(len(all), n+maxLines)]
+			}
+		}
+	}
+	return all[max(0, len(all)-maxLines):]
+}

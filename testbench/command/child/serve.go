@@ -1,0 +1,137 @@
+package child
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/record"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// Serve runs cases for the Pool that started this process, and ends the process
+// with it. In a process that no Pool started it returns at once. name is the name
+// of the program.
+func Serve(name string, d testbench.Drivers) {
+	token := os.Getenv(Variable)
+	if token == "" {
+		return
+	}
+	// A process that a driver starts is no child of the Pool, and what a driver
+	// prints is no answer.
+	os.Unsetenv(Variable)
+	s := &server{name: name, drivers: d, token: token, out: os.Stdout}
+	os.Stdout = os.Stderr
+	s.send(answer{Ready: true})
+	go s.beat()
+	requests := make(chan request)
+	go func() {
+		for in := bufio.NewReader(os.Stdin); ; {
+			text, err := in.ReadBytes('\n')
+			var r request
+			if err != nil || json.Unmarshal(text, &r) != nil {
+				os.Exit(0) // the Pool has ended
+			}
+			requests <- r
+		}
+	}()
+	for r := range requests {
+		s.send(s.answer(r))
+	}
+}
+
+// A server is the child's side.
+type server struct {
+	name    string
+	drivers testbench.Drivers
+	token   string
+
+	mu  sync.Mutex // guards writes to out
+	out io.Writer
+}
+
+// send writes an answer. A lost Pool ends the process.
+func (s *server) send(a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.out.Write(append([]byte(s.token), line(a)...)); err != nil {
+		os.Exit(0)
+	}
+}
+
+// beat sends a sign of life again and again.
+func (s *server) beat() {
+	for range time.Tick(beat) {
+		s.send(answer{Beat: true})
+	}
+}
+
+// answer does what r asks for.
+func (s *server) answer(r request) answer {
+	trace, err := newTraceFile(r.Trace)
+	if err != nil {
+		return answer{Error: failureOf(err)}
+	}
+	defer trace.close()
+	log := record.Recorder{Program: s.name, Log: os.Stderr}
+	board, err := log.Options()
+	if err != nil {
+		return answer{Error: failureOf(err)}
+	}
+	defer log.Commit(nil)
+	o := suite.Options{
+		Selector: r.Board, Board: board, Drivers: s.drivers, Foreign: r.Foreign, Seed: r.Seed, Runs: r.Runs,
+		Tdr: r.Tdr, Limit: r.Limit, Trace: r.Keep, DDI: trace,
+	}
+	if r.Case == "" {
+		return answer{Error: failureOf(suite.Try(o))}
+	}
+	for _, i := range o.Instances() {
+		if i.Name == r.Case {
+			return answerOf(suite.RunOne(i, o))
+		}
+	}
+	return answer{Error: failureOf(fmt.Errorf("%w: no case %q", exit.ErrInput, r.Case))}
+}
+
+// answerOf returns the answer with a result.
+func answerOf(r suite.Result) answer {
+	a := answer{Result: &r, Error: failureOf(r.Err)}
+	if r.Trace != nil || r.Bus != nil || r.Wave != nil || r.Dump != "" {
+		a.Files = &files{r.Trace, r.Bus, r.Wave, r.Dump}
+	}
+	return a
+}
+
+// failureOf returns an error for an answer, or nil.
+func failureOf(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	f := &failure{Code: exit.Code(err), Text: err.Error()}
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		f.Details = stopped.Dump
+	}
+	errors.As(err, &f.Violation)
+	return f
+}
+
+// err returns the error of an answer, or nil.
+func (f *failure) err() error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Violation != nil:
+		return f.Violation
+	}
+	return &exit.Remote{Code: f.Code, Text: f.Text, More: f.Details}
+}
