@@ -111,13 +111,13 @@ func TestProcessEnds(t *testing.T) {
 		{"exit", "driver-exit", "the process ended in this call: exit status 3"},
 		{"goroutine", "driver-exit", "the process ended in this call: exit status 2, panic: in a goroutine of the driver"},
 		{"fatal", "driver-exit", "the process ended in this call: exit status 2, fatal error: concurrent map writes"},
-		{"loop", "call-hang", "no return for 300ms; the outermost call on thread 1:1 is pfnClearRenderTargetView"},
+		{"loop", "call-hang", "no return for 1s; the outermost call on thread 1:1 is pfnClearRenderTargetView"},
 		{"prints", "driver-exit", "the process ended in this call: exit status 0"},
 	} {
 		t.Run(tt.drivers, func(t *testing.T) {
 			dir := t.TempDir()
 			code, stdout, stderr := runDeadly(t, tt.drivers, "test", "--board", "emu?nodes=1",
-				"--filter", "^(copy-boxes|clears|present|staging-maps)$", "--json", "--call-limit", "300ms", "--artifacts", dir)
+				"--filter", "^(copy-boxes|clears|present|staging-maps)$", "--json", "--call-limit", "1s", "--artifacts", dir)
 			assert.Equal(t, exit.Check, code, stderr)
 			var r suite.Report
 			require.NoError(t, json.Unmarshal([]byte(stdout), &r), stdout)
@@ -181,9 +181,9 @@ func TestChildOfStart(t *testing.T) {
 	assert.Equal(t, exit.Contract, code)
 	assert.Contains(t, stderr, "driver-exit (driver or runtime): DxgkDdiStartDevice: the process ended in this call: exit status 4\n")
 
-	code, _, stderr = runDeadly(t, "stop", "test", "--filter", "^clears$", "--call-limit", "300ms")
+	code, _, stderr = runDeadly(t, "stop", "test", "--filter", "^clears$", "--call-limit", "1s")
 	assert.Equal(t, exit.Contract, code)
-	assert.Contains(t, stderr, "call-hang (driver or runtime): DxgkDdiStopDevice: no return for 300ms")
+	assert.Contains(t, stderr, "call-hang (driver or runtime): DxgkDdiStopDevice: no return for 1s")
 }
 
 // Errors of the board keep their exit codes.

@@ -95,7 +95,7 @@ func TestRunGoesOn(t *testing.T) {
 				return d
 			}
 			res := suite.Run(suite.Options{
-				Selector: "emu?nodes=1", Drivers: drivers, Filter: regexp.MustCompile("^(clears|restore-flags|present)$"), Limit: 100 * time.Millisecond,
+				Selector: "emu?nodes=1", Drivers: drivers, Filter: regexp.MustCompile("^(clears|restore-flags|present)$"), Limit: time.Second,
 			})
 			require.Len(t, res, 3)
 			assert.Equal(t, suite.Failed, res[0].Outcome)
