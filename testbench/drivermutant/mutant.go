@@ -87,7 +87,8 @@ func (m *Mutant) String() string {
 	return fmt.Sprintf("%s: %v %s", m.Function, m.at, m.op)
 }
 
-// All returns the mutants, always in the same order.
+// All returns the mutants, always in the same order. It leaves out changes that are
+// no mistakes.
 func All() []*Mutant {
 	var out []*Mutant
 	for _, e := range edges {
@@ -96,11 +97,12 @@ func All() []*Mutant {
 			if f.Type.Kind() != reflect.Func {
 				continue
 			}
-			for _, m := range mutantsOf(e, f) {
-				m.ID = len(out)
-				out = append(out, m)
-			}
+			out = append(out, mutantsOf(e, f)...)
 		}
+	}
+	out = withoutHarmless(out)
+	for i, m := range out {
+		m.ID = i
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package drivermutant
 import (
 	"flag"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"slices"
 	"sync"
@@ -17,6 +18,24 @@ var (
 	match = flag.String("mutants.match", "", "regular expression of the mutants' descriptions")
 	count = flag.Int("mutants.count", 8, "mutants to run; 0: all")
 )
+
+// Each harmless change is one of a mutant that there would be without it.
+func TestHarmlessChanges(t *testing.T) {
+	var every []string
+	for _, e := range edges {
+		for i := range e.table.NumField() {
+			if f := e.table.Field(i); f.Type.Kind() == reflect.Func {
+				for _, m := range mutantsOf(e, f) {
+					every = append(every, m.String())
+				}
+			}
+		}
+	}
+	for _, h := range harmlessChanges {
+		assert.True(t, slices.ContainsFunc(every, regexp.MustCompile(h.match).MatchString), h.match)
+	}
+	t.Logf("%d of %d changes are mistakes", len(All()), len(every))
+}
 
 // TestMutants runs mutants and prints the table. None may hang or panic.
 func TestMutants(t *testing.T) {
