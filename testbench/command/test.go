@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type testFlags struct {
 	runs      uint64
 	list      bool
 	limit     time.Duration
+	tiers     []string
 	inProcess bool
 	pool      *child.Pool // runs the cases, or nil
 	app       *App
@@ -54,6 +56,7 @@ again.`,
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
+	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
 	a.Links.AddTdr(c)
@@ -83,9 +86,12 @@ func runTest(f testFlags) error {
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
 	}
+	if o.Tiers, err = suite.ParseTiers(f.tiers); err != nil {
+		return err
+	}
 	instances := o.Instances()
 	if len(instances) == 0 {
-		return fmt.Errorf("%w: --filter %q matches no case, want a match for one of %s", exit.ErrInput, f.filter, strings.Join(caseNames(), ", "))
+		return fmt.Errorf("%w: --filter %q matches no case, want a match for one of %s", exit.ErrInput, f.filter, strings.Join(caseNames(o), ", "))
 	}
 	if f.list {
 		return listCases(f, instances)
@@ -153,12 +159,24 @@ func (f testFlags) tryBoard(o suite.Options) error {
 	return suite.Try(o)
 }
 
-// caseNames returns the names of all cases.
-func caseNames() (names []string) {
-	for _, c := range suite.Cases() {
-		names = append(names, c.Name)
+// caseNames returns the names of the cases that a filter may select.
+func caseNames(o suite.Options) (names []string) {
+	o.Filter = nil
+	for _, i := range o.Instances() {
+		if !slices.Contains(names, i.Case.Name) {
+			names = append(names, i.Case.Name)
+		}
 	}
 	return names
+}
+
+// tierNames lists the tiers and their meanings.
+func tierNames() string {
+	var all []string
+	for _, t := range suite.Tiers() {
+		all = append(all, fmt.Sprintf("%s (%s)", t, t.Doc()))
+	}
+	return strings.Join(all, ", ")
 }
 
 // casesJSON is the output of test --list --json.
@@ -167,21 +185,22 @@ type casesJSON struct {
 }
 
 type caseJSON struct {
-	Name     string `json:"name"`
-	Doc      string `json:"doc"`
-	Selector string `json:"selector"`
+	Name     string     `json:"name"`
+	Tier     suite.Tier `json:"tier"`
+	Doc      string     `json:"doc"`
+	Selector string     `json:"selector"`
 }
 
 func listCases(f testFlags, instances []suite.Instance) error {
 	list := []caseJSON{}
 	for _, i := range instances {
-		list = append(list, caseJSON{i.Name, i.Case.Doc, i.Selector})
+		list = append(list, caseJSON{i.Name, i.Case.Tier, i.Case.Doc, i.Selector})
 	}
 	if f.app.Document(casesJSON{list}) {
 		return nil
 	}
 	for _, e := range list {
-		fmt.Fprintf(f.app.Out, "%-44s %s\n", e.Name, e.Doc)
+		fmt.Fprintf(f.app.Out, "%-44s %-5s %s\n", e.Name, e.Tier, e.Doc)
 	}
 	return nil
 }

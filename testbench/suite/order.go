@@ -108,11 +108,52 @@ var (
 	submit = []string{"7 SubmitCommand"}
 )
 
+// onePaging returns the steps as if one paging buffer had moved everything: a driver
+// may need several. Their interrupts come before the DMA buffer, or together with its
+// own on a GPU with one node.
+func onePaging(list []string) (out []string) {
+	found, extra := false, 0 // extra: paging buffers left out whose interrupts follow
+	for i := 0; i < len(list); {
+		n := 1
+		switch rest := list[i:]; {
+		case len(rest) > 1 && rest[0] == paging[0] && rest[1] == paging[0]:
+			i++ // the DMA buffer was too small
+			continue
+		case startsWith(rest, paging):
+			n = len(paging)
+			if found {
+				extra++
+				i += n
+				continue
+			}
+			found = true
+		case startsWith(rest, done):
+			n = len(done)
+			if extra > 0 {
+				extra--
+				i += n
+				continue
+			}
+		}
+		out = append(out, list[i:i+n]...)
+		i += n
+	}
+	return out
+}
+
+// startsWith reports whether the list begins with the given steps.
+func startsWith(list, steps []string) bool {
+	return len(list) >= len(steps) && slices.Equal(list[:len(steps)], steps)
+}
+
 // checkOrder submits twice. Each submission takes the steps of "Submitting a
 // Command Buffer" in order: all eleven if a referenced allocation is not resident,
 // otherwise all except 4 and 6. A paging buffer runs on the other node, so step 7
 // follows the paging buffer's own steps 8 to 11.
-func checkOrder(t *T, r *rig, begin []string, act func()) {
+func checkOrder(t *T, r *rig, begin []string, act func()) { checkOrderOf(t, r, begin, onePaging, act) }
+
+// checkOrderOf is checkOrder for the steps that see returns of the recorded ones.
+func checkOrderOf(t *T, r *rig, begin []string, see func([]string) []string, act func()) {
 	if r.sys.Nodes() == 1 {
 		t.Skipf("the board has one node")
 	}
@@ -127,13 +168,18 @@ func checkOrder(t *T, r *rig, begin []string, act func()) {
 		n := len(r.since(0))
 		act()
 		require.NoError(t, r.sys.WaitForIdle())
-		assert.Equal(t, state.want, trim(r.since(n), begin[0]), state.name)
+		assert.Equal(t, state.want, see(trim(r.since(n), begin[0])), "the steps of a submission in order, for an allocation that is %s", state.name)
 	}
 }
 
-func orderOfFlush(t *T) {
+func orderOfFlush(t *T) { checkFlush(t, onePaging) }
+
+// orderOfOnePagingBuffer checks that one paging buffer is enough for a small texture.
+func orderOfOnePagingBuffer(t *T) { checkFlush(t, slices.Clone[[]string]) }
+
+func checkFlush(t *T, see func([]string) []string) {
 	r := newRig(t)
-	checkOrder(t, r, []string{"1 Flush", "2 RenderCb", "3 Render"}, func() {
+	checkOrderOf(t, r, []string{"1 Flush", "2 RenderCb", "3 Render"}, see, func() {
 		r.ctx.CopyResource(r.local, r.write)
 		r.ctx.Flush()
 	})
@@ -212,5 +258,6 @@ func orderOnOneNode(t *T) {
 	r.ctx.CopyResource(r.local, r.write)
 	r.ctx.Flush()
 	require.NoError(t, r.sys.WaitForIdle())
-	assert.Equal(t, slices.Concat([]string{"1 copy", "1 Flush", "2 RenderCb", "3 Render"}, paging, submit, done, done), r.since(n))
+	assert.Equal(t, slices.Concat([]string{"1 copy", "1 Flush", "2 RenderCb", "3 Render"}, paging, submit, done, done), onePaging(r.since(n)),
+		"the steps of a submission in order; the paging buffer and the DMA buffer share a ring")
 }

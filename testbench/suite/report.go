@@ -49,7 +49,7 @@ func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []strin
 	}}
 	for _, res := range r.Results {
 		c := junit.Case{Class: "suite", Name: res.Name, Time: res.Time, Properties: []junit.Property{
-			{Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
+			{Name: "tier", Value: string(res.Tier)}, {Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
 		}}
 		switch res.Outcome {
 		case Failed:

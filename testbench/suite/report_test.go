@@ -17,7 +17,7 @@ import (
 // sample returns a result of every outcome.
 func sample() []Result {
 	return []Result{
-		{Name: "present", Outcome: Passed, Time: 2 * time.Millisecond},
+		{Name: "present", Tier: API, Outcome: Passed, Time: 2 * time.Millisecond},
 		{Name: "random[nodes=1]/7", Doc: "random calls", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
 			Messages: []string{"one\ntwo", "three"}, Trace: []byte("{}\n"), Dump: "ring"},
 		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the board has one node"}},
@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, r.WriteJUnit(&b, 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
 	for _, says := range []string{
-		`<testsuite name="hilgpu" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`,
+		`<testsuite name="hilgpu" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
 		`message="one"`, `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)

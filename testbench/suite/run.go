@@ -25,7 +25,8 @@ type Options struct {
 	Selector string
 	Board    boards.Options // options of the connections
 	Drivers  testbench.Drivers
-	Foreign  bool           // Drivers are not those of this GPU; cases about their choices are skipped
+	Foreign  bool           // Drivers are not those of this GPU
+	Tiers    []Tier         // selects instances by tier; nil: all, or without Own if Foreign
 	Repeat   string         // command that repeats a case, without its flags; "": hilgpu test
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases with several; 0: the case's own number
@@ -67,6 +68,7 @@ const (
 // A Result is the result of an instance.
 type Result struct {
 	Name     string        `json:"name"`
+	Tier     Tier          `json:"tier"`
 	Doc      string        `json:"doc"`
 	Selector string        `json:"selector"`
 	Seed     uint64        `json:"seed"`
@@ -87,15 +89,17 @@ type Result struct {
 
 // Instances returns the selected instances.
 func (o Options) Instances() []Instance {
-	all := slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
-		return o.Filter != nil && !o.Filter.MatchString(i.Name)
+	return slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
+		return o.Filter != nil && !o.Filter.MatchString(i.Name) || !o.asks(i.Case.Tier)
 	})
-	for n, i := range all {
-		if o.Foreign && i.Case.own != "" {
-			all[n].Skip = "only for the drivers of this GPU: " + i.Case.own
-		}
+}
+
+// asks reports whether the cases of a tier run.
+func (o Options) asks(t Tier) bool {
+	if len(o.Tiers) == 0 {
+		return t != Own || !o.Foreign
 	}
-	return all
+	return slices.Contains(o.Tiers, t)
 }
 
 // Run runs the instances one after the other and returns their results.
@@ -171,7 +175,7 @@ func RunOne(i Instance, o Options) Result {
 		hung = runCase(i.Case, t, r)
 	}
 	res := Result{
-		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
 		Outcome: Passed, Time: time.Since(start),
 	}
 	if hung != nil {
@@ -194,7 +198,7 @@ func RunOne(i Instance, o Options) Result {
 // has its report in the messages.
 func (i Instance) Failure(err error, took time.Duration) Result {
 	r := Result{
-		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
 		Outcome: Failed, Time: took, Err: err, Messages: []string{err.Error()},
 	}
 	if errors.As(err, &r.Violation) {

@@ -140,11 +140,11 @@ func first(a, b error) error {
 // A Case is one test of the suite.
 type Case struct {
 	Name string
-	Doc  string
+	Tier Tier
+	Doc  string // the requirement, in one line
 
 	options []string // configurations to add to the selector, a run each; "" adds none
 	needs   bool     // the case is only for these configurations
-	own     string   // why the case is only for the drivers of this GPU, or ""
 	seeds   uint64   // number of runs, with successive seeds; 0 means 1
 	run     func(t *T)
 }
@@ -155,32 +155,35 @@ var different = []string{"", "nodes=1", "vram=8KiB", "aperture=0"}
 // Cases returns the cases, in the order in which they run.
 func Cases() []Case {
 	return []Case{
-		{Name: "compose", Doc: "images are composed, presented and read back", options: different, seeds: 2, run: composeSamples},
-		{Name: "copy-boxes", Doc: "boxes of a texture are copied; invalid ones are ignored", options: different, run: copyBoxes},
-		{Name: "copy-formats", Doc: "copies within a typeless family keep the bits; others are ignored", run: copyBetweenFormats},
-		{Name: "clears", Doc: "clears convert to the format and clear exactly the view", options: different, run: clears},
-		{Name: "lists", Doc: "lists read contents when they execute, any number of times, nested or not", options: different, run: listsOnTheGPU},
-		{Name: "restore-flags", Doc: "the restore flags of Finish and Execute", run: restoreFlags},
-		{Name: "discard-in-list", Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
-		{Name: "execute-while-mapped", Doc: "a list is refused only for what the API forbids", options: different, run: executeWhileMapped},
-		{Name: "no-overwrite-in-list", Doc: "a list goes on filling a buffer that it has discarded", options: different, run: noOverwriteInAList},
-		{Name: "renaming", Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
-		{Name: "staging-maps", Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
-		{Name: "asking", Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: pollingInsteadOfWaiting},
-		{Name: "present", Doc: "Present copies the back buffer as it is at the call", options: different, run: present},
-		{Name: "textures-too-large-together", Doc: "textures that fit in VRAM only one at a time are copied to each other",
+		{Name: "compose", Tier: API, Doc: "images are composed, presented and read back", options: different, seeds: 2, run: composeSamples},
+		{Name: "copy-boxes", Tier: API, Doc: "boxes of a texture are copied; invalid ones are ignored", options: different, run: copyBoxes},
+		{Name: "copy-formats", Tier: API, Doc: "copies within a typeless family keep the bits; others are ignored", run: copyBetweenFormats},
+		{Name: "clears", Tier: API, Doc: "clears convert to the format and clear exactly the view", options: different, run: clears},
+		{Name: "lists", Tier: API, Doc: "lists read contents when they execute, any number of times, nested or not", options: different, run: listsOnTheGPU},
+		{Name: "restore-flags", Tier: API, Doc: "the restore flags of Finish and Execute", run: restoreFlags},
+		{Name: "discard-in-list", Tier: API, Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
+		{Name: "execute-while-mapped", Tier: API, Doc: "a list is refused only for what the API forbids", options: different, run: executeWhileMapped},
+		{Name: "no-overwrite-in-list", Tier: API, Doc: "a list goes on filling a buffer that it has discarded", options: different, run: noOverwriteInAList},
+		{Name: "renaming", Tier: API, Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
+		{Name: "staging-maps", Tier: API, Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
+		{Name: "asking", Tier: API, Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: pollingInsteadOfWaiting},
+		{Name: "present", Tier: API, Doc: "Present copies the back buffer as it is at the call", options: different, run: present},
+		{Name: "textures-too-large-together", Tier: API, Doc: "textures that fit in VRAM only one at a time are copied to each other",
 			options: []string{"vram=64KiB", "vram=64KiB&nodes=1"}, needs: true, run: copyOfTexturesThatDoNotFitTogether},
-		{Name: "texture-too-large", Doc: "a texture larger than VRAM lies in host memory; one larger than that is refused",
-			own: "another driver may keep such a texture in VRAM only", options: []string{"vram=64KiB"}, needs: true, run: textureLargerThanVRAM},
-		{Name: "order-flush", Doc: "Flush submits in the documented steps", run: orderOfFlush},
-		{Name: "order-present", Doc: "Present submits in the documented steps", run: orderOfPresent},
-		{Name: "order-lock", Doc: "Lock submits in the documented steps", run: orderOfLock},
-		{Name: "order-full", Doc: "a full command buffer is submitted in the documented steps", run: orderOfFullBuffer},
-		{Name: "order-pending", Doc: "Present submits pending work first", run: presentSubmitsPendingWorkFirst},
-		{Name: "order-one-node", Doc: "paging buffers on a GPU with one node", options: []string{"nodes=1"}, run: orderOnOneNode},
-		{Name: "malformed-buffers", Doc: "bad command buffers are refused, and the next good one works",
-			own: "the buffers have the private data of these drivers", run: malformedCommandBuffers},
-		{Name: "random", Doc: "random API calls have the effect of a reference model", seeds: 2,
+		{Name: "texture-too-large", Tier: Own, Doc: "a texture larger than VRAM lies in host memory; one larger than that is refused",
+			options: []string{"vram=64KiB"}, needs: true, run: textureLargerThanVRAM},
+		{Name: "order-flush", Tier: DDI, Doc: "Flush submits in the documented steps", run: orderOfFlush},
+		{Name: "order-present", Tier: DDI, Doc: "Present submits in the documented steps", run: orderOfPresent},
+		{Name: "order-lock", Tier: DDI, Doc: "Lock submits in the documented steps", run: orderOfLock},
+		{Name: "order-full", Tier: DDI, Doc: "a full command buffer is submitted in the documented steps", run: orderOfFullBuffer},
+		{Name: "order-pending", Tier: DDI, Doc: "Present submits pending work first", run: presentSubmitsPendingWorkFirst},
+		{Name: "order-one-node", Tier: DDI, Doc: "paging buffers on a GPU with one node", options: []string{"nodes=1"}, run: orderOnOneNode},
+		{Name: "order-count", Tier: Own, Doc: "one paging buffer moves what one command needs", run: orderOfOnePagingBuffer},
+		{Name: "concurrent-creates", Tier: Caps, Doc: "CapsFreeThreaded: threads create and destroy while the immediate context works", run: concurrentCreates},
+		{Name: "driver-lists", Tier: Caps, Doc: "CapsCommandListsBuild2: the driver executes each list itself", run: driverCommandLists},
+		{Name: "malformed-buffers", Tier: Own, Doc: "bad command buffers are refused, and the next good one works",
+			run: malformedCommandBuffers},
+		{Name: "random", Tier: API, Doc: "random API calls have the effect of a reference model", seeds: 2,
 			options: []string{"", "nodes=1", "vram=64KiB", "vram=64KiB&nodes=1", "config=small&vram=32KiB"}, run: randomOperations},
 	}
 }

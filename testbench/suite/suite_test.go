@@ -24,6 +24,7 @@ func TestNames(t *testing.T) {
 		assert.False(t, seen[i.Name], i.Name)
 		seen[i.Name] = true
 		assert.NotEmpty(t, i.Case.Doc, i.Name)
+		assert.NotEmpty(t, i.Case.Tier.Doc(), i.Name)
 		assert.GreaterOrEqual(t, i.Seed, uint64(5))
 	}
 	assert.True(t, seen["random[vram=64KiB&nodes=1]/6"])

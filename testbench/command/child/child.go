@@ -31,6 +31,7 @@ type request struct {
 	Seed    uint64        `json:"seed"`
 	Runs    uint64        `json:"runs"`
 	Foreign bool          `json:"foreign"`
+	Tiers   []suite.Tier  `json:"tiers"`
 	Keep    bool          `json:"keep"` // keep the artifacts of a failure
 	Tdr     time.Duration `json:"tdr"`
 	Limit   time.Duration `json:"limit"`

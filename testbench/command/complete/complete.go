@@ -47,6 +47,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"only":        listOf(stageNames()),
 		"waive":       ruleNames,
 		"filter":      caseNames,
+		"tier":        listOf(tierNames()),
 		"poke":        oneOf(reg.Safe.String(), reg.Idle.String(), reg.Destructive.String()),
 		"pace":        oneOf("free", "clock"),
 		"sim":         oneOf(string(lockstep.Verilator), string(lockstep.Icarus), string(lockstep.Netlist)),
@@ -286,4 +287,11 @@ func assigned(names *regs.Names) completer {
 		}
 		return all, ordered
 	}
+}
+
+func tierNames() (names []string) {
+	for _, t := range suite.Tiers() {
+		names = append(names, string(t))
+	}
+	return names
 }

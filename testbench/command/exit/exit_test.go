@@ -38,7 +38,7 @@ var codes = map[int]string{
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
-		bus: unsupported request on a recording; bare: the ring of node 0 is in VRAM, which the host cannot access`,
+		bus: unsupported request on a recording; suite: no such tier; bare: the ring of node 0 is in VRAM, which the host cannot access`,
 	3: `serial: no such port; serial: ambiguous; serial: not a serial port; regs: no such device; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;

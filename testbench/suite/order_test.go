@@ -1,0 +1,28 @@
+package suite
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Several paging buffers count as one, whether or not their interrupts come before
+// the DMA buffer.
+func TestOnePaging(t *testing.T) {
+	begin := []string{"1 Flush", "2 RenderCb", "3 Render"}
+	twice := append([]string{"4 BuildPagingBuffer"}, paging...)
+	want := slices.Concat(begin, paging, done, submit, done)
+	for name, list := range map[string][]string{
+		"one":              want,
+		"two":              slices.Concat(begin, paging, done, paging, done, submit, done),
+		"two at once":      slices.Concat(begin, paging, paging, done, done, submit, done),
+		"a small buffer":   slices.Concat(begin, twice, done, submit, done),
+		"three after each": slices.Concat(begin, paging, done, twice, done, paging, done, submit, done),
+	} {
+		assert.Equal(t, want, onePaging(list), name)
+	}
+	one := slices.Concat(begin, paging, submit, done, done)
+	assert.Equal(t, one, onePaging(one))
+	assert.Equal(t, one, onePaging(slices.Concat(begin, paging, paging, submit, done, done, done)), "on one node")
+}
