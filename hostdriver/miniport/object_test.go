@@ -54,6 +54,8 @@ func TestCreateAllocation(t *testing.T) {
 		{"no private data", nil, parameter, kmddi.AllocationInfo{}},
 		{"no bytes", privdata.Allocation{Place: privdata.Local}.Append(nil), parameter, kmddi.AllocationInfo{}},
 		{"an unknown place", privdata.Allocation{Place: 3, Bytes: 5}.Append(nil), parameter, kmddi.AllocationInfo{}},
+		{"a reserved dword", append(privdata.Allocation{Bytes: 5}.Append(nil)[:32], 1, 0, 0, 0, 0, 0, 0, 0), parameter, kmddi.AllocationInfo{}},
+		{"the last reserved bit", append(privdata.Allocation{Bytes: 5}.Append(nil)[:39], 0x80), parameter, kmddi.AllocationInfo{}},
 		{"a surface that does not fit", privdata.Allocation{Bytes: 5, Width: 6, Height: 1}.Append(nil), parameter, kmddi.AllocationInfo{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

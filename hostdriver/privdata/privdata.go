@@ -111,7 +111,7 @@ func (a Allocation) Append(b []byte) []byte {
 }
 
 // DecodeAllocation decodes the encoding of Append. It refuses an allocation
-// that does not contain its surface.
+// that does not contain its surface, or whose last dwords are not 0.
 func DecodeAllocation(b []byte) (Allocation, error) {
 	if len(b) != AllocationBytes || le.Uint32(b) != AllocationMagic {
 		return Allocation{}, fmt.Errorf("%w: allocation data of %d bytes, want %d with the magic %#x", ErrFormat, len(b), AllocationBytes, uint32(AllocationMagic))
@@ -127,6 +127,8 @@ func DecodeAllocation(b []byte) (Allocation, error) {
 		return Allocation{}, fmt.Errorf("%w: %d bytes, want 1 to 2^40", ErrFormat, a.Bytes)
 	case a.Format > pkt.Format128 || a.Width > pkt.MaxCoord || a.Height > pkt.MaxCoord || a.Pitch > pkt.MaxPitch:
 		return Allocation{}, fmt.Errorf("%w: surface %d x %d, pitch %d, format %d", ErrFormat, a.Width, a.Height, a.Pitch, a.Format)
+	case le.Uint64(b[32:]) != 0:
+		return Allocation{}, fmt.Errorf("%w: the last 8 bytes are %#x, want 0", ErrFormat, le.Uint64(b[32:]))
 	case a.Extent() > a.Bytes:
 		return Allocation{}, fmt.Errorf("%w: surface ends at %d of %d bytes", ErrFormat, a.Extent(), a.Bytes)
 	}
