@@ -1,0 +1,113 @@
+package hostile
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The campaigns and their sizes. make soak runs long ones.
+var (
+	seed    = flag.Uint64("hostile.seed", 1, "seed of the campaigns")
+	cases   = flag.Int("hostile.blocks", 20_000, "number of mutated private data blocks and adapter queries of TestBlocks")
+	changes = flag.Int("hostile.changes", 2000, "number of runs of TestChangingMemory")
+	buffers = flag.Int("hostile.buffers", 20_000, "number of mutated command buffers of TestCommands")
+)
+
+// each calls f with a random source for each case, which depends only on the seed and
+// the number of the case. A panic or a failure names them.
+func each(t *testing.T, n int, f func(r *rand.Rand, i int) error) {
+	src := rand.NewPCG(0, 0)
+	i := 0
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("-hostile.seed %d, case %d: panic: %v", *seed, i, p)
+			panic(p)
+		}
+	}()
+	for ; i < n; i++ {
+		src.Seed(*seed, uint64(i))
+		require.NoError(t, f(rand.New(src), i), "-hostile.seed %d, case %d", *seed, i)
+	}
+}
+
+// sizes returns those of a DMA buffer and of a patch list. Most take any command.
+func sizes(r *rand.Rand) (bytes, entries int) {
+	if r.IntN(4) > 0 {
+		return 4096, 64
+	}
+	return r.IntN(300), r.IntN(20)
+}
+
+// TestCommands mutates legal commands: the miniport accepts a command if and only if
+// the model calls it legal, and the GPU accesses only what the submission lists.
+func TestCommands(t *testing.T) {
+	c, err := newCommands()
+	require.NoError(t, err)
+	each(t, *buffers, func(r *rand.Rand, i int) error {
+		cmd := newCommand(r, r.IntN(8) == 0)
+		for range r.IntN(4) {
+			cmd.mutate(r)
+		}
+		size, entries := sizes(r)
+		return c.check(r, cmd, size, entries)
+	})
+	t.Logf("%d accepted, %d refused, %d submissions, %d accesses; packets by opcode: %v", c.legal, c.refused, c.executed, c.accesses, c.ops)
+	assert.Greater(t, c.legal, *buffers/4)
+	assert.Greater(t, c.refused, *buffers/4)
+	for op := uint32(1); op <= 10; op++ {
+		if op != 2 {
+			assert.Greater(t, c.ops[op], *buffers/20, "opcode %d", op)
+		}
+	}
+}
+
+// TestGeneratedCommandsAreLegal: the writer and the model agree about what is legal.
+func TestGeneratedCommandsAreLegal(t *testing.T) {
+	c, err := newCommands()
+	require.NoError(t, err)
+	each(t, 5000, func(r *rand.Rand, _ int) error {
+		cmd := newCommand(r, false)
+		_, ok := legal(cmd.bytes(), cmd.patches, c.targets)
+		require.True(t, ok, "%x %v", cmd.words, cmd.patches)
+		return c.check(r, cmd, 1<<16, 1000)
+	})
+	assert.Zero(t, c.refused)
+}
+
+// TestBlocks mutates private data of allocations and contexts, adapter queries and
+// presents. The miniport accepts what the model calls legal and nothing else, and the GPU
+// accesses only the two allocations of a present.
+func TestBlocks(t *testing.T) {
+	b, err := newBlocks()
+	require.NoError(t, err)
+	each(t, *cases, func(r *rand.Rand, i int) error {
+		switch i % 8 {
+		case 0:
+			return b.query(r)
+		case 1:
+			return b.context(r)
+		case 2, 3, 4:
+			return b.allocate(r)
+		}
+		return b.present(r)
+	})
+	t.Logf("allocations: %d accepted, %d refused; presents: %d accepted, %d refused", b.accepted, b.denied, b.presents, b.dropped)
+	for _, n := range []int{b.accepted, b.denied, b.presents, b.dropped} {
+		assert.Greater(t, n, *cases/20)
+	}
+}
+
+// TestChangingMemory changes the command and the patch list before, during and after each
+// read. The result is that of one consistent reading, which reads each byte once.
+func TestChangingMemory(t *testing.T) {
+	c, err := newCommands()
+	require.NoError(t, err)
+	each(t, *changes, func(r *rand.Rand, _ int) error { return c.checkChanging(newChanging(r, newCommand(r, false))) })
+	t.Logf("%d accepted, %d refused", c.legal, c.refused)
+	assert.Greater(t, c.legal, *changes/20)
+	assert.Greater(t, c.refused, *changes/20)
+}
