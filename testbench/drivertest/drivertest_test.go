@@ -200,7 +200,7 @@ func TestUnderGoTest(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, out, "--- PASS: TestChild/renaming (")
 	assert.Contains(t, out, "--- FAIL: TestChild/clears (")
-	assert.Contains(t, out, "Max difference between")
+	assert.Contains(t, out, "60 of 60 bytes differ, the first at 0: got 00 00 00 00")
 	assert.Contains(t, out, "repeat: go test -run '^TestChild$' . --board emu --filter '^clears(/|$)' --seed 0 --runs 1")
 	assert.Contains(t, out, "drivertest: check failed: ")
 	assert.NotContains(t, out, "exit code", "one failure")

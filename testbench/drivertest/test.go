@@ -74,14 +74,14 @@ func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
 	p.Repeat = fmt.Sprintf("go test -run '^%s$' .", t.Name())
 	p.Each = func(i suite.Instance, run func() suite.Result) suite.Result {
 		r := suite.Result{
-			Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+			Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Source: i.Case.Source, Selector: i.Selector, Seed: i.Seed,
 			Outcome: suite.Skipped, Messages: []string{"-run does not select it"},
 		}
 		t.Run(i.Name, func(t *testing.T) {
 			r = run()
 			switch r.Outcome {
 			case suite.Failed:
-				t.Error(strings.Join(r.Messages, "\n"))
+				t.Error(strings.Join(append(r.Messages, r.Why()), "\n"))
 			case suite.Skipped:
 				t.Skip(strings.Join(r.Messages, "\n"))
 			}

@@ -57,9 +57,9 @@ func concurrentCreates(t *T) {
 	all.Wait()
 	for n, err := range errs {
 		require.NoError(t, err, "threads create at the same time")
-		assert.Equal(t, count(n+rounds-1, 64), d.contents(kept[n]), "the last buffer of thread %d has its initial contents", n)
+		same(t, count(n+rounds-1, 64), d.contents(kept[n]), "the last buffer of thread %d has its initial contents", n)
 	}
-	assert.Equal(t, count(7, 64), d.contents(to), "the immediate context copies meanwhile")
+	same(t, count(7, 64), d.contents(to), "the immediate context copies meanwhile")
 }
 
 // executions counts the calls of pfnCommandListExecute.
@@ -90,6 +90,6 @@ func driverCommandLists(t *T) {
 		d.ctx.UpdateSubresource(src, 0, nil, count(int(n), 64), 0, 0)
 		d.ctx.ExecuteCommandList(l, n%2 == 0)
 		assert.Equal(t, n+1, calls.n.Load(), "each execution calls pfnCommandListExecute once")
-		assert.Equal(t, count(int(n), 64), d.contents(dst), "the list copies what its source has when it executes")
+		same(t, count(int(n), 64), d.contents(dst), "the list copies what its source has when it executes")
 	}
 }

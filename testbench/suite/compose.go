@@ -10,12 +10,12 @@ import (
 
 func composeSamples(t *T) {
 	samples, err := compose.Samples()
-	require.NoError(t, err)
+	require.NoError(t, err, "the sample images can be read")
 	plan, err := compose.NewPlan(compose.Options{Width: 64, Height: 48, Contexts: 2, Seed: t.Seed, Sources: samples})
-	require.NoError(t, err)
+	require.NoError(t, err, "the plan can be made")
 	sys := t.Open(testbench.Options{})
 	frame, err := compose.Run(sys, plan)
-	require.NoError(t, err)
+	require.NoError(t, err, "compose.Run: every call of the API succeeds")
 	at, n := compose.Diff(frame, plan.Reference())
 	require.Zero(t, n, "pixels differ, the first at %v", at)
 	stats := sys.Stats()

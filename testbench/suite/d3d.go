@@ -26,10 +26,10 @@ func newD3D(t *T) *d3d {
 func d3dOf(t *T, sys *testbench.System) *d3d {
 	t.Helper()
 	dev, ctx, err := sys.CreateDevice()
-	require.NoError(t, err)
+	require.NoError(t, err, "CreateDevice succeeds")
 	d := &d3d{t, sys, dev, ctx}
 	t.Cleanup(func() {
-		assert.NoError(t, dev.GetDeviceRemovedReason())
+		assert.NoError(t, dev.GetDeviceRemovedReason(), "no call removes the device: GetDeviceRemovedReason returns S_OK")
 		dev.Close()
 	})
 	return d
@@ -62,7 +62,7 @@ func (d *d3d) texture(f dxgi.Format, w, h, mips, layers uint32, u d3d11.Usage, b
 		Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f, SampleDesc: dxgi.SampleDesc{Count: 1},
 		Usage: u, BindFlags: bind, CPUAccessFlags: access(u),
 	}, init)
-	require.NoError(d.t, err)
+	require.NoError(d.t, err, "CreateTexture2D succeeds for %v of %d x %d, usage %d, bind flags %#x", f, w, h, u, bind)
 	return tex
 }
 
@@ -72,7 +72,7 @@ func (d *d3d) buffer(u d3d11.Usage, bind uint32, data []byte) *d3d11.Buffer {
 	b, err := d.dev.CreateBuffer(d3d11.BufferDesc{
 		ByteWidth: uint32(len(data)), Usage: u, BindFlags: bind, CPUAccessFlags: access(u),
 	}, &d3d11.SubresourceData{SysMem: data})
-	require.NoError(d.t, err)
+	require.NoError(d.t, err, "CreateBuffer succeeds for %d bytes, usage %d, bind flags %#x", len(data), u, bind)
 	return b
 }
 
@@ -83,14 +83,14 @@ func (d *d3d) target(tex *d3d11.Texture2D, mip, first, n uint32) *d3d11.RenderTa
 	v, err := d.dev.CreateRenderTargetView(tex, &d3d11.RTVDesc{
 		ViewDimension: d3d11.RTVTexture2DArray, MipSlice: mip, FirstArraySlice: first, ArraySize: n,
 	})
-	require.NoError(d.t, err)
+	require.NoError(d.t, err, "CreateRenderTargetView succeeds")
 	return v
 }
 
 func (d *d3d) deferred() *d3d11.Context {
 	d.t.Helper()
 	c, err := d.dev.CreateDeferredContext(0)
-	require.NoError(d.t, err)
+	require.NoError(d.t, err, "CreateDeferredContext succeeds")
 	return c
 }
 
@@ -98,7 +98,7 @@ func (d *d3d) deferred() *d3d11.Context {
 func (d *d3d) finish(c *d3d11.Context, restore bool) *d3d11.CommandList {
 	d.t.Helper()
 	l, err := c.FinishCommandList(restore)
-	require.NoError(d.t, err)
+	require.NoError(d.t, err, "FinishCommandList succeeds")
 	return l
 }
 
@@ -130,7 +130,7 @@ func (d *d3d) contents(b *d3d11.Buffer) []byte {
 func (d *d3d) read(r d3d11.Resource, sub uint32, row, rows int) []byte {
 	d.t.Helper()
 	var m d3d11.MappedSubresource
-	require.NoError(d.t, d.ctx.Map(r, sub, d3d11.MapRead, 0, &m))
+	require.NoError(d.t, d.ctx.Map(r, sub, d3d11.MapRead, 0, &m), "Map(READ) of a staging resource succeeds, after all earlier work")
 	out := make([]byte, 0, row*rows)
 	for y := range rows {
 		out = append(out, m.Data[y*int(m.RowPitch):][:row]...)
@@ -143,7 +143,7 @@ func (d *d3d) read(r d3d11.Resource, sub uint32, row, rows int) []byte {
 func (d *d3d) write(c *d3d11.Context, r d3d11.Resource, typ d3d11.MapType, data []byte) {
 	d.t.Helper()
 	var m d3d11.MappedSubresource
-	require.NoError(d.t, c.Map(r, 0, typ, 0, &m))
+	require.NoError(d.t, c.Map(r, 0, typ, 0, &m), "Map(type %d) succeeds", typ)
 	copy(m.Data, data)
 	c.Unmap(r, 0)
 }

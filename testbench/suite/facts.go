@@ -65,7 +65,7 @@ func copyBoxes(t *T) {
 		0x00000000, 0xffffffff, 0xffffffff, 0xff7f7f7f,
 		0x00000000, 0xffff0000, 0xffff00ff, 0xff000000,
 		0xffffffff, 0xff000000, 0xff000000, 0xff000000)
-	assert.Equal(t, want, d.texels(dst, 0))
+	same(t, want, d.texels(dst, 0), "boxes are copied in order, each after the one before")
 
 	// None of these has an effect.
 	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, b(2, 2, 2, 3))
@@ -77,9 +77,9 @@ func copyBoxes(t *T) {
 	d.ctx.CopySubresourceRegion(nil, 0, 0, 0, 0, src, 0, nil)
 	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, nil, 0, nil)
 	d.ctx.CopySubresourceRegion(src, 0, 0, 0, 0, dst, 0, nil)
-	assert.Equal(t, want, d.texels(dst, 0))
+	same(t, want, d.texels(dst, 0), "an empty box, a box outside of its resource, a missing resource and an immutable destination have no effect")
 	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, nil)
-	assert.Equal(t, d.texels(src, 0), d.texels(dst, 0))
+	same(t, d.texels(src, 0), d.texels(dst, 0), "a copy without a box copies the entire subresource")
 }
 
 // Copies within a typeless family keep the bits. Other copies between formats are
@@ -113,7 +113,7 @@ func copyBetweenFormats(t *T) {
 			want = count(100, n)
 		}
 		d.ctx.CopyResource(dst, src)
-		assert.Equal(t, want, d.texels(dst, 0), "%v to %v", tt.from, tt.to)
+		same(t, want, d.texels(dst, 0), "CopyResource from %v to %v: copies the bits within a family: %v", tt.from, tt.to, tt.copies)
 	}
 }
 
@@ -132,10 +132,7 @@ func clears(t *T) {
 	} {
 		tex := d.texture(tt.f, 5, 3, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget)
 		d.clearTo(d.ctx, tex, color)
-		want := words(tt.want)
-		for i, got := range d.texels(tex, 0) {
-			assert.InDelta(t, want[i%4], got, 1, "%v, byte %d", tt.f, i)
-		}
+		near(t, bytes.Repeat(words(tt.want), 15), d.texels(tex, 0), 1, "a clear of %v to %v rounds each component to the nearest value", tt.f, color)
 	}
 	one := func(f dxgi.Format, color [4]float32) []byte {
 		tex := d.texture(f, 1, 1, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget)
@@ -143,12 +140,12 @@ func clears(t *T) {
 		return d.texels(tex, 0)
 	}
 	inf := float32(math.Inf(1))
-	assert.Equal(t, []byte{0, 255, 0, 255}, one(rgba8, [4]float32{float32(math.NaN()), 7, -3, inf}))
-	assert.Equal(t, words(math.Float32bits(-.25)), one(dxgi.R32Float, [4]float32{-.25}))
-	assert.Equal(t, words(4_000_000_000), one(dxgi.R32UInt, [4]float32{4e9}))
-	assert.Equal(t, []byte{0x00, 0x3c, 0x00, 0xc0}, one(dxgi.R16G16Float, [4]float32{1, -2}))
-	assert.Equal(t, []byte{0x81, 0x7f, 0, 127}, one(dxgi.R8G8B8A8SNorm, [4]float32{-1, 1, 0, 2}))
-	assert.Equal(t, []byte{51}, one(dxgi.A8UNorm, [4]float32{1, 1, 1, .2}))
+	same(t, []byte{0, 255, 0, 255}, one(rgba8, [4]float32{float32(math.NaN()), 7, -3, inf}), "UNORM: NaN is 0, and values are clamped to 0..1")
+	same(t, words(math.Float32bits(-.25)), one(dxgi.R32Float, [4]float32{-.25}), "FLOAT: the value is kept")
+	same(t, words(4_000_000_000), one(dxgi.R32UInt, [4]float32{4e9}), "UINT: the value is rounded to an integer")
+	same(t, []byte{0x00, 0x3c, 0x00, 0xc0}, one(dxgi.R16G16Float, [4]float32{1, -2}), "half FLOAT: the value is rounded to the nearest")
+	same(t, []byte{0x81, 0x7f, 0, 127}, one(dxgi.R8G8B8A8SNorm, [4]float32{-1, 1, 0, 2}), "SNORM: values are clamped to -1..1, and -1 is -127")
+	same(t, []byte{51}, one(dxgi.A8UNorm, [4]float32{1, 1, 1, .2}), "A8: alpha is the only component")
 
 	data := make([][]byte, 15)
 	for i := range data {
@@ -163,7 +160,7 @@ func clears(t *T) {
 		if slice := i / 3; i%3 == 1 && slice >= 1 && slice <= 3 {
 			want = solid(red, len(want)/4)
 		}
-		assert.Equal(t, want, d.texels(tex, uint32(i)), "subresource %d", i)
+		same(t, want, d.texels(tex, uint32(i)), "a clear changes the slices and the level of its view only: subresource %d", i)
 	}
 }
 
@@ -183,13 +180,13 @@ func listsOnTheGPU(t *T) {
 	outer.CopyResource(c, b) // reads what the inner list wrote
 	nested := d.finish(outer, false)
 	inner.Release()
-	assert.Equal(t, make([]byte, 256), d.texels(b, 0), "nothing has been executed")
+	same(t, make([]byte, 256), d.texels(b, 0), "recording executes nothing")
 	d.clearTo(d.ctx, a, blue)
 	d.ctx.ExecuteCommandList(nested, false)
-	assert.Equal(t, solid(blue, 64), d.texels(c, 0))
+	same(t, solid(blue, 64), d.texels(c, 0), "a nested list reads what the first wrote, when it executes")
 	d.clearTo(d.ctx, a, red)
 	d.ctx.ExecuteCommandList(nested, false)
-	assert.Equal(t, solid(red, 64), d.texels(c, 0), "executed again")
+	same(t, solid(red, 64), d.texels(c, 0), "a list that executes again reads the contents of then")
 
 	d.clearTo(def, a, red)
 	first := d.finish(def, false)
@@ -197,7 +194,7 @@ func listsOnTheGPU(t *T) {
 	second := d.finish(def, true)
 	d.ctx.ExecuteCommandList(second, true)
 	d.ctx.ExecuteCommandList(first, true)
-	assert.Equal(t, solid(red, 64), d.texels(a, 0), "the order of execution decides")
+	same(t, solid(red, 64), d.texels(a, 0), "lists take effect in the order of execution, not of recording")
 }
 
 // The restore flags of Finish and Execute.
@@ -211,18 +208,18 @@ func restoreFlags(t *T) {
 	}
 	def := d.deferred()
 	d.ctx.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
-	assert.False(t, bound(def), "no state is inherited")
+	assert.False(t, bound(def), "a deferred context begins without state")
 	def.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
 	d.finish(def, true)
-	assert.True(t, bound(def), "FinishCommandList(TRUE)")
+	assert.True(t, bound(def), "FinishCommandList(TRUE) keeps the state of the context")
 	l := d.finish(def, false)
-	assert.False(t, bound(def), "FinishCommandList(FALSE)")
+	assert.False(t, bound(def), "FinishCommandList(FALSE) clears the state of the context")
 	for _, c := range []*d3d11.Context{d.ctx, def} {
 		c.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
 		c.ExecuteCommandList(l, true)
-		assert.True(t, bound(c), "ExecuteCommandList(TRUE)")
+		assert.True(t, bound(c), "ExecuteCommandList(TRUE) restores the state of the context")
 		c.ExecuteCommandList(l, false)
-		assert.False(t, bound(c), "ExecuteCommandList(FALSE)")
+		assert.False(t, bound(c), "ExecuteCommandList(FALSE) clears the state of the context")
 	}
 }
 
@@ -235,20 +232,20 @@ func discardInAList(t *T) {
 	y := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(1, 64))
 	def := d.deferred()
 	m := d3d11.MappedSubresource{RowPitch: 7, DepthPitch: 8}
-	assert.ErrorIs(t, def.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m), ddi.D3D11MapNoDiscard)
-	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 7, DepthPitch: 8}, m)
+	assert.ErrorIs(t, def.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m), ddi.D3D11MapNoDiscard, "the first map of a buffer in a list is a discard, so NO_OVERWRITE fails with D3D11_ERROR_DEFERRED_CONTEXT_MAP_WITHOUT_INITIAL_DISCARD")
+	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 7, DepthPitch: 8}, m, "a Map that fails leaves its result unchanged")
 	def.CopyResource(x, dyn)
 	d.write(def, dyn, d3d11.MapWriteDiscard, count(50, 64))
 	d.write(def, dyn, d3d11.MapWriteNoOverwrite, count(90, 32))
 	def.CopyResource(y, dyn)
 	l := d.finish(def, false)
-	assert.Equal(t, count(0, 64), d.contents(dyn))
+	same(t, count(0, 64), d.contents(dyn), "recording a discard changes no contents")
 	for _, first := range []int{30, 130} {
 		d.write(d.ctx, dyn, d3d11.MapWriteDiscard, count(first, 64))
 		d.ctx.ExecuteCommandList(l, false)
-		assert.Equal(t, count(first, 64), d.contents(x), "before the discard")
-		assert.Equal(t, slices.Concat(count(90, 32), count(82, 32)), d.contents(y))
-		assert.Equal(t, d.contents(y), d.contents(dyn), "the contents stay after the list")
+		same(t, count(first, 64), d.contents(x), "a copy before the discard reads the contents from before the list")
+		same(t, slices.Concat(count(90, 32), count(82, 32)), d.contents(y), "NO_OVERWRITE after the discard adds to the memory of the list")
+		same(t, d.contents(y), d.contents(dyn), "the buffer keeps the contents of the discard after the list")
 	}
 }
 
@@ -264,7 +261,7 @@ func renaming(t *T) {
 			typ = d3d11.MapWriteDiscard
 		}
 		var m d3d11.MappedSubresource
-		require.NoError(t, d.ctx.Map(dyn, 0, typ, 0, &m))
+		require.NoError(t, d.ctx.Map(dyn, 0, typ, 0, &m), "Map(type %d) of a dynamic buffer succeeds, and does not wait for the GPU", typ)
 		at := uint32(i % 8 * 8)
 		copy(m.Data[at:], count(3*i, 8))
 		want = append(want, count(3*i, 8)...)
@@ -274,31 +271,31 @@ func renaming(t *T) {
 		d.ctx.Unmap(dyn, 0)
 		d.ctx.CopySubresourceRegion(all, 0, uint32(8*i), 0, 0, dyn, 0, &d3d11.Box{Left: at, Right: at + 8, Bottom: 1, Back: 1})
 	}
-	assert.Equal(t, want, d.contents(all)[:512])
+	same(t, want, d.contents(all)[:512], "each copy reads what was mapped before it, although later discards and writes follow at once")
 }
 
 func stagingMaps(t *T) {
 	d := newD3D(t)
 	var m d3d11.MappedSubresource
 	tex := d.texture(rgba8, 512, 512, 1, 1, d3d11.UsageStaging, 0)
-	require.NoError(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m))
-	assert.EqualValues(t, 2048, m.RowPitch)
-	assert.EqualValues(t, 1048576, m.DepthPitch)
-	assert.ErrorIs(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m), ddi.EInvalidArg, "mapped already")
-	assert.Nil(t, m.Data)
-	assert.EqualValues(t, 2048, m.RowPitch, "unchanged")
+	require.NoError(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m), "Map(READ_WRITE) of a staging texture succeeds")
+	assert.EqualValues(t, 2048, m.RowPitch, "the row pitch of 512 texels of 4 bytes has no padding")
+	assert.EqualValues(t, 1048576, m.DepthPitch, "the depth pitch is the size of the rows")
+	assert.ErrorIs(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m), ddi.EInvalidArg, "Map of a mapped subresource returns E_INVALIDARG")
+	assert.Nil(t, m.Data, "a Map that fails returns no memory")
+	assert.EqualValues(t, 2048, m.RowPitch, "a call that fails leaves its result unchanged")
 	d.ctx.Unmap(tex, 0)
-	assert.ErrorIs(t, d.ctx.Map(tex, 1, d3d11.MapRead, 0, &m), ddi.EInvalidArg)
+	assert.ErrorIs(t, d.ctx.Map(tex, 1, d3d11.MapRead, 0, &m), ddi.EInvalidArg, "Map of a subresource that does not exist returns E_INVALIDARG")
 	buf := d.buffer(d3d11.UsageStaging, 0, count(0, 100))
-	require.NoError(t, d.ctx.Map(buf, 0, d3d11.MapWrite, 0, &m))
-	assert.EqualValues(t, []uint32{100, 100}, []uint32{m.RowPitch, m.DepthPitch})
+	require.NoError(t, d.ctx.Map(buf, 0, d3d11.MapWrite, 0, &m), "Map(WRITE) of a staging buffer succeeds")
+	assert.EqualValues(t, []uint32{100, 100}, []uint32{m.RowPitch, m.DepthPitch}, "the pitches of a buffer are its size")
 	copy(m.Data, count(40, 100))
 	other := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(0, 100))
 	d.ctx.CopyResource(other, buf) // ignored: the source is mapped
 	d.ctx.Unmap(buf, 0)
-	assert.Equal(t, count(0, 100), d.contents(other))
+	same(t, count(0, 100), d.contents(other), "a copy from a mapped resource is ignored")
 	d.ctx.UpdateSubresource(buf, 0, nil, make([]byte, 100), 0, 0)
-	assert.Equal(t, count(40, 100), d.read(buf, 0, 100, 1), "an update of a staging buffer is ignored")
+	same(t, count(40, 100), d.read(buf, 0, 100, 1), "an update of a staging buffer is ignored")
 }
 
 // A map with DO_NOT_WAIT and a query return busy until the GPU is done. Polling is
@@ -308,29 +305,34 @@ func pollingInsteadOfWaiting(t *T) {
 	src := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, count(9, 4096))
 	dst := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, make([]byte, 4096))
 	q, err := d.dev.CreateQuery(&d3d11.QueryDesc{Query: d3d11.QueryEvent})
-	require.NoError(t, err)
+	require.NoError(t, err, "CreateQuery succeeds for an event")
 	data := []byte{0xaa, 0xaa, 0xaa, 0xaa}
-	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall)
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall, "GetData of a query without End returns DXGI_ERROR_INVALID_CALL")
 	def := d.deferred()
 	def.CopyResource(dst, src)
 	def.End(q)
 	l := d.finish(def, false)
-	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall, "the list has not been executed")
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall, "GetData of a query whose End is in a list that was not executed returns DXGI_ERROR_INVALID_CALL")
 	d.ctx.ExecuteCommandList(l, false)
 	for range 3 { // nothing is submitted: a loop until done would not end
-		assert.ErrorIs(t, d.ctx.GetData(q, data, d3d11.GetDataDoNotFlush), ddi.False)
+		assert.ErrorIs(t, d.ctx.GetData(q, data, d3d11.GetDataDoNotFlush), ddi.False, "GetData(DONOTFLUSH) returns S_FALSE while the work is not submitted")
 	}
 	m := d3d11.MappedSubresource{RowPitch: 5}
-	require.ErrorIs(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), ddi.DXGIStillDrawing)
-	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 5}, m)
-	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.False)
-	assert.Equal(t, []byte{0xaa, 0xaa, 0xaa, 0xaa}, data, "unchanged")
-	for n := 0; d.ctx.GetData(q, data, 0) != nil; n++ {
-		require.Less(t, n, 1_000_000)
+	require.ErrorIs(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), ddi.DXGIStillDrawing, "Map(DO_NOT_WAIT) of a texture that the GPU writes returns DXGI_ERROR_WAS_STILL_DRAWING, and submits the work")
+	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 5}, m, "a Map that fails leaves its result unchanged")
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.False, "GetData returns S_FALSE right after the submission")
+	same(t, []byte{0xaa, 0xaa, 0xaa, 0xaa}, data, "a call that fails leaves its result unchanged")
+	for n := 0; ; n++ {
+		err := d.ctx.GetData(q, data, 0)
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, ddi.False, "GetData returns S_FALSE until the work is done")
+		require.Less(t, n, 1_000_000, "GetData returns S_OK after finitely many calls: polling completes the work")
 	}
-	assert.Equal(t, words(1), data)
-	require.NoError(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), "the query is after the copy")
-	assert.Equal(t, count(9, 4096), m.Data[:4096])
+	same(t, words(1), data, "the data of an event is TRUE")
+	require.NoError(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), "Map(DO_NOT_WAIT) succeeds: the copy precedes the query, which is done")
+	same(t, count(9, 4096), m.Data[:4096], "the copy before the query is complete")
 	d.ctx.Unmap(dst, 0)
 }
 
@@ -338,16 +340,16 @@ func pollingInsteadOfWaiting(t *T) {
 func present(t *T) {
 	d := newD3D(t)
 	chain, err := d.dev.CreateSwapChain(d3d11.SwapChainDesc{Width: 30, Height: 20, Format: rgba8, BufferCount: 1})
-	require.NoError(t, err)
+	require.NoError(t, err, "CreateSwapChain succeeds")
 	back, err := chain.GetBuffer(0)
-	require.NoError(t, err)
+	require.NoError(t, err, "GetBuffer(0) succeeds")
 	primary, err := chain.GetPrimary()
-	require.NoError(t, err)
+	require.NoError(t, err, "GetPrimary succeeds")
 	for _, color := range [][4]float32{red, blue} {
 		d.clearTo(d.ctx, back, color)
-		require.NoError(t, chain.Present(0, 0))
+		require.NoError(t, chain.Present(0, 0), "Present succeeds")
 		d.clearTo(d.ctx, back, [4]float32{})
-		require.NoError(t, chain.Present(0, d3d11.PresentTest))
-		assert.Equal(t, solid(color, 600), d.texels(primary, 0))
+		require.NoError(t, chain.Present(0, d3d11.PresentTest), "Present(TEST) succeeds, and shows nothing")
+		same(t, solid(color, 600), d.texels(primary, 0), "the primary shows the back buffer as it was at Present")
 	}
 }

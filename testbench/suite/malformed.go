@@ -2,6 +2,7 @@ package suite
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,17 +21,17 @@ func malformedCommandBuffers(t *T) {
 	th := &ddi.Thread{Process: 9, ID: 1}
 	k := s.Thunks()
 	dev, st := k.CreateDevice(th)
-	require.Equal(t, ddi.StatusSuccess, st)
+	t.succeeds(st, "D3DKMTCreateDevice")
 	ctx := &umddi.CreateContext{}
-	require.Equal(t, ddi.StatusSuccess, k.CreateContext(th, dev, ctx))
+	t.succeeds(k.CreateContext(th, dev, ctx), "D3DKMTCreateContext")
 	allocate := &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{
 		PrivateDriverData: privdata.Allocation{Place: privdata.System, Bytes: 4096}.Append(nil),
 	}}}
-	require.Equal(t, ddi.StatusSuccess, k.CreateAllocation(th, dev, allocate))
+	t.succeeds(k.CreateAllocation(th, dev, allocate), "D3DKMTCreateAllocation, with private data of package privdata,")
 	mem := allocate.AllocationInfo[0].Allocation
 	command, allocs, patches := ctx.CommandBuffer, ctx.AllocationList, ctx.PatchLocationList
 	good, err := pkt.Fill{Bytes: 64, Value: 0x1122334455667788}.Append(nil)
-	require.NoError(t, err)
+	require.NoError(t, err, "the packet can be encoded")
 	render := func(cmd []byte, patch umddi.PatchLocation, handle ddi.KMHandle, n uint32) ddi.Status {
 		copy(command, cmd)
 		allocs[0], patches[0] = umddi.AllocationList{Allocation: handle, WriteOperation: true}, patch
@@ -64,15 +65,22 @@ func malformedCommandBuffers(t *T) {
 		{"split inside a packet", good, umddi.PatchLocation{PatchOffset: 4, SplitOffset: 4}, mem, 1, ddi.StatusInvalidParameter},
 	} {
 		before := s.Stats()
-		assert.Equal(t, tt.want, render(tt.cmd, tt.patch, tt.alloc, tt.n), tt.name)
+		assert.Equal(t, tt.want.Error(), render(tt.cmd, tt.patch, tt.alloc, tt.n).Error(),
+			"D3DKMTRender of a command buffer with a mistake, %s, is refused with this status", tt.name)
 		after := s.Stats()
-		assert.Equal(t, before.DMABuffers, after.DMABuffers, tt.name)
-		require.Equal(t, ddi.StatusSuccess, render(good, fits, mem, 1), "after %s", tt.name)
+		assert.Equal(t, before.DMABuffers, after.DMABuffers, "a refused command buffer is not submitted: %s", tt.name)
+		t.succeeds(render(good, fits, mem, 1), "D3DKMTRender of a good command buffer after one with %s", tt.name)
 	}
-	require.Equal(t, ddi.StatusSuccess, k.WaitForIdle(th, dev))
+	t.succeeds(k.WaitForIdle(th, dev), "WaitForIdle")
 	lock := &umddi.Lock{Allocation: mem}
-	require.Equal(t, ddi.StatusSuccess, k.Lock(th, dev, lock))
-	assert.Equal(t, uint64(0x1122334455667788), binary.LittleEndian.Uint64(lock.Data[56:]))
-	assert.Zero(t, lock.Data[64])
-	require.NoError(t, s.Err())
+	t.succeeds(k.Lock(th, dev, lock), "D3DKMTLock")
+	assert.Equal(t, uint64(0x1122334455667788), binary.LittleEndian.Uint64(lock.Data[56:]), "the good buffer has filled the allocation")
+	assert.Zero(t, lock.Data[64], "the good buffer fills nothing else")
+	require.NoError(t, s.Err(), "the system has not stopped")
+}
+
+// succeeds ends the case unless the status of a call is success.
+func (t *T) succeeds(s ddi.Status, call string, args ...any) {
+	t.Helper()
+	require.Equal(t, ddi.StatusSuccess.Error(), s.Error(), fmt.Sprintf(call, args...)+" succeeds")
 }

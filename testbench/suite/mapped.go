@@ -23,24 +23,24 @@ func executeWhileMapped(t *T) {
 	maps := d.finish(def, false)
 
 	var m d3d11.MappedSubresource
-	require.NoError(t, d.ctx.Map(from, 0, d3d11.MapRead, 0, &m))
+	require.NoError(t, d.ctx.Map(from, 0, d3d11.MapRead, 0, &m), "Map(READ) of a staging buffer succeeds")
 	d.ctx.ExecuteCommandList(copies, false)
-	assert.Equal(t, count(3, 64), m.Data[:64])
+	same(t, count(3, 64), m.Data[:64], "the mapped memory does not change while it is mapped")
 	d.ctx.Unmap(from, 0)
-	assert.Equal(t, count(3, 64), d.contents(to))
+	same(t, count(3, 64), d.contents(to), "a list may copy from a staging buffer that is mapped for reading")
 
-	require.NoError(t, d.ctx.Map(dyn, 0, d3d11.MapWriteDiscard, 0, &m))
+	require.NoError(t, d.ctx.Map(dyn, 0, d3d11.MapWriteDiscard, 0, &m), "Map(DISCARD) succeeds")
 	for _, restore := range []bool{true, false} {
 		d.ctx.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
 		d.ctx.ExecuteCommandList(maps, restore)
 		var got [1]*d3d11.Buffer
 		d.ctx.PSGetConstantBuffers(0, got[:])
-		assert.Equal(t, restore, got[0] == cb)
+		assert.Equal(t, restore, got[0] == cb, "a refused list leaves the state that RestoreContextState asks for: %v", restore)
 	}
 	d.ctx.Unmap(dyn, 0)
-	assert.Equal(t, count(3, 64), d.contents(to), "the refused list")
+	same(t, count(3, 64), d.contents(to), "a list that discards a mapped buffer is refused, and has no effect")
 	d.ctx.ExecuteCommandList(maps, false)
-	assert.Equal(t, count(9, 64), d.contents(to))
+	same(t, count(9, 64), d.contents(to), "the list executes after Unmap")
 }
 
 // A list that has discarded a dynamic buffer may go on filling it, also after a copy
@@ -53,7 +53,7 @@ func noOverwriteInAList(t *T) {
 	}
 	more := func(c *d3d11.Context, at int, data []byte) {
 		var m d3d11.MappedSubresource
-		require.NoError(t, c.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m))
+		require.NoError(t, c.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m), "Map(NO_OVERWRITE) of a buffer that the list has discarded succeeds")
 		copy(m.Data[at:], data)
 		c.Unmap(dyn, 0)
 	}
@@ -82,10 +82,10 @@ func noOverwriteInAList(t *T) {
 	}
 	for range 2 {
 		d.ctx.ExecuteCommandList(first, false)
-		assert.Equal(t, want(map[int][]byte{0: count(1, 8), 8: count(50, 4), 32: count(100, 4)}), d.contents(dyn))
+		same(t, want(map[int][]byte{0: count(1, 8), 8: count(50, 4), 32: count(100, 4)}), d.contents(dyn), "the list keeps its discard, the copy and the addition")
 		d.ctx.ExecuteCommandList(second, false)
-		assert.Equal(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8), 40: count(60, 4), 44: count(70, 4), 60: count(100, 4)}), d.contents(dyn))
+		same(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8), 40: count(60, 4), 44: count(70, 4), 60: count(100, 4)}), d.contents(dyn), "the list keeps what the inner list left, and its own additions")
 		d.ctx.ExecuteCommandList(inner, false)
-		assert.Equal(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8)}), d.contents(dyn), "the inner list has not changed")
+		same(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8)}), d.contents(dyn), "a list that was executed in another has not changed")
 	}
 }

@@ -22,11 +22,11 @@ func copyOfTexturesThatDoNotFitTogether(t *T) {
 	d.ctx.CopyResource(b, c)
 	d.ctx.CopySubresourceRegion(a, 0, 0, 0, 0, b, 0, nil)
 	d.ctx.Flush()
-	require.NoError(t, d.dev.GetDeviceRemovedReason())
-	assert.Equal(t, count(5, 4000), d.texels(small, 0))
-	assert.Equal(t, count(3, 40000), d.texels(b, 0))
-	assert.Equal(t, count(3, 400), d.texels(a, 0)[:400], "the first row, which is wider")
-	assert.Equal(t, count(1+400, 240), d.texels(a, 0)[400:640])
+	require.NoError(t, d.dev.GetDeviceRemovedReason(), "the GPU moves allocations between VRAM and host memory, and the device stays")
+	same(t, count(5, 4000), d.texels(small, 0), "an update recorded before the copies is executed")
+	same(t, count(3, 40000), d.texels(b, 0), "b is a copy of c")
+	same(t, count(3, 400), d.texels(a, 0)[:400], "the copy fills the first texels of the first row, which is wider")
+	same(t, count(1+400, 240), d.texels(a, 0)[400:640], "the rest of the row is as before")
 }
 
 // A GPU-only texture larger than VRAM lies in host memory: the segments decide. One
@@ -38,13 +38,13 @@ func textureLargerThanVRAM(t *T) {
 		SampleDesc: dxgi.SampleDesc{Count: 1}, BindFlags: d3d11.BindShaderResource,
 	}
 	_, err := d.dev.CreateTexture2D(desc, nil)
-	assert.ErrorIs(t, err, ddi.EOutOfMemory, "128 MiB of 64")
+	assert.ErrorIs(t, err, ddi.EOutOfMemory, "a texture of 128 MiB on a PC with 64 MiB returns E_OUTOFMEMORY")
 	desc.Width, desc.ArraySize = 128, 1
 	for _, h := range []uint32{128, 129, 512} {
 		desc.Height = h
 		tex, err := d.dev.CreateTexture2D(desc, nil)
-		require.NoError(t, err)
+		require.NoError(t, err, "CreateTexture2D succeeds for %d rows of 512 bytes in 64 KiB of VRAM", h)
 		d.ctx.UpdateSubresource(tex, 0, nil, count(9, int(512*h)), 512, 0)
-		assert.Equal(t, count(9, int(512*h)), d.texels(tex, 0))
+		same(t, count(9, int(512*h)), d.texels(tex, 0), "a texture in host memory has what was written")
 	}
 }

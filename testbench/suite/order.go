@@ -76,13 +76,13 @@ func newRig(t *T) *rig {
 	r := &rig{recorder: new(recorder)}
 	r.sys = t.Open(testbench.Options{Hook: r.recorder})
 	dev, ctx, err := r.sys.CreateDevice()
-	require.NoError(t, err)
+	require.NoError(t, err, "CreateDevice succeeds")
 	r.ctx = ctx
 	t.Cleanup(func() {
 		dev.Close()
 	})
 	r.chain, err = dev.CreateSwapChain(d3d11.SwapChainDesc{Width: 16, Height: 16, Format: dxgi.R8G8B8A8UNorm, BufferCount: 1})
-	require.NoError(t, err)
+	require.NoError(t, err, "CreateSwapChain succeeds")
 	for _, tex := range []struct {
 		to        **d3d11.Texture2D
 		usage     d3d11.Usage
@@ -96,7 +96,7 @@ func newRig(t *T) *rig {
 			Width: 16, Height: 16, MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm,
 			SampleDesc: dxgi.SampleDesc{Count: 1}, Usage: tex.usage, BindFlags: tex.bind, CPUAccessFlags: tex.cpu,
 		}, nil)
-		require.NoError(t, err)
+		require.NoError(t, err, "CreateTexture2D succeeds")
 	}
 	return r
 }
@@ -164,10 +164,10 @@ func checkOrderOf(t *T, r *rig, begin []string, see func([]string) []string, act
 		{"not resident", slices.Concat(begin, paging, done, submit, done)},
 		{"resident", slices.Concat(begin, []string{"5 Patch"}, submit, done)},
 	} {
-		require.NoError(t, r.sys.WaitForIdle())
+		require.NoError(t, r.sys.WaitForIdle(), "the GPU becomes idle")
 		n := len(r.since(0))
 		act()
-		require.NoError(t, r.sys.WaitForIdle())
+		require.NoError(t, r.sys.WaitForIdle(), "the GPU becomes idle")
 		assert.Equal(t, state.want, see(trim(r.since(n), begin[0])), "the steps of a submission in order, for an allocation that is %s", state.name)
 	}
 }
@@ -190,12 +190,12 @@ func checkFlush(t *T, see func([]string) []string) {
 func orderOfPresent(t *T) {
 	r := newRig(t)
 	back, err := r.chain.GetBuffer(0)
-	require.NoError(t, err)
+	require.NoError(t, err, "GetBuffer(0) succeeds")
 	r.ctx.CopyResource(back, r.write)
 	r.ctx.Flush()
 	back.Release()
 	checkOrder(t, r, []string{"1 Present", "2 PresentCb", "3 Present"}, func() {
-		require.NoError(t, r.chain.Present(0, 0))
+		require.NoError(t, r.chain.Present(0, 0), "Present succeeds")
 	})
 }
 
@@ -204,7 +204,7 @@ func orderOfLock(t *T) {
 	checkOrder(t, r, []string{"1 Lock", "2 RenderCb", "3 Render"}, func() {
 		r.ctx.CopyResource(r.read, r.local)
 		var m d3d11.MappedSubresource
-		require.NoError(t, r.ctx.Map(r.read, 0, d3d11.MapRead, 0, &m))
+		require.NoError(t, r.ctx.Map(r.read, 0, d3d11.MapRead, 0, &m), "Map(READ) of a staging texture succeeds")
 		r.ctx.Unmap(r.read, 0)
 	})
 }
@@ -237,14 +237,14 @@ func presentSubmitsPendingWorkFirst(t *T) {
 	r := newRig(t)
 	n := len(r.since(0))
 	r.ctx.CopyResource(r.local, r.write)
-	require.NoError(t, r.chain.Present(0, 0))
+	require.NoError(t, r.chain.Present(0, 0), "Present succeeds")
 	var got []string
 	for _, s := range r.since(n) {
 		if s[0] >= '1' && s[0] <= '3' && s[1] == ' ' {
 			got = append(got, s)
 		}
 	}
-	assert.Equal(t, []string{"1 copy", "1 Present", "2 RenderCb", "3 Render", "2 PresentCb", "3 Present"}, got)
+	assert.Equal(t, []string{"1 copy", "1 Present", "2 RenderCb", "3 Render", "2 PresentCb", "3 Present"}, got, "RenderCb with the pending copy precedes PresentCb")
 }
 
 // orderOnOneNode checks that a paging buffer precedes its DMA buffer in the same
@@ -257,7 +257,7 @@ func orderOnOneNode(t *T) {
 	n := len(r.since(0))
 	r.ctx.CopyResource(r.local, r.write)
 	r.ctx.Flush()
-	require.NoError(t, r.sys.WaitForIdle())
+	require.NoError(t, r.sys.WaitForIdle(), "the GPU becomes idle")
 	assert.Equal(t, slices.Concat([]string{"1 copy", "1 Flush", "2 RenderCb", "3 Render"}, paging, submit, done, done), onePaging(r.since(n)),
 		"the steps of a submission in order; the paging buffer and the DMA buffer share a ring")
 }

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"math/rand/v2"
 
 	"github.com/stretchr/testify/require"
@@ -102,14 +103,14 @@ func (m *machine) mapStaging() {
 	typ := []d3d11.MapType{d3d11.MapRead, d3d11.MapReadWrite, d3d11.MapWrite}[m.int(3)]
 	var out d3d11.MappedSubresource
 	if m.int(2) == 0 {
-		require.NoError(m.t, m.ctx.Map(x.res, uint32(sub), typ, 0, &out))
+		require.NoError(m.t, m.ctx.Map(x.res, uint32(sub), typ, 0, &out), "Map(type %d) of a staging resource succeeds", typ)
 	} else {
 		m.poll(func() error { return m.ctx.Map(x.res, uint32(sub), typ, d3d11.MapDoNotWait, &out) }, ddi.DXGIStillDrawing)
 	}
 	w, h := x.size(sub)
 	for y := range h {
 		row, want := out.Data[y*int(out.RowPitch):][:w*x.bytes], x.subs[sub][y*w*x.bytes:][:w*x.bytes]
-		require.Equal(m.t, want, row, "row %d of subresource %d of a %v of %d x %d", y, sub, x.format, x.w, x.h)
+		m.same(want, row, "Map shows what the model has: row %d of subresource %d of a %v of %d x %d", y, sub, x.format, x.w, x.h)
 	}
 	if typ != d3d11.MapRead {
 		x0, y0, x1, y1 := m.rect(w, h)
@@ -135,7 +136,7 @@ func (m *machine) poll(f func() error, busy ddi.HRESULT) {
 		if err == nil {
 			return
 		}
-		require.ErrorIs(m.t, err, busy)
+		require.ErrorIs(m.t, err, busy, "a call that is not done returns %v", busy)
 	}
 	require.Fail(m.t, "busy without end")
 }
@@ -148,14 +149,14 @@ func (m *machine) mapDynamic() {
 	}
 	var out d3d11.MappedSubresource
 	if x.format == dxgi.Unknown && !x.used && m.int(2) == 0 {
-		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out))
+		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out), "Map(NO_OVERWRITE) of a dynamic buffer succeeds")
 		x0, _, x1, _ := m.rect(x.w, 1)
 		p := m.randomBytes(x1 - x0)
 		copy(out.Data[x0:], p)
 		x.put(0, x0, 0, x1-x0, 1, p)
 		m.ctx.Flush()
 	} else {
-		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out))
+		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out), "Map(DISCARD) of a dynamic resource succeeds")
 		x.subs[0] = m.randomBytes(x.w * x.h * x.bytes)
 		for y := range x.h {
 			copy(out.Data[y*int(out.RowPitch):], x.subs[0][y*x.w*x.bytes:][:x.w*x.bytes])
@@ -167,7 +168,7 @@ func (m *machine) mapDynamic() {
 
 func (m *machine) query() {
 	q, err := m.dev.CreateQuery(&d3d11.QueryDesc{})
-	require.NoError(m.t, err)
+	require.NoError(m.t, err, "CreateQuery succeeds for an event")
 	m.ctx.End(q)
 	m.poll(func() error { return m.ctx.GetData(q, nil, 0) }, ddi.False)
 	q.Release()
@@ -177,12 +178,12 @@ func (m *machine) query() {
 func (m *machine) check() {
 	for _, x := range m.all {
 		if b, ok := x.res.(*d3d11.Buffer); ok {
-			require.Equal(m.t, x.subs[0], m.contents(b), "buffer of %d bytes, usage %d", x.w, x.usage)
+			m.same(x.subs[0], m.contents(b), "after all calls the contents are the model's: buffer of %d bytes, usage %d", x.w, x.usage)
 			continue
 		}
 		for i := range x.subs {
-			require.Equal(m.t, x.subs[i], m.texels(x.res.(*d3d11.Texture2D), uint32(i)),
-				"subresource %d of a %v of %d x %d, usage %d", i, x.format, x.w, x.h, x.usage)
+			m.same(x.subs[i], m.texels(x.res.(*d3d11.Texture2D), uint32(i)),
+				"after all calls the contents are the model's: subresource %d of a %v of %d x %d, usage %d", i, x.format, x.w, x.h, x.usage)
 		}
 		x.used = true
 	}
@@ -229,4 +230,13 @@ func randomOperations(t *T) {
 		m.ctxs = append(m.ctxs, &deferredContext{ctx: m.deferred(), maps: map[*tracked]bool{}, current: map[*tracked][]byte{}})
 	}
 	m.run(500)
+}
+
+// same ends the case unless two byte strings are equal.
+func (m *machine) same(want, got []byte, format string, args ...any) {
+	m.t.Helper()
+	if !bytes.Equal(want, got) {
+		same(m.t, want, got, format, args...)
+		m.t.FailNow()
+	}
 }

@@ -56,13 +56,13 @@ func (m *machine) recordMap(d *deferredContext) {
 	}
 	var out d3d11.MappedSubresource
 	if p, ok := d.current[x]; ok && x.format == dxgi.Unknown {
-		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out))
-		require.Equal(m.t, p, out.Data)
+		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out), "Map(NO_OVERWRITE) succeeds after a discard in the same list")
+		m.same(p, out.Data, "NO_OVERWRITE returns the contents of the discard")
 		x0, _, x1, _ := m.rect(x.w, 1)
 		copy(p[x0:x1], m.randomBytes(x1-x0)) // p also belongs to the step of the discard
 		copy(out.Data, p)
 	} else {
-		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out))
+		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out), "Map(DISCARD) succeeds on a deferred context")
 		p := m.randomBytes(x.w * x.h * x.bytes)
 		for y := range x.h {
 			copy(out.Data[y*int(out.RowPitch):], p[y*x.w*x.bytes:][:x.w*x.bytes])

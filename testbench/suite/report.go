@@ -53,7 +53,8 @@ func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []strin
 		}}
 		switch res.Outcome {
 		case Failed:
-			c.Failure, c.Output = strings.Join(res.Messages, "\n"), "repeat: "+res.Replay(r.Board)
+			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
+			c.Output = "repeat: " + res.Replay(r.Board)
 			c.Attachments = files(res)
 		case Skipped:
 			c.Skipped = strings.Join(res.Messages, "\n")
@@ -62,6 +63,9 @@ func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []strin
 	}
 	return junit.Write(w, doc)
 }
+
+// Why returns the requirement that a case checks, and its source.
+func (r Result) Why() string { return fmt.Sprintf("required: %s\nsource: %s", r.Doc, r.Source) }
 
 // Text formats the result as a line. After a failure it adds the messages and the
 // command that repeats the case on the given board.
@@ -72,7 +76,7 @@ func (r Result) Text(board string) string {
 		fmt.Fprintf(&b, "         %s\n", strings.ReplaceAll(strings.TrimSpace(m), "\n", "\n         "))
 	}
 	if r.Outcome == Failed {
-		fmt.Fprintf(&b, "         repeat: %s\n", r.Replay(board))
+		fmt.Fprintf(&b, "         %s\n         repeat: %s\n", strings.ReplaceAll(r.Why(), "\n", "\n         "), r.Replay(board))
 	}
 	return b.String()
 }
@@ -92,7 +96,7 @@ func (r Result) Save(dir, board string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, output.Failed(folder, err)
 	}
-	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Selector, r.Seed, r.Replay(board))
+	readme := fmt.Sprintf("%s: %s\nsource: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Source, r.Selector, r.Seed, r.Replay(board))
 	var out []string
 	for _, file := range []struct {
 		name, doc string

@@ -18,7 +18,7 @@ import (
 func sample() []Result {
 	return []Result{
 		{Name: "present", Tier: API, Outcome: Passed, Time: 2 * time.Millisecond},
-		{Name: "random[nodes=1]/7", Doc: "random calls", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
+		{Name: "random[nodes=1]/7", Doc: "random calls", Source: "a page", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
 			Messages: []string{"one\ntwo", "three"}, Trace: []byte("{}\n"), Dump: "ring"},
 		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the board has one node"}},
 	}
@@ -31,13 +31,13 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, []int{1, 1, 1}, []int{r.Passed, r.Failed, r.Skipped})
 	assert.Equal(t, "passed   present                                      2ms\n", r.Results[0].Text("emu"))
 	assert.Equal(t, "failed   random[nodes=1]/7                            0s\n"+
-		"         one\n         two\n         three\n         repeat: "+repeat+"\n", r.Results[1].Text("emu"))
+		"         one\n         two\n         three\n         required: random calls\n         source: a page\n         repeat: "+repeat+"\n", r.Results[1].Text("emu"))
 
 	var b bytes.Buffer
 	require.NoError(t, r.WriteJUnit(&b, 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
 	for _, says := range []string{
 		`<testsuite name="hilgpu" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
-		`message="one"`, `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
+		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)
 	}
@@ -61,7 +61,7 @@ func TestSave(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(folder, "wave.vcd"), "file of an earlier run")
 	text, err := os.ReadFile(paths[0])
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "random[nodes=1]/7: random calls\nboard emu?nodes=1, seed 7\nrepeat: "+repeat+"\n")
+	assert.Contains(t, string(text), "random[nodes=1]/7: random calls\nsource: a page\nboard emu?nodes=1, seed 7\nrepeat: "+repeat+"\n")
 
 	_, err = sample()[1].Save(paths[0], "emu")
 	assert.ErrorIs(t, err, output.ErrWrite)

@@ -70,6 +70,7 @@ type Result struct {
 	Name     string        `json:"name"`
 	Tier     Tier          `json:"tier"`
 	Doc      string        `json:"doc"`
+	Source   string        `json:"source"` // of the requirement in Doc
 	Selector string        `json:"selector"`
 	Seed     uint64        `json:"seed"`
 	Outcome  Outcome       `json:"outcome"`
@@ -175,7 +176,7 @@ func RunOne(i Instance, o Options) Result {
 		hung = runCase(i.Case, t, r)
 	}
 	res := Result{
-		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Source: i.Case.Source, Selector: i.Selector, Seed: i.Seed,
 		Outcome: Passed, Time: time.Since(start),
 	}
 	if hung != nil {
@@ -198,7 +199,7 @@ func RunOne(i Instance, o Options) Result {
 // has its report in the messages.
 func (i Instance) Failure(err error, took time.Duration) Result {
 	r := Result{
-		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Name: i.Name, Tier: i.Case.Tier, Doc: i.Case.Doc, Source: i.Case.Source, Selector: i.Selector, Seed: i.Seed,
 		Outcome: Failed, Time: took, Err: err, Messages: []string{err.Error()},
 	}
 	if errors.As(err, &r.Violation) {

@@ -70,7 +70,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
-		require.NoError(t, err)
+		require.NoError(t, err, "the recorder of the clocks starts")
 		o.Board.Wave = t.flight
 	}
 	if t.keep {
@@ -85,7 +85,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
 	t.err = first(t.err, err)
-	require.NoError(t, err)
+	require.NoError(t, err, "the board opens, and the drivers start")
 	t.Cleanup(func() {
 		if err := sys.Err(); err != nil {
 			t.dump = dumpOf(err)
@@ -105,7 +105,7 @@ func (t *T) close(sys *testbench.System) {
 	err := sys.Close()
 	var v *verifier.Violation
 	if !errors.As(err, &v) {
-		assert.NoError(t, err)
+		assert.NoError(t, err, "the system stops without an error")
 		return
 	}
 	if t.violation == nil {
@@ -139,9 +139,10 @@ func first(a, b error) error {
 
 // A Case is one test of the suite.
 type Case struct {
-	Name string
-	Tier Tier
-	Doc  string // the requirement, in one line
+	Name   string
+	Tier   Tier
+	Doc    string // the requirement, in one line
+	Source string // document and section with the requirement
 
 	options []string // configurations to add to the selector, a run each; "" adds none
 	needs   bool     // the case is only for these configurations
@@ -155,35 +156,58 @@ var different = []string{"", "nodes=1", "vram=8KiB", "aperture=0"}
 // Cases returns the cases, in the order in which they run.
 func Cases() []Case {
 	return []Case{
-		{Name: "compose", Tier: API, Doc: "images are composed, presented and read back", options: different, seeds: 2, run: composeSamples},
-		{Name: "copy-boxes", Tier: API, Doc: "boxes of a texture are copied; invalid ones are ignored", options: different, run: copyBoxes},
-		{Name: "copy-formats", Tier: API, Doc: "copies within a typeless family keep the bits; others are ignored", run: copyBetweenFormats},
-		{Name: "clears", Tier: API, Doc: "clears convert to the format and clear exactly the view", options: different, run: clears},
-		{Name: "lists", Tier: API, Doc: "lists read contents when they execute, any number of times, nested or not", options: different, run: listsOnTheGPU},
-		{Name: "restore-flags", Tier: API, Doc: "the restore flags of Finish and Execute", run: restoreFlags},
-		{Name: "discard-in-list", Tier: API, Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
-		{Name: "execute-while-mapped", Tier: API, Doc: "a list is refused only for what the API forbids", options: different, run: executeWhileMapped},
-		{Name: "no-overwrite-in-list", Tier: API, Doc: "a list goes on filling a buffer that it has discarded", options: different, run: noOverwriteInAList},
-		{Name: "renaming", Tier: API, Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
-		{Name: "staging-maps", Tier: API, Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
-		{Name: "asking", Tier: API, Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: pollingInsteadOfWaiting},
-		{Name: "present", Tier: API, Doc: "Present copies the back buffer as it is at the call", options: different, run: present},
+		{Name: "compose", Tier: API, Doc: "images are composed, presented and read back",
+			Source: "D3D11 functional specification; docs/design.md, A copy, down and up", options: different, seeds: 2, run: composeSamples},
+		{Name: "copy-boxes", Tier: API, Doc: "boxes of a texture are copied; invalid ones are ignored",
+			Source: "ID3D11DeviceContext::CopySubresourceRegion", options: different, run: copyBoxes},
+		{Name: "copy-formats", Tier: API, Doc: "copies within a typeless family keep the bits; others are ignored",
+			Source: "ID3D11DeviceContext::CopyResource; Format Conversion using Direct3D 10.1 and later", run: copyBetweenFormats},
+		{Name: "clears", Tier: API, Doc: "clears convert to the format and clear exactly the view",
+			Source: "ID3D11DeviceContext::ClearRenderTargetView; Data Conversion Rules", options: different, run: clears},
+		{Name: "lists", Tier: API, Doc: "lists read contents when they execute, any number of times, nested or not",
+			Source: "ID3D11DeviceContext::ExecuteCommandList; Immediate and Deferred Rendering", options: different, run: listsOnTheGPU},
+		{Name: "restore-flags", Tier: API, Doc: "the restore flags of Finish and Execute",
+			Source: "ID3D11DeviceContext::FinishCommandList; ID3D11DeviceContext::ExecuteCommandList", run: restoreFlags},
+		{Name: "discard-in-list", Tier: API, Doc: "memory mapped on a deferred context belongs to the list",
+			Source: "ID3D11DeviceContext::Map; Immediate and Deferred Rendering", options: different, run: discardInAList},
+		{Name: "execute-while-mapped", Tier: API, Doc: "a list is refused only for what the API forbids",
+			Source: "ID3D11DeviceContext::ExecuteCommandList; Supporting Command Lists", options: different, run: executeWhileMapped},
+		{Name: "no-overwrite-in-list", Tier: API, Doc: "a list goes on filling a buffer that it has discarded",
+			Source: "ID3D11DeviceContext::Map; D3D11_MAP", options: different, run: noOverwriteInAList},
+		{Name: "renaming", Tier: API, Doc: "a discard neither waits for nor changes data that the GPU has yet to read",
+			Source: "D3D11_MAP: WRITE_DISCARD and WRITE_NO_OVERWRITE", options: different, run: renaming},
+		{Name: "staging-maps", Tier: API, Doc: "pitches, errors and contents of staging maps",
+			Source: "ID3D11DeviceContext::Map; D3D11_MAPPED_SUBRESOURCE", run: stagingMaps},
+		{Name: "asking", Tier: API, Doc: "calls return busy until the GPU is done, and polling is enough to complete the work",
+			Source: "D3D11_MAP_FLAG; ID3D11DeviceContext::GetData", options: different, run: pollingInsteadOfWaiting},
+		{Name: "present", Tier: API, Doc: "Present copies the back buffer as it is at the call",
+			Source: "IDXGISwapChain::Present; PFND3DDDI_PRESENTCB", options: different, run: present},
 		{Name: "textures-too-large-together", Tier: API, Doc: "textures that fit in VRAM only one at a time are copied to each other",
-			options: []string{"vram=64KiB", "vram=64KiB&nodes=1"}, needs: true, run: copyOfTexturesThatDoNotFitTogether},
+			Source: "Submitting a Command Buffer, steps 4 to 6; docs/drivers.md, What the kernel promises", options: []string{"vram=64KiB", "vram=64KiB&nodes=1"}, needs: true, run: copyOfTexturesThatDoNotFitTogether},
 		{Name: "texture-too-large", Tier: Own, Doc: "a texture larger than VRAM lies in host memory; one larger than that is refused",
-			options: []string{"vram=64KiB"}, needs: true, run: textureLargerThanVRAM},
-		{Name: "order-flush", Tier: DDI, Doc: "Flush submits in the documented steps", run: orderOfFlush},
-		{Name: "order-present", Tier: DDI, Doc: "Present submits in the documented steps", run: orderOfPresent},
-		{Name: "order-lock", Tier: DDI, Doc: "Lock submits in the documented steps", run: orderOfLock},
-		{Name: "order-full", Tier: DDI, Doc: "a full command buffer is submitted in the documented steps", run: orderOfFullBuffer},
-		{Name: "order-pending", Tier: DDI, Doc: "Present submits pending work first", run: presentSubmitsPendingWorkFirst},
-		{Name: "order-one-node", Tier: DDI, Doc: "paging buffers on a GPU with one node", options: []string{"nodes=1"}, run: orderOnOneNode},
-		{Name: "order-count", Tier: Own, Doc: "one paging buffer moves what one command needs", run: orderOfOnePagingBuffer},
-		{Name: "concurrent-creates", Tier: Caps, Doc: "CapsFreeThreaded: threads create and destroy while the immediate context works", run: concurrentCreates},
-		{Name: "driver-lists", Tier: Caps, Doc: "CapsCommandListsBuild2: the driver executes each list itself", run: driverCommandLists},
+			Source: "docs/design.md, Decisions", options: []string{"vram=64KiB"}, needs: true, run: textureLargerThanVRAM},
+		{Name: "order-flush", Tier: DDI, Doc: "Flush submits in the documented steps",
+			Source: "Submitting a Command Buffer (WDK)", run: orderOfFlush},
+		{Name: "order-present", Tier: DDI, Doc: "Present submits in the documented steps",
+			Source: "Submitting a Command Buffer (WDK)", run: orderOfPresent},
+		{Name: "order-lock", Tier: DDI, Doc: "Lock submits in the documented steps",
+			Source: "Submitting a Command Buffer (WDK)", run: orderOfLock},
+		{Name: "order-full", Tier: DDI, Doc: "a full command buffer is submitted in the documented steps",
+			Source: "Submitting a Command Buffer (WDK)", run: orderOfFullBuffer},
+		{Name: "order-pending", Tier: DDI, Doc: "Present submits pending work first",
+			Source: "PFND3DDDI_PRESENTCB; Submitting a Command Buffer (WDK)", run: presentSubmitsPendingWorkFirst},
+		{Name: "order-one-node", Tier: DDI, Doc: "paging buffers on a GPU with one node",
+			Source: "Submitting a Command Buffer (WDK); DXGK_DRIVERCAPS: PagingNode", options: []string{"nodes=1"}, run: orderOnOneNode},
+		{Name: "order-count", Tier: Own, Doc: "one paging buffer moves what one command needs",
+			Source: "docs/design.md, Decisions", run: orderOfOnePagingBuffer},
+		{Name: "concurrent-creates", Tier: Caps, Doc: "CapsFreeThreaded: threads create and destroy while the immediate context works",
+			Source: "Supporting Threading, Command Lists, and 3D Pipeline; D3D11_FEATURE_DATA_THREADING", run: concurrentCreates},
+		{Name: "driver-lists", Tier: Caps, Doc: "CapsCommandListsBuild2: the driver executes each list itself",
+			Source: "Supporting Command Lists; D3D11_FEATURE_DATA_THREADING", run: driverCommandLists},
 		{Name: "malformed-buffers", Tier: Own, Doc: "bad command buffers are refused, and the next good one works",
-			run: malformedCommandBuffers},
-		{Name: "random", Tier: API, Doc: "random API calls have the effect of a reference model", seeds: 2,
+			Source: "DXGKDDI_RENDER, Return value; hostdriver/privdata", run: malformedCommandBuffers},
+		{Name: "random", Tier: API, Doc: "random API calls have the effect of a reference model",
+			Source: "D3D11 functional specification; the reference model in testbench/suite/random.go", seeds: 2,
 			options: []string{"", "nodes=1", "vram=64KiB", "vram=64KiB&nodes=1", "config=small&vram=32KiB"}, run: randomOperations},
 	}
 }
