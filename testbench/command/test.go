@@ -3,7 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/command/child"
+	"github.com/hilgpu/hilgpu/testbench/command/conform"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
@@ -21,6 +24,7 @@ import (
 type testFlags struct {
 	board     string
 	junit     string
+	report    string
 	artifacts string
 	filter    string
 	seed      uint64
@@ -54,6 +58,7 @@ again.`,
 	fl := c.Flags()
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
+	fl.StringVar(&f.report, "report", "", "write a conformance report to this HTML `file`; JSON if its name ends in .json")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
@@ -74,7 +79,7 @@ func runTest(f testFlags) error {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
-		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.limit, Trace: f.artifacts != "",
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.limit, Trace: f.artifacts != "", Cover: f.report != "",
 	}
 	err := f.app.Links.CheckTdr()
 	if err != nil {
@@ -101,6 +106,11 @@ func runTest(f testFlags) error {
 		return err
 	}
 	defer xml.Discard()
+	page, err := f.app.Links.Outputs.Create(f.report)
+	if err != nil {
+		return err
+	}
+	defer page.Discard()
 	if o.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}
@@ -114,6 +124,9 @@ func runTest(f testFlags) error {
 	}
 	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
 	if err := f.write(xml, report); err != nil {
+		return err
+	}
+	if err := f.conform(page, report); err != nil {
 		return err
 	}
 	if !f.app.Document(report) {
@@ -233,4 +246,24 @@ func (f testFlags) write(xml *output.File, r *suite.Report) error {
 		return err
 	}
 	return xml.Commit()
+}
+
+// conform writes the conformance report if there is a file for it.
+func (f testFlags) conform(page *output.File, r *suite.Report) error {
+	if page == nil {
+		return nil
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = nil
+	}
+	c := conform.New(r, f.seed, info, time.Now())
+	write := c.WriteHTML
+	if strings.EqualFold(filepath.Ext(f.report), ".json") {
+		write = c.WriteJSON
+	}
+	if err := write(page); err != nil {
+		return err
+	}
+	return page.Commit()
 }

@@ -37,6 +37,8 @@ type Options struct {
 	NoVerify bool           // as in testbench.Options
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
+	Cover bool // count calls and packets: Result.Coverage
+
 	DDI io.Writer // gets the lines of the DDI calls of each system, as testbench.Options.DDI; nil: none
 
 	// Exec, if not nil, runs an instance in place of RunOne, for instance in another
@@ -81,6 +83,7 @@ type Result struct {
 	Dump      string              `json:"-"`                   // the kernel's dump of a stopped GPU
 	Bus       []byte              `json:"-"`                   // packets of the link, as pcapng
 	Wave      []byte              `json:"-"`                   // last clocks of an emulated GPU, as a value change dump
+	Coverage  *Coverage           `json:"coverage,omitempty"`  // with Options.Cover; nil if the case did not end
 	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
 
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
@@ -163,6 +166,9 @@ func (o Options) one(i Instance) Result {
 func RunOne(i Instance, o Options) Result {
 	r := &recording{}
 	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, keep: o.Trace, ddi: o.DDI}
+	if o.Cover {
+		t.cover = newCounter()
+	}
 	var link tail
 	if o.Trace && t.Board.Capture == nil {
 		// Writing to a tail does not fail.
@@ -183,6 +189,9 @@ func RunOne(i Instance, o Options) Result {
 		return i.Failure(hung, res.Time)
 	}
 	res.Messages = r.messages
+	if t.cover != nil {
+		res.Coverage = t.cover.coverage()
+	}
 	switch {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.violation

@@ -55,6 +55,7 @@ type T struct {
 
 	noVerify bool
 
+	cover  *counter       // counts calls and packets, or nil
 	ddi    io.Writer      // gets the DDI calls of every system at once, or nil
 	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
 	traces []*tail        // traces of the systems, in order of opening
@@ -77,6 +78,12 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		trace := new(tail)
 		t.traces = append(t.traces, trace)
 		o.DDI = trace
+	}
+	switch {
+	case t.cover != nil && o.Hook != nil:
+		o.Hook = verifier.Hooks(t.cover, o.Hook)
+	case t.cover != nil:
+		o.Hook = t.cover
 	}
 	if t.ddi != nil && o.DDI != nil {
 		o.DDI = io.MultiWriter(t.ddi, o.DDI)

@@ -32,6 +32,7 @@ type request struct {
 	Runs    uint64        `json:"runs"`
 	Foreign bool          `json:"foreign"`
 	Tiers   []suite.Tier  `json:"tiers"`
+	Cover   bool          `json:"cover"`
 	Keep    bool          `json:"keep"` // keep the artifacts of a failure
 	Tdr     time.Duration `json:"tdr"`
 	Limit   time.Duration `json:"limit"`

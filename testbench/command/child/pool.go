@@ -57,7 +57,7 @@ func (p *Pool) Run(i suite.Instance) suite.Result {
 	start := time.Now()
 	o := p.Options
 	a, end, err := p.ask(request{
-		Case: i.Name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Tiers: o.Tiers, Keep: o.Trace, Tdr: o.Tdr, Limit: o.Limit,
+		Case: i.Name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Tiers: o.Tiers, Keep: o.Trace, Cover: o.Cover, Tdr: o.Tdr, Limit: o.Limit,
 	})
 	switch {
 	case err != nil:

@@ -58,7 +58,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"link-faults": listOf(linkFaults()),
 		"options":     selectors(portOptions),
 		"source":      file(folders),
-		"report":      file(folders),
+		"report":      reportFile(c.Name()),
 		"artifacts":   file(folders),
 		"capture":     file(byExtension, "pcapng"),
 		"wave":        file(byExtension, "vcd"),
@@ -66,6 +66,14 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"ddi":         file(anyFile),
 		"output":      outputFile(c.Name()),
 	}
+}
+
+// reportFile completes --report: a page for test, a folder for other commands.
+func reportFile(command string) completer {
+	if command == "test" {
+		return file(byExtension, "html", "json")
+	}
+	return file(folders)
 }
 
 // outputFile completes --output: a folder for verilog, a file for other
