@@ -30,6 +30,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// spin is an endless loop.
+func spin() {
+	for n := 0; ; n ^= 1 {
+	}
+}
+
 // deadly returns drivers that end their process when they clear, by name.
 func deadly() map[string]testbench.Drivers {
 	clear := func(do func()) testbench.Drivers {
@@ -50,8 +56,8 @@ func deadly() map[string]testbench.Drivers {
 	stop.KernelMode = func() kmddi.DriverInitializationData {
 		d := foreign.KernelMode()
 		d.StopDevice = func(*ddi.Thread, kmddi.HAdapter) ddi.Status {
-			for {
-			}
+			spin()
+			return ddi.StatusSuccess
 		}
 		return d
 	}
@@ -73,10 +79,7 @@ func deadly() map[string]testbench.Drivers {
 			}
 			select {}
 		}),
-		"loop": clear(func() {
-			for {
-			}
-		}),
+		"loop": clear(spin),
 		"prints": clear(func() {
 			os.Stdout.WriteString("a driver prints\n")
 			println("and prints")
