@@ -140,7 +140,7 @@ type Root struct {
 }
 
 // An Object is the object of any other handle, with private memory of the size
-// returned by the driver's Calc function. The system owns it, passes it
+// returned by the driver's Calc function, 0 to 1 MiB. The system owns it, passes it
 // uninitialized to the Create function and never uses its content.
 type Object struct {
 	Private []byte

@@ -179,7 +179,10 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	case "pfnAbandonCommandList":
 		fr.ctx.state = abandoned
 	case "pfnDestroyDevice":
+		k.checkKernelLeaks(fr)
 		k.endDestroy(fr.ctx)
+	case "pfnPresent":
+		k.checkPresented(fr, rets[0].(ddi.HRESULT))
 	case "pfnCheckDeferredContextHandleSizes":
 		k.endSizes(fr, rets)
 	case "pfnCalcDeferredContextHandleSize":
@@ -187,12 +190,15 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	case "pfnRelocateDeviceFuncs":
 		k.afterRelocate(fr)
 	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
+		k.checkRange(fr, rets[0].(int))
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
 		k.recordSize(fr.th, "pfnCreate"+kind, rets[0].(int))
 	case "pfnCalcPrivateDeferredContextSize":
+		k.checkRange(fr, rets[0].(int))
 		k.recordSize(fr.th, "pfnCreateDeferredContext", rets[0].(int))
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
+			k.checkMapped(fr, rets)
 			k.endMap(fr)
 		}
 	}

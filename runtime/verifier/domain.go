@@ -98,10 +98,11 @@ func primary(fr *frame) bool {
 // enterCallback checks the entry of a callback.
 func (k *Checker) enterCallback(fr *frame) {
 	name := fr.f.Name
-	if name == "pfnQueryAdapterInfoCb" {
-		return
+	if callsKernel(name) {
+		k.enterKernel(fr)
 	}
 	switch {
+	case name == "pfnQueryAdapterInfoCb":
 	case fr.outer == nil:
 		// The Monitor reports it.
 	case name == "pfnSetErrorCb":
@@ -132,8 +133,16 @@ func (k *Checker) checkSubmit(fr *frame) {
 	fr.outer.beginImplicit(dev)
 }
 
+// callsKernel reports whether a callback calls the graphics kernel.
+func callsKernel(name string) bool {
+	return name != "pfnSetErrorCb" && name != "pfnPerformAmortizedProcessingCb" && !strings.HasPrefix(name, "pfnState")
+}
+
 // leaveCallback checks the return of a callback.
 func (k *Checker) leaveCallback(fr *frame, rets []any) {
+	if callsKernel(fr.f.Name) {
+		k.leaveKernel(fr, rets)
+	}
 	switch {
 	case fr.refresh != nil:
 		k.endRefresh(fr)

@@ -68,7 +68,7 @@ func TestPanicOfADriver(t *testing.T) {
 // A panic in a callback is the system's.
 func TestPanicOfTheSystem(t *testing.T) {
 	v := unwound(t, func(r *rig) {
-		r.calls("IaSetTopology", func(th *ddi.Thread) { r.inner.KTCallbacks.RenderCb(th, umddi.HRTDevice{}, nil) })
+		r.calls("IaSetTopology", func(th *ddi.Thread) { r.inner.KTCallbacks.RenderCb(th, umddi.HRTDevice{}, &umddi.Render{}) })
 		r.system["RenderCb"] = func([]any, []any) { panic("no kernel") }
 		r.funcs.IaSetTopology(r.th, r.dev, 0)
 	})

@@ -44,6 +44,7 @@ type Monitor struct {
 	last     history
 	running  map[*ddi.Thread][]runningCall // calls that have not returned, outermost first
 	spare    [][]runningCall               // for running
+	refusals map[*ddi.Thread]refusal       // the last failure in the kernel
 	onStop   []func(*Violation)
 }
 
@@ -52,7 +53,7 @@ type Monitor struct {
 func NewMonitor(o Options) (*Monitor, error) {
 	m := &Monitor{
 		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, now: o.Now,
-		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{},
+		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{}, refusals: map[*ddi.Thread]refusal{},
 		hung: make(chan struct{}),
 	}
 	if m.now == nil {
@@ -122,7 +123,12 @@ func (m *Monitor) Enter(t *ddi.Thread, f *Func, _ ...any) {
 }
 
 // Leave removes a call from those that have not returned.
-func (m *Monitor) Leave(t *ddi.Thread, _ *Func, _ ...any) {
+func (m *Monitor) Leave(t *ddi.Thread, f *Func, results ...any) {
+	if n := len(results); n > 0 && !f.Callback {
+		if s, ok := results[n-1].(ddi.Status); ok && s.Failed() {
+			m.noteRefusal(t, f.Name, s)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch frames := m.running[t]; len(frames) {

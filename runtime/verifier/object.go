@@ -33,6 +33,7 @@ type object struct {
 	state  objectState
 
 	primary bool
+	mips    []extent // resources only: the sizes of the mip levels
 	usage   umddi.Usage
 	bind    uint32
 	views   int // number of living views
@@ -189,12 +190,13 @@ func (k *Checker) createResource(fr *frame) {
 	switch {
 	case o == nil:
 	case o.of != nil:
-		o.usage, o.bind = o.of.usage, o.of.bind
+		o.usage, o.bind, o.mips = o.of.usage, o.of.bind, o.of.mips
 		if arg != nil {
 			k.fail(fr, "local-open", "arguments for the open of %v, want nil", o.of)
 		}
 	case arg != nil:
 		o.primary, o.usage, o.bind = arg.Primary, arg.Usage, arg.BindFlags
+		o.mips = extentsOf(arg)
 	}
 }
 

@@ -85,7 +85,14 @@ func sideOf(pc uintptr) side {
 	if !ok {
 		return elsewhere
 	}
-	name, _, _ = strings.Cut(name, ".")
+	// A wrapper that the compiler inlined has the name of its caller first.
+	parts := strings.Split(name, ".")
+	name = parts[0]
+	for _, part := range parts[1:] {
+		if strings.HasPrefix(part, "wrap") {
+			name = part
+		}
+	}
 	switch {
 	case name == "callEnter" || name == "callLeave":
 		return inHook

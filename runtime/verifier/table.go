@@ -23,10 +23,15 @@ func (k *Checker) openDevice(fr *frame) {
 // endDevice checks the return of CreateDevice.
 func (k *Checker) endDevice(fr *frame, rets []any) {
 	if !succeeded(rets) {
+		k.checkKernelLeaks(fr)
 		k.endDestroy(fr.ctx)
 		return
 	}
-	k.checkTable(fr, fr.args[1].(*umddi.CreateDevice).DeviceFuncs, false)
+	arg := fr.args[1].(*umddi.CreateDevice)
+	k.checkTable(fr, arg.DeviceFuncs, false)
+	if arg.DXGIFuncs.Present == nil {
+		k.fail(fr, "table-missing", "pfnPresent is nil")
+	}
 }
 
 // endCaps checks the return of GetCaps.
@@ -49,6 +54,9 @@ func entries(table *umddi.DeviceFuncs, f func(name string, entry reflect.Value))
 	}
 }
 
+// predicates are the entries that a driver without predicates leaves nil.
+var predicates = map[string]bool{"pfnQueryBegin": true, "pfnSetPredication": true}
+
 // checkTable checks that a table has no excluded entry and lacks no required
 // one.
 func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool) {
@@ -63,7 +71,7 @@ func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool)
 			k.fail(fr, "table-excluded", "%s is not nil", name)
 		case !deferred && entry.IsNil():
 			fr.lacking(name)
-			if lists && s.lists {
+			if s.lists && lists || !s.lists && !s.optional && !s.deferredOnly && !predicates[name] {
 				k.fail(fr, "table-missing", "%s is nil", name)
 			}
 		case deferred && name == "pfnSetPredication" && fr.ctx.device.lacks[name]:
@@ -86,6 +94,7 @@ func (fr *frame) lacking(name string) {
 // endSizes checks the return of CheckDeferredContextHandleSizes.
 func (k *Checker) endSizes(fr *frame, rets []any) {
 	n, dev := rets[0].(int), fr.ctx.device
+	k.checkRange(fr, n)
 	if dev.sizeCount >= 0 && n != dev.sizeCount {
 		k.fail(fr, "size-check", "%d sizes, want %d as before", n, dev.sizeCount)
 	}
@@ -94,7 +103,10 @@ func (k *Checker) endSizes(fr *frame, rets []any) {
 	if sizes == nil {
 		return
 	}
-	sizes = sizes[:min(n, len(sizes))]
+	sizes = sizes[:max(0, min(n, len(sizes)))]
+	for _, s := range sizes {
+		k.checkRange(fr, s.Size)
+	}
 	if dev.sizes != nil && !slices.Equal(sizes, dev.sizes) {
 		k.fail(fr, "size-check", "%v, want %v as before", sizes, dev.sizes)
 	}

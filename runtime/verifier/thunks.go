@@ -61,7 +61,10 @@ func (m *Monitor) thunk(t *ddi.Thread, f func() ddi.Status) (s ddi.Status) {
 		return ddi.StatusDeviceRemoved
 	}
 	if len(t.Stack()) > 0 {
-		return f()
+		if s = f(); s.Failed() {
+			m.noteRefusal(t, "", s)
+		}
+		return s
 	}
 	s = ddi.StatusDeviceRemoved
 	defer m.rescue(t)

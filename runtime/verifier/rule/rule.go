@@ -94,7 +94,7 @@ func All() []Rule {
 // UserMode returns the rules of the user-mode interface, which verifier.Checker
 // checks.
 func UserMode() []Rule {
-	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules())
+	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules(), holdingRules())
 }
 
 // Named returns the rule with the given name. The error wraps ErrName and lists all names.
@@ -268,7 +268,7 @@ func memoryRules() []Rule {
 			Catches: "an entry for immediate contexts only that is not nil after CreateDeferredContext or RecycleCreateDeferredContext.",
 			Example: "pfnCreateDeferredContext: pfnFlush is not nil"},
 		{Name: "table-missing", Title: "Tables have all entries that the capabilities require.", Fault: Driver, Source: srcLists,
-			Catches: "a driver with CapsCommandListsBuild2 that leaves a command-list entry nil in a device's table, or a recording entry nil in a deferred context's table.",
+			Catches: "a driver that leaves an entry nil in a device's table, except pfnQueryBegin, pfnSetPredication, pfnResourceIsStagingBusy, pfnRelocateDeviceFuncs and, without CapsCommandListsBuild2, those of command lists; a recording entry that is nil in a deferred context's table.",
 			Example: "pfnCreateDevice: pfnRecycleCreateCommandList is nil"},
 		{Name: "table-relocate", Title: "RelocateDeviceFuncs does not change the free-threaded entries, and a table that has moved is not used.", Fault: Driver, Source: srcRelocate,
 			Catches: "a Create, Destroy, Recycle, Calc or Check entry that RelocateDeviceFuncs replaces while another thread may be calling it; an entry that the driver sets in the table from which it has moved, found at the next relocation, the recycling or the destruction. The other entries of that table become nil, so a call through one of them fails at once.",

@@ -1,0 +1,178 @@
+package verifier
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// flush makes pfnFlush run code of the driver.
+func (r *rig) flush(f func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice)) {
+	r.calls("Flush", func(t *ddi.Thread) { f(t, r.inner.KTCallbacks, r.inner.RTDevice) })
+	r.funcs.Flush(r.th, r.dev)
+}
+
+// answers makes a callback of the runtime return a result.
+func (r *rig) answers(callback string, hr ddi.HRESULT) {
+	r.system[callback] = func(_, results []any) { results[0] = hr }
+}
+
+// mapping maps a buffer of 16 bytes; the driver returns n bytes with a pitch.
+func mapping(n int, pitch uint32) func(r *rig) {
+	return func(r *rig) {
+		res := r.make().resource(umddi.CreateResource{
+			Usage: umddi.UsageStaging, ResourceDimension: umddi.Buffer, MipInfoList: []umddi.MipInfo{{TexelWidth: 8, TexelHeight: 2}},
+		})
+		r.driver["StagingResourceMap"] = func(_, results []any) { results[0] = umddi.Mapped{Data: make([]byte, n), RowPitch: pitch} }
+		r.funcs.StagingResourceMap(r.th, r.dev, res, 0, umddi.MapRead, 0)
+	}
+}
+
+// submitting creates a kernel context with two command buffers, which take turns,
+// and submits three times. A stale driver always records to the first one.
+func submitting(stale bool) func(r *rig) {
+	return func(r *rig) {
+		var sets [2][]byte
+		sets[0], sets[1] = make([]byte, 8), make([]byte, 8)
+		n := 0
+		r.system["CreateContextCb"] = func(args, _ []any) {
+			arg := args[2].(*umddi.CreateContext)
+			arg.Context, arg.CommandBuffer = 7, sets[0]
+		}
+		r.system["RenderCb"] = func(args, _ []any) {
+			n++
+			args[2].(*umddi.Render).NewCommandBuffer = sets[n%2]
+		}
+		r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+			created := umddi.CreateContext{}
+			kt.CreateContextCb(t, h, &created)
+			record := created.CommandBuffer
+			for range 3 {
+				record[3] = 1
+				arg := umddi.Render{Context: 7}
+				kt.RenderCb(t, h, &arg)
+				if !stale {
+					record = arg.NewCommandBuffer
+				}
+			}
+		})
+	}
+}
+
+func holdingCases() []ruleCase {
+	size := func(n int) func(r *rig) {
+		return func(r *rig) {
+			r.driver["CalcPrivateQuerySize"] = func(_, results []any) { results[0] = n }
+			r.funcs.CalcPrivateQuerySize(r.th, r.dev, umddi.CreateQuery{})
+		}
+	}
+	presents := func(hr ddi.HRESULT) func(r *rig) {
+		return func(r *rig) {
+			res := r.make().buffer()
+			r.driver["Present"] = func(_, results []any) { results[0] = hr }
+			r.arg.DXGIFuncs.Present(r.th, umddi.Present{Device: r.dev, SurfaceToPresent: res, DstResource: res})
+		}
+	}
+	refuses := func(hr ddi.HRESULT) func(r *rig) {
+		return func(r *rig) {
+			r.answers("LockCb", hr)
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) { kt.LockCb(t, h, &umddi.Lock{Allocation: 3}) })
+		}
+	}
+	locks := func(unlock bool) func(r *rig) {
+		return func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
+				if unlock {
+					kt.UnlockCb(t, h, &umddi.Unlock{Allocations: []ddi.KMHandle{3}})
+				}
+				kt.DeallocateCb(t, h, &umddi.Deallocate{Allocations: []ddi.KMHandle{3}})
+			})
+		}
+	}
+	leaves := func(free bool) func(r *rig) {
+		return func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.AllocateCb(t, h, &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{Allocation: 3}}})
+				kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 4})
+				if free {
+					kt.DeallocateCb(t, h, &umddi.Deallocate{Allocations: []ddi.KMHandle{3}})
+				}
+			})
+			r.calls("DestroyDevice", func(t *ddi.Thread) {
+				if free {
+					r.inner.KTCallbacks.DestroyContextCb(t, r.inner.RTDevice, 4)
+				}
+			})
+			r.funcs.DestroyDevice(r.th, r.dev)
+		}
+	}
+	return []ruleCase{
+		{rule: "size-range", breaks: size(maxPrivate + 1), keeps: size(maxPrivate)},
+		{rule: "map-result", breaks: mapping(23, 16), keeps: mapping(24, 16)},
+		{rule: "present-result", breaks: presents(ddi.EFail), keeps: presents(ddi.DDIStillDrawing)},
+		{rule: "callback-refused", breaks: refuses(ddi.DDINotAvailable), keeps: refuses(ddi.DDIStillDrawing)},
+		{rule: "buffer-stale", breaks: submitting(true), keeps: submitting(false)},
+		{rule: "lock-held", breaks: locks(false), keeps: locks(true)},
+		{rule: "kernel-leak", breaks: leaves(false), keeps: leaves(true)},
+	}
+}
+
+// Rules that an answer of the driver breaks in more ways than one.
+func TestAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name, says string
+		breaks     func(r *rig)
+	}{
+		{"a negative size", "size-range (driver): pfnCalcPrivateQuerySize: returns -1, want 0 to 1048576", func(r *rig) {
+			r.driver["CalcPrivateQuerySize"] = func(_, results []any) { results[0] = -1 }
+			r.funcs.CalcPrivateQuerySize(r.th, r.dev, umddi.CreateQuery{})
+		}},
+		{"a pitch below a row", "map-result (driver): pfnStagingResourceMap: RowPitch is 7, want at least 8, a row of resource 2", mapping(64, 7)},
+		{"a context remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 1 context of the kernel", func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 4})
+			})
+			r.funcs.DestroyDevice(r.th, r.dev)
+		}},
+		{"no structure", "callback-refused (driver): pfnUnlockCb: arg is nil", func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) { kt.UnlockCb(t, h, nil) })
+		}},
+		{"a context that does not exist", "callback-refused (driver): pfnRenderCb: returns E_INVALIDARG since the kernel returned STATUS_INVALID_HANDLE, called in pfnFlush with " +
+			"Context 0x9, which does not exist, CommandOffset 0, CommandLength 4 of 0, NumAllocations 0 of 0, NumPatchLocations 0 of 0", func(r *rig) {
+			thunks := WrapThunks(kmt.Thunks{Render: func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return ddi.StatusInvalidHandle }}, r.m)
+			r.system["RenderCb"] = func(args, results []any) {
+				thunks.Render(args[0].(*ddi.Thread), 1, args[2].(*umddi.Render))
+				results[0] = ddi.EInvalidArg
+			}
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.RenderCb(t, h, &umddi.Render{Context: 9, CommandLength: 4})
+			})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, Options{Collect: true}, native)
+			tt.breaks(r)
+			require.Len(t, r.m.Violations(), 1)
+			assert.Equal(t, "verifier: "+tt.says, strings.TrimSpace(r.m.Violations()[0].Error()))
+		})
+	}
+}
+
+// After the device was removed, nothing needs to be freed.
+func TestLeaksOfARemovedDevice(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	r.answers("LockCb", ddi.DDIDeviceRemoved)
+	r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+		kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 4})
+		kt.LockCb(t, h, &umddi.Lock{})
+	})
+	r.funcs.DestroyDevice(r.th, r.dev)
+	assert.Empty(t, r.m.Violations())
+}

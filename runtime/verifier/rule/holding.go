@@ -1,0 +1,29 @@
+package rule
+
+// holdingRules are the rules on what a user-mode driver returns, and on what it
+// holds of the graphics kernel.
+func holdingRules() []Rule {
+	return []Rule{
+		{Name: "size-range", Title: "The size of private memory is 0 to 1 MiB.", Fault: Driver, Source: srcOurs,
+			Catches: "a Calc function or CheckDeferredContextHandleSizes that returns a negative number or one above 1,048,576.",
+			Example: "pfnCalcPrivateResourceSize: returns -1, want 0 to 1048576"},
+		{Name: "map-result", Title: "A map returns all rows of the subresource.", Fault: Driver, Source: "documentation of umddi.Mapped",
+			Catches: "a map function that reports no error and returns less memory than the rows need with its RowPitch, or a RowPitch that is less than a row.",
+			Example: "pfnStagingResourceMap: Data has 0 bytes, want at least 256: 1 rows of resource 7 with a pitch of 0"},
+		{Name: "present-result", Title: "Present returns an error of its page.", Fault: Driver, Source: "DXGI_DDI_BASE_FUNCTIONS, pfnPresent",
+			Catches: "an error other than E_OUTOFMEMORY, DXGI_DDI_ERR_WASSTILLDRAWING and D3DDDIERR_DEVICEREMOVED.",
+			Example: "pfnPresent: returns E_FAIL, want S_OK, E_OUTOFMEMORY, DXGI_DDI_ERR_WASSTILLDRAWING or D3DDDIERR_DEVICEREMOVED"},
+		{Name: "callback-refused", Title: "The kernel accepts what the driver passes to it.", Fault: Driver, Source: "PFND3DDDI_RENDERCB and the pages of the other callbacks, return value",
+			Catches: "a callback that returns an error other than E_OUTOFMEMORY, DXGI_DDI_ERR_WASSTILLDRAWING and D3DDDIERR_DEVICEREMOVED: a wrong handle, length or list, or a command buffer that the miniport refuses. One of the two drivers is wrong.",
+			Example: "pfnRenderCb: returns E_INVALIDARG since DxgkDdiRender returned STATUS_INVALID_PARAMETER, called in pfnFlush with Context 0x2, CommandOffset 0, CommandLength 20 of 65536, NumAllocations 1 of 256, NumPatchLocations 0 of 8192"},
+		{Name: "buffer-stale", Title: "After pfnRenderCb the driver records to the buffers that it returned.", Fault: Driver, Source: "D3DDDICB_RENDER, pNewCommandBuffer, pNewAllocationList, pNewPatchLocationList",
+			Catches: "a write to the beginning of the command buffer, the allocation list or the patch location list of the context's last submission, found at the next pfnRenderCb. The checker overwrites these when the kernel has read them.",
+			Example: "pfnRenderCb: byte 0 of the command buffer was written after the buffers were submitted, want those that pfnRenderCb returned"},
+		{Name: "lock-held", Title: "An allocation is unlocked before it is freed.", Fault: Driver, Source: "PFND3DDDI_LOCKCB; PFND3DDDI_UNLOCKCB; PFND3DDDI_DEALLOCATECB",
+			Catches: "pfnDeallocateCb of an allocation with more pfnLockCb than pfnUnlockCb.",
+			Example: "pfnDeallocateCb: allocation 0x3 is locked once"},
+		{Name: "kernel-leak", Title: "A driver frees the allocations and the contexts of a device.", Fault: Driver, Source: "PFND3D10DDI_DESTROYDEVICE; PFND3DDDI_DEALLOCATECB; PFND3DDDI_DESTROYCONTEXTCB",
+			Catches: "allocations or contexts of the kernel that exist when pfnDestroyDevice returns, or a pfnCreateDevice that failed. After a callback that returned D3DDDIERR_DEVICEREMOVED it is not checked.",
+			Example: "pfnDestroyDevice: returns and leaves 2 allocations and 1 context of the kernel"},
+	}
+}

@@ -1,0 +1,32 @@
+package breaks
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// A Break is a driver that breaks its contract at one place.
+type Break struct {
+	Name     string // unique
+	Pitfall  int    // number in Pitfalls, or 0
+	Doc      string // what the driver does, as a sentence
+	Rule     string // that names it
+	Function string // that the violation names
+	Own      bool   // the drivers of this GPU are changed, since the small ones lack the feature
+	Work     string // the workload that shows it
+	Seed     uint64 // testbench.Options.Seed
+	Hangs    bool   // a call never returns
+	Unseen   bool   // only a check of the GPU's accesses to memory can tell; Rule is empty
+
+	Drivers func(base testbench.Drivers) testbench.Drivers
+}
+
+// All returns the breaks. Names are unique.
+func All() []Break {
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks())
+}
+
+// title makes the first letter of a sentence upper case.
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,104 @@
+package breaks
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench"
+	kmd "github.com/hilgpu/hilgpu/testbench/drivertest/starter/module/miniport"
+	"github.com/hilgpu/hilgpu/testbench/drivertest/starter/module/umd"
+)
+
+// base returns the drivers that a break changes.
+func (b Break) base() testbench.Drivers {
+	if b.Own {
+		return testbench.HostDrivers()
+	}
+	return testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: kmd.DriverEntry}
+}
+
+// options returns the options of a run.
+func (b Break) options() testbench.Options {
+	o := testbench.Options{Seed: b.Seed}
+	if b.Hangs {
+		o.CallLimit = time.Second
+	}
+	return o
+}
+
+// An outcome is what a run of a workload showed.
+type outcome struct {
+	err      error
+	findings []verifier.Finding
+}
+
+// try runs a workload with drivers.
+func try(work string, d testbench.Drivers, o testbench.Options) outcome {
+	s, err := testbench.Open(boards[work], d, o)
+	if err != nil {
+		return outcome{err: err}
+	}
+	done := make(chan error, 1)
+	go func() { done <- run(s, work) }()
+	select {
+	case err = <-done:
+	case <-s.Hung():
+		err = s.Err()
+	}
+	var broken *verifier.Violation
+	if !errors.As(err, &broken) {
+		err = errors.Join(err, s.Err(), s.Close())
+	} else {
+		s.Close()
+	}
+	return outcome{err, s.Findings()}
+}
+
+// says describes an outcome.
+func (o outcome) says() string {
+	var broken *verifier.Violation
+	switch {
+	case errors.As(o.err, &broken):
+		return fmt.Sprintf("%s: %s: %s", broken.Rule.Name, broken.Function, broken.Text)
+	case o.err != nil:
+		return "an error: " + strings.ReplaceAll(o.err.Error(), "\n", "; ")
+	case len(o.findings) > 0:
+		return "a finding: " + o.findings[0].String()
+	}
+	return "silent"
+}
+
+func TestBreaks(t *testing.T) {
+	for _, b := range All() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			got := try(b.Work, b.Drivers(b.base()), b.options())
+			want := b.Rule + ": " + b.Function + ": "
+			assert.True(t, strings.HasPrefix(got.says(), want), "%s: got %s", want, got.says())
+		})
+	}
+}
+
+// The workloads break no rule.
+func TestWorkloads(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		for work := range boards {
+			if work == Recover && !own {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, own %v", work, own), func(t *testing.T) {
+				for seed := range uint64(3) {
+					got := try(work, Break{Own: own}.base(), testbench.Options{Seed: seed})
+					require.Equal(t, "silent", got.says())
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package breaks
+
+func miniportBreaks() []Break { return nil }
