@@ -81,9 +81,10 @@ func (b buffers) written() string {
 // same reports whether two sets of buffers share the memory of a command buffer.
 func (b buffers) same(c buffers) bool { return start(b.command) == start(c.command) }
 
-// kernelOf returns what the device of a callback holds, or nil.
+// kernelOf returns what the device of a callback holds, or nil if the callback is
+// made in a function that has no device.
 func (fr *frame) kernelOf() *kernelState {
-	if fr.outer == nil || fr.outer.ctx == nil {
+	if fr.outer.ctx == nil {
 		return nil
 	}
 	d := fr.outer.ctx.device
@@ -95,6 +96,9 @@ func (fr *frame) kernelOf() *kernelState {
 
 // enterKernel checks the entry of a callback that calls the graphics kernel.
 func (k *Checker) enterKernel(fr *frame) {
+	if fr.outer == nil {
+		return // the Monitor reports it
+	}
 	k.m.forgetRefusal(fr.t)
 	if noArgument(fr) {
 		k.fail(fr, "callback-refused", "arg is nil")
@@ -107,7 +111,7 @@ func (k *Checker) enterKernel(fr *frame) {
 	switch fr.f.Name {
 	case "pfnDeallocateCb":
 		for _, a := range fr.args[1].(*umddi.Deallocate).Allocations {
-			if n := s.locks[a]; n > 0 {
+			if n := s.locks[a]; n > 0 && !s.lost {
 				k.fail(fr, "lock-held", "allocation %#x is locked %s", a, times(n))
 			}
 		}
@@ -141,7 +145,7 @@ func times(n int) string {
 func (k *Checker) leaveKernel(fr *frame, rets []any) {
 	defer k.m.forgetRefusal(fr.t)
 	hr, ok := rets[len(rets)-1].(ddi.HRESULT)
-	if !ok || noArgument(fr) {
+	if !ok || fr.outer == nil || noArgument(fr) {
 		return
 	}
 	s := fr.kernelOf()
@@ -155,20 +159,12 @@ func (k *Checker) leaveKernel(fr *frame, rets []any) {
 	case hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing:
 		return
 	default:
-		k.fail(fr, "callback-refused", "returns %v%s, called in %s%s", hr, k.m.refusalOf(fr.t), outerName(fr), callbackArguments(fr, s))
+		k.fail(fr, "callback-refused", "returns %v%s, called in %s%s", hr, k.m.refusalOf(fr.t), fr.outer.f.Name, callbackArguments(fr, s))
 		return
 	}
 	if s != nil {
 		s.note(fr)
 	}
-}
-
-// outerName names the function of the driver that makes a callback.
-func outerName(fr *frame) string {
-	if fr.outer == nil {
-		return "no function"
-	}
-	return fr.outer.f.Name
 }
 
 // note notes the effect of a callback that succeeded.

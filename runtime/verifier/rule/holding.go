@@ -20,7 +20,7 @@ func holdingRules() []Rule {
 			Catches: "a write to the beginning of the command buffer, the allocation list or the patch location list of the context's last submission, found at the next pfnRenderCb. The checker overwrites these when the kernel has read them.",
 			Example: "pfnRenderCb: byte 0 of the command buffer was written after the buffers were submitted, want those that pfnRenderCb returned"},
 		{Name: "lock-held", Title: "An allocation is unlocked before it is freed.", Fault: Driver, Source: "PFND3DDDI_LOCKCB; PFND3DDDI_UNLOCKCB; PFND3DDDI_DEALLOCATECB",
-			Catches: "pfnDeallocateCb of an allocation with more pfnLockCb than pfnUnlockCb.",
+			Catches: "pfnDeallocateCb of an allocation with more pfnLockCb than pfnUnlockCb. After a callback that returned D3DDDIERR_DEVICEREMOVED it is not checked.",
 			Example: "pfnDeallocateCb: allocation 0x3 is locked once"},
 		{Name: "kernel-leak", Title: "A driver frees the allocations and the contexts of a device.", Fault: Driver, Source: "PFND3D10DDI_DESTROYDEVICE; PFND3DDDI_DEALLOCATECB; PFND3DDDI_DESTROYCONTEXTCB",
 			Catches: "allocations or contexts of the kernel that exist when pfnDestroyDevice returns, or a pfnCreateDevice that failed. After a callback that returned D3DDDIERR_DEVICEREMOVED it is not checked.",

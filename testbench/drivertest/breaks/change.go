@@ -163,3 +163,18 @@ func entriesOf[T any]() []string {
 	}
 	return names
 }
+
+// openAdapter changes the callbacks that the user-mode driver gets in
+// OpenAdapter10_2.
+func openAdapter(edit func(cb *umddi.AdapterCallbacks)) change {
+	return func(base testbench.Drivers) testbench.Drivers {
+		open := base.UserMode
+		base.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+			inner, cb := *arg, *arg.Callbacks
+			edit(&cb)
+			inner.Callbacks = &cb
+			return open(t, &inner)
+		}
+		return base
+	}
+}

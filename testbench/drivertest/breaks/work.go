@@ -26,8 +26,8 @@ var boards = map[string]string{
 	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=3&count=1",
 }
 
-// ErrWrong is wrapped by the error of a workload whose results are wrong.
-var ErrWrong = errors.New("breaks: wrong result")
+// errWrong is wrapped by the error of a workload whose results are wrong.
+var errWrong = errors.New("breaks: wrong result")
 
 // run runs a workload and returns its first error.
 func run(s *testbench.System, work string) error {
@@ -40,7 +40,7 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).lists)
 	case Recover:
 		if err := withDevice(s, (*program).draw); err == nil {
-			return fmt.Errorf("%w: no work was lost", ErrWrong)
+			return fmt.Errorf("%w: no work was lost", errWrong)
 		}
 		if err := s.Recover(); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (p *program) contents(b *d3d11.Buffer) ([]byte, error) {
 func (p *program) want(b *d3d11.Buffer, want []byte) error {
 	got, err := p.contents(b)
 	if err == nil && !bytes.Equal(got[:len(want)], want) {
-		err = fmt.Errorf("%w: buffer has % x, want % x", ErrWrong, got[:16], want[:16])
+		err = fmt.Errorf("%w: buffer has % x, want % x", errWrong, got[:16], want[:16])
 	}
 	return err
 }
