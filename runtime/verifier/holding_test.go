@@ -82,7 +82,9 @@ func holdingCases() []ruleCase {
 	refuses := func(hr ddi.HRESULT) func(r *rig) {
 		return func(r *rig) {
 			r.answers("LockCb", hr)
-			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) { kt.LockCb(t, h, &umddi.Lock{Allocation: 3}) })
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
+			})
 		}
 	}
 	locks := func(unlock bool) func(r *rig) {

@@ -41,6 +41,7 @@ type Checker struct {
 	held    []resource        // memory and mappings of the driver
 	queues  map[uint32]*queue // by node
 	news    uint64            // counts interrupts, reads of registers and the GPU's writes
+	writes  uint64            // counts writes to registers and configuration space
 }
 
 // New returns a Checker that reports to m. It must be a later hook than m.

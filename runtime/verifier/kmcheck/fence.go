@@ -23,6 +23,8 @@ type pending struct {
 	empty bool   // it has no commands, so it may complete without the GPU
 	news  uint64 // Checker.news when it was submitted
 	seen  bool   // the fence was in a register or in memory that the GPU wrote
+
+	writes uint64 // Checker.writes when it was submitted
 }
 
 // queueOf returns the queue of a node.
@@ -44,7 +46,7 @@ func (q *queue) find(fence uint32) int {
 func (k *Checker) submitted(arg kmddi.SubmitCommand) {
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{
-		fence: arg.SubmissionFenceID, news: k.news,
+		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes,
 		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
 	})
 }
@@ -148,6 +150,10 @@ func (k *Checker) enterFence(fr *frame) {
 	switch fr.f.Name {
 	case interruptRoutine:
 		k.news++
+	case "DxgkDdiCollectDbgInfo":
+		k.checkIgnored(fr)
+	case "WRITE_REGISTER_ULONG", "DxgkCbWriteDeviceSpace":
+		k.writes++
 	case "DxgkDdiSubmitCommand":
 		k.submitted(fr.args[1].(kmddi.SubmitCommand))
 	case "DxgkCbNotifyInterrupt":

@@ -100,7 +100,8 @@ func callSite() string {
 // checkArguments checks that a callback accepted its arguments. A driver may ask
 // for a mapping that does not exist.
 func (k *Checker) checkArguments(fr *frame, s ddi.Status) {
-	if fr.f.Name != "DxgkCbMapMemory" && (s == ddi.StatusInvalidHandle || s == ddi.StatusInvalidParameter) {
+	tried := fr.f.Name == "DxgkCbMapMemory" && s == ddi.StatusInvalidParameter
+	if !tried && (s == ddi.StatusInvalidHandle || s == ddi.StatusInvalidParameter) {
 		k.fail(fr, "callback-argument", "returns %v, called in %s with %s", s, fr.place(), arguments(fr))
 	}
 }

@@ -46,14 +46,17 @@ func withCallbacks(edit func(d *interrupted)) change {
 
 // kernelCallbacks changes the callbacks that the miniport makes.
 func kernelCallbacks(edit func(cb *kmddi.DxgkrnlInterface)) change {
-	return miniport(func(d *kmddi.DriverInitializationData) {
-		start := d.StartDevice
-		d.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
-			mine := *cb
-			edit(&mine)
-			return start(t, h, info, &mine)
-		}
-	})
+	return miniport(func(d *kmddi.DriverInitializationData) { kernelTable(d, edit) })
+}
+
+// kernelTable changes the callbacks that a miniport gets.
+func kernelTable(d *kmddi.DriverInitializationData, edit func(cb *kmddi.DxgkrnlInterface)) {
+	start := d.StartDevice
+	d.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+		mine := *cb
+		edit(&mine)
+		return start(t, h, info, &mine)
+	}
 }
 
 // adapter changes the functions of the user-mode driver's adapter.

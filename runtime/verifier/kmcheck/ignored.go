@@ -1,0 +1,30 @@
+package kmcheck
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// engineTimeout is VIDEO_ENGINE_TIMEOUT_DETECTED, the reason of
+// DxgkDdiCollectDbgInfo after a node has made no progress.
+const engineTimeout = 0x141
+
+// checkIgnored checks, when a node has timed out, that the driver told the device
+// about the oldest submission.
+func (k *Checker) checkIgnored(fr *frame) {
+	if fr.args[1].(kmddi.CollectDbgInfo).Reason != engineTimeout {
+		return
+	}
+	for node, q := range k.queues {
+		if len(q.pending) == 0 || q.pending[0].empty || q.pending[0].writes != k.writes {
+			continue
+		}
+		k.m.Report(verifier.Report{
+			Rule: "submit-ignored", Thread: fr.t, Func: &verifier.Func{Name: "DxgkDdiSubmitCommand"},
+			Text: fmt.Sprintf("node %d: fence %d timed out, and the driver has written no register since its submission", node, q.pending[0].fence),
+		})
+		return
+	}
+}
