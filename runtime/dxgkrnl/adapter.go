@@ -162,9 +162,6 @@ type Kernel struct {
 //	        first failed access to the device, or ErrStart if the table lacks
 //	        a function or the capabilities are invalid
 func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
-	if err := checkTable(&cfg.Driver); err != nil {
-		return nil, err
-	}
 	if cfg.TdrDelay == 0 {
 		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
 	}
@@ -181,6 +178,9 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	if k.report == nil {
 		k.report = func(*ddi.Thread, string, string, string) {}
+	}
+	if found := checkTable(&k.driver); k.broken(t, "miniport-table", "DriverEntry", found) {
+		return nil, fmt.Errorf("%w: %s", ErrStart, found)
 	}
 	k.cb = k.callbacks()
 	defer k.unlock(t, k.lock(t))

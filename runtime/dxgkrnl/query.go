@@ -42,11 +42,11 @@ func (k *Kernel) query(t *ddi.Thread) error {
 	return nil
 }
 
-// checkTable checks that the miniport has every required function, and either
-// both reset functions or none.
-func checkTable(d *kmddi.DriverInitializationData) error {
+// checkTable returns what is wrong with the table of the miniport, or "": it needs
+// every required function, and either both reset functions or none.
+func checkTable(d *kmddi.DriverInitializationData) string {
 	if d.Version != kmddi.InterfaceVersion {
-		return fmt.Errorf("%w: interface version %#x, want %#x", ErrStart, d.Version, kmddi.InterfaceVersion)
+		return fmt.Sprintf("Version is %#x, want %#x", d.Version, kmddi.InterfaceVersion)
 	}
 	for _, f := range []struct {
 		name string
@@ -68,8 +68,8 @@ func checkTable(d *kmddi.DriverInitializationData) error {
 		{"RestartFromTimeout", d.RestartFromTimeout != nil || d.ResetFromTimeout == nil},
 	} {
 		if !f.is {
-			return fmt.Errorf("%w: the miniport has no DxgkDdi%s", ErrStart, f.name)
+			return "the miniport has no DxgkDdi" + f.name
 		}
 	}
-	return nil
+	return ""
 }

@@ -79,7 +79,7 @@ func TestRuleTable(t *testing.T) {
 		assert.False(t, names[r.Name], r.Name)
 		names[r.Name] = true
 		assert.Regexp(t, regexp.MustCompile(`^[A-Z].*\.$`), r.Title, r.Name)
-		assert.Regexp(t, regexp.MustCompile(`^(pfn|DxgkDdi|DxgkCb)\w+: .*[^.]$`), r.Example, r.Name)
+		assert.Regexp(t, regexp.MustCompile(`^(pfn|DxgkDdi|DxgkCb|DriverEntry)\w*: .*[^.]$`), r.Example, r.Name)
 		assert.Contains(t, []rule.Fault{rule.Driver, rule.Runtime, rule.Either}, r.Fault)
 		assert.NotEmpty(t, r.Source, r.Name)
 		assert.NotEmpty(t, r.Catches, r.Name)

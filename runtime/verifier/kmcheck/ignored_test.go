@@ -38,7 +38,7 @@ func ignoredCases() []ruleCase {
 		}, keeps: func(r *rig) {
 			r.begin()
 			r.timeout(engineTimeout) // nothing was submitted
-			r.submit(1, 9, 0) // empty
+			r.submit(1, 9, 0)        // empty
 			r.timeout(engineTimeout)
 			r.submit(0, 7, 4)
 			r.timeout(0x117) // the adapter, not a node

@@ -165,6 +165,9 @@ func fenceRules() []Rule {
 // objects. The graphics kernel checks them.
 func infoRules() []Rule {
 	return []Rule{
+		{Name: "miniport-table", Title: "The table of a miniport has all required functions.", Fault: Driver, Source: "DRIVER_INITIALIZATION_DATA; documentation of kmddi.DriverInitializationData",
+			Catches: "a version other than DXGKDDI_INTERFACE_VERSION_WDDM1_3; a function that is nil, except DxgkDdiResetFromTimeout and DxgkDdiRestartFromTimeout, of which a miniport has both or none. The device does not start.",
+			Example: "DriverEntry: the miniport has no DxgkDdiRender"},
 		{Name: "adapter-info", Title: "The capabilities and segments of an adapter are possible and fit together.", Fault: Driver, Source: "DXGK_DRIVERCAPS; DXGK_QUERYSEGMENTOUT3; DXGK_SEGMENTDESCRIPTOR3",
 			Catches: "a number of nodes, a queue length, an address, a version or a size out of range; a paging node that does not exist; more than one node without MultiEngineAware; a capability whose function the interface lacks; a segment that is empty, overlaps another, or lies outside its BAR. The device does not start.",
 			Example: "DxgkDdiQueryAdapterInfo: PagingNode is 2, want less than NumberOfNodes, 2"},

@@ -22,7 +22,11 @@ func (b Break) base() testbench.Drivers {
 	if b.Own {
 		return testbench.HostDrivers()
 	}
-	return testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: kmd.DriverEntry}
+	d := testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: kmd.DriverEntry}
+	if b.Work == Split {
+		return local()(d)
+	}
+	return d
 }
 
 // options returns the options of a run.
@@ -89,6 +93,10 @@ func TestBreaks(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			got := try(b.Work, b.Drivers(b.base()), b.options())
+			if b.Unseen {
+				assert.ErrorIs(t, got.err, errWrong, "the image is wrong, and no rule tells why")
+				return
+			}
 			want := b.Rule + ": " + b.Function + ": "
 			assert.True(t, strings.HasPrefix(got.says(b.finding()), want), "%s: got %s", want, got.says(b.finding()))
 		})

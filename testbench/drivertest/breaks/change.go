@@ -181,3 +181,17 @@ func openAdapter(edit func(cb *umddi.AdapterCallbacks)) change {
 		return base
 	}
 }
+
+// local is a miniport whose allocations in VRAM may lie nowhere else.
+func local() change {
+	return miniport(func(d *kmddi.DriverInitializationData) {
+		f := d.CreateAllocation
+		d.CreateAllocation = func(t *ddi.Thread, h kmddi.HAdapter, a kmddi.HAllocation, arg kmddi.CreateAllocation) (kmddi.AllocationInfo, ddi.Status) {
+			out, s := f(t, h, a, arg)
+			if out.PreferredSegment != 0 {
+				out.SupportedSegmentSet = 1 << (out.PreferredSegment - 1)
+			}
+			return out, s
+		}
+	})
+}

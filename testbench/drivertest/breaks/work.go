@@ -15,15 +15,16 @@ import (
 const (
 	Start   = "start"   // starts and stops the system
 	Draw    = "draw"    // calls each function of an immediate context
-	Big     = "big"     // copies between more memory than VRAM has, in buffers that are split
+	Big     = "big"     // copies between more memory than VRAM has
+	Split   = "split"   // the same without memory in other segments, so that DMA buffers are split
 	Lists   = "lists"   // records, executes, recycles and abandons command lists
 	Recover = "recover" // loses work to a time-out and recovers
 )
 
 // boards are the boards of the workloads.
 var boards = map[string]string{
-	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Big: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
-	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=3&count=1",
+	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
+	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=9&count=1",
 }
 
 // errWrong is wrapped by the error of a workload whose results are wrong.
@@ -34,15 +35,20 @@ func run(s *testbench.System, work string) error {
 	switch work {
 	case Draw:
 		return withDevice(s, (*program).draw)
-	case Big:
+	case Big, Split:
 		return withDevice(s, (*program).big)
 	case Lists:
 		return withDevice(s, (*program).lists)
 	case Recover:
-		if err := withDevice(s, (*program).draw); err == nil {
-			return fmt.Errorf("%w: no work was lost", errWrong)
-		}
-		if err := s.Recover(); err != nil {
+		recovered := errors.New("")
+		err := withDevice(s, func(p *program) error {
+			if err := p.draw(); err == nil {
+				return fmt.Errorf("%w: no work was lost", errWrong)
+			}
+			s.WaitForIdle()                            // until the time-out
+			return errors.Join(recovered, s.Recover()) // while the device has memory in VRAM
+		})
+		if !errors.Is(err, recovered) || s.Err() != nil {
 			return err
 		}
 		return withDevice(s, (*program).draw)
