@@ -191,6 +191,49 @@ func TestInterruptOfNobody(t *testing.T) {
 	r.finish()
 }
 
+// A miniport reads the memory of an application once in each call.
+func TestRenderReadsOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, want string
+		read       func(arg kmddi.Render)
+	}{
+		{"each byte once", "", func(arg kmddi.Render) {
+			arg.Command.Read(4, make([]byte, 8))
+			arg.Command.Read(0, make([]byte, 4))
+			arg.PatchLocationListIn.At(0)
+		}},
+		{"a byte again", "byte 7 of Command was read twice", func(arg kmddi.Render) {
+			arg.Command.Read(0, make([]byte, 8))
+			arg.Command.Read(7, make([]byte, 2))
+			arg.Command.Read(0, make([]byte, 2))
+		}},
+		{"an element again", "element 0 of PatchLocationListIn was read twice", func(arg kmddi.Render) {
+			arg.PatchLocationListIn.At(0)
+			arg.PatchLocationListIn.At(0)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, options{})
+			a := r.alloc(64, system)
+			for range 2 {
+				r.mini.render = func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool) {
+					tt.read(arg)
+					return kmddi.RenderOut{}, ddi.StatusSuccess, true
+				}
+				r.reports = nil
+				r.submit(&r.ctx, fill(a, 0, 64, 1))
+				if tt.want == "" {
+					assert.Empty(t, r.reports)
+				} else {
+					assert.Equal(t, []string{"command-twice: DxgkDdiRender: " + tt.want}, r.reports)
+				}
+			}
+			r.reports = nil
+			r.finish()
+		})
+	}
+}
+
 // A status of Render that is neither success nor an error drops the command, so
 // the caller gets an error.
 func TestRenderWithAnotherSuccess(t *testing.T) {

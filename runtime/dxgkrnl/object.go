@@ -130,6 +130,7 @@ func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) 
 	}
 	c.info = info
 	c.command = &c.memory
+	c.memory.once, c.patches.once = k.poison, k.poison
 	if s = k.prepareContext(t, c); s.Failed() {
 		k.driver.DestroyContext(t, c.driver)
 		return nil, s

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,35 @@ import (
 const presentElements = kmddi.PresentDestinationIndex + 1
 
 // userMemory is the part of a command buffer that the miniport may read.
-type userMemory struct{ b []byte }
+type userMemory struct {
+	b []byte
+
+	once  bool   // each byte is to be read once
+	seen  []bool // bytes that were read
+	twice string // what was read twice
+}
+
+// begin prepares a call of the miniport.
+func (m *userMemory) begin() {
+	if m.twice = ""; m.once {
+		m.seen = append(m.seen[:0], make([]bool, len(m.b))...)
+	}
+}
+
+// note notes that the miniport reads n bytes at off.
+func (m *userMemory) note(off, n int) {
+	if !m.once || m.twice != "" {
+		return
+	}
+	seen := m.seen[off : off+n]
+	if i := slices.Index(seen, true); i >= 0 {
+		m.twice = fmt.Sprintf("byte %d of Command was read twice", off+i)
+		return
+	}
+	for i := range seen {
+		seen[i] = true
+	}
+}
 
 // Size returns the number of bytes.
 func (m *userMemory) Size() int { return len(m.b) }
@@ -23,12 +52,26 @@ func (m *userMemory) Read(off int, p []byte) ddi.Status {
 	if off < 0 || off > len(m.b) || len(p) > len(m.b)-off {
 		return ddi.StatusInvalidUserBuffer
 	}
+	m.note(off, len(p))
 	copy(p, m.b[off:])
 	return ddi.StatusSuccess
 }
 
 // userPatchList is a user-mode driver's patch location list.
-type userPatchList struct{ list []umddi.PatchLocation }
+type userPatchList struct {
+	list []umddi.PatchLocation
+
+	once  bool   // each element is to be read once
+	seen  []bool // elements that were read
+	twice string // what was read twice
+}
+
+// begin prepares a call of the miniport.
+func (l *userPatchList) begin() {
+	if l.twice = ""; l.once {
+		l.seen = append(l.seen[:0], make([]bool, len(l.list))...)
+	}
+}
 
 // Len returns the number of elements.
 func (l *userPatchList) Len() int { return len(l.list) }
@@ -37,6 +80,12 @@ func (l *userPatchList) Len() int { return len(l.list) }
 func (l *userPatchList) At(i int) (kmddi.PatchLocation, ddi.Status) {
 	if i < 0 || i >= len(l.list) {
 		return kmddi.PatchLocation{}, ddi.StatusInvalidUserBuffer
+	}
+	if l.once {
+		if l.seen[i] && l.twice == "" {
+			l.twice = fmt.Sprintf("element %d of PatchLocationListIn was read twice", i)
+		}
+		l.seen[i] = true
 	}
 	return kmddi.PatchLocation(l.list[i]), ddi.StatusSuccess
 }
@@ -65,11 +114,15 @@ func (k *Kernel) render(t *ddi.Thread, c *context, arg *umddi.Render) ddi.Status
 	c.memory.b = u.command[arg.CommandOffset:end:end]
 	c.patches.list = u.patches[:arg.NumPatchLocations]
 	s := k.passes(t, c, u.allocs[:arg.NumAllocations], func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
-		return k.driver.Render(t, c.driver, kmddi.Render{
+		c.memory.begin()
+		c.patches.begin()
+		out, s := k.driver.Render(t, c.driver, kmddi.Render{
 			Command: c.command, PatchLocationListIn: &c.patches,
 			AllocationList: d.list[:d.nList:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
 			PatchLocationListOut: d.patches, MultipassOffset: multipass,
 		})
+		k.broken(t, "command-twice", "DxgkDdiRender", cmp.Or(c.memory.twice, c.patches.twice))
+		return out, s
 	})
 	c.memory.b, c.patches.list = nil, nil
 	if s.Failed() {

@@ -165,6 +165,9 @@ func fenceRules() []Rule {
 // objects. The graphics kernel checks them.
 func infoRules() []Rule {
 	return []Rule{
+		{Name: "command-twice", Title: "A miniport reads the memory of an application once.", Fault: Driver, Source: "DXGKDDI_RENDER, remarks on the validation of command buffers",
+			Catches: "a byte of Command or an element of PatchLocationListIn that one call of DxgkDdiRender reads twice. Another thread of the application can change it in between, after the miniport has checked it.",
+			Example: "DxgkDdiRender: byte 0 of Command was read twice"},
 		{Name: "miniport-table", Title: "The table of a miniport has all required functions.", Fault: Driver, Source: "DRIVER_INITIALIZATION_DATA; documentation of kmddi.DriverInitializationData",
 			Catches: "a version other than DXGKDDI_INTERFACE_VERSION_WDDM1_3; a function that is nil, except DxgkDdiResetFromTimeout and DxgkDdiRestartFromTimeout, of which a miniport has both or none. The device does not start.",
 			Example: "DriverEntry: the miniport has no DxgkDdiRender"},

@@ -25,7 +25,7 @@ type Break struct {
 
 // All returns the breaks. Names are unique.
 func All() []Break {
-	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks())
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks())
 }
 
 // title makes the first letter of a sentence upper case.

@@ -1,6 +1,14 @@
 // Package breaks is a table of drivers that break their contract, each at one
-// place, with the rule that must name the mistake. [All] lists them. The tests run
-// each against the small drivers of testbench/drivertest/starter, which share
-// nothing with those of this GPU; drivers for what these lack, such as command
-// lists, are those of this GPU.
+// place, with the rule and the function that must name the mistake. [All] lists
+// them. The tests run each on a small workload: the rule must name it, no call may
+// hang, no panic may end the test, and the next system must work.
+//
+// A break changes the small drivers of testbench/drivertest/starter, which share
+// nothing with those of this GPU. Those of this GPU are changed for what the small
+// ones lack: command lists, free threading and recovery. A break with Unseen leaves
+// a wrong image and no violation: only a check of the GPU's accesses to memory
+// could name it.
+//
+// [Pitfalls] lists well-known mistakes of real drivers. Each that a driver can make
+// here has a break with its number. The others say why they have none.
 package breaks

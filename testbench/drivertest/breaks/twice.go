@@ -1,0 +1,54 @@
+package breaks
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// twiceBreaks are miniports that check the memory of an application and read it
+// again, and other breaks that a test of a well-known mistake needs.
+func twiceBreaks() []Break {
+	reads := func(name, doc string, read func(arg kmddi.Render)) Break {
+		return Break{
+			Name: name, Pitfall: 35, Doc: doc, Rule: "command-twice", Function: "DxgkDdiRender",
+			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				f := d.Render
+				d.Render = func(t *ddi.Thread, h kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+					out, s := f(t, h, arg)
+					read(arg)
+					return out, s
+				}
+			}),
+		}
+	}
+	return drawn(
+		reads("command read twice", "The miniport checks the command and copies it afterwards.", func(arg kmddi.Render) {
+			arg.Command.Read(0, make([]byte, arg.Command.Size()))
+		}),
+		reads("header read twice", "The miniport reads the first dword of the command again.", func(arg kmddi.Render) { arg.Command.Read(0, make([]byte, 4)) }),
+		reads("patch location read twice", "The miniport reads the last patch location again.", func(arg kmddi.Render) {
+			arg.PatchLocationListIn.At(arg.PatchLocationListIn.Len() - 1)
+		}),
+		Break{
+			Name: "submission from the start of the buffer", Pitfall: 26, Doc: "The miniport submits a part of a split buffer from the start of the buffer, so the GPU executes earlier parts again.",
+			Unseen: true, Work: Split, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				f := d.SubmitCommand
+				d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+					arg.DmaBufferSubmissionStartOffset = 0
+					return f(t, h, arg)
+				}
+			}),
+		},
+		Break{
+			Name: "map without waiting", Pitfall: 18, Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.", Unseen: true,
+			Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+				f := kt.LockCb
+				kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
+					arg.DoNotWait, arg.IgnoreSync = false, true
+					return f(t, h, arg)
+				}
+			}),
+		},
+	)
+}
