@@ -2,7 +2,6 @@ package breaks
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -27,6 +26,3 @@ type Break struct {
 func All() []Break {
 	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks())
 }
-
-// title makes the first letter of a sentence upper case.
-func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -36,7 +36,7 @@ func callbackBreaks() []Break {
 			f := kt.AllocateCb
 			kt.AllocateCb = func(t *ddi.Thread, h umddi.HRTDevice, _ *umddi.Allocate) ddi.HRESULT { return f(t, h, nil) }
 		}),
-		refused("pfnCreateContextCb", "context on no node", "The driver creates a context on node 7 of a GPU that has not so many.", 29, func(kt *umddi.DeviceCallbacks) {
+		refused("pfnCreateContextCb", "context on no node", "The driver creates a context on node 7, which does not exist.", 29, func(kt *umddi.DeviceCallbacks) {
 			f := kt.CreateContextCb
 			kt.CreateContextCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.CreateContext) ddi.HRESULT {
 				arg.NodeOrdinal = 7

@@ -37,7 +37,7 @@ type recorder struct {
 	dc                                   *d3d11.Context
 	vertices, constants, dynamic, to, up *d3d11.Buffer
 	view                                 *d3d11.RenderTargetView
-	query, predicate                     *d3d11.Query
+	query                                *d3d11.Query
 }
 
 // recorder creates a recorder.
