@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
@@ -74,6 +75,17 @@ func TestPanicOfTheSystem(t *testing.T) {
 	})
 	assert.Equal(t, "system-panic", v.Rule.Name)
 	assert.Equal(t, []string{"pfnIaSetTopology", "pfnRenderCb"}, v.Stack)
+}
+
+// A panic in a thunk is the system's too.
+func TestPanicOfAThunk(t *testing.T) {
+	m, err := NewMonitor(Options{})
+	require.NoError(t, err)
+	k := WrapThunks(kmt.Thunks{DestroyContext: func(*ddi.Thread, ddi.KMHandle) ddi.Status { panic("no kernel") }}, m)
+	assert.Equal(t, ddi.StatusDeviceRemoved, k.DestroyContext(new(ddi.Thread), 1))
+	require.NotNil(t, m.Err())
+	assert.Equal(t, "system-panic", m.Err().Rule.Name)
+	assert.Equal(t, ddi.StatusDeviceRemoved, k.DestroyContext(new(ddi.Thread), 1), "no thunk is called any more")
 }
 
 // A bugcheck breaks the rule that it names, and is the cause of the violation,

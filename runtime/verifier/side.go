@@ -96,7 +96,7 @@ func sideOf(pc uintptr) side {
 	switch {
 	case name == "callEnter" || name == "callLeave":
 		return inHook
-	case strings.HasPrefix(name, "wrap") && (strings.HasSuffix(name, "Callbacks") || strings.HasSuffix(name, "Interface")):
+	case name == "WrapThunks", strings.HasPrefix(name, "wrap") && (strings.HasSuffix(name, "Callbacks") || strings.HasSuffix(name, "Interface")):
 		return inSystem
 	case strings.HasPrefix(name, "wrap"), strings.HasPrefix(name, "Wrap"):
 		return inDriver
