@@ -5,7 +5,8 @@
 //	testsum [arguments of go test]
 //
 // It exits as go test does, or with 1 if a test was skipped and CI=true is set
-// in the environment.
+// in the environment. A case that is not asked of a driver, because the driver or its
+// board lacks a capability, is counted and does not fail.
 package main
 
 import (
@@ -52,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if line := s.skipLine(); line != "" {
 		fmt.Fprintln(stdout, line)
-		if os.Getenv("CI") == "true" {
+		if s.missing && os.Getenv("CI") == "true" {
 			fmt.Fprintln(stderr, "testsum: with CI=true no test may be skipped")
 			code = max(code, 1)
 		}

@@ -43,6 +43,7 @@ type sum struct {
 	running map[string]*pkg
 	skips   map[string]int // by reason
 	failed  bool           // a package has failed
+	missing bool           // skipLine found a test that this system could not run
 }
 
 func newSum(out io.Writer) *sum {
@@ -170,12 +171,18 @@ func (t *test) reason() string {
 	return "no reason given"
 }
 
+// notAsked begins the reason of a skipped case of testbench/drivertest, which asks
+// for what the driver under test does not have.
+const notAsked = "not asked: "
+
 // skipLine returns the line that counts the skipped tests, or "" if there are
 // none.
 func (s *sum) skipLine() string {
-	tools, others := map[string]int{}, map[string]int{}
+	tools, others, unasked := map[string]int{}, map[string]int{}, map[string]int{}
 	for reason, n := range s.skips {
-		if program, ok := strings.CutPrefix(reason, tool.SkipReason); ok {
+		if what, ok := strings.CutPrefix(reason, notAsked); ok {
+			unasked[what] += n
+		} else if program, ok := strings.CutPrefix(reason, tool.SkipReason); ok {
 			name, _, _ := strings.Cut(program, " ")
 			tools[name] += n
 		} else {
@@ -188,6 +195,10 @@ func (s *sum) skipLine() string {
 	}
 	if len(others) > 0 {
 		parts = append(parts, counts(others)+" for other reasons")
+	}
+	s.missing = len(parts) > 0
+	if len(unasked) > 0 {
+		parts = append(parts, counts(unasked)+" not asked of a driver")
 	}
 	if len(parts) == 0 {
 		return ""
