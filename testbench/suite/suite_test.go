@@ -3,6 +3,7 @@ package suite_test
 import (
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,13 +83,14 @@ func TestRunGoesOn(t *testing.T) {
 		"call-hang":    func() { <-block },
 	} {
 		t.Run(rule, func(t *testing.T) {
-			drivers, calls := testbench.HostDrivers(), 0
+			drivers := testbench.HostDrivers()
+			var calls atomic.Int32 // an abandoned case still uses it
 			entry := drivers.KernelMode
 			drivers.KernelMode = func() kmddi.DriverInitializationData {
 				d := entry()
 				patch := d.Patch
 				d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
-					if calls++; calls == 1 {
+					if calls.Add(1) == 1 {
 						breaks()
 					}
 					return patch(t, h, arg)
