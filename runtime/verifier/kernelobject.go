@@ -31,8 +31,8 @@ type buffers struct {
 	patches []umddi.PatchLocation
 }
 
-// What the driver submitted is overwritten at the beginning, so that the use of
-// a buffer that the kernel owns is noticed.
+// The verifier overwrites the first bytes and elements of submitted buffers. A
+// driver that still uses a buffer that the kernel owns then finds these values.
 const (
 	poison         = 0xa5a5a5a5
 	poisonBytes    = 512

@@ -122,7 +122,7 @@ func mutantsOf(e edge, f reflect.StructField) []*Mutant {
 			add(place{}, late)
 		}
 	}
-	// What a user-mode function reads decides what is drawn, which is no contract.
+	// The arguments of a user-mode function decide the picture, which is no contract.
 	if e.callback || e.prefix != "pfn" {
 		for i := 1; i < f.Type.NumIn(); i++ {
 			leaves(f.Type.In(i), place{index: i}, add)

@@ -27,6 +27,7 @@ func (p *planter) drivers(d testbench.Drivers) testbench.Drivers {
 			table := d.KernelMode()
 			start := table.StartDevice
 			table.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+				p.forget()
 				mine := *cb
 				plant(p, &mine)
 				return start(t, h, info, &mine)
@@ -187,6 +188,13 @@ func (p *planter) changed(v reflect.Value) reflect.Value {
 	mine.Set(v)
 	p.change.change(mine, p.m.at.path)
 	return mine
+}
+
+// forget makes the next system know no value of the one before it.
+func (p *planter) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.change.seen, p.pending = nil, nil
 }
 
 func (p *planter) applied() {

@@ -57,7 +57,7 @@ func (m *Mutant) Run(filter *regexp.Regexp) Result {
 // failed classifies a failure.
 func (r *Result) failed(of suite.Result) {
 	r.Case, r.Outcome = of.Name, Noticed
-	r.Text, _, _ = strings.Cut(strings.TrimSpace(of.Messages[0]), "\n")
+	r.Text = strings.Join(strings.Fields(strings.TrimPrefix(strings.TrimSpace(of.Messages[0]), "Error:")), " ")
 	v := of.Violation
 	if v == nil {
 		if strings.Contains(r.Text, "panic: ") {

@@ -150,7 +150,7 @@ func TestProcessEnds(t *testing.T) {
 	}
 }
 
-// What a driver prints is passed on, also if it is on standard output.
+// The output of a driver is passed on, from standard output too.
 func TestChildPrints(t *testing.T) {
 	code, stdout, stderr := runDeadly(t, "prints", "test", "--filter", "^clears$", "--board", "emu?nodes=1")
 	assert.Equal(t, exit.Check, code)

@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/drivertest/starter/module/privdata"
 )
 
-// A device is a device with its immediate context. What is recorded since the last
-// submission is in the kernel's three buffers.
+// A device is the driver's side of a Direct3D device and of its immediate context.
+// The kernel's three buffers hold the commands since the last submission.
 type device struct {
 	arg       umddi.CreateDevice // callbacks and handles of the runtime
 	maxPacket uint64             // bytes that one packet may move
