@@ -336,6 +336,7 @@ func TestKilledRun(t *testing.T) {
 		{"test --junit &/j.xml --capture &/c.pcapng", 2, signalled, []string{"c.pcapng"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledRun$")
 			cmd.Env = append(os.Environ(), child+"="+strings.ReplaceAll(tt.args, "&", dir))

@@ -28,6 +28,7 @@ func TestKilledWithAFullPipe(t *testing.T) {
 		"bringup --soak 1h --only ident":                 2,
 	} {
 		t.Run(args, func(t *testing.T) {
+			t.Parallel()
 			read, write, err := os.Pipe()
 			require.NoError(t, err)
 			defer read.Close()

@@ -158,7 +158,7 @@ func TestYosys(t *testing.T) {
 			t.Parallel()
 			dir, names := writeFiles(t, d)
 			script := "read_verilog " + strings.Join(names, " ") + "\nhierarchy -check -top " + d.Manifest.Top +
-				"\nproc\nselect -assert-none t:$dlatch t:$adlatch t:$dlatchsr\nopt -fast\ncheck -assert\n"
+				"\nproc\nselect -assert-none t:$dlatch t:$adlatch t:$dlatchsr\nopt_clean\ncheck -assert\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "check.ys"), []byte(script), 0o644))
 			log := runTool(t, dir, "yosys", "-q", "-s", "check.ys")
 			assert.NotContains(t, log, "Warning")
