@@ -17,10 +17,12 @@ type Info struct {
 
 // Stats counts a device's interrupts.
 type Stats struct {
-	Messages   uint64 // messages latched
+	Messages   uint64 // messages with a vector of the device
+	Merged     uint64 // of these, messages whose vector was pending already
 	Interrupts uint64 // calls of the ISR
 	DPCs       uint64 // calls of the DPC
 	Spurious   uint64 // messages with a vector that the device does not have
+	Storms     uint64 // times that Deliver returned before all messages were delivered
 }
 
 // A Device is an enumerated device: access to it, and its interrupts. Each
@@ -40,7 +42,7 @@ type Device struct {
 	mu       sync.Mutex
 	isr      func(t *ddi.Thread, message int)
 	dpc      func(t *ddi.Thread)
-	latched  []int // messages, oldest first
+	latched  []int // vectors that are pending, oldest first
 	queued   bool  // the DPC is queued
 	inISR    bool
 	inDPC    bool
@@ -120,8 +122,12 @@ func (d *Device) WriteConfig(t *ddi.Thread, off int, v uint32) error {
 }
 
 // Wait lets time pass until the device sends an interrupt or Now is at least
-// deadline. It may return earlier.
+// deadline. It may return earlier. If an interrupt can be delivered at once, only
+// one tick passes.
 func (d *Device) Wait(t *ddi.Thread, deadline uint64) error {
+	if d.deliverable(t) {
+		deadline = min(deadline, d.clock.Now()+1)
+	}
 	_, err := d.clock.Wait(deadline)
 	d.noteDown(err)
 	d.Deliver(t)

@@ -1,6 +1,10 @@
 package hal
 
-import "github.com/hilgpu/hilgpu/runtime/ddi"
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
 
 // SetInterrupt sets the interrupt service routine, called at DIRQL with the
 // message number, and the deferred procedure call, called at DISPATCH_LEVEL.
@@ -22,18 +26,27 @@ func (d *Device) QueueDPC() bool {
 	return fresh
 }
 
+// maxDeliveries is the largest number of calls of the ISR in one Deliver. A device
+// that sends messages faster than the ISR returns would otherwise keep the thread
+// for ever.
+const maxDeliveries = 64
+
 // Deliver calls the ISR for each latched message if the thread's IRQL is below
 // DIRQL, and then the queued DPC if it is below DISPATCH_LEVEL. An interrupted
 // DPC finishes first. A DPC that is queued while it runs runs again.
+//
+// In an interrupt storm Deliver returns after 64 calls of the ISR, so that its
+// caller can look at a deadline. The next Deliver continues.
 func (d *Device) Deliver(t *ddi.Thread) {
-	d.deliverMessages(t)
-	for t.IRQL() < ddi.DispatchLevel {
+	left := maxDeliveries
+	d.deliverMessages(t, &left)
+	for left > 0 && t.IRQL() < ddi.DispatchLevel {
 		dpc := d.beginDPC()
 		if dpc == nil {
 			return
 		}
 		d.runDPC(t, dpc)
-		d.deliverMessages(t)
+		d.deliverMessages(t, &left)
 	}
 }
 
@@ -57,13 +70,15 @@ func (d *Device) Lower(t *ddi.Thread, old ddi.IRQL) {
 	d.Deliver(t)
 }
 
-func (d *Device) deliverMessages(t *ddi.Thread) {
+// deliverMessages calls the ISR at most *left times, and counts *left down.
+func (d *Device) deliverMessages(t *ddi.Thread, left *int) {
 	for t.IRQL() < ddi.DIRQL {
-		isr, message := d.beginISR()
+		isr, message := d.beginISR(*left)
 		if isr == nil {
 			return
 		}
 		d.runISR(t, isr, message)
+		*left--
 	}
 }
 
@@ -79,11 +94,15 @@ func (d *Device) runISR(t *ddi.Thread, isr func(*ddi.Thread, int), message int) 
 }
 
 // beginISR takes the oldest message. isr is nil if this thread has none to
-// deliver.
-func (d *Device) beginISR() (isr func(*ddi.Thread, int), message int) {
+// deliver, or may deliver no more.
+func (d *Device) beginISR(left int) (isr func(*ddi.Thread, int), message int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.inISR || d.isr == nil || len(d.latched) == 0 {
+		return nil, 0
+	}
+	if left == 0 {
+		d.stats.Storms++
 		return nil, 0
 	}
 	message = d.latched[0]
@@ -104,7 +123,19 @@ func (d *Device) beginDPC() func(*ddi.Thread) {
 	return d.dpc
 }
 
-// latch latches a message.
+// deliverable reports whether a Deliver at the level of the thread has something
+// to do.
+func (d *Device) deliverable(t *ddi.Thread) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isr := !d.inISR && d.isr != nil && len(d.latched) > 0
+	dpc := !d.inDPC && d.dpc != nil && d.queued
+	return isr && t.IRQL() < ddi.DIRQL || dpc && t.IRQL() < ddi.DispatchLevel
+}
+
+// latch latches a message. Each vector has one pending bit, as in the interrupt
+// request register of a local APIC (Intel SDM volume 3, section "Local APIC State,
+// IRR"): a message merges with one that is not yet delivered.
 func (d *Device) latch(message uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,5 +144,9 @@ func (d *Device) latch(message uint32) {
 		return
 	}
 	d.stats.Messages++
+	if slices.Contains(d.latched, int(message)) {
+		d.stats.Merged++
+		return
+	}
 	d.latched = append(d.latched, int(message))
 }
