@@ -171,15 +171,19 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 	return r, r, nil
 }
 
+// maxStartText is the largest text that is held back, in bytes.
+const maxStartText = 64 << 10
+
 // A startText holds back the text that a board sends while its channel is
 // opened, until the result of Open is known: the text may contain the reason
-// for a failure.
+// for a failure. It keeps the first maxStartText bytes.
 type startText struct {
 	console func(text []byte) // may be nil
 
-	mu   sync.Mutex
-	kept []byte
-	open bool
+	mu      sync.Mutex
+	kept    []byte
+	dropped int // bytes after those kept
+	open    bool
 }
 
 // text is the Console of a channel.
@@ -187,7 +191,9 @@ func (s *startText) text(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open {
-		s.kept = append(s.kept, p...)
+		n := min(len(p), maxStartText-len(s.kept))
+		s.kept = append(s.kept, p[:n]...)
+		s.dropped += len(p) - n
 	} else if s.console != nil {
 		s.console(p)
 	}
@@ -207,6 +213,9 @@ func (s *startText) opened(err error) error {
 	}
 	if s.console != nil && len(s.kept) > 0 {
 		s.console(s.kept)
+		if s.dropped > 0 {
+			s.console(fmt.Appendf(nil, "\r\n[%d bytes of text left out]\r\n", s.dropped))
+		}
 	}
 	s.kept = nil
 	return err

@@ -108,3 +108,30 @@ func TestSilence(t *testing.T) {
 		})
 	}
 }
+
+// TestFloodBeforeWelcome: a board that sends text without end, but never answers,
+// costs the host little memory. The console gets the beginning.
+func TestFloodBeforeWelcome(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	var sent atomic.Int64
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		for line := []byte("\x00" + strings.Repeat("booting ", 100) + "\r\n\x00"); ; sent.Add(int64(len(line))) {
+			if _, err := c.Write(line); err != nil {
+				return
+			}
+		}
+	}()
+	var shown []byte
+	_, _, err = OpenWith("tcp:"+l.Addr().String(), new(pc), Options{Console: func(p []byte) { shown = append(shown, p...) }})
+	require.ErrorIs(t, err, datalink.ErrOpen)
+	require.Greater(t, sent.Load(), int64(2*maxStartText), "the board is fast enough to flood")
+	assert.Regexp(t, `^booting booting `, string(shown[:32]))
+	assert.Regexp(t, `\r\n\[\d+ bytes of text left out\]\r\n$`, string(shown))
+	assert.Less(t, len(shown), maxStartText+64)
+}
