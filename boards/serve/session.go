@@ -38,6 +38,9 @@ func (b *Board) finish(cause error) {
 // forget drops everything in flight.
 func (b *Board) forget() {
 	b.end.Reset()
+	if b.up {
+		b.end.SetMaxPacket(b.ch.Load().MaxPacket())
+	}
 	b.held, b.unsent = nil, nil
 }
 

@@ -275,6 +275,13 @@ func (c *Channel) release() {
 	c.kickTimer()
 }
 
+// MaxPacket returns the size of the largest packet of the session, in bytes.
+func (c *Channel) MaxPacket() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.MaxPacket()
+}
+
 // Session returns the number of sessions so far, whether the last one is up,
 // and why the last ended session ended; nil if none has ended.
 func (c *Channel) Session() (n uint64, up bool, cause error) {

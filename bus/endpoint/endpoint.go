@@ -121,6 +121,7 @@ type Endpoint struct {
 	master master
 	stats  Stats
 
+	payload int // largest of a packet of the device, in bytes
 	stalled int // consecutive clocks with an offer but no transfer
 }
 
@@ -136,7 +137,7 @@ func New(dev port.Device, opt Options) (*Endpoint, error) {
 		dev: dev, runner: runner, opt: opt,
 		out:    newOutput(opt.MaxPayload),
 		target: newTarget(opt),
-		master: newMaster(),
+		master: newMaster(), payload: opt.MaxPayload,
 	}, nil
 }
 
@@ -215,7 +216,17 @@ func (e *Endpoint) Reset() {
 	e.out.reset()
 	e.target.reset()
 	e.master.reset(&e.stats)
+	e.payload, e.target.maxPayload = e.opt.MaxPayload, e.opt.MaxPayload
 	e.stats.Resets++
+}
+
+// SetMaxPacket sets the size of the largest packet that the session carries, in
+// bytes, at least 20; Options.MaxPayload applies too. It is called after Reset. Without
+// it, the session carries packets of every size. A device's write is cut, and a read
+// of the host whose completion cannot be cut to it is completed with CA.
+func (e *Endpoint) SetMaxPacket(size int) {
+	e.payload = max(4, min(tlp.PayloadFor(size), e.opt.MaxPayload))
+	e.target.maxPayload = e.payload
 }
 
 // busy reports whether the device has an input now or at the next clock.

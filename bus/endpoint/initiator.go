@@ -60,7 +60,11 @@ func (e *Endpoint) takeRequest(req port.Request) bool {
 	if req.Kind == port.MemRead {
 		return e.sendRead(req)
 	}
-	if e.out.room() < reserve {
+	need := reserve
+	if e.payload < maxRequest {
+		need += maxRequest / e.payload
+	}
+	if e.out.room() < need {
 		return false
 	}
 	m := &e.master
@@ -164,8 +168,10 @@ func (e *Endpoint) sendWrite() {
 		for at = start; at < hi && m.enable[at]; {
 			at++
 		}
-		if at > start {
-			e.sendRun(base, start, at)
+		for start < at {
+			end := min(at, start&^3+e.payload)
+			e.sendRun(base, start, end)
+			start = end
 		}
 	}
 }

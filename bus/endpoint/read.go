@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
@@ -49,7 +50,7 @@ func (r *read) start(w *waiting, maxPayload int) {
 	if p.IsConfig() {
 		r.parts = append(r.parts, tlp.Part{Len: 1, ByteCount: 4})
 	} else {
-		r.parts = tlp.Split(r.parts, p.Addr, p.Len, p.First, p.Last, RCB, maxPayload)
+		r.parts = tlp.Split(r.parts, p.Addr, p.Len, p.First, p.Last, RCB, max(maxPayload, RCB))
 	}
 	for _, part := range r.parts {
 		r.left = append(r.left, 4*part.Len)
@@ -58,6 +59,9 @@ func (r *read) start(w *waiting, maxPayload int) {
 		r.left[0] = bits.OnesCount8(p.First)
 	}
 	r.failed = len(r.parts)
+	if slices.ContainsFunc(r.parts, func(part tlp.Part) bool { return 4*part.Len > maxPayload }) {
+		r.failed, r.status = 0, tlp.CA
+	}
 }
 
 // answer takes a completion of the device. It returns a description of an

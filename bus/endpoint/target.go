@@ -114,6 +114,7 @@ func (t *target) load() {
 		w.read = t.free[len(t.free)-1]
 		t.free = t.free[:len(t.free)-1]
 		w.read.start(w, t.maxPayload)
+		t.offer(w.read) // if it has failed already
 	}
 	switch {
 	case w.exhausted():

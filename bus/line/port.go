@@ -122,6 +122,12 @@ func (p *port) roomAgain() bool {
 	return true
 }
 
+func (p *port) MaxPacket() int {
+	p.line.mu.Lock()
+	defer p.line.mu.Unlock()
+	return p.line.ends[host].link.MaxPacket()
+}
+
 func (p *port) Now() time.Duration {
 	p.line.mu.Lock()
 	defer p.line.mu.Unlock()

@@ -178,6 +178,7 @@ func (l *Line) boardActed(out *datalink.Output) {
 		l.arrived.clear()
 		l.held, l.hold = nil, false
 		l.dev.Reset()
+		l.dev.SetMaxPacket(l.ends[board].link.MaxPacket())
 	}
 	for i := range out.Packets.Len() {
 		l.arrived.push(out.Packets.At(i))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
 // An echo is a port whose device completes each read of one dword, or
@@ -42,6 +43,7 @@ func (e *echo) Receive(timeout time.Duration) ([]byte, error) {
 
 func (e *echo) Now() time.Duration { return e.now }
 func (e *echo) Close() error       { return nil }
+func (e *echo) MaxPacket() int     { return tlp.MaxSize }
 
 func openEcho(t testing.TB) *rootport.RootPort {
 	r, err := rootport.New(func() (rootport.Port, error) { return &echo{}, nil }, bustest.NewHost(64), rootport.Options{})

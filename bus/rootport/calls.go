@@ -102,7 +102,7 @@ func (r *RootPort) Read(bar int, off uint64, p []byte) error {
 			r.await(r.opt.Tags - 1)
 			continue
 		}
-		n := chunk(addr, len(p), r.opt.MaxReadRequest)
+		n := chunk(addr, len(p), r.largestRead())
 		kind := tlp.MRd32
 		if addr>>32 != 0 {
 			kind = tlp.MRd64
@@ -125,7 +125,7 @@ func (r *RootPort) Write(bar int, off uint64, p []byte) error {
 		return err
 	}
 	for done := 0; done < len(p); {
-		n := chunk(addr, len(p)-done, r.function.payload)
+		n := chunk(addr, len(p)-done, max(4, min(r.function.payload, r.cut)))
 		if err := r.write(addr, p[done:done+n]); err != nil {
 			if r.down != nil {
 				return r.down
@@ -135,6 +135,16 @@ func (r *RootPort) Write(bar int, off uint64, p []byte) error {
 		addr, done = addr+uint64(n), done+n
 	}
 	return nil
+}
+
+// largestRead returns the size of the largest read of the device's memory. An
+// endpoint may answer in parts that end at multiples of 128 bytes, so a port that
+// carries less needs reads whose answer is one packet.
+func (r *RootPort) largestRead() int {
+	if r.cut < minPayload {
+		return max(4, r.cut)
+	}
+	return r.opt.MaxReadRequest
 }
 
 // chunk returns the number of bytes, of n at addr, in the first packet: no

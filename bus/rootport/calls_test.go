@@ -2,6 +2,7 @@ package rootport_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -253,6 +254,56 @@ func (s sized) Send(packet []byte) error {
 		return datalink.ErrSize
 	}
 	return s.fake.Send(packet)
+}
+
+// TestSmallPackets: requests are cut to the packets of the session. A read of the
+// device whose completion cannot be cut is aborted, and counted.
+func TestSmallPackets(t *testing.T) {
+	for _, tt := range []struct {
+		packet   int
+		payload  int // of a write of 256 bytes
+		request  int
+		reads    int // dwords of a read of the device that is answered
+		aborts   int // and of one that is not
+		complete int // dwords of its first completion
+	}{
+		{packet: 0, payload: 128, request: 256, reads: 64, complete: 32},
+		{packet: 272, payload: 128, request: 256, reads: 64, complete: 32},
+		{packet: 143, payload: 64, request: 64, reads: 64, complete: 16},
+		{packet: 80, payload: 64, request: 64, reads: 64, complete: 16},
+		{packet: 79, payload: 32, request: 32, reads: 8, aborts: 9, complete: 8},
+		{packet: 20, payload: 4, request: 4, reads: 1, aborts: 2, complete: 1},
+	} {
+		t.Run(fmt.Sprint(tt.packet), func(t *testing.T) {
+			f := newFake(t)
+			f.packet = tt.packet
+			r, h := f.open(rootport.Options{MaxReadRequest: 256})
+			require.NoError(t, r.Write(2, 0, make([]byte, 256)))
+			assert.Equal(t, tt.payload, 4*f.sent[0].Len)
+			assert.Len(t, f.sent, 256/tt.payload)
+			f.sent = nil
+			require.NoError(t, r.Read(2, 0, make([]byte, 256)))
+			assert.Equal(t, tt.request, 4*f.sent[0].Len)
+			ask := func(n int) tlp.Packet {
+				p := tlp.Packet{Kind: tlp.MRd32, Len: n, Requester: 0x100, First: 15, Addr: h.Base}
+				if n > 1 {
+					p.Last = 15
+				}
+				f.push(p)
+				f.sent = nil
+				_, err := r.Wait(r.Now() + 1000)
+				require.NoError(t, err)
+				return f.sent[0]
+			}
+			got := ask(tt.reads)
+			assert.Equal(t, tlp.CplD, got.Kind)
+			assert.Equal(t, tt.complete, got.Len)
+			if tt.aborts > 0 {
+				assert.Equal(t, tlp.CA, ask(tt.aborts).Status)
+				assert.EqualValues(t, 1, r.Stats().Refused[rootport.TooLong])
+			}
+		})
+	}
 }
 
 // TestTooLong: a packet that the port cannot carry is an error of the call.

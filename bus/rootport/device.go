@@ -104,15 +104,20 @@ func (r *RootPort) deviceRead(p *tlp.Packet) {
 			return
 		}
 	}
-	a.parts = tlp.Split(a.parts, p.Addr, p.Len, p.First, p.Last, tlp.RCB, r.payload())
+	if r.cut < min(4*p.Len, tlp.RCB) {
+		r.refuse(TooLong, "its completion does not fit into packets of %d bytes", r.port.MaxPacket())
+		a.status = tlp.CA
+		return
+	}
+	a.parts = tlp.Split(a.parts, p.Addr, p.Len, p.First, p.Last, tlp.RCB, max(r.payload(), tlp.RCB))
 }
 
 // payload returns the largest payload of a packet to the device, in bytes.
 func (r *RootPort) payload() int {
 	if r.function.known {
-		return r.function.payload
+		return min(r.function.payload, r.cut)
 	}
-	return minPayload
+	return min(minPayload, r.cut)
 }
 
 // sendAnswers sends completions while the port has room.

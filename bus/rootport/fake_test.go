@@ -37,6 +37,14 @@ type fake struct {
 	given  []byte
 
 	wasFull bool
+	packet  int // largest packet in bytes; 0: no limit
+}
+
+func (f *fake) MaxPacket() int {
+	if f.packet == 0 {
+		return tlp.MaxSize
+	}
+	return f.packet
 }
 
 func newFake(t require.TestingT) *fake {

@@ -54,6 +54,9 @@ type Port interface {
 	// earlier packets are taken, it fails with the cause.
 	Receive(timeout time.Duration) ([]byte, error)
 
+	// MaxPacket returns the size of the largest packet of the session, in bytes.
+	MaxPacket() int
+
 	// Now returns the time since the port was opened. It continues after the
 	// port is down or closed.
 	Now() time.Duration
@@ -64,7 +67,8 @@ type Port interface {
 
 // Options configure a root port. The zero value is the default. A line that needs
 // longer than Timeout to send a full queue needs a larger one. A packet to the device
-// also obeys the device's Device Control register, which allows 128 bytes after reset.
+// also obeys the device's Device Control register, which allows 128 bytes after reset,
+// and the size of packets that the port agreed on with the device.
 type Options struct {
 	// Timeout is the completion time-out, and the longest wait of a write for the port; 0: 1 s.
 	Timeout time.Duration
@@ -105,6 +109,7 @@ type RootPort struct {
 
 	mu    sync.Mutex // held in every call but Close; guards the fields below
 	base  time.Duration
+	cut   int   // largest payload that the port carries, in bytes; 0 if it carries none
 	down  error // first cause, wraps bus.ErrLinkDown
 	event bool  // a message has arrived since the last Wait returned
 	stats Stats
@@ -133,7 +138,7 @@ func New(dial func() (Port, error), host bus.Host, opt Options) (*RootPort, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &RootPort{dial: dial, host: host, opt: opt, port: port}
+	r := &RootPort{dial: dial, host: host, opt: opt, port: port, cut: tlp.PayloadFor(port.MaxPacket())}
 	r.stats.Sessions = 1
 	r.requests.init(opt)
 	return r, nil
@@ -224,7 +229,7 @@ func (r *RootPort) Reopen() error {
 	r.port = port
 	r.portMu.Unlock()
 	r.base = now - port.Now()
-	r.down = nil
+	r.cut, r.down = tlp.PayloadFor(port.MaxPacket()), nil
 	r.stats.Sessions++
 	if r.closing.Load() {
 		return errors.Join(bus.ErrClosed, port.Close())

@@ -24,7 +24,7 @@ const (
 	Unexpected                // completion without a request, or for another requester: dropped
 	Mismatch                  // completion that does not match its request: fails the request
 	Poisoned                  // poisoned data: fails the read or drops the write
-	TooLong                   // more data than MaxPayload: dropped
+	TooLong                   // more data than MaxPayload: dropped; or than the port carries: CA
 	TagInUse                  // read with the tag of an outstanding one, or beyond the limit: dropped
 	NoMemory                  // address that bus.Host refuses: UR, or drops the write
 	reasons

@@ -9,6 +9,17 @@ import (
 // use 128; a root port uses 64 or 128 (PCIe 3.0 §2.3.1.1).
 const RCB = 64
 
+// PayloadFor returns the largest payload, in bytes, of packets of at most size bytes:
+// a power of two from 4 to 4096 that fits after a header with a 64-bit address, or 0.
+// Packets of 144 bytes carry the 128 that every function accepts.
+func PayloadFor(size int) int {
+	n := 4096
+	for n >= 4 && 16+n > size {
+		n /= 2
+	}
+	return n &^ 3
+}
+
 // ByteCount returns the number of bytes from the first to the last enabled byte
 // of a request of length dwords; 1 if none is enabled, as in a read of zero
 // length (PCIe 3.0 §2.3.1.1, "Calculating Byte Count").
