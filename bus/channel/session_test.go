@@ -199,9 +199,9 @@ func TestOldEpoch(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	// A Welcome of version 2, from the tables of bus/datalink: type 6, largest
+	// A Welcome of version 1: type 6, largest
 	// packet, window, hash, nonces, credits. Its check uses the fixed word.
-	welcome := append([]byte{0x60, 2, 1, 24, 0, 64}, make([]byte, 24)...)
+	welcome := append([]byte{0x60, 1, 1, 24, 0, 64}, make([]byte, 24)...)
 	welcome = binary.BigEndian.AppendUint32(welcome, crc32.ChecksumIEEE(welcome)^0x48494c47)
 	for _, tt := range []struct {
 		name  string

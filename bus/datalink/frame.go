@@ -39,6 +39,36 @@ const checkLen = 4
 // helloWord is the word of frames that belong to no session.
 const helloWord = 0x48494c47
 
+// extend returns the part of a check that a number makes, if numbers are extended.
+func (l *Link) extend(n uint64) uint32 {
+	if !l.long {
+		return 0
+	}
+	return uint32(n>>12) * 0x9e3779b1
+}
+
+// nearest returns the number next to reference that has a sequence number.
+func nearest(reference uint64, seq uint16) uint64 {
+	d := (uint64(seq) - reference) & maskSeq
+	if d > maskSeq/2 {
+		return reference + d - (maskSeq + 1)
+	}
+	return reference + d
+}
+
+// extension returns the part of a check of the session that the number of a frame
+// makes.
+func (l *Link) extension(body []byte) uint32 {
+	h := binary.BigEndian.Uint16(body)
+	switch {
+	case h&bitData != 0:
+		return l.extend(nearest(l.rx.next, h&maskSeq))
+	case int(h>>shiftType) == typeDown:
+		return 0
+	}
+	return l.extend(nearest(l.tx.first, h&maskSeq))
+}
+
 // finish appends the check to the frame that begins at start.
 func (l *Link) finish(start int, word uint32, out *Output) {
 	b := &out.Frames
@@ -55,6 +85,11 @@ func (l *Link) sendControl(typ int, low uint16, body []byte, out *Output) {
 	if typ == typeHello || typ == typeWelcome {
 		word = helloWord
 	}
+	l.seal(typ, low, body, word, out)
+}
+
+// seal sends a control frame whose check has the given word.
+func (l *Link) seal(typ int, low uint16, body []byte, word uint32, out *Output) {
 	b := &out.Frames
 	start := len(b.buf)
 	b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(typ)<<shiftType|low&maskSeq)
@@ -64,25 +99,25 @@ func (l *Link) sendControl(typ int, low uint16, body []byte, out *Output) {
 
 // sendAcked sends a control frame that carries an acknowledgement.
 func (l *Link) sendAcked(typ int, body []byte, out *Output) {
-	l.sendControl(typ, l.rx.next, body, out)
+	l.seal(typ, uint16(l.rx.next&maskSeq), body, l.epoch^l.extend(l.rx.next), out)
 	l.rx.acknowledged()
 }
 
 // sendData sends the packet of a slot under its sequence number.
-func (l *Link) sendData(seq uint16, packet []byte, out *Output) {
+func (l *Link) sendData(n uint64, packet []byte, out *Output) {
 	form := formOf(packet)
-	h := bitData | uint16(form)<<shiftForm | seq
+	h := bitData | uint16(form)<<shiftForm | uint16(n&maskSeq)
 	b := &out.Frames
 	start := len(b.buf)
 	if l.rx.unacked > 0 {
 		b.buf = binary.BigEndian.AppendUint16(b.buf, h|bitAck)
-		b.buf = binary.BigEndian.AppendUint16(b.buf, l.rx.next)
+		b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(l.rx.next&maskSeq))
 		l.rx.acknowledged()
 	} else {
 		b.buf = binary.BigEndian.AppendUint16(b.buf, h)
 	}
 	b.buf = appendForm(b.buf, form, packet)
-	l.finish(start, l.epoch, out)
+	l.finish(start, l.epoch^l.extend(n), out)
 }
 
 // causes lists the causes that a Down frame can name, by code; 0 is any other.

@@ -13,7 +13,7 @@ import (
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{0x86, 0x80, 0, 1, 2, 3, 4, 0x82, 0, 1, 0x83, 0x10, 0, 1})
 	f.Add([]byte{0x87, 0x90, 0, 0xd4, 5, 0xfe, 0x10, 0x10, 0x82, 0x70, 1})
-	f.Add([]byte{0xde, 0x50, 1, 1, 0x18, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 1})
+	f.Add(append([]byte{0xc0 + 44, 0x50, 2}, unhex("28 00 0118 0040 003f 0000 0000 000003e8 cafe0001 00000007 00000000 0018 0198 000c 00cc 0000 0000 01 00")...))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for role := range 2 {
 			s, _ := start(t, Config{Credits: finite}, Config{Credits: finite})

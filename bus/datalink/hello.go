@@ -3,50 +3,83 @@ package datalink
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"time"
 )
 
-// A hello is the body of Hello and Welcome.
+// A hello is the body of Hello and Welcome: fixed fields, and options after them.
 //
 //	bytes   field
-//	0, 1    largest packet, in bytes
-//	2, 3    window, in frames
-//	4..7    hash of the register map
-//	8..11   nonce of the host
-//	12..15  nonce of the board; 0 in a Hello
-//	16..27  credits
+//	0       length of the fixed fields, 40 to 64; a receiver skips those after byte 39
+//	1       flags: 0 of a Welcome: the host must repeat its Hello with the nonce of the board
+//	        and a proof; 1 of a Welcome: the board refuses the session; others 0
+//	2, 3    largest packet, in bytes
+//	4, 5    window, in frames
+//	6, 7    frames kept out of order; 0 if everything after a lost frame is needed again
+//	8, 9    largest read request of the host, in bytes; 0 if unknown, or of a board
+//	10, 11  0
+//	12..15  longest delay of an acknowledgement, in microseconds
+//	16..19  hash of the register map; 0 if any will do
+//	20..23  nonce of the host
+//	24..27  nonce of the board; 0 in the first Hello
+//	28..39  credits
 type hello struct {
+	flags     uint8
 	maxPacket int
 	window    int
+	kept      int
+	maxRead   int
+	ackDelay  time.Duration
 	mapHash   uint32
 	host      uint32
 	board     uint32
 	credits   Credits
+	options   options
 }
 
-const helloLen = 16 + creditsLen
+// Flags of a Welcome.
+const (
+	flagAgain   = 1 << 0
+	flagRefused = 1 << 1
+)
 
-func (h hello) append(b []byte) []byte {
+const (
+	helloLen    = 28 + creditsLen // fixed fields of this version
+	maxHelloLen = 64              // fixed fields of a later version
+	maxHello    = maxHelloLen + maxOptions
+)
+
+func (h *hello) append(b []byte) []byte {
+	b = append(b, helloLen, h.flags)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.maxPacket))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.window))
+	b = binary.BigEndian.AppendUint16(b, uint16(h.kept))
+	b = binary.BigEndian.AppendUint16(b, uint16(h.maxRead))
+	b = binary.BigEndian.AppendUint16(b, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(h.ackDelay/time.Microsecond))
 	b = binary.BigEndian.AppendUint32(b, h.mapHash)
 	b = binary.BigEndian.AppendUint32(b, h.host)
 	b = binary.BigEndian.AppendUint32(b, h.board)
-	return h.credits.append(b)
+	return h.options.append(h.credits.append(b))
 }
 
 func parseHello(b []byte) (h hello, ok bool) {
-	if len(b) != helloLen {
+	if len(b) < helloLen || len(b) > maxHello || b[0] < helloLen || b[0] > maxHelloLen || len(b) < int(b[0]) {
 		return h, false
 	}
 	h = hello{
-		maxPacket: int(binary.BigEndian.Uint16(b)),
-		window:    int(binary.BigEndian.Uint16(b[2:])),
-		mapHash:   binary.BigEndian.Uint32(b[4:]),
-		host:      binary.BigEndian.Uint32(b[8:]),
-		board:     binary.BigEndian.Uint32(b[12:]),
-		credits:   parseCredits(b[16:]),
+		flags:     b[1],
+		maxPacket: int(binary.BigEndian.Uint16(b[2:])),
+		window:    int(binary.BigEndian.Uint16(b[4:])),
+		kept:      int(binary.BigEndian.Uint16(b[6:])),
+		maxRead:   int(binary.BigEndian.Uint16(b[8:])),
+		ackDelay:  time.Duration(binary.BigEndian.Uint32(b[12:])) * time.Microsecond,
+		mapHash:   binary.BigEndian.Uint32(b[16:]),
+		host:      binary.BigEndian.Uint32(b[20:]),
+		board:     binary.BigEndian.Uint32(b[24:]),
+		credits:   parseCredits(b[28:]),
+	}
+	if h.options, ok = parseOptions(b[b[0]:]); !ok {
+		return h, false
 	}
 	if h.maxPacket < MinPacket || h.maxPacket > MaxPacket || !validWindow(h.window) {
 		return h, false
@@ -54,32 +87,31 @@ func parseHello(b []byte) (h hello, ok bool) {
 	return h, h.credits.check(MinPacket) == nil
 }
 
-// A session is the result of a handshake. Its word makes the checks of its
-// frames differ from those of every other session.
-type session struct {
-	word uint32
-	peer hello
-	at   time.Duration // when a board last offered it
-}
-
-func newSession(peer hello) session {
-	var b [8]byte
-	binary.BigEndian.PutUint32(b[:], peer.host)
-	binary.BigEndian.PutUint32(b[4:], peer.board)
-	word := crc32.ChecksumIEEE(b[:])
-	if word == 0 || word == helloWord {
-		word = ^word // never 0 and never helloWord
+// ours returns the hello of this end for the given nonces.
+func (l *Link) ours(host, board uint32) hello {
+	h := hello{
+		maxPacket: l.cfg.MaxPacket, window: l.cfg.Window, kept: l.cfg.Window - 1, maxRead: l.cfg.MaxRead,
+		ackDelay: l.cfg.AckDelay, mapHash: l.cfg.MapHash, host: host, board: board, credits: l.cfg.Credits,
+		options: options{long: !l.cfg.ShortSequence},
 	}
-	return session{word: word, peer: peer}
+	if l.cfg.InOrder {
+		h.kept = 0
+	}
+	return h
 }
 
-func (l *Link) ours(host, board uint32) []byte {
-	h := hello{l.cfg.MaxPacket, l.cfg.Window, l.cfg.MapHash, host, board, l.cfg.Credits}
-	return h.append(make([]byte, 0, helloLen))
+func (l *Link) sendHelloFrame(typ int, h hello, out *Output) {
+	l.sendControl(typ, Version, h.append(make([]byte, 0, maxHello)), out)
 }
 
+// sendHello sends the Hello of a host: the first, or the answer to a Welcome that
+// asks for another.
 func (l *Link) sendHello(now time.Duration, out *Output) {
-	l.sendControl(typeHello, Version, l.ours(l.nonce, 0), out)
+	h := l.ours(l.nonce, l.asked.board)
+	if l.asked.options.challenge != nil && len(l.cfg.Token) > 0 {
+		h.options.proof = proof(l.cfg.Token, l.asked.options.challenge, l.nonce, l.asked.board)
+	}
+	l.sendHelloFrame(typeHello, h, out)
 	l.helloAt = now + l.cfg.HelloEvery
 	l.hellos++
 }
@@ -110,6 +142,8 @@ func (l *Link) sameMap(hash uint32) bool {
 // which begins with the first frame that has its check. A long-delayed hello
 // therefore cannot end a session that is up.
 func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
+	reply := l.ours(h.host, l.nonce)
+	echoed := h.board
 	h.board = l.nonce
 	s := newSession(h)
 	s.at = now
@@ -121,45 +155,74 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 		return
 	case old != nil:
 		old.at = now
+	case l.again(&reply, echoed):
+	case l.refuses(&reply, h):
+		l.stats.Refused++
 	default:
 		l.pending[l.npend%len(l.pending)] = s
 		l.npend++
 	}
-	l.sendControl(typeWelcome, Version, l.ours(h.host, l.nonce), out)
+	l.sendHelloFrame(typeWelcome, reply, out)
 }
 
-func (l *Link) offered(word uint32) *session {
-	for i := range l.pending {
-		if word != 0 && l.pending[i].word == word {
-			return &l.pending[i]
+// again asks the host for another Hello unless its last one had the nonce of the
+// board, if this board wants that.
+func (l *Link) again(reply *hello, echoed uint32) bool {
+	if len(l.cfg.Token) == 0 && !l.cfg.Echo || echoed == l.nonce {
+		return false
+	}
+	reply.flags |= flagAgain
+	if len(l.cfg.Token) > 0 {
+		reply.options.challenge = l.cfg.Challenge[:]
+	}
+	return true
+}
+
+// refuses puts the reason into the reply if the board refuses the session.
+func (l *Link) refuses(reply *hello, h hello) bool {
+	why := ""
+	if len(l.cfg.Token) > 0 {
+		switch {
+		case h.options.proof == nil:
+			why = noToken
+		case !proves(h.options.proof, l.cfg.Token, l.cfg.Challenge[:], h.host, l.nonce):
+			why = wrongToken
 		}
 	}
-	return nil
-}
-
-// Offering reports whether a board has recently answered a host whose session
-// has not begun. That host considers the session begun and gets no notice if
-// the link is given up.
-func (l *Link) Offering(now time.Duration) bool {
-	for i := range l.pending {
-		if l.fresh(&l.pending[i], now) {
-			return true
-		}
+	if why == "" && l.cfg.Refuse != nil {
+		why = l.cfg.Refuse()
 	}
-	return false
+	if why == "" {
+		return false
+	}
+	reply.flags |= flagRefused
+	reply.options.refusal = why[:min(len(why), maxRefusal)]
+	return true
 }
 
-// fresh reports whether an offer is so recent that its host still waits.
-func (l *Link) fresh(s *session, now time.Duration) bool {
-	return s.word != 0 && now-s.at < l.cfg.OpenTimeout
-}
+// Reasons of a board that has a token.
+const (
+	noToken    = "the board wants a token"
+	wrongToken = "the token is wrong"
+)
 
 // welcome is the host's side of the handshake. Its ping begins the session at
 // the board.
 func (l *Link) welcome(h hello, now time.Duration, out *Output) {
-	if !l.sameMap(h.mapHash) {
+	switch {
+	case !l.sameMap(h.mapHash):
 		l.stats.Refused++
 		l.fail(fmt.Errorf("%w: %#08x, want %#08x", ErrMapHash, h.mapHash, l.cfg.MapHash), out)
+		return
+	case h.flags&flagRefused != 0:
+		l.stats.Refused++
+		l.fail(fmt.Errorf("%w: %s", ErrRefused, printable(h.options.refusal)), out)
+		return
+	case h.flags&flagAgain != 0:
+		if h.board != l.asked.board {
+			l.asked = h
+			l.sendHello(now, out)
+		}
 		return
 	}
 	l.begin(newSession(h), now)
@@ -179,8 +242,11 @@ func (l *Link) begin(s session, now time.Duration) {
 	}
 	l.tx.reset()
 	l.rx.reset()
+	l.long = !l.cfg.ShortSequence && s.peer.options.long
 	l.tx.maxPacket = min(l.cfg.MaxPacket, s.peer.maxPacket)
 	l.tx.window = min(l.cfg.Window, s.peer.window)
+	l.tx.all = s.peer.kept == 0
+	l.tx.least = max(l.cfg.ReplayMin, 2*s.peer.ackDelay)
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)
 	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive
 	l.stats.Sessions++

@@ -95,9 +95,9 @@ func TestMapHash(t *testing.T) {
 func TestVersion(t *testing.T) {
 	s := newSim(t, 1, faults{}, Config{}, Config{})
 	s.open(9)
-	s.receive(1, seal(helloWord, unhex("5002")))
+	s.receive(1, seal(helloWord, unhex("5001")))
 	assert.Equal(t, uint64(1), s.links[1].Stats().Refused)
-	s.receive(0, seal(helloWord, unhex("6002")))
+	s.receive(0, seal(helloWord, unhex("6001")))
 	assert.ErrorIs(t, s.links[0].Err(), ErrVersion)
 }
 
@@ -115,7 +115,7 @@ func TestMaxPacketIsTheSmaller(t *testing.T) {
 // restarted host does, with the first frame of its session.
 func TestNewEpoch(t *testing.T) {
 	s, got := start(t, Config{}, Config{})
-	late := seal(helloWord, append(unhex("5001"), s.links[0].ours(1234, 0)...))
+	late := helloFrame(s.links[0], 1234, 0)
 	s.receive(1, late)
 	require.NoError(t, s.send(0, write))
 	s.run(50 * time.Millisecond)
@@ -145,7 +145,7 @@ func TestNewEpoch(t *testing.T) {
 func TestLateHello(t *testing.T) {
 	s, _ := start(t, Config{}, Config{})
 	l := s.links[1]
-	hello := seal(helloWord, append(unhex("5001"), s.links[0].ours(9, 0)...))
+	hello := helloFrame(s.links[0], 9, 0)
 	var out Output
 	l.Receive(hello, s.now, &out)
 	assert.Zero(t, out.Frames.Len())

@@ -15,6 +15,12 @@ func seal(word uint32, body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), body...), crc32.ChecksumIEEE(body)^word)
 }
 
+// helloFrame returns the Hello of a host.
+func helloFrame(l *Link, host, board uint32) []byte {
+	h := l.ours(host, board)
+	return seal(helloWord, h.append(unhex("5002")))
+}
+
 // isType reports whether a frame is a control frame of a type.
 func isType(frame []byte, typ int) bool { return frame[0]>>7 == 0 && int(frame[0]>>4) == typ }
 
@@ -60,7 +66,7 @@ func TestGoldenFrames(t *testing.T) {
 	h, b := s.links[0], s.links[1]
 	b.Open(9, 0, &out)
 	h.Open(7, 0, &out)
-	hello := "5001 0118 0040 cafe0001 00000007 00000000 0018 0198 000c 00cc 0000 0000 3b572bfd"
+	hello := "5002 28 00 0118 0040 003f 0000 0000 000003e8 cafe0001 00000007 00000000 0018 0198 000c 00cc 0000 0000 01 00 fcbe7abc"
 	require.Equal(t, 1, out.Frames.Len())
 	assert.Equal(t, unhex(hello), out.Frames.At(0))
 	var answer Output
@@ -83,6 +89,15 @@ func TestGoldenFrames(t *testing.T) {
 	require.Equal(t, Up, b.State())
 	require.Equal(t, 2, answer.Packets.Len())
 	assert.Equal(t, unhex("00000001 0000050f fe001010"), answer.Packets.At(1))
+
+	h.tx.first, h.tx.next, h.rx.next = 4096, 4096, 4096
+	out.Reset()
+	h.sendAcked(typeAck, nil, &out)
+	require.NoError(t, h.Send(write, 0, &out))
+	assert.Equal(t, unhex("0000 7130d093"), out.Frames.At(0))
+	assert.Equal(t, append(unhex("a000"), out.Frames.At(1)[2:]...), out.Frames.At(1), "a short form of frame 4096")
+	word := crc32.ChecksumIEEE(out.Frames.At(1)[:len(out.Frames.At(1))-4]) ^ binary.BigEndian.Uint32(out.Frames.At(1)[len(out.Frames.At(1))-4:])
+	assert.Equal(t, h.epoch^0x9e3779b1, word)
 }
 
 func TestClose(t *testing.T) {
@@ -151,7 +166,7 @@ func TestDamage(t *testing.T) {
 		seal(word, append(unhex("e000 0000"), appendForm(nil, formWrite, write)...)),
 		seal(word, unhex("0000")), seal(word, unhex("1000 01")), seal(word, unhex("3000")), seal(word, unhex("7001")),
 		seal(word, append(unhex("2000"), finite.append(nil)...)),
-		seal(helloWord, append(unhex("5001"), s.links[0].ours(77, 0)...)),
+		helloFrame(s.links[0], 77, 0),
 	} {
 		before := s.links[1].Stats()
 		for n := range frame {

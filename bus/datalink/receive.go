@@ -18,7 +18,7 @@ type rxSlot struct {
 // A receiver is the receiving half.
 type receiver struct {
 	slots   []rxSlot // by sequence number, modulo the window
-	next    uint16   // sequence number of the next packet to deliver
+	next    uint64   // number of the next packet to deliver
 	held    int      // slots in use
 	unacked int      // packets delivered since the last acknowledgement
 	ackDue  time.Duration
@@ -26,7 +26,7 @@ type receiver struct {
 	nakDue  time.Duration
 	nak     bool
 	damaged bool          // a Nak is due for a damaged frame, with or without a gap
-	nakTo   uint16        // gaps before this sequence number are reported
+	nakTo   uint64        // gaps before this number are reported
 	again   time.Duration // when a lasting gap gets its next Nak
 	quiet   time.Duration // earliest next Nak for a damaged frame
 }
@@ -38,11 +38,11 @@ func (r *receiver) reset() {
 	*r = receiver{slots: r.slots}
 }
 
-func (r *receiver) slot(seq uint16) *rxSlot { return &r.slots[int(seq)%len(r.slots)] }
+func (r *receiver) slot(n uint64) *rxSlot { return &r.slots[n%uint64(len(r.slots))] }
 
 // ahead returns the distance of a sequence number from the next one, modulo
 // 4096.
-func (r *receiver) ahead(seq uint16) int { return int((seq - r.next) & maskSeq) }
+func (r *receiver) ahead(seq uint16) int { return int((uint64(seq) - r.next) & maskSeq) }
 
 func (r *receiver) acknowledged() { r.unacked, r.ackNow = 0, false }
 
@@ -54,7 +54,7 @@ func (r *receiver) wantNak(at time.Duration) {
 
 // maxFrame returns the size of the largest valid frame.
 func (l *Link) maxFrame() int {
-	return max(Overhead+l.cfg.MaxPacket, MinFrame+helloLen, MinFrame+MaxWindow/8)
+	return max(Overhead+l.cfg.MaxPacket, MinFrame+maxHello, MinFrame+MaxWindow/8)
 }
 
 // Receive processes a frame from the transport. The frame may hold anything,
@@ -73,7 +73,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 	switch {
 	case word == helloWord:
 		l.receiveUnbound(body, now, out)
-	case l.epoch != 0 && word == l.epoch:
+	case l.epoch != 0 && word^l.extension(body) == l.epoch:
 		l.receiveFrame(body, now, out)
 	case l.past.has(word):
 		l.stats.Stale++
@@ -177,8 +177,7 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 		body = body[2:]
 	}
 	r := &l.rx
-	seq := h & maskSeq
-	d := r.ahead(seq)
+	d := r.ahead(h & maskSeq)
 	if d > maskSeq/2 {
 		l.stats.Duplicates++
 		r.unacked, r.ackNow = max(r.unacked, 1), true
@@ -188,7 +187,12 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 		l.stats.OutOfWindow++
 		return
 	}
-	slot := r.slot(seq)
+	if d > 0 && l.cfg.InOrder {
+		l.missed(now)
+		return
+	}
+	n := r.next + uint64(d)
+	slot := r.slot(n)
 	if slot.here {
 		l.stats.Duplicates++
 		return
@@ -202,24 +206,29 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 	slot.here = true
 	r.held++
 	if d > 0 {
-		l.gap(seq, d, now)
+		l.gap(n, now)
 		return
 	}
 	l.deliver(now, out)
 }
 
-// gap sends one Nak for frames missing just before a received one.
-func (l *Link) gap(seq uint16, d int, now time.Duration) {
+// missed requests the missing frames for an end that keeps none out of order.
+func (l *Link) missed(now time.Duration) {
+	l.stats.OutOfOrder++
+	if now >= l.rx.quiet {
+		l.rx.damaged = true
+		l.rx.wantNak(now + l.cfg.NakDelay)
+	}
+}
+
+// gap sends one Nak for frames missing just before frame n, which has arrived.
+func (l *Link) gap(n uint64, now time.Duration) {
 	l.stats.OutOfOrder++
 	r := &l.rx
 	if r.held == 1 {
 		r.again = now + l.cfg.NakDelay + l.trip()
 	}
-	reported := r.ahead(r.nakTo)
-	if reported > maskSeq/2 {
-		reported = 0
-	}
-	if d > reported && !r.slot((seq-1)&maskSeq).here {
+	if n > max(r.nakTo, r.next) && !r.slot(n-1).here {
 		r.wantNak(now + l.cfg.NakDelay)
 	}
 }
@@ -237,7 +246,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 		l.stats.PacketsReceived++
 		slot.here = false
 		r.held--
-		r.next = (r.next + 1) & maskSeq
+		r.next++
 		if r.unacked++; r.unacked == 1 {
 			r.ackDue = now + l.cfg.AckDelay
 		}
@@ -254,13 +263,13 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 	var bitmap [MaxWindow / 8]byte
 	n, last := 0, 0
 	for i, found := 1, 0; i < len(r.slots) && found < r.held; i++ {
-		if r.slot((r.next + uint16(i)) & maskSeq).here {
+		if r.slot(r.next + uint64(i)).here {
 			bitmap[(i-1)/8] |= 1 << ((i - 1) % 8)
 			n, last = (i-1)/8+1, i
 			found++
 		}
 	}
-	r.nakTo = (r.next + uint16(last)) & maskSeq
+	r.nakTo = r.next + uint64(last)
 	r.nak, r.damaged = false, false
 	r.again = now + l.trip()
 	r.quiet = r.again

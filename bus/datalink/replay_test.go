@@ -64,7 +64,7 @@ func TestNakDelay(t *testing.T) {
 // L1: acknowledgements of frames not in flight, and frames outside the window,
 // change nothing.
 func TestImpossibleSequences(t *testing.T) {
-	s, got := start(t, Config{}, Config{})
+	s, got := start(t, Config{}, Config{ShortSequence: true}) // else some of these have no correct check
 	require.NoError(t, s.send(0, write))
 	l := s.links[0]
 	for i, body := range []string{"0002", "0fff", "0800", "1002", "1000 01"} {

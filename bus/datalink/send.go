@@ -23,8 +23,10 @@ type sender struct {
 	slots     []txSlot // by sequence number, modulo the window
 	window    int
 	maxPacket int
-	first     uint16 // oldest frame in flight
-	next      uint16 // sequence number of the next packet
+	all       bool          // the peer needs everything after a lost frame again
+	least     time.Duration // shortest time to a replay
+	first     uint64        // number of the oldest frame in flight
+	next      uint64        // number of the next packet
 	stamp     uint64
 	queues    [3]queue
 	order     uint64
@@ -75,9 +77,9 @@ func (s *sender) reset() {
 	*s = sender{slots: s.slots, queues: queues}
 }
 
-func (s *sender) slot(seq uint16) *txSlot { return &s.slots[int(seq)%len(s.slots)] }
+func (s *sender) slot(n uint64) *txSlot { return &s.slots[n%uint64(len(s.slots))] }
 
-func (s *sender) inFlight() int { return int((s.next - s.first) & maskSeq) }
+func (s *sender) inFlight() int { return int(s.next - s.first) }
 
 func (s *sender) waiting() int { return s.queues[0].n + s.queues[1].n + s.queues[2].n }
 
@@ -101,7 +103,7 @@ func (s *sender) measure(d time.Duration) {
 func (l *Link) timeout(slot *txSlot) time.Duration {
 	base := l.cfg.ReplayMax
 	if l.tx.measured {
-		base = max(l.cfg.ReplayMin, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
+		base = max(l.tx.least, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
 	}
 	wait := min(base<<min(max(slot.sends-1, 0), 16), max(base, l.cfg.ReplayMax))
 	if slot.sends > l.cfg.ReplayLimit {
@@ -157,9 +159,9 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 		q.pop()
 		take(&l.fc.used[c], len(slot.packet))
 		l.stats.PacketsSent++
-		seq := s.next
-		s.next = (s.next + 1) & maskSeq
-		l.put(seq, now, out)
+		n := s.next
+		s.next++
+		l.put(n, now, out)
 	}
 }
 
@@ -192,8 +194,8 @@ func (l *Link) pick() (class tlp.Class, ok bool) {
 }
 
 // put sends the frame of a slot.
-func (l *Link) put(seq uint16, now time.Duration, out *Output) {
-	slot := l.tx.slot(seq)
+func (l *Link) put(n uint64, now time.Duration, out *Output) {
+	slot := l.tx.slot(n)
 	if slot.sends == 0 {
 		slot.firstAt = now
 	}
@@ -201,27 +203,27 @@ func (l *Link) put(seq uint16, now time.Duration, out *Output) {
 	slot.sentAt = now
 	slot.stamp = l.tx.stamp
 	l.tx.stamp++
-	l.sendData(seq, slot.packet, out)
+	l.sendData(n, slot.packet, out)
 }
 
 // replay sends a frame again or gives up. It does not give up before DeadAfter,
 // because the peer may take that long to answer.
-func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
-	slot := l.tx.slot(seq)
+func (l *Link) replay(n uint64, now time.Duration, out *Output) {
+	slot := l.tx.slot(n)
 	if age := now - slot.firstAt; slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
-		l.fail(fmt.Errorf("%w: sequence %d sent %d times in %v", ErrReplay, seq, slot.sends, age), out)
+		l.fail(fmt.Errorf("%w: sequence %d sent %d times in %v", ErrReplay, n&maskSeq, slot.sends, age), out)
 		return
 	}
 	l.stats.Replays++
-	l.put(seq, now, out)
+	l.put(n, now, out)
 }
 
 // handleAck processes a cumulative acknowledgement: next is the first frame that
 // has not arrived. It reports whether the acknowledgement is possible.
 func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	s := &l.tx
-	n := int((next - s.first) & maskSeq)
-	if n > s.inFlight() {
+	n := (uint64(next) - s.first) & maskSeq
+	if n > uint64(s.inFlight()) {
 		l.stats.BadAcks++
 		return false
 	}
@@ -230,10 +232,10 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	}
 	// Only frames sent once yield a round trip: the acknowledgement of a
 	// replayed frame may answer any of its transmissions.
-	if last := s.slot((next - 1) & maskSeq); last.sends == 1 && !last.arrived {
+	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
 		s.measure(now - last.sentAt)
 	}
-	s.first = next
+	s.first += n
 	return true
 }
 
@@ -242,6 +244,10 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	s := &l.tx
 	l.stats.NaksReceived++
+	if s.all {
+		l.replayAll(now, out)
+		return
+	}
 	last := 0
 	for i := 8*len(bitmap) - 1; i >= 0 && last == 0; i-- {
 		if bitmap[i/8]>>(i%8)&1 != 0 {
@@ -258,15 +264,28 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 		}
 		return
 	}
-	newest := s.slot((s.first + uint16(last)) & maskSeq).stamp
+	newest := s.slot(s.first + uint64(last)).stamp
 	for i := 0; i <= last && l.state == Up; i++ {
-		seq := (s.first + uint16(i)) & maskSeq
-		slot := s.slot(seq)
+		n := s.first + uint64(i)
+		slot := s.slot(n)
 		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
 			slot.arrived = true
 		} else if slot.stamp < newest || now-slot.sentAt >= l.trip() {
-			l.replay(seq, now, out)
+			l.replay(n, now, out)
 		}
+	}
+}
+
+// replayAll replays all frames in flight for a peer that keeps none out of order. The
+// frames that it sent before the Nak reached this end cause more Naks; they are
+// ignored until an answer to the replay can have arrived.
+func (l *Link) replayAll(now time.Duration, out *Output) {
+	s := &l.tx
+	if s.inFlight() == 0 || now-s.slot(s.first).sentAt < s.fastest-s.fastest/8 {
+		return
+	}
+	for n, end := s.first, s.next; n != end && l.state == Up; n++ {
+		l.replay(n, now, out)
 	}
 }
 

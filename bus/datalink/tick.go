@@ -34,7 +34,12 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 	}
 	if due, ok := l.replayDue(); ok && now >= due {
 		l.stats.ReplayTimeouts++
-		if l.replay(l.tx.first, now, out); l.state != Up {
+		if l.tx.all {
+			l.replayAll(now, out)
+		} else {
+			l.replay(l.tx.first, now, out)
+		}
+		if l.state != Up {
 			return
 		}
 	}

@@ -215,7 +215,7 @@ func TestCutFrame(t *testing.T) {
 	g.line.Unplug()
 	p, err = g.line.Dial()
 	require.NoError(t, err)
-	assert.Less(t, p.Now(), 100*time.Millisecond, "one hello and its answer, of 42 bytes at most")
+	assert.Less(t, p.Now(), 120*time.Millisecond, "one hello and its answer, of 52 bytes at most")
 	assert.Positive(t, g.line.Stats().Frame[1].Garbage)
 }
 

@@ -93,9 +93,15 @@ func parseMessage(f []byte) (m message, ok bool) {
 	return message{body[2], int(binary.BigEndian.Uint32(body[3:])), bytes.Clone(body[7:])}, true
 }
 
-// isHello reports whether f is the frame with which a host begins a session on
-// a data link (bus/datalink, type 5, 34 bytes).
-func isHello(f []byte) bool { return len(f) == 34 && f[0]>>4 == 5 }
+// Sizes of the frame with which a host begins a session on a data link, in bytes.
+const (
+	helloLeast = 46
+	helloMost  = 198
+)
+
+// isHello reports whether f is such a frame (bus/datalink, type 5). No message has its
+// first byte.
+func isHello(f []byte) bool { return len(f) >= helloLeast && len(f) <= helloMost && f[0]>>4 == 5 }
 
 // A negotiator exchanges messages on a line.
 type negotiator struct {
@@ -109,7 +115,7 @@ type negotiator struct {
 }
 
 func newNegotiator(line Line) *negotiator {
-	return &negotiator{line: line, decoder: frame.NewDecoder(6, msgMost)}
+	return &negotiator{line: line, decoder: frame.NewDecoder(6, max(msgMost, helloMost))}
 }
 
 // Frame, Text and Damaged implement frame.Sink.

@@ -92,7 +92,7 @@ func (e *end) Read(p []byte) (int, error) {
 
 // greet begins a session as a data link does, by repeating its hello.
 func greet(e *end, stop chan struct{}) {
-	hello := append([]byte{0x50, 1}, make([]byte, 32)...)
+	hello := append([]byte{0x50, 2}, make([]byte, 44)...)
 	var enc frame.Encoder
 	for range 20 {
 		e.Write(enc.Append(nil, hello))

@@ -176,7 +176,7 @@ func TestBaudPty(t *testing.T) {
 		h, err := RaiseBaud(host, DefaultBaud, all, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 3_000_000, h)
-		hello := append([]byte{0x50, 1}, make([]byte, 32)...)
+		hello := append([]byte{0x50, 2}, make([]byte, 44)...)
 		_, err = host.Write(new(frame.Encoder).Append(nil, hello))
 		require.NoError(t, err)
 		assert.Equal(t, 3_000_000, <-done)

@@ -1,0 +1,106 @@
+package datalink
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"unicode"
+)
+
+// options follow the fixed fields of a hello. Each has a type, the length of its
+// value in bytes, and the value. An end skips the options that it does not know.
+//
+//	type  value
+//	1     none: sequence numbers are extended, see the package comment
+//	2     of a Welcome, 16 bytes: the challenge for a proof
+//	3     of a Hello, 16 bytes: the proof that the host has the token
+//	4     of a Welcome that refuses, to 64 bytes: why, in words
+type options struct {
+	long      bool
+	challenge []byte
+	proof     []byte
+	refusal   string
+}
+
+const (
+	optionLong = iota + 1
+	optionChallenge
+	optionProof
+	optionRefusal
+)
+
+const (
+	proofLen   = 16
+	maxRefusal = 64
+	maxOptions = 128 // bytes of all options of a hello
+)
+
+func (o *options) append(b []byte) []byte {
+	if o.long {
+		b = append(b, optionLong, 0)
+	}
+	for _, v := range []struct {
+		kind  byte
+		value string
+	}{{optionChallenge, string(o.challenge)}, {optionProof, string(o.proof)}, {optionRefusal, o.refusal}} {
+		if v.value != "" {
+			b = append(b, v.kind, byte(len(v.value)))
+			b = append(b, v.value...)
+		}
+	}
+	return b
+}
+
+// parseOptions reports false if an option is cut off or has an impossible length.
+func parseOptions(b []byte) (o options, ok bool) {
+	for len(b) > 0 {
+		if len(b) < 2 || len(b) < 2+int(b[1]) {
+			return o, false
+		}
+		kind, value := b[0], b[2:2+int(b[1])]
+		b = b[2+len(value):]
+		switch {
+		case kind == optionLong && len(value) == 0:
+			o.long = true
+		case kind == optionChallenge && len(value) == proofLen:
+			o.challenge = append([]byte(nil), value...)
+		case kind == optionProof && len(value) == proofLen:
+			o.proof = append([]byte(nil), value...)
+		case kind == optionRefusal && len(value) <= maxRefusal:
+			o.refusal = string(value)
+		case kind >= optionLong && kind <= optionRefusal:
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// proof returns the first half of the HMAC-SHA-256 (RFC 2104, FIPS 180-4), under the
+// token, of a label, the challenge and the nonces of host and board.
+func proof(token, challenge []byte, host, board uint32) []byte {
+	mac := hmac.New(sha256.New, token)
+	mac.Write([]byte("hilgpu link 2"))
+	mac.Write(challenge)
+	var nonces [8]byte
+	binary.BigEndian.PutUint32(nonces[:], host)
+	binary.BigEndian.PutUint32(nonces[4:], board)
+	mac.Write(nonces[:])
+	return mac.Sum(nil)[:proofLen]
+}
+
+// proves compares a proof in a time that does not depend on its bytes.
+func proves(p, token, challenge []byte, host, board uint32) bool {
+	return hmac.Equal(p, proof(token, challenge, host, board))
+}
+
+// printable replaces everything but printable characters: the text comes from the
+// line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return '?'
+	}, s)
+}
