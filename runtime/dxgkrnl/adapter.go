@@ -135,8 +135,9 @@ type Kernel struct {
 
 	mappings []*mapping
 	memory   []hal.Pages // allocated by AllocateContiguousMemory
-	running  bool        // between StartDevice and StopDevice, except during a reset
-	notified bool        // NotifyInterrupt called in this InterruptRoutine, but not yet QueueDpc
+	written  written
+	running  bool // between StartDevice and StopDevice, except during a reset
+	notified bool // NotifyInterrupt called in this InterruptRoutine, but not yet QueueDpc
 	inISR    bool
 
 	scheduling bool // BuildPagingBuffer or Patch runs

@@ -147,6 +147,7 @@ func writeRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off, v ui
 	if s.Failed() {
 		return s
 	}
+	k.written.add(off, v)
 	return k.deviceError(k.dev.Write32(t, m.bar, m.off+uint64(off), v))
 }
 

@@ -45,12 +45,16 @@ type DeviceError struct {
 	Node  uint32 // of the GPU fault or time-out
 	Fence uint32 // the fence that faulted or timed out
 	Cause error  // a ddi.Status, an error of the link, or a *Bugcheck
+	Work  string // the calls that made the work of the fence, or ""
 	Dump  string // kernel state, then the text from CollectDbgInfo
 }
 
 // Error describes the error in one line.
 func (e *DeviceError) Error() string {
-	if e.Kind == Fault || e.Kind == Timeout {
+	switch {
+	case (e.Kind == Fault || e.Kind == Timeout) && e.Work != "":
+		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v: %s", e.Kind, e.Node, e.Fence, e.Cause, e.Work)
+	case e.Kind == Fault || e.Kind == Timeout:
 		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
 	}
 	return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
@@ -79,16 +83,22 @@ func (k *Kernel) Err() error {
 
 // stopFault stops the adapter because the GPU reported a fault.
 func (k *Kernel) stopFault(t *ddi.Thread) {
-	k.stop(t, reasonAdapter, &DeviceError{
+	e := &DeviceError{
 		Kind: Fault, Node: k.faulted.node, Fence: k.faulted.fence, Cause: ddi.Status(k.faulted.status),
-	})
+	}
+	e.Work = k.workOf(e.Node, e.Fence)
+	k.stop(t, reasonAdapter, e)
+	k.reportWork(t, "gpu-fault", e, fmt.Sprintf("faulted with %v", e.Cause))
 }
 
 // stopTimeout stops the adapter because node n made no progress.
 func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
-	k.stop(t, reasonTimeout, &DeviceError{
+	e := &DeviceError{
 		Kind: Timeout, Node: n.ordinal, Fence: n.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
-	})
+	}
+	e.Work = k.workOf(e.Node, e.Fence)
+	k.stop(t, reasonTimeout, e)
+	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay))
 }
 
 // stopLink stops the adapter because the link failed.

@@ -13,6 +13,7 @@ const maxPagingBuffers = 16
 // pagingBuffer is memory that DxgkDdiBuildPagingBuffer writes.
 type pagingBuffer struct {
 	lent
+	ops []pagingOp // that are in it
 }
 
 // A pager builds paging buffers. An operation is appended to the open buffer if
@@ -55,6 +56,8 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 				return s
 			}
 		}
+		ops := &k.paging.open.paging.ops
+		*ops = append(*ops, pagingOp{op.Operation, a.handle, op.Size, op.Source, op.Destination})
 		s, progress := k.build(t, &op)
 		switch {
 		case s == ddi.StatusSuccess:
@@ -113,7 +116,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	p := &k.paging
 	if len(p.free) == 0 && len(p.all) < maxPagingBuffers {
 		if l, ok := k.lend(p.size, p.private); ok {
-			b := &pagingBuffer{l}
+			b := &pagingBuffer{lent: l}
 			p.all, p.free = append(p.all, b), append(p.free, b)
 		}
 	}
@@ -131,7 +134,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	p.free = slices.Delete(p.free, 0, 1)
 	k.beginLent(&b.lent, buildPaging)
 	s := k.reserve(k.pagingNode())
-	s.paging = b
+	s.paging, b.ops = b, b.ops[:0]
 	s.arg.Flags.Paging = true
 	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = b.pages.Phys, p.size
 	p.open, p.built = s, append(p.built, s)

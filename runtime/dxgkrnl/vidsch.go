@@ -36,6 +36,9 @@ type submission struct {
 
 	dma    *dmaBuffer // nil for a paging buffer
 	paging *pagingBuffer
+
+	patched       int     // locations of its part that Patch was given
+	before, after written // around its SubmitCommand
 }
 
 // fenceID returns the fence ID of a submission number.
@@ -117,9 +120,12 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	} else {
 		k.submitLent(&s.paging.lent, buildPaging)
 	}
-	if st := k.driver.SubmitCommand(t, k.adapter, s.arg); st != ddi.StatusSuccess {
-		k.bugcheck("DxgkDdiSubmitCommand", CodeScheduler, p1, "fence %d to node %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, n.ordinal, st)
+	s.before, s.after = k.written, k.written
+	arg := s.arg // an interrupt may retire s
+	if st := k.driver.SubmitCommand(t, k.adapter, arg); st != ddi.StatusSuccess {
+		k.bugcheck(submitCommand, CodeScheduler, p1, "fence %d to node %d returned %v, want STATUS_SUCCESS", arg.SubmissionFenceID, n.ordinal, st)
 	}
+	s.after = k.written
 }
 
 // retire releases the buffers of reported submissions, at DISPATCH_LEVEL.

@@ -188,13 +188,13 @@ func (m *Monitor) recordAt(r Report, stack []string, cause error, survive bool) 
 	}
 	m.mu.Lock()
 	waived := slices.Contains(m.waive, r.Rule)
+	v := m.violation(known, r, cause)
+	v.Stack = stack
 	if (waived || known.Warning) && cause == nil {
-		m.count(r, waived)
+		m.count(r, waived, v)
 		m.mu.Unlock()
 		return
 	}
-	v := m.violation(known, r, cause)
-	v.Stack = stack
 	if m.first == nil && !m.follows(known) {
 		m.found = append(m.found, v)
 	}
@@ -217,10 +217,10 @@ func (m *Monitor) follows(known rule.Rule) bool {
 }
 
 // count counts a violation that does not stop. m.mu is held.
-func (m *Monitor) count(r Report, waived bool) {
+func (m *Monitor) count(r Report, waived bool, v *Violation) {
 	f := m.findings[r.Rule]
 	if f == nil {
-		f = &Finding{Rule: r.Rule, Waived: waived, First: r.Func.Name + ": " + r.Text}
+		f = &Finding{Rule: r.Rule, Waived: waived, First: r.Func.Name + ": " + r.Text, Violation: v}
 		m.findings[r.Rule] = f
 	}
 	f.Count++

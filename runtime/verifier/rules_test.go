@@ -80,7 +80,7 @@ func TestRuleTable(t *testing.T) {
 		names[r.Name] = true
 		assert.Regexp(t, regexp.MustCompile(`^[A-Z].*\.$`), r.Title, r.Name)
 		assert.Regexp(t, regexp.MustCompile(`^(pfn|DxgkDdi|DxgkCb|DriverEntry)\w*: .*[^.]$`), r.Example, r.Name)
-		assert.Contains(t, []rule.Fault{rule.Driver, rule.Runtime, rule.Either}, r.Fault)
+		assert.Contains(t, []rule.Fault{rule.Driver, rule.Runtime, rule.Either, rule.DriverOrDevice}, r.Fault)
 		assert.NotEmpty(t, r.Source, r.Name)
 		assert.NotEmpty(t, r.Catches, r.Name)
 		got, err := rule.Named(r.Name)

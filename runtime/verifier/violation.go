@@ -67,6 +67,8 @@ type Finding struct {
 	Waived bool   `json:"waived"` // false if the rule is a warning
 	Count  int    `json:"count"`
 	First  string `json:"first"` // text of the first violation
+
+	Violation *Violation `json:"-"` // the first violation
 }
 
 // String describes the finding in one line.

@@ -194,7 +194,7 @@ func RunOne(i Instance, o Options) Result {
 	}
 	switch {
 	case len(r.messages) > 0:
-		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.violation
+		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.broken()
 		if o.Trace {
 			res.Trace, res.Bus, res.Wave = merged(t.traces), link.Bytes(), t.wave()
 		}

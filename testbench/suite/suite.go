@@ -24,6 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -45,6 +46,7 @@ type T struct {
 	Seed     uint64
 
 	violation *verifier.Violation      // the first broken rule, or nil
+	undone    []*verifier.Violation    // counted ones that tell which work the GPU did not do
 	hung      chan *verifier.Violation // gets the violation of a call that does not return; nil: nobody waits
 	ended     chan struct{}            // closed when the case has ended
 
@@ -110,6 +112,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 func (t *T) close(sys *testbench.System) {
 	t.Helper()
 	err := sys.Close()
+	t.undone = append(t.undone, undoneOf(sys.Findings())...)
 	var v *verifier.Violation
 	if !errors.As(err, &v) {
 		assert.NoError(t, err, "the system stops without an error")
@@ -119,6 +122,26 @@ func (t *T) close(sys *testbench.System) {
 		t.violation = v
 	}
 	t.Errorf("%s", reportOf(v))
+}
+
+// undoneOf returns the counted violations that tell which work the GPU did not do.
+func undoneOf(all []verifier.Finding) []*verifier.Violation {
+	var out []*verifier.Violation
+	for _, f := range all {
+		if f.Violation.Rule.Fault == rule.DriverOrDevice {
+			out = append(out, f.Violation)
+		}
+	}
+	return out
+}
+
+// broken returns the first broken rule, or else the first that tells which work the
+// GPU did not do, or nil.
+func (t *T) broken() *verifier.Violation {
+	if t.violation == nil && len(t.undone) > 0 {
+		return t.undone[0]
+	}
+	return t.violation
 }
 
 // reportOf returns the report of a violation without its last newline.

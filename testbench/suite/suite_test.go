@@ -51,6 +51,7 @@ func TestRunFindsBadDrivers(t *testing.T) {
 		name, filter string
 		drivers      testbench.Drivers
 		says         string
+		rule         string
 	}{
 		{"an omitted copy", "^copy-boxes$", with(func(d *kmddi.DriverInitializationData) {
 			render := d.Render
@@ -58,17 +59,31 @@ func TestRunFindsBadDrivers(t *testing.T) {
 				out, s := render(t, c, arg)
 				return kmddi.RenderOut{DmaBufferUsed: 0, PatchesUsed: 0, MultipassOffset: out.MultipassOffset}, s
 			}
-		}), "bytes differ, the first at"},
+		}), "bytes differ, the first at", ""},
 		{"a broken contract", "^clears$", with(func(d *kmddi.DriverInitializationData) {
 			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusInvalidParameter }
-		}), "SubmitCommand"},
-		{"a driver that is missing", "^present$", testbench.Drivers{}, "a driver is missing"},
+		}), "SubmitCommand", "submit-paging-result"},
+		{"a command that the GPU does not have", "^clears$", with(func(d *kmddi.DriverInitializationData) {
+			render := d.Render
+			d.Render = func(t *ddi.Thread, c kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+				out, s := render(t, c, arg)
+				arg.DmaBuffer[0] = 0xff // no command of the GPU
+				return out, s
+			}
+		}), "GPU fault", "gpu-fault"},
+		{"a driver that is missing", "^present$", testbench.Drivers{}, "a driver is missing", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res := suite.Run(suite.Options{Selector: "emu", Drivers: tt.drivers, Filter: regexp.MustCompile(tt.filter), Trace: true})
 			require.Len(t, res, 1)
 			assert.Equal(t, suite.Failed, res[0].Outcome)
 			assert.Contains(t, strings.Join(res[0].Messages, "\n"), tt.says)
+			if tt.rule == "" {
+				assert.Nil(t, res[0].Violation)
+				return
+			}
+			require.NotNil(t, res[0].Violation)
+			assert.Equal(t, tt.rule, res[0].Violation.Rule.Name)
 		})
 	}
 }

@@ -25,6 +25,7 @@ type pending struct {
 	seen  bool   // the fence was in a register or in memory that the GPU wrote
 
 	writes uint64 // Checker.writes when it was submitted
+	flags  kmddi.SubmitFlags
 }
 
 // queueOf returns the queue of a node.
@@ -46,7 +47,7 @@ func (q *queue) find(fence uint32) int {
 func (k *Checker) submitted(arg kmddi.SubmitCommand) {
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{
-		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes,
+		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, flags: arg.Flags,
 		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
 	})
 }

@@ -23,8 +23,20 @@ func (k *Checker) checkIgnored(fr *frame) {
 		}
 		k.m.Report(verifier.Report{
 			Rule: "submit-ignored", Thread: fr.t, Func: &verifier.Func{Name: "DxgkDdiSubmitCommand"},
-			Text: fmt.Sprintf("node %d: fence %d timed out, and the driver has written no register since its submission", node, q.pending[0].fence),
+			Text: fmt.Sprintf("node %d: fence %d timed out, and the driver has written no register since its submission (WRITE_REGISTER_ULONG); its %s",
+				node, q.pending[0].fence, madeBy(q.pending[0].flags)),
 		})
 		return
 	}
+}
+
+// madeBy tells which functions wrote a buffer.
+func madeBy(f kmddi.SubmitFlags) string {
+	switch {
+	case f.Paging:
+		return "paging buffer was written by DxgkDdiBuildPagingBuffer"
+	case f.Present:
+		return "DMA buffer was written by DxgkDdiPresent and patched by DxgkDdiPatch"
+	}
+	return "DMA buffer was written by DxgkDdiRender and patched by DxgkDdiPatch"
 }

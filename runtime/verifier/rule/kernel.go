@@ -53,7 +53,7 @@ func Calls() []Rule {
 // checked by the graphics kernel, with or without a verifier. The others are
 // checked by package kmcheck.
 func KernelMode() []Rule {
-	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules(), budgetRules(), infoRules())
+	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules(), budgetRules(), infoRules(), workRules())
 }
 
 // levelRules are the rules on levels, threads and the order of calls.

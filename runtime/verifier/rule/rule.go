@@ -18,6 +18,8 @@ const (
 	Driver  Fault = "driver"
 	Runtime Fault = "runtime"
 	Either  Fault = "driver or runtime"
+
+	DriverOrDevice Fault = "driver or device" // for work of the driver that the device did not do
 )
 
 // A Rule is one rule of the interface.

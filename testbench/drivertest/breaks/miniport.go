@@ -10,7 +10,7 @@ import (
 
 // miniportBreaks are the breaks of a miniport.
 func miniportBreaks() []Break {
-	return slices.Concat(levelBreaks(), kernelHandleBreaks(), fenceBreaks(), statusBreaks(), outputBreaks(), memoryBreaks(), infoBreaks(), resetBreaks())
+	return slices.Concat(levelBreaks(), kernelHandleBreaks(), fenceBreaks(), statusBreaks(), outputBreaks(), memoryBreaks(), infoBreaks(), resetBreaks(), deviceBreaks())
 }
 
 // levelBreaks are callbacks at a wrong level or in a wrong place.

@@ -1,0 +1,98 @@
+package dxgkrnl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// submitCommand is the function of the miniport that gives work to the GPU.
+const submitCommand = "DxgkDdiSubmitCommand"
+
+// written counts the registers that the miniport wrote, and remembers the last.
+type written struct {
+	count      uint64
+	off, value uint32
+}
+
+func (w *written) add(off, value uint32) { *w = written{w.count + 1, off, value} }
+
+// since describes the writes after from.
+func (w written) since(from written) string {
+	switch n := w.count - from.count; n {
+	case 0:
+		return "no register"
+	case 1:
+		return fmt.Sprintf("a register, %#x = %#x (WRITE_REGISTER_ULONG)", w.off, w.value)
+	default:
+		return fmt.Sprintf("%d registers, the last %#x = %#x (WRITE_REGISTER_ULONG)", n, w.off, w.value)
+	}
+}
+
+// A pagingOp is a paging operation, or a part of one, in a paging buffer.
+type pagingOp struct {
+	operation           kmddi.PagingOperation
+	allocation          ddi.KMHandle
+	size                uint64
+	source, destination kmddi.PagingLocation
+}
+
+// String describes the operation.
+func (o pagingOp) String() string {
+	to := fmt.Sprintf("%d bytes of allocation %#x to %s", o.size, o.allocation, placeName(o.destination))
+	if o.operation == kmddi.PagingTransfer {
+		return "TRANSFER of " + to + " from " + placeName(o.source)
+	}
+	return "FILL of " + to
+}
+
+// placeName describes a location.
+func placeName(l kmddi.PagingLocation) string {
+	if l.SegmentID == kmddi.SegmentNone {
+		return fmt.Sprintf("host memory %#x", l.Address)
+	}
+	return fmt.Sprintf("%#x in segment %d", l.Address, l.SegmentID)
+}
+
+// maxOps is the number of paging operations that a description lists.
+const maxOps = 4
+
+// workOf describes the calls of the miniport that made the work of a fence in the
+// hardware. It returns "" if there is no such fence.
+func (k *Kernel) workOf(node, fence uint32) string {
+	for _, s := range k.nodes[node].hardware {
+		if s.arg.SubmissionFenceID == fence {
+			return s.work() + ", which wrote " + s.after.since(s.before) + "; since then the driver wrote " + k.written.since(s.after)
+		}
+	}
+	return ""
+}
+
+// work describes the calls that made s.
+func (s *submission) work() string {
+	submitted := fmt.Sprintf("submitted by %s from %#x to %#x", submitCommand, s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset)
+	if d := s.dma; d != nil {
+		return fmt.Sprintf("its DMA buffer of %d bytes was written by %s, patched by %s (%d of %d locations), %s",
+			d.used, d.function(), patch, s.patched, d.nPatches, submitted)
+	}
+	var list []string
+	for i, o := range s.paging.ops {
+		if i == maxOps {
+			list = append(list, fmt.Sprintf("%d more", len(s.paging.ops)-i))
+			break
+		}
+		list = append(list, o.String())
+	}
+	return fmt.Sprintf("its paging buffer of %d bytes was written by %s (%s), %s",
+		s.arg.DmaBufferSubmissionEndOffset, buildPaging, strings.Join(list, "; "), submitted)
+}
+
+// reportWork reports that the GPU did not do the work of a fence. The miniport or
+// the hardware may have caused it.
+func (k *Kernel) reportWork(t *ddi.Thread, rule string, e *DeviceError, what string) {
+	if e.Work != "" && k.err == e {
+		k.report(t, rule, submitCommand, fmt.Sprintf("node %d: fence %d %s: %s", e.Node, e.Fence, what, e.Work))
+	}
+}

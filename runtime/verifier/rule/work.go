@@ -1,0 +1,16 @@
+package rule
+
+// srcTDR is the source of the rules on work that the GPU does not do.
+const srcTDR = "Timeout Detection and Recovery (TDR); DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaFaulted"
+
+// workRules are the rules on the work that a miniport gives to the GPU.
+func workRules() []Rule {
+	return []Rule{
+		{Name: "gpu-fault", Title: "The GPU executes each submission without a fault.", Fault: DriverOrDevice, Warning: true, Source: srcTDR,
+			Catches: "DXGK_INTERRUPT_DMA_FAULTED. The text names the calls that wrote, patched and submitted the buffer. It is a warning, since broken hardware, or commands of an application that the miniport may pass on, can cause it. The adapter stops.",
+			Example: "DxgkDdiSubmitCommand: node 0: fence 12 faulted with STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE: its DMA buffer of 96 bytes was written by DxgkDdiRender, patched by DxgkDdiPatch (7 of 7 locations), submitted by DxgkDdiSubmitCommand from 0x0 to 0x60, which wrote a register, 0x110 = 0x40 (WRITE_REGISTER_ULONG); since then the driver wrote no register"},
+		{Name: "gpu-time-out", Title: "The GPU completes each submission in time.", Fault: DriverOrDevice, Warning: true, Source: srcTDR,
+			Catches: "a node without progress for TdrDelay, whose fence DxgkDdiQueryCurrentFence does not report either. The text names the calls that made the oldest submission. It is a warning, as gpu-fault is; submit-ignored is the rule for a driver that did not tell the GPU. The adapter stops.",
+			Example: "DxgkDdiSubmitCommand: node 1: fence 3 made no progress in 200000000 clocks: its paging buffer of 20 bytes was written by DxgkDdiBuildPagingBuffer (FILL of 4096 bytes of allocation 0x100004 to 0x1000 in segment 1), submitted by DxgkDdiSubmitCommand from 0x0 to 0x14, which wrote a register, 0x110 = 0x14 (WRITE_REGISTER_ULONG); since then the driver wrote no register"},
+	}
+}
