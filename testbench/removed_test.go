@@ -189,14 +189,11 @@ func TestRecoverFromFaults(t *testing.T) {
 	entry := drivers.KernelMode
 	drivers.KernelMode = func() kmddi.DriverInitializationData {
 		d := entry()
-		patch := d.Patch
-		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
-			s := patch(t, h, arg)
+		spoilSubmissions(&d, func(part []byte) {
 			if n++; n%spoiled == 0 {
-				binary.LittleEndian.PutUint32(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 0x7e000001)
+				binary.LittleEndian.PutUint32(part, 0x7e000001)
 			}
-			return s
-		}
+		})
 		return d
 	}
 	s, err := Open("emu?vram=64KiB", drivers, Options{HostMemory: 8 << 20})

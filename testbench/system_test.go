@@ -80,6 +80,24 @@ func TestDriversMayBeMissing(t *testing.T) {
 	require.ErrorIs(t, err, ErrDrivers)
 }
 
+// spoilSubmissions makes a miniport call spoil with the part of each DMA buffer that
+// it submits. A part may be patched several times, and is submitted once.
+func spoilSubmissions(d *kmddi.DriverInitializationData, spoil func(part []byte)) {
+	type key struct{ node, fence uint32 }
+	parts := map[key][]byte{}
+	patch, submit := d.Patch, d.SubmitCommand
+	d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+		parts[key{arg.NodeOrdinal, arg.SubmissionFenceID}] = arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+		return patch(t, h, arg)
+	}
+	d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+		if !arg.Flags.Paging {
+			spoil(parts[key{arg.NodeOrdinal, arg.SubmissionFenceID}])
+		}
+		return submit(t, h, arg)
+	}
+}
+
 // If the GPU faults in any submission, the run ends with the cause and the decoded
 // state, and the system can be closed.
 func TestMiniportThatWritesBadPackets(t *testing.T) {
@@ -105,15 +123,12 @@ func TestMiniportThatWritesBadPackets(t *testing.T) {
 				entry := drivers.KernelMode
 				drivers.KernelMode = func() kmddi.DriverInitializationData {
 					d := entry()
-					patch := d.Patch
-					d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
-						s := patch(t, h, arg)
+					spoilSubmissions(&d, func(part []byte) {
 						if n == at {
-							tt.spoil(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset])
+							tt.spoil(part)
 						}
 						n++
-						return s
-					}
+					})
 					return d
 				}
 				s, err := Open("emu?vram=64KiB", drivers, Options{})

@@ -160,6 +160,7 @@ func (s *System) wrap(d Drivers, hook verifier.Hook, o kmcheck.Options) {
 			before = verifier.Hooks(m, hook)
 		}
 		checker := kmcheck.New(m, o)
+		d.KernelMode = checker.Driver(d.KernelMode)
 		s.machine.ObserveWrites(checker.DeviceWrote)
 		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
 	}

@@ -82,7 +82,7 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 func (k *Kernel) reported(function string, n *node, id uint32) {
 	ahead := uint64(id - n.fenceID(n.reported))
 	if ahead > n.submitted-n.reported || ahead == 0 && n.reported == 0 {
-		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",
+		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d, which DxgkDdiSubmitCommand was given",
 			n.ordinal, id, n.fenceID(max(n.reported, 1)), n.fenceID(n.submitted))
 	}
 	n.reported += ahead

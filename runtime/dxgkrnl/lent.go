@@ -229,12 +229,20 @@ func (d *dmaBuffer) endLists() {
 	}
 }
 
-// checkLists bugchecks if function, which has returned, changed the allocation
-// list, or the patch list has changed since the function that wrote it returned.
+// checkLists bugchecks if function, which has returned, changed the allocation list
+// or a patch list that was written before.
 func (k *Kernel) checkLists(d *dmaBuffer, function string) {
 	if i := mismatch(d.savedList, d.list); i >= 0 {
 		k.bugcheck(function, CodeVerifier, VerifierKept, "element %d of the allocation list has changed, which the miniport only reads", i)
 	}
+	if i := mismatch(d.savedPatches, d.patches); i >= 0 {
+		k.bugcheck(function, CodeVerifier, VerifierKept, "element %d of the patch list has changed, which the miniport only reads", i)
+	}
+}
+
+// checkPatchesKept bugchecks if the patch list has changed since the function that
+// wrote it returned.
+func (k *Kernel) checkPatchesKept(d *dmaBuffer) {
 	if i := mismatch(d.savedPatches, d.patches); i >= 0 {
 		k.bugcheck(d.function(), CodeVerifier, VerifierKept, "element %d of the patch list changed after the function returned", i)
 	}

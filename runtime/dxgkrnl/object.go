@@ -174,12 +174,14 @@ func (k *Kernel) newDMABuffer(c *context) *dmaBuffer {
 		return nil
 	}
 	n := max(c.info.AllocationListSize, presentElements)
-	return &dmaBuffer{
+	d := &dmaBuffer{
 		context: c, lent: l,
 		list:    make([]kmddi.AllocationList, n),
 		objects: make([]*allocation, n),
 		patches: make([]kmddi.PatchLocation, c.info.PatchLocationListSize),
 	}
+	d.giveBackLists()
+	return d
 }
 
 // pages allocates host memory that the device can access.

@@ -278,6 +278,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	s := k.reserve(c.node)
 	k.use(s, d, p)
 	k.checkLent(&d.lent, d.function())
+	k.checkPatchesKept(d)
 	k.beginLent(&d.lent, patch)
 	d.keepRest()
 	d.locate()

@@ -42,6 +42,7 @@ type Checker struct {
 	queues  map[uint32]*queue // by node
 	news    uint64            // counts interrupts, reads of registers and the GPU's writes
 	writes  uint64            // counts writes to registers and configuration space
+	patch   patcher
 }
 
 // New returns a Checker that reports to m. It must be a later hook than m.
@@ -191,6 +192,7 @@ func (k *Checker) leaveFunction(fr *frame, results []any) {
 	}
 	if !status.Failed() && len(results) > 0 {
 		k.checkOutput(fr, results)
+		k.note(fr, results)
 	}
 	k.leaveFence(fr, results)
 	k.endObjects(fr, !status.Failed())

@@ -32,11 +32,16 @@ func (k *Checker) checkIgnored(fr *frame) {
 
 // madeBy tells which functions wrote a buffer.
 func madeBy(f kmddi.SubmitFlags) string {
-	switch {
-	case f.Paging:
+	if f.Paging {
 		return "paging buffer was written by DxgkDdiBuildPagingBuffer"
-	case f.Present:
-		return "DMA buffer was written by DxgkDdiPresent and patched by DxgkDdiPatch"
 	}
-	return "DMA buffer was written by DxgkDdiRender and patched by DxgkDdiPatch"
+	return "DMA buffer was written by " + writerOf(f) + " and patched by " + patchFunction
+}
+
+// writerOf returns the function that wrote a DMA buffer.
+func writerOf(f kmddi.SubmitFlags) string {
+	if f.Present {
+		return "DxgkDdiPresent"
+	}
+	return "DxgkDdiRender"
 }

@@ -19,6 +19,12 @@ const (
 	openedKind     kind = "opened allocation"
 )
 
+// creators are the functions that create objects.
+var creators = map[kind]string{
+	adapterKind: "DxgkDdiAddDevice", deviceKind: "DxgkDdiCreateDevice", contextKind: "DxgkDdiCreateContext",
+	allocationKind: "DxgkDdiCreateAllocation", openedKind: "DxgkDdiOpenAllocation",
+}
+
 // A life is the state of an object.
 type life uint8
 
@@ -45,6 +51,8 @@ type object struct {
 	parents  []*object // objects that must outlive it
 	children int       // objects that it must outlive
 	driver   any       // Root.Driver after its Create function
+
+	info kmddi.AllocationInfo // of an allocation
 }
 
 // String names the object in reports.
@@ -255,7 +263,7 @@ func (k *Checker) checkDriver(fr *frame, o *object, when string) {
 	if o.life != alive || o == fr.destroyed || fr.spec.class == exclusive || same(o.driver, o.root.Driver) {
 		return
 	}
-	k.fail(fr, "driver-replaced", "Driver of %v has changed %s, want that of its Create function", o, when)
+	k.fail(fr, "driver-replaced", "Driver of %v has changed %s, want that of %s", o, when, creators[o.kind])
 	o.driver = o.root.Driver
 }
 

@@ -1,6 +1,7 @@
 package kmcheck
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -32,8 +33,21 @@ func (k *Checker) checkStatus(fr *frame, s ddi.Status) {
 	case fr.spec.returns == nil:
 		k.fail(fr, "return-status", "returned %v, want STATUS_SUCCESS or an error", s)
 	case !slices.Contains(fr.spec.returns, s):
-		k.fail(fr, "return-status", "returned %v, want STATUS_SUCCESS or %s", s, oneOf(fr.spec.returns))
+		k.fail(fr, "return-status", "returned %v%s, want STATUS_SUCCESS or %s", s, handlesOf(fr, s), oneOf(fr.spec.returns))
 	}
+}
+
+// handlesOf tells which functions created the objects of a function that refuses a
+// handle.
+func handlesOf(fr *frame, s ddi.Status) string {
+	if s != ddi.StatusInvalidHandle {
+		return ""
+	}
+	var from []string
+	for _, o := range fr.objects {
+		from = append(from, fmt.Sprintf("%v of %s", o, creators[o.kind]))
+	}
+	return " for " + strings.Join(from, " and ")
 }
 
 // oneOf lists statuses.

@@ -27,6 +27,10 @@ type rig struct {
 	info   kmddi.AllocationInfo
 	ctx    kmddi.ContextInfo
 	render func(arg kmddi.Render) kmddi.RenderOut
+	patch  func(arg kmddi.Patch)
+
+	segments []kmddi.SegmentDescriptor
+
 	length int    // of CollectDbgInfo
 	fence  uint32 // of QueryCurrentFence
 	value  uint32 // of a register
@@ -49,7 +53,7 @@ func newRig(t *testing.T) *rig {
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	r.k = New(m, r.options())
-	r.funcs = verifier.WrapKernelMode(r.table, m, verifier.Hooks(m, r.k))()
+	r.funcs = verifier.WrapKernelMode(r.k.Driver(r.table), m, verifier.Hooks(m, r.k))()
 	return r
 }
 
@@ -77,7 +81,7 @@ func (r *rig) table() kmddi.DriverInitializationData {
 		InterruptRoutine: func(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool { do(t, "InterruptRoutine"); return r.claim },
 		DpcRoutine:       func(t *ddi.Thread, _ kmddi.HAdapter) { do(t, "DpcRoutine") },
 		QueryAdapterInfo: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
-			return kmddi.QueryAdapterInfoOut{}, do(t, "QueryAdapterInfo")
+			return kmddi.QueryAdapterInfoOut{Segments: kmddi.QuerySegment{Segments: r.segments}}, do(t, "QueryAdapterInfo")
 		},
 		CreateDevice: func(t *ddi.Thread, _ kmddi.HAdapter, d kmddi.HDevice, _ kmddi.CreateDevice) ddi.Status {
 			d.Driver = "device"
@@ -115,7 +119,12 @@ func (r *rig) table() kmddi.DriverInitializationData {
 		BuildPagingBuffer: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
 			return kmddi.BuildPagingBufferOut{}, do(t, "BuildPagingBuffer")
 		},
-		Patch:         func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.Patch) ddi.Status { return do(t, "Patch") },
+		Patch: func(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			if r.patch != nil {
+				r.patch(arg)
+			}
+			return do(t, "Patch")
+		},
 		SubmitCommand: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.SubmitCommand) ddi.Status { return do(t, "SubmitCommand") },
 		QueryCurrentFence: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
 			s := do(t, "QueryCurrentFence")

@@ -198,7 +198,7 @@ func bugchecks() []Rule {
 	return []Rule{
 		{Name: "fence-reported", Title: "A reported fence is submitted and not older than the last one reported.", Fault: Driver, Source: srcScheduler,
 			Catches: "NotifyInterrupt or QueryCurrentFence with a fence that the node has not been given, or that is before the last reported one; a node that does not exist.",
-			Example: "DxgkCbNotifyInterrupt: node 0: fence 9 reported, want 4 to 7", Code: 0x119, P1: 0x1},
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 9 reported, want 4 to 7, which DxgkDdiSubmitCommand was given", Code: 0x119, P1: 0x1},
 		{Name: "submit-result", Title: "DxgkDdiSubmitCommand returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
 			Catches: "any other status for a DMA buffer.",
 			Example: "DxgkDdiSubmitCommand: fence 7 to node 0 returned STATUS_INVALID_PARAMETER", Code: 0x119, P1: 0x2},

@@ -3,6 +3,9 @@ package rule
 // srcTDR is the source of the rules on work that the GPU does not do.
 const srcTDR = "Timeout Detection and Recovery (TDR); DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaFaulted"
 
+// srcPatch is the source of the rules on DxgkDdiPatch.
+const srcPatch = "DXGKDDI_PATCH; DXGKARG_PATCH, PatchLocationListSubmissionStart"
+
 // workRules are the rules on the work that a miniport gives to the GPU.
 func workRules() []Rule {
 	return []Rule{
@@ -12,5 +15,11 @@ func workRules() []Rule {
 		{Name: "gpu-time-out", Title: "The GPU completes each submission in time.", Fault: DriverOrDevice, Warning: true, Source: srcTDR,
 			Catches: "a node without progress for TdrDelay, whose fence DxgkDdiQueryCurrentFence does not report either. The text names the calls that made the oldest submission. It is a warning, as gpu-fault is; submit-ignored is the rule for a driver that did not tell the GPU. The adapter stops.",
 			Example: "DxgkDdiSubmitCommand: node 1: fence 3 made no progress in 200000000 clocks: its paging buffer of 20 bytes was written by DxgkDdiBuildPagingBuffer (FILL of 4096 bytes of allocation 0x100004 to 0x1000 in segment 1), submitted by DxgkDdiSubmitCommand from 0x0 to 0x14, which wrote a register, 0x110 = 0x14 (WRITE_REGISTER_ULONG); since then the driver wrote no register"},
+		{Name: "patch-ignored", Title: "DxgkDdiPatch writes the address of each patch location.", Fault: Driver, Source: srcPatch,
+			Catches: "a location of the submission whose 8 bytes do not depend on the address of its allocation: a location that is left out, an address of another allocation, an address that is written elsewhere. The checker calls DxgkDdiPatch twice before each submission, first with other addresses, as the scheduler does when allocations move after the first call. An allocation that fits at one place of its segment only is not checked.",
+			Example: "DxgkDdiPatch: patch 3 of DxgkDdiRender, PatchOffset 0x20, AllocationIndex 2: the bytes are the same for the addresses 0x1000 and 0x2000 of the allocation"},
+		{Name: "patch-repeat", Title: "DxgkDdiPatch can be called again.", Fault: Driver, Source: srcPatch,
+			Catches: "a byte outside the 8 bytes of each location that differs after the second call: for example a value that is added to, or a location that is not in the submission. The first call has other addresses of the allocations, and is otherwise the same.",
+			Example: "DxgkDdiPatch: byte 0x0 of the buffer is 0x01 after the call and 0x02 after a second one with other addresses, want the same, since no patch of the submission is there"},
 	}
 }

@@ -5,11 +5,23 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
+// addressBytes is the size of an address in a DMA buffer.
+const addressBytes = 8
+
 // deviceBreaks are mistakes in the work for the GPU.
 func deviceBreaks() []Break {
 	const submit = "DxgkDdiSubmitCommand"
 	work := func(name, doc, rule, function string, drivers change) Break {
 		return Break{Name: name, Doc: doc, Rule: rule, Function: function, Work: Draw, Drivers: drivers}
+	}
+	patched := func(name, doc, rule string, edit func(arg *kmddi.Patch)) Break {
+		return work(name, doc, rule, "DxgkDdiPatch", miniport(func(d *kmddi.DriverInitializationData) {
+			f := d.Patch
+			d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+				edit(&arg)
+				return f(t, h, arg)
+			}
+		}))
 	}
 	all := []Break{
 		work("command that does not exist", "DxgkDdiRender writes a command that the GPU does not have.", "gpu-fault", submit,
@@ -22,6 +34,15 @@ func deviceBreaks() []Break {
 				}
 			})),
 		work("registers written with 0", "DxgkDdiSubmitCommand writes 0 to the registers that tell the GPU of its work.", "gpu-time-out", submit, miniport(zeroDoorbell)),
+		patched("last patch left out", "DxgkDdiPatch leaves out the last location.", "patch-ignored", func(arg *kmddi.Patch) {
+			arg.PatchLocationListSubmissionLength--
+		}),
+		patched("patches past Start left out", "DxgkDdiPatch takes PatchLocationListSubmissionLength for the number of bytes.", "patch-ignored", func(arg *kmddi.Patch) {
+			arg.PatchLocationListSubmissionLength /= addressBytes
+		}),
+		patched("counter in the DMA buffer", "DxgkDdiPatch counts its calls in the DMA buffer.", "patch-repeat", func(arg *kmddi.Patch) {
+			arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset]++
+		}),
 	}
 	all[0].Own = true // the small miniport does not report faults
 	return all

@@ -42,7 +42,7 @@ func memoryBreaks() []Break {
 				return query(t, h, a, arg)
 			}
 		}),
-		kept("patch list written later", "The miniport changes the patch list of DxgkDdiRender in DxgkDdiPatch.", "DxgkDdiRender", func(d *kmddi.DriverInitializationData) {
+		kept("patch list written later", "The miniport changes the patch list of DxgkDdiRender in DxgkDdiPatch.", "DxgkDdiPatch", func(d *kmddi.DriverInitializationData) {
 			patch := d.Patch
 			d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 				s := patch(t, h, arg)

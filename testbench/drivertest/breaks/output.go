@@ -194,7 +194,8 @@ func outputBreaks() []Break {
 			Drivers: rendering(func(_ kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) { out.PatchesUsed = 0 }),
 		},
 		Break{
-			Name: "patch function does nothing", Pitfall: 7, Doc: "DxgkDdiPatch does nothing, so the GPU uses the addresses 0.", Unseen: true,
+			Name: "patch function does nothing", Pitfall: 7, Doc: "DxgkDdiPatch does nothing, so the GPU uses the addresses 0.",
+			Rule: "patch-ignored", Function: "DxgkDdiPatch",
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.Patch = func(*ddi.Thread, kmddi.HAdapter, kmddi.Patch) ddi.Status { return ddi.StatusSuccess }
 			}),
@@ -213,7 +214,7 @@ func outputBreaks() []Break {
 		},
 		Break{
 			Name: "patch range starts at 0", Pitfall: 7, Doc: "DxgkDdiPatch patches the elements [0, Length) in place of [Start, Start+Length).",
-			Rule: "patch-range", Function: "DxgkDdiPatch", Work: Split, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+			Rule: "patch-ignored", Function: "DxgkDdiPatch", Work: Split, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				f := d.Patch
 				d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 					arg.PatchLocationListSubmissionStart = 0

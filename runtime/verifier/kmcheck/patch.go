@@ -1,0 +1,167 @@
+package kmcheck
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+const (
+	patchFunction = "DxgkDdiPatch"
+	addressBytes  = 8 // the most that a patch location has
+	pageBytes     = 4096
+)
+
+// A patcher is what the Checker needs to call DxgkDdiPatch twice. One thread at a
+// time patches.
+type patcher struct {
+	segments []kmddi.SegmentDescriptor // of the adapter, by ID - 1
+	moved    []kmddi.AllocationList
+	before   []byte // the buffer before the calls
+	first    []byte // the part after the first call
+}
+
+// Driver returns a driver entry like entry, for verifier.WrapKernelMode. Each
+// DxgkDdiPatch calls the function of the driver twice, as the scheduler does for a
+// buffer whose allocations were moved before it was submitted: first with other
+// addresses of the allocations, then with the right ones.
+func (k *Checker) Driver(entry kmddi.DriverEntry) kmddi.DriverEntry {
+	return func() kmddi.DriverInitializationData {
+		d := entry()
+		if patch := d.Patch; patch != nil {
+			d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+				if k.m.Stopped() || !k.move(arg) {
+					return patch(t, h, arg)
+				}
+				other := arg
+				other.AllocationList = k.patch.moved
+				k.patch.before = append(k.patch.before[:0], arg.DmaBuffer...)
+				if s := patch(t, h, other); s != ddi.StatusSuccess {
+					return s
+				}
+				k.patch.first = append(k.patch.first[:0], partOf(arg)...)
+				s := patch(t, h, arg)
+				if s == ddi.StatusSuccess {
+					k.comparePatches(t, arg)
+				}
+				return s
+			}
+		}
+		return d
+	}
+}
+
+// partOf returns the part of a DMA buffer that is submitted.
+func partOf(arg kmddi.Patch) []byte {
+	return arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+}
+
+// locationsOf returns the patch locations of the part.
+func locationsOf(arg kmddi.Patch) []kmddi.PatchLocation {
+	first := arg.PatchLocationListSubmissionStart
+	return arg.PatchLocationList[first : first+arg.PatchLocationListSubmissionLength]
+}
+
+// note remembers the segments and the sizes of allocations.
+func (k *Checker) note(fr *frame, results []any) {
+	switch out := results[0].(type) {
+	case kmddi.QueryAdapterInfoOut:
+		if fr.args[1].(kmddi.QueryAdapterInfo).Type == kmddi.InfoQuerySegment {
+			k.patch.segments = slices.Clone(out.Segments.Segments)
+		}
+	case kmddi.AllocationInfo:
+		if fr.created != nil {
+			fr.created.info = out
+		}
+	}
+}
+
+// move fills in k.patch.moved, the allocation list with each allocation at another
+// place of its segment, by different distances. It reports whether one has another
+// place.
+func (k *Checker) move(arg kmddi.Patch) (any bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.patch.moved = append(k.patch.moved[:0], arg.AllocationList...)
+	for i := range k.patch.moved {
+		e := &k.patch.moved[i]
+		if to, ok := k.otherPlace(i, *e); ok {
+			e.PhysicalAddress, any = to, true
+		}
+	}
+	return any
+}
+
+// otherPlace returns an address at which element i of an allocation list could be
+// instead.
+func (k *Checker) otherPlace(i int, e kmddi.AllocationList) (uint64, bool) {
+	o := k.objects[e.DeviceSpecificAllocation.Root]
+	if o == nil || o.kind != openedKind || len(o.parents) < 2 || e.SegmentID == 0 || uint64(e.SegmentID) > uint64(len(k.patch.segments)) {
+		return 0, false
+	}
+	seg, info := k.patch.segments[e.SegmentID-1], o.parents[1].info
+	step := uint64(max(info.Alignment, 4))
+	if seg.Flags.System {
+		step = max(step, pageBytes)
+	}
+	size := (info.Size + 3) &^ 3
+	at := e.PhysicalAddress - seg.BaseAddress
+	if e.PhysicalAddress < seg.BaseAddress || size > seg.Size || at > seg.Size-size {
+		return 0, false
+	}
+	first := at % step
+	places := (seg.Size-size-first)/step + 1
+	if places < 2 {
+		return 0, false
+	}
+	place := (at/step + 1 + uint64(i)%(places-1)) % places
+	return seg.BaseAddress + first + place*step, true
+}
+
+// comparePatches checks that the two calls wrote different addresses, and nothing
+// else that differs.
+func (k *Checker) comparePatches(t *ddi.Thread, arg kmddi.Patch) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	th := k.threads[t]
+	if k.m.Stopped() || th == nil || th.top() == nil || th.top().f.Name != patchFunction {
+		return
+	}
+	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
+	if !bytes.Equal(arg.DmaBuffer[:start], k.patch.before[:start]) || !bytes.Equal(arg.DmaBuffer[end:], k.patch.before[end:]) {
+		return // which the kernel reports
+	}
+	first, second := k.patch.first, partOf(arg)
+	for i, p := range locationsOf(arg) {
+		if int(p.AllocationIndex) >= len(arg.AllocationList) {
+			return // the driver has changed the list, which the kernel reports
+		}
+		from, to := windowOf(p, start, len(second))
+		al, moved := arg.AllocationList[p.AllocationIndex], k.patch.moved[p.AllocationIndex]
+		if al.PhysicalAddress != moved.PhysicalAddress && from < to && slices.Equal(first[from:to], second[from:to]) {
+			k.fail(th.top(), "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes are the same for the addresses %#x and %#x of the allocation",
+				int(arg.PatchLocationListSubmissionStart)+i, writerOf(arg.Flags), p.PatchOffset, p.AllocationIndex, moved.PhysicalAddress, al.PhysicalAddress)
+			return
+		}
+	}
+	for _, p := range locationsOf(arg) {
+		from, to := windowOf(p, start, len(second))
+		copy(first[from:to], second[from:to])
+	}
+	for i := range first {
+		if first[i] != second[i] {
+			k.fail(th.top(), "patch-repeat", "byte %#x of the buffer is %#02x after the call and %#02x after a second one with other addresses, want the same, since no patch of the submission is there",
+				int(start)+i, first[i], second[i])
+			return
+		}
+	}
+}
+
+// windowOf returns the bytes of a patch location in a part of n bytes that begins at
+// start.
+func windowOf(p kmddi.PatchLocation, start uint32, n int) (from, to int) {
+	from = int(int64(p.PatchOffset) - int64(start))
+	return min(max(from, 0), n), min(max(from+addressBytes, 0), n)
+}
