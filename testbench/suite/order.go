@@ -51,7 +51,17 @@ func (r *recorder) Enter(_ *ddi.Thread, f *verifier.Func, args ...any) {
 	r.list = append(r.list, step)
 }
 
-func (r *recorder) Leave(*ddi.Thread, *verifier.Func, ...any) {}
+// Leave removes a request for a DPC that is queued already, which has no effect.
+func (r *recorder) Leave(_ *ddi.Thread, f *verifier.Func, results ...any) {
+	if f.Name != "DxgkCbQueueDpc" || results[0].(bool) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.list) - 1; n >= 0 && r.list[n] == steps[f.Name] {
+		r.list = r.list[:n]
+	}
+}
 
 // since returns the steps from the nth on.
 func (r *recorder) since(n int) []string {

@@ -5,7 +5,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
+
+// A request for a DPC that is queued already is no step of its own.
+func TestQueuedTwice(t *testing.T) {
+	r := new(recorder)
+	queue, dpc := &verifier.Func{Name: "DxgkCbQueueDpc", Callback: true}, &verifier.Func{Name: "DxgkDdiDpcRoutine"}
+	for _, fresh := range []bool{true, false} {
+		r.Enter(nil, queue)
+		r.Leave(nil, queue, fresh)
+	}
+	r.Enter(nil, dpc)
+	r.Leave(nil, dpc)
+	assert.Equal(t, []string{"10 QueueDpc", "11 DpcRoutine"}, r.since(0))
+}
 
 // Several paging buffers count as one, whether or not their interrupts come before
 // the DMA buffer.

@@ -94,6 +94,9 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
 	t.err = first(t.err, err)
+	if t.breaks(err) {
+		t.FailNow()
+	}
 	require.NoError(t, err, "the board opens, and the drivers start")
 	t.Cleanup(func() {
 		if err := sys.Err(); err != nil {
@@ -113,15 +116,24 @@ func (t *T) close(sys *testbench.System) {
 	t.Helper()
 	err := sys.Close()
 	t.undone = append(t.undone, undoneOf(sys.Findings())...)
+	if !t.breaks(err) {
+		assert.NoError(t, err, "the system stops without an error")
+	}
+}
+
+// breaks reports whether an error has a broken rule, which fails the case with its
+// report.
+func (t *T) breaks(err error) bool {
+	t.Helper()
 	var v *verifier.Violation
 	if !errors.As(err, &v) {
-		assert.NoError(t, err, "the system stops without an error")
-		return
+		return false
 	}
 	if t.violation == nil {
 		t.violation = v
 	}
 	t.Errorf("%s", reportOf(v))
+	return true
 }
 
 // undoneOf returns the counted violations that tell which work the GPU did not do.
