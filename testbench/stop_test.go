@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -150,4 +151,31 @@ func TestStopAtStartAndEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorAs(t, s.Close(), new(*verifier.Violation))
 	require.ErrorAs(t, s.Close(), new(*verifier.Violation))
+}
+
+// A miniport that refuses to start breaks a rule, and its status is kept. A link that
+// is dead, or memory that there is not, is no mistake of a driver.
+func TestStartRefused(t *testing.T) {
+	refuse := withKernel(func(d *kmddi.DriverInitializationData) {
+		d.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+			return kmddi.StartDeviceOut{}, ddi.StatusNoSuchDevice
+		}
+	})
+	_, err := Open("emu", refuse, Options{})
+	var broken *verifier.Violation
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "call-failed", broken.Rule.Name)
+	assert.Equal(t, "DxgkDdiStartDevice", broken.Function)
+	assert.ErrorIs(t, err, ErrDevice)
+	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)
+
+	_, err = Open("emu", refuse, Options{Waive: []string{"call-failed"}})
+	assert.False(t, errors.As(err, &broken), "%v", err)
+	assert.ErrorIs(t, err, ErrDevice)
+	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)
+
+	_, err = Open("emu", HostDrivers(), Options{HostMemory: 4096})
+	assert.False(t, errors.As(err, &broken), "%v", err)
+	assert.ErrorIs(t, err, ErrDevice)
+	assert.ErrorIs(t, err, ddi.StatusNoMemory)
 }

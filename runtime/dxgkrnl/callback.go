@@ -170,7 +170,7 @@ func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.C
 	k.checkHandle(h, "MmFreeContiguousMemory")
 	i := slices.IndexFunc(k.memory, func(p hal.Pages) bool { return p.Phys == m.PhysicalAddress })
 	if i < 0 {
-		k.bugcheck("MmFreeContiguousMemory", CodeVerifier, VerifierHandle, "memory at %#x, which is not allocated", m.PhysicalAddress)
+		k.bugcheck("MmFreeContiguousMemory", CodeVerifier, VerifierHandle, "memory at %#x, which MmAllocateContiguousMemory did not return or which was freed", m.PhysicalAddress)
 	}
 	k.machine.Free(k.memory[i])
 	k.memory = slices.Delete(k.memory, i, i+1)

@@ -91,6 +91,9 @@ func checkSegments(q kmddi.QuerySegment, bars [6]uint64) string {
 					i+1, d.BaseAddress, d.BaseAddress+d.Size, j+1, e.BaseAddress, e.BaseAddress+e.Size)
 			}
 		}
+		if d.BaseAddress%hal.PageSize != 0 || d.Size%hal.PageSize != 0 {
+			return fmt.Sprintf("segment %d: BaseAddress is %#x and Size is %#x, want multiples of the page size, %#x", i+1, d.BaseAddress, d.Size, hal.PageSize)
+		}
 	}
 	return ""
 }
@@ -132,7 +135,7 @@ func checkAllocation(i kmddi.AllocationInfo, segments int) string {
 	case i.Alignment&(i.Alignment-1) != 0:
 		return fmt.Sprintf("Alignment is %d, want a power of two", i.Alignment)
 	case i.SupportedSegmentSet == 0 || i.SupportedSegmentSet&^known != 0:
-		return fmt.Sprintf("SupportedSegmentSet is %d, want a set of at least one of %d segments", i.SupportedSegmentSet, segments)
+		return fmt.Sprintf("SupportedSegmentSet is %d, want a set of at least one of the %d segments of DxgkDdiQueryAdapterInfo", i.SupportedSegmentSet, segments)
 	case i.PreferredSegment > uint32(segments):
 		return fmt.Sprintf("PreferredSegment is %d, want at most %d, the number of segments", i.PreferredSegment, segments)
 	case i.PreferredSegment != 0 && i.SupportedSegmentSet&(1<<(i.PreferredSegment-1)) == 0:

@@ -60,6 +60,11 @@ func TestAdapterInfo(t *testing.T) {
 		{"QUERYSEGMENT: segment 2: [0x10ffff, 0x410ffff) overlaps segment 1, [0x100000, 0x110000)",
 			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[1].BaseAddress = vramBase + 0xffff }},
 		{"", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[1].BaseAddress = vramBase + 0x10000 }},
+		{"QUERYSEGMENT: segment 1: BaseAddress is 0xfffff and Size is 0x10000, want multiples of the page size, 0x1000",
+			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].BaseAddress = vramBase - 1 }},
+		{"QUERYSEGMENT: segment 1: BaseAddress is 0x100000 and Size is 0xfffc, want multiples of the page size, 0x1000",
+			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].Size -= 4 }},
+		{"", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].Size = 0x1000 }},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			_, mini, cfg := newMachine(t, &options{nodes: 2})
@@ -121,8 +126,8 @@ func TestAllocationInfo(t *testing.T) {
 		{"Alignment is 12, want a power of two", private{size: 4, align: 12, supported: local}},
 		{"", private{size: 4, align: 0, supported: local}},
 		{"", private{size: 4, align: 1, supported: local}},
-		{"SupportedSegmentSet is 0, want a set of at least one of 2 segments", private{size: 4, align: 4, supported: 0}},
-		{"SupportedSegmentSet is 4, want a set of at least one of 2 segments", private{size: 4, align: 4, supported: 4}},
+		{"SupportedSegmentSet is 0, want a set of at least one of the 2 segments of DxgkDdiQueryAdapterInfo", private{size: 4, align: 4, supported: 0}},
+		{"SupportedSegmentSet is 4, want a set of at least one of the 2 segments of DxgkDdiQueryAdapterInfo", private{size: 4, align: 4, supported: 4}},
 		{"", private{size: 4, align: 4, supported: both}},
 		{"PreferredSegment is 3, want at most 2, the number of segments", private{size: 4, align: 4, preferred: 3, supported: local}},
 		{"PreferredSegment is 1, want one of SupportedSegmentSet, 0x2", private{size: 4, align: 4, preferred: local, supported: system}},

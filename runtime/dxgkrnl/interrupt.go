@@ -23,7 +23,7 @@ func (k *Kernel) interrupt(t *ddi.Thread, message int) {
 		k.stats.Unclaimed++
 	}
 	if k.notified {
-		k.bugcheck("DxgkDdiInterruptRoutine", CodeVerifier, VerifierNoQueueDPC, "message %d: NotifyInterrupt without a later QueueDpc", message)
+		k.bugcheck("DxgkDdiInterruptRoutine", CodeVerifier, VerifierNoQueueDPC, "message %d: DxgkCbNotifyInterrupt without a later DxgkCbQueueDpc", message)
 	}
 }
 
@@ -36,7 +36,7 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 	k.dpcDone = false
 	k.driver.DpcRoutine(t, k.adapter)
 	if !k.dpcDone && k.running {
-		k.bugcheck("DxgkDdiDpcRoutine", CodeVerifier, VerifierNoNotifyDPC, "returned without NotifyDpc")
+		k.bugcheck("DxgkDdiDpcRoutine", CodeVerifier, VerifierNoNotifyDPC, "returned without DxgkCbNotifyDpc")
 	}
 }
 

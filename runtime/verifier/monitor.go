@@ -162,6 +162,7 @@ type Report struct {
 	Func    *Func    // function that was entered or left
 	Handles []string // objects concerned, as in "resource 3"
 	Text    string   // what was found and what is wanted
+	Cause   error    // the status that the function returned, or nil
 }
 
 // Report records a broken rule. Unless the rule is waived or a warning, or the
@@ -231,6 +232,9 @@ func (m *Monitor) violation(known rule.Rule, r Report, cause error) *Violation {
 	v := &Violation{
 		Rule: known, Function: r.Func.Name, Text: r.Text, Handles: r.Handles,
 		Cycle: m.now(), Calls: m.last.strings(), Cause: cause,
+	}
+	if cause == nil {
+		v.Cause = r.Cause
 	}
 	if r.Thread != nil {
 		v.Process, v.Thread, v.IRQL = r.Thread.Process, r.Thread.ID, r.Thread.IRQL()

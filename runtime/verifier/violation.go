@@ -21,7 +21,7 @@ type Violation struct {
 	IRQL     ddi.IRQL  `json:"irql"`
 	Cycle    uint64    `json:"cycle"` // virtual time, in cycles of the device's clock
 
-	Cause error `json:"-"` // the bugcheck or the panic, or nil
+	Cause error `json:"-"` // the bugcheck, the panic or the status that a function returned, or nil
 }
 
 // Error describes the violation in one line.

@@ -128,6 +128,35 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
+// A system that does not start gives the result the rule that the driver broke, and
+// not only an error.
+func TestStartViolation(t *testing.T) {
+	for rule, change := range map[string]func(d *kmddi.DriverInitializationData){
+		"miniport-table": func(d *kmddi.DriverInitializationData) { d.Render = nil },
+		"call-failed": func(d *kmddi.DriverInitializationData) {
+			d.AddDevice = func(*ddi.Thread, kmddi.HAdapter) ddi.Status { return ddi.StatusUnsuccessful }
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			drivers := testbench.HostDrivers()
+			entry := drivers.KernelMode
+			drivers.KernelMode = func() kmddi.DriverInitializationData {
+				d := entry()
+				change(&d)
+				return d
+			}
+			res := suite.Run(suite.Options{Selector: "emu", Drivers: drivers, Filter: regexp.MustCompile("^present$")})
+			require.Len(t, res, 1)
+			assert.Equal(t, suite.Failed, res[0].Outcome)
+			require.NotNil(t, res[0].Violation)
+			assert.Equal(t, rule, res[0].Violation.Rule.Name)
+			require.Len(t, res[0].Messages, 1)
+			assert.Contains(t, res[0].Messages[0], "verifier: "+rule)
+			assert.ErrorIs(t, res[0].Err, res[0].Violation)
+		})
+	}
+}
+
 // TestRun runs cases of all outcomes with the drivers of this GPU.
 func TestRun(t *testing.T) {
 	var seen []string

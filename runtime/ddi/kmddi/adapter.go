@@ -66,7 +66,8 @@ type QuerySegment struct {
 	PagingBufferPrivateDataSize uint32
 }
 
-// SegmentDescriptor is DXGK_SEGMENTDESCRIPTOR3.
+// SegmentDescriptor is DXGK_SEGMENTDESCRIPTOR3. BaseAddress and Size are multiples
+// of a page, 4096 bytes.
 type SegmentDescriptor struct {
 	BaseAddress uint64 // GPU address of the segment's first byte
 	Size        uint64 // bytes
@@ -101,7 +102,7 @@ const (
 type NotifyInterrupt struct {
 	InterruptType NotifyType
 	FenceID       uint32 // SubmissionFenceId, or FaultedFenceId
-	Status        uint32 // for a fault, the NTSTATUS
+	Status        uint32 // for a fault, the NTSTATUS; else 0
 	NodeOrdinal   uint32
 	EngineOrdinal uint32 // always 0
 }

@@ -75,11 +75,14 @@ type DxgkrnlInterface struct {
 	// GetDeviceInformation returns DXGK_DEVICE_INFO.
 	GetDeviceInformation func(t *ddi.Thread, h HDxgkrnl) (DeviceInfo, ddi.Status)
 
-	// MapMemory maps [off, off+length) of a BAR, in bytes.
+	// MapMemory maps [off, off+length) of a BAR, in bytes, both multiples of 4. It
+	// returns StatusInvalidParameter for a range that is not in the BAR.
 	MapMemory   func(t *ddi.Thread, h HDxgkrnl, bar int, off, length uint64) (HMapping, ddi.Status)
 	UnmapMemory func(t *ddi.Thread, h HDxgkrnl, m HMapping) ddi.Status
 
-	// ReadDeviceSpace and WriteDeviceSpace access a dword of configuration space.
+	// ReadDeviceSpace and WriteDeviceSpace access a dword of configuration space. off
+	// is in bytes, a multiple of 4. The base addresses and memory decode are the
+	// system's.
 	ReadDeviceSpace  func(t *ddi.Thread, h HDxgkrnl, off int) (uint32, ddi.Status)
 	WriteDeviceSpace func(t *ddi.Thread, h HDxgkrnl, off int, v uint32) ddi.Status
 
@@ -106,7 +109,8 @@ type DxgkrnlInterface struct {
 	WriteRegister func(t *ddi.Thread, h HDxgkrnl, m HMapping, off uint32, v uint32) ddi.Status
 
 	// AllocateContiguousMemory is MmAllocateContiguousMemory: page-aligned,
-	// zeroed, pinned memory that the device may read and write.
+	// zeroed, pinned memory that the device may read and write. size is in bytes, at
+	// least 1. FreeContiguousMemory gets what it returned, or that without its Bytes.
 	AllocateContiguousMemory func(t *ddi.Thread, h HDxgkrnl, size int) (ContiguousMemory, ddi.Status)
 	FreeContiguousMemory     func(t *ddi.Thread, h HDxgkrnl, m ContiguousMemory)
 }

@@ -16,6 +16,7 @@ var budgets = map[string]time.Duration{
 	interruptRoutine:       interruptBudget,
 	dpcRoutine:             dispatchBudget,
 	"DxgkDdiSubmitCommand": dispatchBudget,
+	synchronize:            interruptBudget, // of its function
 }
 
 // maxAccesses is the number of accesses to the device that one call may make, at
@@ -51,31 +52,50 @@ func (k *Checker) beginAccess(fr *frame) {
 	}
 }
 
-// endAccess charges an access to the function that made it.
+// endAccess charges an access to the function that made it, and to the function of
+// SynchronizeExecution that did.
 func (k *Checker) endAccess(fr *frame) {
 	if k.o.Now == nil || !isAccess(fr.f.Name) {
 		return
 	}
-	in := fr.caller
-	for in != nil && in.f.Callback {
-		in = in.caller
+	took := min(k.o.Now()-fr.began, max(k.clocks(accessTime), 1))
+	for in := fr.caller; in != nil; in = in.caller {
+		over := in.charge(took) && k.checkBudget(in)
+		if !in.f.Callback {
+			return
+		}
+		for c := in.caller; over && c != nil; c = c.caller {
+			c.over = true // one mistake
+		}
 	}
-	if in == nil || in.over {
-		return
-	}
-	in.accesses++
-	in.spent += min(k.o.Now()-fr.began, max(k.clocks(accessTime), 1))
-	budget, ok := budgets[in.f.Name]
+}
+
+// charge charges an access to a function, or to the one that a callback runs. It
+// reports whether the budget has not been exceeded yet.
+func (fr *frame) charge(took uint64) bool {
+	fr.accesses++
+	fr.spent += took
+	return !fr.over
+}
+
+// checkBudget checks the budget of a function and reports whether it is exceeded.
+func (k *Checker) checkBudget(fr *frame) bool {
+	budget, ok := budgets[fr.f.Name]
 	if !ok {
 		budget = passiveBudget
 	}
-	limit := max(k.clocks(budget), minBudget)
-	switch {
-	case in.accesses > maxAccesses:
-		in.over = true
-		k.fail(in, "call-budget", "has accessed the device more than %d times", maxAccesses)
-	case in.spent > limit:
-		in.over = true
-		k.fail(in, "call-budget", "has spent %d clocks on %d accesses to the device, want at most %d clocks (%v)", in.spent, in.accesses, limit, budget)
+	limit, what := max(k.clocks(budget), minBudget), "has"
+	if fr.f.Callback {
+		what = "the function has"
 	}
+	switch {
+	case fr.accesses > maxAccesses:
+		k.fail(fr, "call-budget", "%s accessed the device more than %d times", what, maxAccesses)
+	case fr.spent > limit:
+		k.fail(fr, "call-budget", "%s spent %d clocks on %d accesses to the device, want at most %d clocks (%v)", what, fr.spent, fr.accesses, limit, budget)
+	default:
+		return false
+	}
+	fr.over = true
+	return true
 }

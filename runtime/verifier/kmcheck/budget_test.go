@@ -56,9 +56,25 @@ func budgetCases() []ruleCase {
 			r.takes(100)
 			r.begin()
 			r.dpc(func(t *ddi.Thread) {
-				r.cb.SynchronizeExecution(t, r.h, 0, func(t *ddi.Thread) bool { r.reads(t, 101); return true })
+				for range 5 {
+					r.cb.SynchronizeExecution(t, r.h, 0, func(t *ddi.Thread) bool { r.reads(t, 21); return true })
+				}
 			})
-		}, keeps: func(r *rig) { // a slow link is not the driver's fault
+		}, keeps: func(r *rig) {
+			r.takes(100)
+			r.begin()
+			r.dpc(func(t *ddi.Thread) {
+				for range 4 {
+					r.cb.SynchronizeExecution(t, r.h, 0, func(t *ddi.Thread) bool { r.reads(t, 25); return true })
+				}
+			})
+		}},
+		{rule: "call-budget", breaks: func(r *rig) { // it has a budget of its own
+			r.takes(100)
+			r.begin()
+			r.synchronized(func(t *ddi.Thread) { r.reads(t, 200) })
+		}, keeps: func(r *rig) { r.takes(100); r.begin(); r.synchronized(func(t *ddi.Thread) { r.reads(t, 25) }) }},
+		{rule: "call-budget", breaks: func(r *rig) { submits(r, 201) }, keeps: func(r *rig) { // a slow link is not the driver's fault
 			r.takes(1_000_000)
 			r.begin()
 			r.interrupt(func(t *ddi.Thread) { r.reads(t, 25) })

@@ -35,21 +35,30 @@ type Checker struct {
 	specs   map[*verifier.Func]*spec // by function, to look each up once
 	active  []*frame                 // functions of the driver that have not returned
 	state   state
+	ran     bool // the device has been started since it was added
 	objects map[*ddi.Root]*object
+	sets    map[kind]bool     // kinds of objects in which the driver has set Driver
 	gone    []*object         // objects that no longer exist, in the order in which they are forgotten
 	ids     uint64            // last id given to an object
 	held    []resource        // memory and mappings of the driver
 	queues  map[uint32]*queue // by node
+	isrs    uint64            // counts calls of the interrupt routine
+	claims  uint64            // counts those that returned TRUE
 	news    uint64            // counts interrupts, reads of registers and the GPU's writes
 	writes  uint64            // counts writes to registers and configuration space
 	patch   patcher
+
+	calls    uint64           // counts calls of functions of the driver
+	made     [maxMade]made    // the last callbacks
+	madeNext uint64           // counts callbacks
+	refusal  *verifier.Report // why the device did not start, until it is removed
 }
 
 // New returns a Checker that reports to m. It must be a later hook than m.
 func New(m *verifier.Monitor, o Options) *Checker {
 	return &Checker{
 		m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}, objects: map[*ddi.Root]*object{},
-		queues: map[uint32]*queue{},
+		queues: map[uint32]*queue{}, sets: map[kind]bool{},
 	}
 }
 
@@ -68,6 +77,7 @@ type frame struct {
 
 	caller *frame   // for a callback, the code of the driver that made it
 	level  ddi.IRQL // at its entry
+	number uint64   // of a function, in the order of all calls
 
 	objects   []*object    // that a function gets
 	created   *object      // that it creates
@@ -170,6 +180,8 @@ func (k *Checker) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 
 // enterFunction checks what the system does when it calls the driver.
 func (k *Checker) enterFunction(fr *frame) {
+	k.calls++
+	fr.number = k.calls
 	k.checkEntryLevel(fr)
 	k.checkClass(fr)
 	k.active = append(k.active, fr)
@@ -188,7 +200,10 @@ func (k *Checker) leaveFunction(fr *frame, results []any) {
 	k.checkDrivers(fr)
 	status, ok := statusOf(results)
 	if ok {
-		k.checkStatus(fr, status)
+		if !k.checkRefused(fr, status) {
+			k.checkStatus(fr, status)
+			k.checkFailed(fr, status)
+		}
 	}
 	if !status.Failed() && len(results) > 0 {
 		k.checkOutput(fr, results)
@@ -197,6 +212,9 @@ func (k *Checker) leaveFunction(fr *frame, results []any) {
 	k.leaveFence(fr, results)
 	k.endObjects(fr, !status.Failed())
 	k.changeState(fr, !status.Failed())
+	if fr.f.Name == "DxgkDdiRemoveDevice" {
+		k.reportRefusal()
+	}
 	k.active = slices.DeleteFunc(k.active, func(a *frame) bool { return a == fr })
 }
 
@@ -205,6 +223,7 @@ func (k *Checker) enterCallback(fr *frame) {
 	k.checkStopped(fr)
 	k.checkCallbackLevel(fr)
 	k.checkPlace(fr)
+	k.checkPassed(fr)
 	k.enterFence(fr)
 	k.beginAccess(fr)
 }
@@ -215,6 +234,7 @@ func (k *Checker) leaveCallback(fr *frame, results []any) {
 		k.pass(fr, s)
 		k.checkArguments(fr, s)
 	}
+	k.noteMade(fr, results)
 	k.endAccess(fr)
 	k.leaveResource(fr, results)
 	k.leaveFence(fr, results)

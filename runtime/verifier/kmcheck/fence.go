@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 // A queue is what the Checker knows of the fences of one node.
@@ -26,6 +27,8 @@ type pending struct {
 
 	writes uint64 // Checker.writes when it was submitted
 	flags  kmddi.SubmitFlags
+	isrs   uint64 // Checker.isrs then
+	claims uint64 // Checker.claims then
 }
 
 // queueOf returns the queue of a node.
@@ -47,7 +50,7 @@ func (q *queue) find(fence uint32) int {
 func (k *Checker) submitted(arg kmddi.SubmitCommand) {
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{
-		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, flags: arg.Flags,
+		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, isrs: k.isrs, claims: k.claims, flags: arg.Flags,
 		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
 	})
 }
@@ -68,6 +71,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	if arg.EngineOrdinal != 0 {
 		k.fail(fr, "interrupt-engine", "node %d: EngineOrdinal is %d, want 0, the only engine", arg.NodeOrdinal, arg.EngineOrdinal)
 	}
+	k.checkInterruptStatus(fr, arg)
 	if fr.caller != nil {
 		fr.caller.notified = true
 	}
@@ -81,6 +85,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
 		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		k.checkUnclaimed(fr, arg, q.pending[0])
 		q.last, q.any, q.moved = arg.FenceID, true, true
 		q.pending = slices.Delete(q.pending, 0, i+1)
 	case q.any && arg.FenceID == q.last:
@@ -105,6 +110,20 @@ func (k *Checker) checkEarly(fr *frame, arg kmddi.NotifyInterrupt, done, later [
 	}
 }
 
+// checkUnclaimed checks that the interrupt routine did not ignore the interrupt of
+// a fence that DxgkDdiQueryCurrentFence finds.
+func (k *Checker) checkUnclaimed(fr *frame, arg kmddi.NotifyInterrupt, oldest pending) {
+	in := fr.function()
+	if in == nil || in.f.Name != queryFence || k.isrs == oldest.isrs || k.claims != oldest.claims {
+		return
+	}
+	k.m.Report(verifier.Report{
+		Rule: "interrupt-ignored", Thread: fr.t, Func: &verifier.Func{Name: interruptRoutine},
+		Text: fmt.Sprintf("returned FALSE for each of %d interrupts since fence %d was submitted to node %d, which %s then found completed",
+			k.isrs-oldest.isrs, oldest.fence, arg.NodeOrdinal, queryFence),
+	})
+}
+
 // see notes a value that came from the GPU.
 func (k *Checker) see(v uint32) {
 	for _, q := range k.queues {
@@ -124,7 +143,7 @@ func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
 		if q.any {
 			last = fmt.Sprint(q.last)
 		}
-		k.fail(fr, "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported before the return",
+		k.fail(fr, "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported by DxgkCbNotifyInterrupt before the return",
 			node, out.CurrentFence, last)
 	}
 }
@@ -151,6 +170,7 @@ func (k *Checker) enterFence(fr *frame) {
 	switch fr.f.Name {
 	case interruptRoutine:
 		k.news++
+		k.isrs++
 	case "DxgkDdiCollectDbgInfo":
 		k.checkIgnored(fr)
 	case "WRITE_REGISTER_ULONG", "DxgkCbWriteDeviceSpace":
@@ -171,10 +191,13 @@ func (k *Checker) leaveFence(fr *frame, results []any) {
 	}
 	switch fr.f.Name {
 	case interruptRoutine:
+		if results[0].(bool) {
+			k.claims++
+		}
 		if fr.notified && !results[0].(bool) {
 			k.fail(fr, "interrupt-claim", "returned FALSE after DxgkCbNotifyInterrupt, want TRUE")
 		}
-	case "DxgkDdiQueryCurrentFence":
+	case queryFence:
 		k.checkQuery(fr, results[0].(kmddi.QueryCurrentFenceOut))
 	case "DxgkDdiResetFromTimeout", "DxgkDdiStopDevice":
 		k.drop()

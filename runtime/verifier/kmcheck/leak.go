@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -51,11 +50,11 @@ func (k *Checker) hold(fr *frame, r resource) {
 // checkLeaks checks that the driver holds nothing when its device is removed.
 func (k *Checker) checkLeaks(fr *frame) {
 	for _, of := range []struct {
-		rule string
-		is   func(resource) bool
+		rule, from, undo string
+		is               func(resource) bool
 	}{
-		{"memory-leak", func(r resource) bool { return r.memory != 0 }},
-		{"mapping-leak", func(r resource) bool { return r.memory == 0 }},
+		{"memory-leak", "MmAllocateContiguousMemory", "MmFreeContiguousMemory", func(r resource) bool { return r.memory != 0 }},
+		{"mapping-leak", "DxgkCbMapMemory", "DxgkCbUnmapMemory", func(r resource) bool { return r.memory == 0 }},
 	} {
 		var left []resource
 		for _, r := range k.held {
@@ -68,10 +67,20 @@ func (k *Checker) checkLeaks(fr *frame) {
 			if n := len(left) - 1; n > 0 {
 				more = fmt.Sprintf(" and %d more", n)
 			}
-			k.fail(fr, of.rule, "the miniport still holds %s, from %s%s", left[0].text, left[0].site, more)
+			k.refusal = nil // one mistake
+			k.fail(fr, of.rule, "the miniport still holds %s of %s, from %s%s, want %s before the end of %s",
+				left[0].text, of.from, left[0].site, more, of.undo, k.stopper())
 		}
 	}
 	k.held = nil
+}
+
+// stopper names the function that gives back what the driver holds.
+func (k *Checker) stopper() string {
+	if k.ran {
+		return "DxgkDdiStopDevice"
+	}
+	return startDevice + ", which failed"
 }
 
 // Prefixes of the functions between a driver and this package.
@@ -95,28 +104,4 @@ func callSite() string {
 			return "an unknown place"
 		}
 	}
-}
-
-// checkArguments checks that a callback accepted its arguments. A driver may ask
-// for a mapping that does not exist.
-func (k *Checker) checkArguments(fr *frame, s ddi.Status) {
-	tried := fr.f.Name == "DxgkCbMapMemory" && s == ddi.StatusInvalidParameter
-	if !tried && (s == ddi.StatusInvalidHandle || s == ddi.StatusInvalidParameter) {
-		k.fail(fr, "callback-argument", "returns %v, called in %s with %s", s, fr.place(), arguments(fr))
-	}
-}
-
-// arguments shows the numbers among the arguments of a callback.
-func arguments(fr *frame) string {
-	var all []string
-	for i, a := range fr.args {
-		switch a.(type) {
-		case int, uint32, uint64:
-			all = append(all, fmt.Sprintf("%s %#x", fr.f.Params[i], a))
-		}
-	}
-	if all == nil {
-		return "a handle that is not valid"
-	}
-	return strings.Join(all, ", ")
 }

@@ -152,9 +152,7 @@ func levelCases() []ruleCase {
 			r.begin()
 			r.funcs.RemoveDevice(r.th, r.adapter)
 		}, keeps: func(r *rig) { // a device that did not start is removed
-			r.status["StartDevice"] = ddi.StatusNoMemory
-			r.begin()
-			r.funcs.RemoveDevice(r.th, r.adapter)
+			r.refuses(ddi.StatusIODeviceError)
 		}},
 	}
 }

@@ -135,6 +135,9 @@ func (k *Checker) endObjects(fr *frame, ok bool) {
 			k.forget(o)
 			return
 		}
+		if o.driver != nil {
+			k.sets[o.kind] = true
+		}
 		for _, p := range o.parents {
 			p.children++
 		}

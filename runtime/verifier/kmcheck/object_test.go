@@ -206,7 +206,12 @@ func resourceCases() []ruleCase {
 			r.begin()
 			r.funcs.RemoveDevice(r.th, r.adapter)
 		}, keeps: func(r *rig) {
-			r.on["StartDevice"] = func(t *ddi.Thread) { r.cb.FreeContiguousMemory(t, r.h, allocate(t, r)) }
+			r.on["StartDevice"] = func(t *ddi.Thread) {
+				m := allocate(t, r)
+				r.status["AllocateContiguousMemory"] = ddi.StatusNoMemory
+				allocate(t, r)
+				r.cb.FreeContiguousMemory(t, r.h, m)
+			}
 			r.status["StartDevice"] = ddi.StatusNoMemory
 			r.begin()
 			r.funcs.RemoveDevice(r.th, r.adapter)
@@ -270,7 +275,7 @@ func TestLeakNamesItsSite(t *testing.T) {
 	r.begin()
 	r.end()
 	require.Len(t, r.m.Violations(), 1)
-	assert.Regexp(t, `^the miniport still holds 64 bytes at 0x100000, from DxgkDdiStartDevice at kmcheck\.TestLeakNamesItsSite\.func1 \(object_test\.go:\d+\)$`,
+	assert.Regexp(t, `^the miniport still holds 64 bytes at 0x100000 of MmAllocateContiguousMemory, from DxgkDdiStartDevice at kmcheck\.TestLeakNamesItsSite\.func1 \(object_test\.go:\d+\), want MmFreeContiguousMemory before the end of DxgkDdiStopDevice$`,
 		r.m.Violations()[0].Text)
 }
 

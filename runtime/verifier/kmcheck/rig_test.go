@@ -35,6 +35,7 @@ type rig struct {
 	fence  uint32 // of QueryCurrentFence
 	value  uint32 // of a register
 	claim  bool
+	unset  bool // devices and contexts get no object
 	clock  uint64
 	page   uint64 // address of the next contiguous memory
 
@@ -84,12 +85,12 @@ func (r *rig) table() kmddi.DriverInitializationData {
 			return kmddi.QueryAdapterInfoOut{Segments: kmddi.QuerySegment{Segments: r.segments}}, do(t, "QueryAdapterInfo")
 		},
 		CreateDevice: func(t *ddi.Thread, _ kmddi.HAdapter, d kmddi.HDevice, _ kmddi.CreateDevice) ddi.Status {
-			d.Driver = "device"
+			d.Driver = r.object("device")
 			return do(t, "CreateDevice")
 		},
 		DestroyDevice: func(t *ddi.Thread, _ kmddi.HDevice) ddi.Status { return do(t, "DestroyDevice") },
 		CreateContext: func(t *ddi.Thread, _ kmddi.HDevice, c kmddi.HContext, _ kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
-			c.Driver = "context"
+			c.Driver = r.object("context")
 			return r.ctx, do(t, "CreateContext")
 		},
 		DestroyContext: func(t *ddi.Thread, _ kmddi.HContext) ddi.Status { return do(t, "DestroyContext") },
@@ -136,6 +137,14 @@ func (r *rig) table() kmddi.DriverInitializationData {
 		ResetFromTimeout:   func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return do(t, "ResetFromTimeout") },
 		RestartFromTimeout: func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return do(t, "RestartFromTimeout") },
 	}
+}
+
+// object returns the driver's object of a handle.
+func (r *rig) object(name string) any {
+	if r.unset {
+		return nil
+	}
+	return name
 }
 
 // callbacks is the table of the test kernel.

@@ -19,7 +19,7 @@ type ruleCase struct {
 
 // allCases returns the cases of all rules of this package.
 func allCases() []ruleCase {
-	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases(), ignoredCases(), patchCases(), budgetCases())
+	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases(), argumentCases(), failedCases(), ignoredCases(), patchCases(), budgetCases())
 }
 
 // kernelRules are the rules without a bugcheck that the graphics kernel checks.

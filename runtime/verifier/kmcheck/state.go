@@ -48,11 +48,11 @@ func (k *Checker) changeState(fr *frame, ok bool) {
 	switch fr.f.Name {
 	case "DxgkDdiAddDevice":
 		if ok {
-			k.state = added
+			k.state, k.ran = added, false
 		}
 	case startDevice:
 		if ok {
-			k.state = started
+			k.state, k.ran = started, true
 		}
 	case "DxgkDdiStopDevice":
 		k.state = added

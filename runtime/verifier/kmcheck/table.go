@@ -15,6 +15,8 @@ type spec struct {
 
 	returns []ddi.Status // failures that a function may return; nil: any
 	judged  bool         // the graphics kernel checks what a function returns
+
+	calls uint64 // of a callback: that have returned
 }
 
 // A class is a synchronization class of functions of the driver.

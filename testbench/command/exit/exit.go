@@ -208,7 +208,7 @@ func Code(err error) int {
 		return Usage
 	case errors.As(err, &remote):
 		return remote.Code
-	case errors.As(err, &broken), errors.As(err, &violation):
+	case errors.As(err, &broken), errors.As(err, &violation) && violation.Rule.Fault != rule.DriverOrDevice:
 		return Contract
 	}
 	for _, c := range classes() {
@@ -216,8 +216,11 @@ func Code(err error) int {
 			return c.code
 		}
 	}
-	if errors.As(err, &stopped) {
+	switch {
+	case errors.As(err, &stopped):
 		return Device
+	case violation != nil:
+		return Contract
 	}
 	return Check
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/command/signals"
 )
 
@@ -117,6 +119,8 @@ func TestEverySentinelIsClassified(t *testing.T) {
 
 func TestExitCode(t *testing.T) {
 	stopped := &dxgkrnl.DeviceError{Cause: ddi.StatusIllegalInstruction}
+	refused, err := rule.Named("call-failed")
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -128,6 +132,9 @@ func TestExitCode(t *testing.T) {
 		{"a GPU that stopped", stopped, 5},
 		{"a GPU whose contract was broken", &dxgkrnl.DeviceError{Cause: &dxgkrnl.Bugcheck{}}, 7},
 		{"a violation", &verifier.Violation{}, 7},
+		{"a device that may be another", fmt.Errorf("%w: %w", testbench.ErrDevice, &verifier.Violation{Rule: refused, Cause: ddi.StatusRevisionMismatch}), 6},
+		{"a device that may not work", fmt.Errorf("%w: %w", testbench.ErrDevice, &verifier.Violation{Rule: refused, Cause: ddi.StatusIOTimeout}), 5},
+		{"a call that failed", &verifier.Violation{Rule: refused, Cause: ddi.StatusUnsuccessful}, 7},
 		{"a check of a GPU that stopped", fmt.Errorf("%w: %w", ErrCheck, stopped), 1},
 		{"SIGINT", signals.Error{Signal: 2}, 130},
 		{"an interrupt", context.Canceled, 1},

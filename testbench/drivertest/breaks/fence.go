@@ -43,9 +43,16 @@ func fenceBreaks() []Break {
 	wrapped.Seed = 1
 	lost := Break{
 		Name: "interrupts ignored", Pitfall: 4, Doc: "The miniport does not handle interrupts, so only DxgkDdiQueryCurrentFence finds completed work.",
-		Rule: "interrupt-lost", Function: "DxgkDdiQueryCurrentFence", Work: Draw,
+		Rule: "interrupt-ignored", Function: "DxgkDdiInterruptRoutine", Work: Draw,
 		Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 			d.InterruptRoutine = func(*ddi.Thread, kmddi.HAdapter, uint32) bool { return false }
+		}),
+	}
+	claimed := Break{
+		Name: "interrupts claimed", Pitfall: 4, Doc: "The miniport claims interrupts and does nothing, so only DxgkDdiQueryCurrentFence finds completed work.",
+		Rule: "interrupt-lost", Function: "DxgkDdiQueryCurrentFence", Work: Draw,
+		Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+			d.InterruptRoutine = func(*ddi.Thread, kmddi.HAdapter, uint32) bool { return true }
 		}),
 	}
 	guessed := Break{
@@ -61,7 +68,7 @@ func fenceBreaks() []Break {
 			notify(arg)
 			notify(arg)
 		}),
-		held, wrapped, lost, guessed,
+		held, wrapped, lost, claimed, guessed,
 		notifies("fence never reported", 4, "The miniport counts a fence as completed and does not report it.", "fence-query", "DxgkDdiQueryCurrentFence",
 			func(*ddi.Thread, kmddi.NotifyInterrupt, func(kmddi.NotifyInterrupt)) {}),
 		simple("fence not submitted", 1, "The miniport reports the fence after the last one.", "fence-reported", func(arg *kmddi.NotifyInterrupt) { arg.FenceID += 1000 }),
@@ -72,6 +79,7 @@ func fenceBreaks() []Break {
 		simple("unknown type of interrupt", 0, "The miniport reports an interrupt of type 9.", "interrupt-type", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 9 }),
 		simple("type of interrupt 0", 0, "The miniport leaves the type of an interrupt 0.", "interrupt-type", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 0 }),
 		simple("preemption reported", 2, "The miniport reports a preemption, which nothing asked for.", "interrupt-type", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 2 }),
+		simple("status of a completed fence", 0, "The miniport gives a completed fence the status 1.", "interrupt-status", func(arg *kmddi.NotifyInterrupt) { arg.Status = 1 }),
 		simple("fault of no fence", 0, "The miniport reports a fault of a fence that it was not given.", "fence-faulted", func(arg *kmddi.NotifyInterrupt) {
 			arg.InterruptType, arg.FenceID = kmddi.InterruptDMAFaulted, arg.FenceID+1000
 		}),
@@ -127,6 +135,15 @@ func fenceBreaks() []Break {
 			Name: "submission without commands", Pitfall: 22, Doc: "DxgkDdiSubmitCommand gives the GPU nothing and reports no fence.",
 			Rule: "submit-ignored", Function: "DxgkDdiSubmitCommand", Work: Draw, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusSuccess }
+			}),
+		},
+		{
+			Name: "current fence refused", Pitfall: 4, Doc: "DxgkDdiQueryCurrentFence fails for a node that exists, and no interrupt is reported.",
+			Rule: "call-failed", Function: "DxgkDdiQueryCurrentFence", Work: Draw, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				d.InterruptRoutine = func(*ddi.Thread, kmddi.HAdapter, uint32) bool { return false }
+				d.QueryCurrentFence = func(*ddi.Thread, kmddi.HAdapter, kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+					return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidParameter
+				}
 			}),
 		},
 		{

@@ -67,6 +67,7 @@ func infoBreaks() []Break {
 		adapter("segment of no BAR", 0, "A segment visible to the CPU is in BAR 9.", func(o *caps) {
 			o.Segments.Segments[0].Flags.CPUVisible, o.Segments.Segments[0].BAR = true, 9
 		}),
+		adapter("segment between two pages", 0, "A segment begins 4 bytes after a page.", func(o *caps) { o.Segments.Segments[0].BaseAddress += 4 }),
 		adapter("paging buffers of 0 bytes", 0, "PagingBufferSize is 0.", func(o *caps) { o.Segments.PagingBufferSize = 0 }),
 		adapter("paging buffers of 6 bytes", 0, "PagingBufferSize is no multiple of 4.", func(o *caps) { o.Segments.PagingBufferSize = 6 }),
 		adapter("paging buffers in VRAM", 0, "PagingBufferSegmentID is 1.", func(o *caps) { o.Segments.PagingBufferSegmentID = 1 }),
@@ -84,6 +85,30 @@ func infoBreaks() []Break {
 		allocation("preferred segment not supported", "PreferredSegment is not in SupportedSegmentSet.", func(o *kmddi.AllocationInfo) {
 			o.PreferredSegment, o.SupportedSegmentSet = 1, 2
 		}),
+		{
+			Name: "start refused", Doc: "DxgkDdiStartDevice fails although the device works.", Rule: "call-failed", Function: "DxgkDdiStartDevice", Work: Start,
+			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				d.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+					return kmddi.StartDeviceOut{}, ddi.StatusNoSuchDevice
+				}
+			}),
+		},
+		{
+			Name: "capabilities refused", Doc: "DxgkDdiQueryAdapterInfo fails.", Rule: "call-failed", Function: "DxgkDdiQueryAdapterInfo", Work: Start,
+			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				d.QueryAdapterInfo = func(*ddi.Thread, kmddi.HAdapter, kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
+					return kmddi.QueryAdapterInfoOut{}, ddi.StatusNotSupported
+				}
+			}),
+		},
+		{
+			Name: "device without an object", Doc: "DxgkDdiCreateDevice does not set Driver.", Own: true, Rule: "handle-refused", Function: "DxgkDdiCreateContext", Work: Draw,
+			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				d.CreateDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.HDevice, kmddi.CreateDevice) ddi.Status {
+					return ddi.StatusSuccess
+				}
+			}),
+		},
 		{
 			Name: "displays reported", Doc: "DxgkDdiStartDevice reports two displays.", Rule: "start-displays", Function: "DxgkDdiStartDevice", Work: Start,
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {

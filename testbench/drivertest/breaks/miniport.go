@@ -180,18 +180,41 @@ func kernelHandleBreaks() []Break {
 			return s
 		}
 	})
-	in := func(name, doc string, f func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread)) {
+	wrong("memory freed in another size", "The miniport frees one byte less than it allocated.", "callback-argument", "MmFreeContiguousMemory", func(cb *kmddi.DxgkrnlInterface) {
+		f := cb.FreeContiguousMemory
+		cb.FreeContiguousMemory = func(t *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.ContiguousMemory) {
+			m.Bytes = m.Bytes[1:]
+			f(t, h, m)
+		}
+	})
+	wrong("half a register mapped", "The miniport maps 2 bytes less than all registers.", "callback-argument", "DxgkCbMapMemory", func(cb *kmddi.DxgkrnlInterface) {
+		f := cb.MapMemory
+		cb.MapMemory = func(t *ddi.Thread, h kmddi.HDxgkrnl, bar int, off, length uint64) (kmddi.HMapping, ddi.Status) {
+			return f(t, h, bar, off, length-2)
+		}
+	})
+	wrong("memory of 0 bytes", "The miniport allocates 0 bytes of memory.", "callback-argument", "MmAllocateContiguousMemory", func(cb *kmddi.DxgkrnlInterface) {
+		f := cb.AllocateContiguousMemory
+		cb.AllocateContiguousMemory = func(t *ddi.Thread, h kmddi.HDxgkrnl, _ int) (kmddi.ContiguousMemory, ddi.Status) { return f(t, h, 0) }
+	})
+	in := func(name, doc, rule, function string, f func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread)) {
 		out = append(out, Break{
-			Name: name, Doc: doc, Rule: "callback-argument", Function: "DxgkCbSynchronizeExecution", Work: Draw,
+			Name: name, Doc: doc, Rule: rule, Function: function, Work: Draw,
 			Drivers: withCallbacks(func(d *interrupted) {
 				before(d.DriverInitializationData, "Render", func(t *ddi.Thread) { f(d.cb, t) })
 			}),
 		})
 	}
-	in("message that the device lacks", "The miniport synchronizes with message 99.", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
+	in("configuration between two dwords", "The miniport reads configuration space at 5.", "callback-argument", "DxgkCbReadDeviceSpace", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
+		cb.ReadDeviceSpace(t, cb.DeviceHandle, 5)
+	})
+	in("memory decode off", "The miniport writes Command without the bits that it has.", "config-write", "DxgkCbWriteDeviceSpace", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
+		cb.WriteDeviceSpace(t, cb.DeviceHandle, 4, 4)
+	})
+	in("message that the device lacks", "The miniport synchronizes with message 99.", "callback-argument", "DxgkCbSynchronizeExecution", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
 		cb.SynchronizeExecution(t, cb.DeviceHandle, 99, func(*ddi.Thread) bool { return true })
 	})
-	in("no function to synchronize", "The miniport passes no function to DxgkCbSynchronizeExecution.", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
+	in("no function to synchronize", "The miniport passes no function to DxgkCbSynchronizeExecution.", "callback-argument", "DxgkCbSynchronizeExecution", func(cb *kmddi.DxgkrnlInterface, t *ddi.Thread) {
 		cb.SynchronizeExecution(t, cb.DeviceHandle, 0, nil)
 	})
 	return out

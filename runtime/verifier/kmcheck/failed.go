@@ -1,0 +1,178 @@
+package kmcheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// queryFence is used more than once.
+const queryFence = "DxgkDdiQueryCurrentFence"
+
+// maxMade is the number of callbacks in the text of a failure.
+const maxMade = 8
+
+// A made is a callback that has returned, with what it returned.
+type made struct {
+	call  uint64 // of the function of the driver that made it
+	f     *verifier.Func
+	args  []any
+	value uint32 // that was read
+	reads bool
+	s     ddi.Status
+}
+
+// String shows the callback, as in "READ_REGISTER_ULONG 0x10 = 0x5".
+func (c made) String() string {
+	var b strings.Builder
+	b.WriteString(c.f.Name)
+	for i, a := range c.args {
+		n, ok := numberOf(a)
+		switch {
+		case !ok:
+		case c.f.Params[i] == "v":
+			fmt.Fprintf(&b, " = %#x", n)
+		default:
+			fmt.Fprintf(&b, " %#x", n)
+		}
+	}
+	switch {
+	case c.s != ddi.StatusSuccess:
+		fmt.Fprintf(&b, ", which returned %v", c.s)
+	case c.reads:
+		fmt.Fprintf(&b, " = %#x", c.value)
+	}
+	return b.String()
+}
+
+// numberOf returns a number among the arguments of a callback.
+func numberOf(a any) (uint64, bool) {
+	switch v := a.(type) {
+	case int:
+		return uint64(v), true
+	case uint32:
+		return uint64(v), true
+	case uint64:
+		return v, true
+	}
+	return 0, false
+}
+
+// noteMade remembers a callback that has returned, for the text of a failure.
+func (k *Checker) noteMade(fr *frame, results []any) {
+	fr.spec.calls++
+	in := fr.function()
+	if in == nil || fr.f.Name == "DxgkCbUnmapMemory" || fr.f.Name == "MmFreeContiguousMemory" {
+		return // a function that fails gives back what it holds
+	}
+	c := made{call: in.number, f: fr.f, args: fr.args}
+	c.s, _ = statusOf(results)
+	if len(results) == 2 {
+		c.value, c.reads = results[0].(uint32)
+	}
+	k.made[k.madeNext%maxMade] = c
+	k.madeNext++
+}
+
+// function returns the function of the driver in which a callback is made, or nil.
+func (fr *frame) function() *frame {
+	in := fr.caller
+	for in != nil && in.f.Callback {
+		in = in.caller
+	}
+	return in
+}
+
+// checkFailed checks that a function that needs no more than the device did not
+// fail while the device answered and the system gave memory.
+func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
+	if !s.Failed() || !mustSucceed(fr) || slices.ContainsFunc(fr.passed, lacking) {
+		return
+	}
+	r := verifier.Report{
+		Rule: "call-failed", Thread: fr.t, Func: fr.f, Cause: s,
+		Text: fmt.Sprintf("returned %v, but each of its accesses to the device was answered; %s", s, k.madeBy(fr)),
+	}
+	if fr.f.Name == startDevice {
+		k.refusal = &r // DxgkDdiRemoveDevice comes next, and may find a cause
+		return
+	}
+	k.m.Report(r)
+}
+
+// reportRefusal reports that the device did not start, when it is removed.
+func (k *Checker) reportRefusal() {
+	if r := k.refusal; r != nil {
+		k.refusal = nil
+		k.m.Report(*r)
+	}
+}
+
+// mustSucceed reports whether nothing but the device or a want of memory can make
+// a function fail. After a reset the device may be another one.
+func mustSucceed(fr *frame) bool {
+	switch fr.f.Name {
+	case "DxgkDdiAddDevice", startDevice, "DxgkDdiStopDevice", "DxgkDdiRemoveDevice", queryFence:
+		return true
+	case "DxgkDdiQueryAdapterInfo":
+		return fr.args[1].(kmddi.QueryAdapterInfo).Type != kmddi.InfoUMDriverPrivate // whose input is the application's
+	}
+	return false
+}
+
+// lacking reports whether a callback failed for want of memory or of an answer.
+func lacking(s ddi.Status) bool {
+	return s.Failed() && s != ddi.StatusInvalidHandle && s != ddi.StatusInvalidParameter
+}
+
+// startCallbacks are the callbacks with which a driver prepares a device.
+var startCallbacks = []string{
+	"DxgkCbGetDeviceInformation", "DxgkCbMapMemory", "READ_REGISTER_ULONG", "WRITE_REGISTER_ULONG", "MmAllocateContiguousMemory",
+}
+
+// madeBy lists the last callbacks of a function and, while the device starts, those
+// that it has not reached.
+func (k *Checker) madeBy(fr *frame) string {
+	var last []string
+	for i := k.madeNext - min(k.madeNext, maxMade); i < k.madeNext; i++ {
+		if c := k.made[i%maxMade]; c.call == fr.number {
+			last = append(last, c.String())
+		}
+	}
+	text := "it made no callback"
+	switch {
+	case last != nil:
+		text = "its last callbacks are " + strings.Join(last, "; ")
+	case k.madeNext == 0 && k.ran:
+		text += ", nor did " + startDevice
+	}
+	switch fr.f.Name {
+	case queryFence:
+		text += fmt.Sprintf("; want the fence of node %d, read in the function of %s", fr.args[1].(kmddi.QueryCurrentFence).NodeOrdinal, synchronize)
+	case startDevice:
+		var missing []string
+		for _, name := range startCallbacks {
+			if k.callsOf(name) == 0 {
+				missing = append(missing, name)
+			}
+		}
+		if missing != nil {
+			text += "; it has not reached " + strings.Join(missing, ", ")
+		}
+	}
+	return text
+}
+
+// callsOf returns how often a callback was made.
+func (k *Checker) callsOf(name string) uint64 {
+	for f, s := range k.specs {
+		if f.Callback && f.Name == name {
+			return s.calls
+		}
+	}
+	return 0
+}

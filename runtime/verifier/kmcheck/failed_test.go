@@ -1,0 +1,134 @@
+package kmcheck
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// fails makes a function fail after code that the driver runs in it.
+func (r *rig) fails(name string, code func(t *ddi.Thread)) {
+	r.on[name], r.status[name] = code, ddi.StatusUnsuccessful
+}
+
+// refuses runs a start that fails after an access with a status.
+func (r *rig) refuses(s ddi.Status) {
+	r.fails("StartDevice", func(t *ddi.Thread) {
+		r.status["ReadRegister"] = s
+		r.read(t, 7)
+	})
+	r.begin()
+	r.funcs.RemoveDevice(r.th, r.adapter)
+}
+
+func failedCases() []ruleCase {
+	unset := func(name string, use func(r *rig)) (breaks, keeps func(r *rig)) {
+		refuse := func(r *rig, set any) {
+			r.begin()
+			r.unset = set == nil
+			r.status[name] = ddi.StatusInvalidHandle
+			use(r)
+		}
+		return func(r *rig) { refuse(r, nil) }, func(r *rig) { refuse(r, "device") }
+	}
+	destroy, known := unset("DestroyDevice", func(r *rig) { r.funcs.DestroyDevice(r.th, r.device()) })
+	render := func(other bool) func(r *rig) {
+		return func(r *rig) {
+			r.begin()
+			d := r.device()
+			if other {
+				r.context(d)
+			}
+			r.unset = true
+			c := r.context(d)
+			r.status["Render"] = ddi.StatusInvalidHandle
+			r.funcs.Render(r.th, c, kmddi.Render{})
+		}
+	}
+	query := func(typ kmddi.InfoType) func(r *rig) {
+		return func(r *rig) {
+			r.begin()
+			r.fails("QueryAdapterInfo", nil)
+			r.funcs.QueryAdapterInfo(r.th, r.adapter, kmddi.QueryAdapterInfo{Type: typ})
+		}
+	}
+	return []ruleCase{
+		{rule: "call-failed", breaks: func(r *rig) { r.refuses(ddi.StatusSuccess) },
+			keeps: func(r *rig) { r.refuses(ddi.StatusIODeviceError) }}, // the device does not answer
+		{rule: "call-failed", breaks: func(r *rig) {
+			r.fails("AddDevice", nil)
+			r.funcs.AddDevice(r.th, r.adapter)
+		}, keeps: func(r *rig) { // there is no memory
+			r.status["AllocateContiguousMemory"] = ddi.StatusNoMemory
+			r.fails("StartDevice", func(t *ddi.Thread) { r.cb.AllocateContiguousMemory(t, r.h, 64) })
+			r.begin()
+			r.funcs.RemoveDevice(r.th, r.adapter)
+		}},
+		{rule: "call-failed", breaks: query(kmddi.InfoDriverCaps), keeps: query(kmddi.InfoUMDriverPrivate)}, // the input is the application's
+		{rule: "call-failed", breaks: func(r *rig) { r.begin(); r.fails("QueryCurrentFence", nil); r.query(nil) },
+			keeps: func(r *rig) { r.begin(); r.query(nil) }},
+		{rule: "call-failed", breaks: func(r *rig) { r.begin(); r.fails("StopDevice", nil); r.end() },
+			keeps: func(r *rig) { // other functions may fail
+				r.begin()
+				d := r.device()
+				r.fails("DestroyDevice", nil)
+				r.funcs.DestroyDevice(r.th, d)
+				r.end()
+			}},
+		{rule: "memory-leak", breaks: func(r *rig) { // the leak is the mistake to name
+			r.fails("StartDevice", func(t *ddi.Thread) { r.cb.AllocateContiguousMemory(t, r.h, 64) })
+			r.begin()
+			r.funcs.RemoveDevice(r.th, r.adapter)
+		}, keeps: func(r *rig) { r.begin(); r.end() }},
+		{rule: "handle-refused", breaks: destroy, keeps: known},
+		{rule: "handle-refused", breaks: render(true), keeps: render(false)}, // a driver without objects of contexts
+		{rule: "interrupt-ignored", breaks: func(r *rig) { r.ignores(true, true) }, keeps: func(r *rig) { r.ignores(false, true) }},
+		{rule: "interrupt-ignored", breaks: func(r *rig) { r.ignores(true, true) }, keeps: func(r *rig) { r.ignores(true, false) }},
+	}
+}
+
+// ignores completes a fence that the query finds. The interrupt routine ran before,
+// or not, and returned FALSE, or not.
+func (r *rig) ignores(ran, unclaimed bool) {
+	r.begin()
+	r.claim = !unclaimed
+	r.interrupt(nil) // before the submission
+	r.submit(0, 1, 4)
+	if ran {
+		r.interrupt(nil)
+	}
+	r.synchronized(func(t *ddi.Thread) { r.read(t, 1); r.notify(t, 0, 1); r.cb.QueueDpc(t, r.h) })
+}
+
+// A failure tells how far the function came, and wraps the status.
+func TestFailureTellsCallbacks(t *testing.T) {
+	r := newRig(t)
+	r.fails("StartDevice", func(t *ddi.Thread) {
+		r.cb.GetDeviceInformation(t, r.h)
+		r.status["MapMemory"] = ddi.StatusInvalidParameter
+		r.cb.MapMemory(t, r.h, 9, 0, 64)
+		r.cb.WriteRegister(t, r.h, kmddi.HMapping{}, 8, 5)
+		r.read(t, 7)
+	})
+	r.begin()
+	r.funcs.RemoveDevice(r.th, r.adapter)
+	require.Len(t, r.m.Violations(), 1)
+	v := r.m.Violations()[0]
+	assert.Equal(t, "DxgkDdiStartDevice", v.Function)
+	assert.Equal(t, "returned STATUS_UNSUCCESSFUL, but each of its accesses to the device was answered; its last callbacks are DxgkCbGetDeviceInformation; "+
+		"DxgkCbMapMemory 0x9 0x0 0x40, which returned STATUS_INVALID_PARAMETER; WRITE_REGISTER_ULONG 0x8 = 0x5; READ_REGISTER_ULONG 0x0 = 0x7; "+
+		"it has not reached MmAllocateContiguousMemory", v.Text)
+	assert.ErrorIs(t, v, ddi.StatusUnsuccessful)
+
+	r = newRig(t)
+	r.begin()
+	r.fails("QueryCurrentFence", nil)
+	r.query(nil)
+	require.Len(t, r.m.Violations(), 1)
+	assert.Equal(t, "returned STATUS_UNSUCCESSFUL, but each of its accesses to the device was answered; it made no callback, nor did DxgkDdiStartDevice; "+
+		"want the fence of node 0, read in the function of DxgkCbSynchronizeExecution", r.m.Violations()[0].Text)
+}
