@@ -15,7 +15,7 @@ import (
 // arguments are the arguments of each function of testify before the message.
 var arguments = map[string]int{
 	"NoError": 2, "Nil": 2, "NotNil": 2, "Zero": 2, "True": 2, "False": 2, "Empty": 2, "NotEmpty": 2, "Fail": 1,
-	"Equal": 3, "ErrorIs": 3, "EqualValues": 3, "Less": 3, "Contains": 3, "InDelta": 4,
+	"Equal": 3, "ErrorIs": 3, "EqualValues": 3, "Less": 3, "LessOrEqual": 3, "NotZero": 2, "Contains": 3, "InDelta": 4,
 }
 
 // A failure tells a driver's author the requirement in words: each check of a case

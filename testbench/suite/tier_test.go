@@ -1,12 +1,18 @@
 package suite_test
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/drivertest/starter/module/miniport"
 	"github.com/hilgpu/hilgpu/testbench/drivertest/starter/module/umd"
@@ -40,8 +46,9 @@ func TestUnclaimedCapabilities(t *testing.T) {
 		drivers testbench.Drivers
 		want    []string // messages of the caps cases
 	}{
-		{"this GPU's", testbench.HostDrivers(), []string{"passed", "passed"}},
-		{"others", foreign, []string{"skipped the driver does not claim CapsFreeThreaded", "skipped the driver does not claim CapsCommandListsBuild2"}},
+		{"this GPU's", testbench.HostDrivers(), []string{"passed", "passed", "passed", "passed", "passed", "passed", "passed"}},
+		{"others", foreign, []string{"skipped the driver does not claim CapsFreeThreaded", "skipped the driver does not claim CapsCommandListsBuild2",
+			"passed", "passed", "passed", "passed", "passed"}},
 	} {
 		var got []string
 		for _, r := range suite.Run(suite.Options{Selector: "emu", Drivers: tt.drivers, Tiers: []suite.Tier{suite.Caps}}) {
@@ -52,5 +59,57 @@ func TestUnclaimedCapabilities(t *testing.T) {
 			got = append(got, text)
 		}
 		assert.Equal(t, tt.want, got, tt.name)
+	}
+}
+
+// A capability that is claimed and does not work fails its case.
+func TestFalseClaims(t *testing.T) {
+	capable := func(edit func(c *kmddi.DriverCaps)) testbench.Drivers {
+		drivers := testbench.HostDrivers()
+		entry := drivers.KernelMode
+		drivers.KernelMode = func() kmddi.DriverInitializationData {
+			d := entry()
+			query := d.QueryAdapterInfo
+			d.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
+				out, s := query(t, h, arg)
+				if arg.Type == kmddi.InfoDriverCaps {
+					edit(&out.DriverCaps)
+				}
+				return out, s
+			}
+			return d
+		}
+		return drivers
+	}
+	renders := testbench.HostDrivers()
+	open := renders.UserMode
+	renders.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		create := arg.Funcs.CreateDevice
+		arg.Funcs.CreateDevice = func(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+			hr := create(t, h, arg)
+			arg.DeviceFuncs.CheckMultisampleQualityLevels = func(*ddi.Thread, umddi.HDevice, dxgi.Format, uint32) uint32 { return 0 }
+			return hr
+		}
+		return hr
+	}
+	for _, tt := range []struct {
+		name    string
+		drivers testbench.Drivers
+		says    string
+	}{
+		{"claimed-formats", renders, "a render target of 1 sample in R8G8B8A8_UNORM has a quality level"},
+		{"claimed-nodes[nodes=1]", capable(func(c *kmddi.DriverCaps) { c.NumberOfNodes, c.MultiEngineAware = 2, true }),
+			"NumberOfNodes is 2: D3DKMTCreateContext on node 1"},
+		{"claimed-queue", capable(func(c *kmddi.DriverCaps) { c.HwQueuePacketCap = 16 }), "GPU time-out"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := suite.Run(suite.Options{
+				Selector: "emu", Drivers: tt.drivers, Filter: regexp.MustCompile("^" + regexp.QuoteMeta(tt.name) + "$"),
+			})
+			require.Len(t, res, 1)
+			assert.Equal(t, suite.Failed, res[0].Outcome)
+			assert.Contains(t, strings.Join(res[0].Messages, "\n"), tt.says)
+		})
 	}
 }

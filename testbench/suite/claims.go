@@ -1,0 +1,168 @@
+package suite
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// lastFormat is the largest value of a format that is asked for.
+const lastFormat = 0xff
+
+// claimedFormats uses each format that pfnCheckFormatSupport claims for what it is
+// claimed for.
+func claimedFormats(t *T) {
+	d := newD3D(t)
+	claimed := 0
+	for f := dxgi.Format(1); f <= lastFormat; f++ {
+		support, err := d.dev.CheckFormatSupport(f)
+		if err != nil {
+			continue // not claimed
+		}
+		claimed++
+		info, ok := f.Info()
+		require.True(t, ok, "format %d is one that the runtime knows", f)
+		data := [][]byte{count(int(f), 6*5*info.Bytes), count(int(f)+1, 3*2*info.Bytes)}
+		tex := d.texture(f, 6, 5, 2, 1, d3d11.UsageDefault, 0, data...)
+		for i, want := range data {
+			same(t, want, d.texels(tex, uint32(i)), "FORMAT_TEXTURE2D: mip level %d of a texture in %v has its initial data", i, f)
+		}
+		tex.Release()
+		if support&d3d11.FormatSupportRenderTarget != 0 {
+			d.renders(f, info.Bytes)
+		}
+	}
+	assert.NotZero(t, claimed, "pfnCheckFormatSupport claims a format")
+}
+
+// renders clears a target of a format that is claimed for it.
+func (d *d3d) renders(f dxgi.Format, size int) {
+	d.t.Helper()
+	levels, err := d.dev.CheckMultisampleQualityLevels(f, 1)
+	require.NoError(d.t, err, "CheckMultisampleQualityLevels of 1 sample succeeds")
+	assert.NotZero(d.t, levels, "pfnCheckMultisampleQualityLevels: a render target of 1 sample in %v has a quality level", f)
+	tex := d.texture(f, 5, 3, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget, bytes.Repeat([]byte{0xff}, 5*3*size))
+	d.clearTo(d.ctx, tex, [4]float32{})
+	same(d.t, make([]byte, 5*3*size), d.texels(tex, 0), "FORMAT_RENDERTARGET: a clear of %v to 0 makes all bytes 0", f)
+	tex.Release()
+}
+
+// A contextHook keeps the private data of the last context.
+type contextHook struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (c *contextHook) Enter(_ *ddi.Thread, f *verifier.Func, args ...any) {
+	if f.Name == "pfnCreateContextCb" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.data = slices.Clone(args[1].(*umddi.CreateContext).PrivateDriverData)
+	}
+}
+
+func (c *contextHook) Leave(*ddi.Thread, *verifier.Func, ...any) {}
+
+// claimedNodes creates a context on each node that the miniport claims.
+func claimedNodes(t *T) {
+	seen := new(contextHook)
+	sys := t.Open(testbench.Options{Hook: seen})
+	d3dOf(t, sys)
+	th := &ddi.Thread{Process: 9, ID: 1}
+	k := sys.Thunks()
+	dev, st := k.CreateDevice(th)
+	t.succeeds(st, "D3DKMTCreateDevice")
+	for n := range uint32(sys.Nodes()) {
+		ctx := &umddi.CreateContext{NodeOrdinal: n, PrivateDriverData: seen.data}
+		t.succeeds(k.CreateContext(th, dev, ctx), "NumberOfNodes is %d: D3DKMTCreateContext on node %d, with the private data of the user-mode driver,", sys.Nodes(), n)
+		t.succeeds(k.DestroyContext(th, ctx.Context), "D3DKMTDestroyContext of a context on node %d", n)
+	}
+	t.succeeds(k.DestroyDevice(th, dev), "D3DKMTDestroyDevice")
+}
+
+// A queueHook counts the submissions that a miniport has.
+type queueHook struct {
+	mu      sync.Mutex
+	claimed uint32              // HwQueuePacketCap
+	pending map[uint32][]uint32 // fences, by node
+	most    int                 // largest number at a time
+}
+
+func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, a := range args {
+		switch a := a.(type) {
+		case kmddi.SubmitCommand:
+			q.pending[a.NodeOrdinal] = append(q.pending[a.NodeOrdinal], a.SubmissionFenceID)
+			q.most = max(q.most, len(q.pending[a.NodeOrdinal]))
+		case kmddi.NotifyInterrupt:
+			if i := slices.Index(q.pending[a.NodeOrdinal], a.FenceID); i >= 0 {
+				q.pending[a.NodeOrdinal] = q.pending[a.NodeOrdinal][i+1:]
+			}
+		}
+	}
+}
+
+func (q *queueHook) Leave(_ *ddi.Thread, _ *verifier.Func, results ...any) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range results {
+		if out, ok := r.(kmddi.QueryAdapterInfoOut); ok && out.DriverCaps.HwQueuePacketCap != 0 {
+			q.claimed = out.DriverCaps.HwQueuePacketCap
+		}
+	}
+}
+
+// claimedQueue gives a node as many submissions at a time as the miniport claims, up
+// to maxQueue.
+func claimedQueue(t *T) {
+	const maxQueue, perContext, copies, size = 32, 4, 8, 32 << 10
+	q := &queueHook{pending: map[uint32][]uint32{}}
+	sys := t.Open(testbench.Options{Hook: q})
+	want := int(min(q.claimed, maxQueue))
+	var targets []*d3d11.Buffer
+	var devices []*d3d
+	for range (want + perContext - 1) / perContext { // a context has 4 DMA buffers
+		d := d3dOf(t, sys)
+		devices = append(devices, d)
+		targets = append(targets, d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, make([]byte, size)))
+	}
+	sources := make([][]*d3d11.Buffer, len(devices))
+	for i, d := range devices {
+		for n := range perContext {
+			sources[i] = append(sources[i], d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(i+n, size)))
+			d.ctx.CopyResource(targets[i], sources[i][n]) // makes it resident
+		}
+		d.ctx.Flush()
+	}
+	require.NoError(t, sys.WaitForIdle(), "the GPU completes the work")
+	for n := range perContext {
+		for i, d := range devices {
+			for range copies {
+				d.ctx.CopyResource(targets[i], sources[i][n])
+			}
+			d.ctx.Flush()
+		}
+	}
+	for i, d := range devices {
+		same(t, count(i+perContext-1, size), d.contents(targets[i]), "the last of %d submissions of device %d decides", perContext, i)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	assert.LessOrEqual(t, q.most, int(q.claimed), "the kernel respects HwQueuePacketCap")
+	if q.most < want {
+		t.Skipf("the GPU is too fast: a node had at most %d of %d submissions at a time", q.most, want)
+	}
+}
