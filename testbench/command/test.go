@@ -242,7 +242,7 @@ func (f testFlags) write(xml *output.File, r *suite.Report) error {
 	if err != nil || xml == nil {
 		return err
 	}
-	if err := r.WriteJUnit(xml, f.seed, func(res suite.Result) []string { return files[res.Name] }); err != nil {
+	if err := r.WriteJUnit(xml, f.app.program.Name, f.seed, func(res suite.Result) []string { return files[res.Name] }); err != nil {
 		return err
 	}
 	return xml.Commit()

@@ -41,10 +41,10 @@ func NewReport(board string, results []Result) *Report {
 	return r
 }
 
-// WriteJUnit writes the report as a JUnit test suite. seed is the first seed of the
-// run. files returns the files that a failed case has left.
-func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []string) error {
-	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
+// WriteJUnit writes the report as a JUnit test suite with a name, that of the program
+// with the drivers. seed is the first seed of the run. files returns the files that a failed case has left.
+func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, files func(Result) []string) error {
+	doc := junit.Suite{Name: name, Properties: []junit.Property{
 		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(seed, 10)},
 	}}
 	for _, res := range r.Results {

@@ -34,9 +34,9 @@ func TestReport(t *testing.T) {
 		"         one\n         two\n         three\n         required: random calls\n         source: a page\n         repeat: "+repeat+"\n", r.Results[1].Text("emu"))
 
 	var b bytes.Buffer
-	require.NoError(t, r.WriteJUnit(&b, 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
+	require.NoError(t, r.WriteJUnit(&b, "mine", 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
 	for _, says := range []string{
-		`<testsuite name="hilgpu" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
+		`<testsuite name="mine" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
 		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)

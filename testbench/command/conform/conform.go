@@ -41,9 +41,10 @@ type Report struct {
 	Skipped int    `json:"skipped"`
 	Tiers   []Tier `json:"tiers"` // those with a case
 
-	Calls        []Count `json:"calls"`         // DDI functions and callbacks that were called, by name
-	Packets      []Count `json:"packets"`       // packets of submitted DMA buffers, by name
-	NotDecodable uint64  `json:"not_decodable"` // submissions with anything except packets of this GPU
+	Calls        []Count  `json:"calls"`         // DDI functions and callbacks that were called, by name
+	Uncalled     []string `json:"uncalled"`      // DDI functions of drivers that no case called, by name
+	Packets      []Count  `json:"packets"`       // packets of submitted DMA buffers, by name
+	NotDecodable uint64   `json:"not_decodable"` // submissions with anything except packets of this GPU
 }
 
 // A Tier has the results of a tier.
@@ -88,6 +89,7 @@ func New(r *suite.Report, seed uint64, info *debug.BuildInfo, now time.Time) *Re
 			out.Tiers = append(out.Tiers, t)
 		}
 	}
+	out.Uncalled = uncalled(all.Calls)
 	out.Calls, out.Packets, out.NotDecodable = counts(all.Calls), counts(all.Packets), all.NotDecodable
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -50,6 +52,11 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, []Count{{"DxgkDdiPatch", 1}, {"pfnFlush", 7}}, r.Calls)
 	assert.Equal(t, []Count{{"COPY", 3}}, r.Packets)
 	assert.EqualValues(t, 7, r.NotDecodable)
+	assert.Contains(t, r.Uncalled, "DxgkDdiResetFromTimeout")
+	assert.Contains(t, r.Uncalled, "pfnPresent")
+	assert.Contains(t, r.Uncalled, "OpenAdapter10_2")
+	assert.NotContains(t, r.Uncalled, "pfnFlush")
+	assert.NotContains(t, r.Uncalled, "DxgkDdiPatch")
 	var tiers []string
 	for _, x := range r.Tiers {
 		tiers = append(tiers, string(x.Name))
@@ -61,7 +68,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, r.WriteJSON(&b))
 	var back map[string]any
 	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
-	for _, key := range []string{"drivers", "hilgpu", "go", "date", "board", "seed", "tiers", "calls", "packets", "not_decodable"} {
+	for _, key := range []string{"drivers", "hilgpu", "go", "date", "board", "seed", "tiers", "calls", "uncalled", "packets", "not_decodable"} {
 		assert.Contains(t, back, key)
 	}
 }
@@ -89,7 +96,7 @@ func TestPage(t *testing.T) {
 	for _, says := range []string{
 		"Conformance of example.com/mine", "v0.3.0, revision abc", "v1.2.3", "go1.26", "emu?nodes=1", "1 passed, 1 failed, 1 skipped",
 		"error-success", "reports S_OK", "another page", "the driver does not claim CapsCommandListsBuild2",
-		"hilgpu test --board &#39;emu?nodes=1&#39; --filter", "pfnFlush: 7", "COPY: 3", "7 submissions are not decodable",
+		"hilgpu test --board &#39;emu?nodes=1&#39; --filter", "pfnFlush: 7", "COPY: 3", "<li>DxgkDdiResetFromTimeout</li>", "7 submissions are not decodable",
 		"got &lt;script&gt;", "facts of Direct3D 11",
 	} {
 		assert.Contains(t, text, says)
@@ -105,4 +112,23 @@ func TestPage(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// The names of the functions that a driver may lack are those of the trace: every
+// call of a driver in a case is one of them.
+func TestEntries(t *testing.T) {
+	res := suite.Run(suite.Options{Selector: "emu", Drivers: testbench.HostDrivers(), Cover: true, Filter: regexp.MustCompile("^(present|driver-lists)$")})
+	all := entries()
+	require.Len(t, res, 2)
+	for _, r := range res {
+		require.NotNil(t, r.Coverage)
+		assert.Greater(t, len(r.Coverage.Calls), 40)
+		for name := range r.Coverage.Calls {
+			callback := strings.HasSuffix(name, "Cb") || strings.HasPrefix(name, "DxgkCb") || strings.HasPrefix(name, "Mm") || strings.HasSuffix(name, "_ULONG")
+			assert.NotEqual(t, callback, slices.Contains(all, name), name)
+		}
+	}
+	assert.Empty(t, slices.DeleteFunc(all, func(n string) bool {
+		return strings.HasPrefix(n, "DxgkDdi") || strings.HasPrefix(n, "pfn") || n == "OpenAdapter10_2"
+	}))
 }
