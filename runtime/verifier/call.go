@@ -134,6 +134,7 @@ func (k *Checker) beginWork(fr *frame) {
 
 // leaveFunction checks the return of a driver function.
 func (k *Checker) leaveFunction(fr *frame, rets []any) {
+	k.checkOpened(fr, rets)
 	switch fr.f.Name {
 	case "pfnCreateDevice":
 		k.endDevice(fr, rets)

@@ -45,6 +45,8 @@ type thread struct {
 	frames []*frame // outermost first
 	spare  []*frame
 	sizes  map[string][]int // answers of Calc functions, by the name of the Create function
+
+	answers answers // to the function that opens an adapter or a device
 }
 
 // A frame is a call or callback that has not returned.

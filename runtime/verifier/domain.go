@@ -140,6 +140,7 @@ func callsKernel(name string) bool {
 
 // leaveCallback checks the return of a callback.
 func (k *Checker) leaveCallback(fr *frame, rets []any) {
+	noteAnswer(fr, rets)
 	if callsKernel(fr.f.Name) {
 		k.leaveKernel(fr, rets)
 	}

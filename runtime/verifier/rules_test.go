@@ -216,6 +216,11 @@ func errorCases() []ruleCase {
 			r.reports("CreateResource", "device", ddi.EOutOfMemory)
 			d.open(res)
 		}},
+		{rule: "open-failed", breaks: func(r *rig) { r.opens(ddi.EFail, ddi.OK) }, keeps: func(r *rig) {
+			r.opens(ddi.OK, ddi.OK)
+			r.opens(ddi.EOutOfMemory, ddi.OK)
+			r.opens(ddi.EFail, ddi.DDIDeviceRemoved) // the kernel refused the query
+		}},
 		{rule: "recycle-result", breaks: func(r *rig) {
 			d := r.deferred("d")
 			d.list()

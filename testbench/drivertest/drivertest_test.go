@@ -100,6 +100,9 @@ func TestCommands(t *testing.T) {
 	for _, name := range []string{"f.png", "d.jsonl", "w.vcd", "c.pcapng", "j.xml"} {
 		assert.FileExists(t, filepath.Join(dir, name))
 	}
+	cases, err := os.ReadFile(filepath.Join(dir, "j.xml"))
+	require.NoError(t, err)
+	assert.Contains(t, string(cases), `<testsuite name="mine" `, "the suite has the name of the program")
 	trace, err := os.ReadFile(filepath.Join(dir, "d.jsonl"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(trace), "pfnCreateDeferredContext", "the driver has no command lists")

@@ -116,7 +116,8 @@ func (k *Checker) reportRefusal() {
 // a function fail. After a reset the device may be another one.
 func mustSucceed(fr *frame) bool {
 	switch fr.f.Name {
-	case "DxgkDdiAddDevice", startDevice, "DxgkDdiStopDevice", "DxgkDdiRemoveDevice", queryFence:
+	case "DxgkDdiAddDevice", startDevice, "DxgkDdiStopDevice", "DxgkDdiRemoveDevice", queryFence,
+		"DxgkDdiDestroyDevice", "DxgkDdiDestroyContext", "DxgkDdiDestroyAllocation", "DxgkDdiCloseAllocation":
 		return true
 	case "DxgkDdiQueryAdapterInfo":
 		return fr.args[1].(kmddi.QueryAdapterInfo).Type != kmddi.InfoUMDriverPrivate // whose input is the application's

@@ -26,16 +26,6 @@ func (r *rig) refuses(s ddi.Status) {
 }
 
 func failedCases() []ruleCase {
-	unset := func(name string, use func(r *rig)) (breaks, keeps func(r *rig)) {
-		refuse := func(r *rig, set any) {
-			r.begin()
-			r.unset = set == nil
-			r.status[name] = ddi.StatusInvalidHandle
-			use(r)
-		}
-		return func(r *rig) { refuse(r, nil) }, func(r *rig) { refuse(r, "device") }
-	}
-	destroy, known := unset("DestroyDevice", func(r *rig) { r.funcs.DestroyDevice(r.th, r.device()) })
 	render := func(other bool) func(r *rig) {
 		return func(r *rig) {
 			r.begin()
@@ -74,17 +64,35 @@ func failedCases() []ruleCase {
 		{rule: "call-failed", breaks: func(r *rig) { r.begin(); r.fails("StopDevice", nil); r.end() },
 			keeps: func(r *rig) { // other functions may fail
 				r.begin()
-				d := r.device()
-				r.fails("DestroyDevice", nil)
-				r.funcs.DestroyDevice(r.th, d)
+				r.fails("CollectDbgInfo", nil)
+				r.funcs.CollectDbgInfo(r.th, r.adapter, kmddi.CollectDbgInfo{})
 				r.end()
 			}},
+		{rule: "call-failed", breaks: func(r *rig) {
+			r.begin()
+			d := r.device()
+			r.fails("DestroyDevice", nil)
+			r.funcs.DestroyDevice(r.th, d)
+		}, keeps: func(r *rig) { // the device does not answer
+			r.begin()
+			d := r.device()
+			r.fails("DestroyDevice", func(t *ddi.Thread) { r.status["ReadRegister"] = ddi.StatusIODeviceError; r.read(t, 0) })
+			r.funcs.DestroyDevice(r.th, d)
+		}},
 		{rule: "memory-leak", breaks: func(r *rig) { // the leak is the mistake to name
 			r.fails("StartDevice", func(t *ddi.Thread) { r.cb.AllocateContiguousMemory(t, r.h, 64) })
 			r.begin()
 			r.funcs.RemoveDevice(r.th, r.adapter)
 		}, keeps: func(r *rig) { r.begin(); r.end() }},
-		{rule: "handle-refused", breaks: destroy, keeps: known},
+		{rule: "handle-refused", breaks: func(r *rig) {
+			r.begin()
+			r.unset, r.status["DestroyContext"] = true, ddi.StatusInvalidHandle
+			r.funcs.DestroyContext(r.th, r.context(r.device()))
+		}, keeps: func(r *rig) { // the adapter has an object
+			r.begin()
+			r.status["QueryAdapterInfo"] = ddi.StatusInvalidHandle
+			r.funcs.QueryAdapterInfo(r.th, r.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoUMDriverPrivate})
+		}},
 		{rule: "handle-refused", breaks: render(true), keeps: render(false)}, // a driver without objects of contexts
 		{rule: "interrupt-ignored", breaks: func(r *rig) { r.ignores(true, true) }, keeps: func(r *rig) { r.ignores(false, true) }},
 		{rule: "interrupt-ignored", breaks: func(r *rig) { r.ignores(true, true) }, keeps: func(r *rig) { r.ignores(true, false) }},

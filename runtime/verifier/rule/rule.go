@@ -197,6 +197,9 @@ func errorRules() []Rule {
 		{Name: "recycle-result", Title: "The Recycle functions return E_OUTOFMEMORY instead of reporting it.", Fault: Driver, Source: srcSmall,
 			Catches: "RecycleCreateCommandList or RecycleCreateDeferredContext that returns anything except S_OK and E_OUTOFMEMORY, or reports E_OUTOFMEMORY through SetErrorCb.",
 			Example: "pfnRecycleCreateCommandList: returns E_FAIL, want S_OK or E_OUTOFMEMORY"},
+		{Name: "open-failed", Title: "A driver opens an adapter and a device that the kernel has started.", Fault: DriverOrDevice, Source: "PFND3D10DDI_OPENADAPTER; PFND3D10DDI_CREATEDEVICE, return value",
+			Catches: "OpenAdapter10_2 or pfnCreateDevice that returns an error other than E_OUTOFMEMORY and D3DDDIERR_DEVICEREMOVED although no callback failed. One of the two drivers is wrong, for example in the private data of DxgkDdiQueryAdapterInfo, or the device is one that they do not support.",
+			Example: "pfnCreateDevice: returns E_FAIL after pfnQueryAdapterInfoCb returned 40 bytes of DxgkDdiQueryAdapterInfo, but no callback failed"},
 	}
 }
 

@@ -127,6 +127,12 @@ func resultBreaks() []Break {
 			}),
 		},
 		Break{
+			Name: "device refused", Doc: "pfnCreateDevice fails although the kernel refuses nothing.", Rule: "open-failed", Function: "pfnCreateDevice",
+			Drivers: adapter(func(f *umddi.AdapterFuncs) {
+				f.CreateDevice = func(*ddi.Thread, umddi.HAdapter, *umddi.CreateDevice) ddi.HRESULT { return ddi.EFail }
+			}),
+		},
+		Break{
 			Name: "map returns too little", Doc: "A map returns one byte less than the buffer has.",
 			Rule: "map-result", Function: "pfnDynamicIABufferMapDiscard", Drivers: mapped(func(m *umddi.Mapped) { m.Data = m.Data[:len(m.Data)-1] }),
 		},
