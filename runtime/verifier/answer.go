@@ -50,16 +50,18 @@ func (k *Checker) checkMapped(fr *frame, rets []any) {
 	pitch := uint64(m.RowPitch)
 	switch need := (e.rows-1)*pitch + e.row; {
 	case e.rows > 1 && pitch < e.row:
-		k.fail(fr, "map-result", "RowPitch is %d, want at least %d, a row of %v", pitch, e.row, o.source())
+		k.fail(fr, "map-result", "RowPitch is %d, want at least %d, a row of %v, or an error in pfnSetErrorCb", pitch, e.row, o.source())
 	case uint64(len(m.Data)) < need:
-		k.fail(fr, "map-result", "Data has %d bytes, want at least %d: %d rows of %v with a pitch of %d", len(m.Data), need, e.rows, o.source(), pitch)
+		k.fail(fr, "map-result", "Data has %d bytes, want at least %d: %d rows of %v with a pitch of %d, or an error in pfnSetErrorCb", len(m.Data), need, e.rows, o.source(), pitch)
 	}
 }
 
 // checkPresented checks the result of Present.
 func (k *Checker) checkPresented(fr *frame, hr ddi.HRESULT) {
 	switch hr {
-	case ddi.OK, ddi.EOutOfMemory, ddi.DDIStillDrawing, ddi.DDIDeviceRemoved:
+	case ddi.DDIDeviceRemoved:
+		k.checkRemoved(fr, "returns")
+	case ddi.OK, ddi.EOutOfMemory, ddi.DDIStillDrawing:
 	default:
 		if hr.Failed() {
 			k.fail(fr, "present-result", "returns %v, want S_OK, %v, %v or %v", hr, ddi.EOutOfMemory, ddi.DDIStillDrawing, ddi.DDIDeviceRemoved)

@@ -91,6 +91,8 @@ func (k *Checker) begin(fr *frame) {
 		k.destroyContext(fr)
 	case "pfnCalcDeferredContextHandleSize":
 		k.calcLocal(fr)
+	case "pfnCheckDeferredContextHandleSizes":
+		beginSizes(fr)
 	case "pfnRelocateDeviceFuncs":
 		k.beforeRelocate(fr)
 	default:
@@ -201,6 +203,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.checkMapped(fr, rets)
 			k.endMap(fr)
+			k.checkLocked(fr)
 		}
 	}
 }

@@ -34,10 +34,12 @@ const (
 
 // New returns a Checker that reports to m. It must be a later hook than m.
 func New(m *Monitor) *Checker {
-	return &Checker{
+	k := &Checker{
 		m: m, threads: map[*ddi.Thread]*thread{}, caps: map[*ddi.Root]uint32{}, contexts: map[*ddi.Root]*context{},
 		cores: map[any]*context{}, objects: map[*ddi.Object]*object{},
 	}
+	m.OnPanic(k.explain)
+	return k
 }
 
 // A thread is the state of a ddi.Thread.
@@ -66,6 +68,8 @@ type frame struct {
 	outer     *frame        // for a callback, the driver function that made it
 	errors    []ddi.HRESULT // reported through SetErrorCb
 	legal     results       // errors that it may report
+	busy      string        // callback that returned that work is in progress
+	locked    []*allocation // that a map function locked
 	refresh   *refresh      // for a state-refresh callback
 	inRefresh bool          // a Set function in a state refresh
 	scope     *context      // context whose objects it may all change

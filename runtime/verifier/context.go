@@ -34,7 +34,8 @@ type context struct {
 	deferred bool
 	device   *context // the device; for an immediate context, itself
 	state    contextState
-	used     bool // something was recorded since the last list
+	last     *Func // function that last created or recycled a deferred context
+	used     bool  // something was recorded since the last list
 
 	// Thread in a function of this context, its call depth, and the first call.
 	owner *ddi.Thread
@@ -55,6 +56,7 @@ type context struct {
 	inside   int
 
 	// Devices only.
+	runtime   umddi.HRTDevice // the runtime's handle
 	free      bool            // the driver is free-threaded
 	retired   []*object       // lists that are retired or cached, in that order
 	lacks     map[string]bool // entries that the driver left nil
@@ -253,7 +255,7 @@ func (k *Checker) endContext(fr *frame, fresh, ok bool) {
 	}
 	k.dropLocals(c)
 	c.clear()
-	c.state = recording
+	c.state, c.last = recording, fr.f
 	k.setLayer(c, arg.RTCoreLayer.Runtime)
 	k.checkTable(fr, arg.ContextFuncs, true)
 	k.checkOldTable(fr, c)

@@ -132,6 +132,9 @@ func (m *Monitor) recordPanic(t *ddi.Thread, p any) bool {
 	if !ok {
 		cause = errors.New(r.Text)
 	}
+	if r.Rule == "driver-panic" {
+		r.Text = m.explained(t, r.Text)
+	}
 	m.record(r, &panicError{cause, debug.Stack()}, false)
 	return true
 }

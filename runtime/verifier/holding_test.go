@@ -23,6 +23,37 @@ func (r *rig) answers(callback string, hr ddi.HRESULT) {
 	r.system[callback] = func(_, results []any) { results[0] = hr }
 }
 
+// loses makes a callback return that the device is removed.
+func (r *rig) loses() {
+	r.answers("LockCb", ddi.DDIDeviceRemoved)
+	r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) { kt.LockCb(t, h, &umddi.Lock{}) })
+}
+
+// staging creates a resource that can be mapped.
+func (r *rig) staging() umddi.HResource {
+	return r.make().resource(umddi.CreateResource{Usage: umddi.UsageStaging})
+}
+
+// mapsAndLocks maps a resource n times. The driver locks an allocation in each map
+// and unlocks it in each unmap if unlocks is set.
+func mapsAndLocks(n int, unlocks bool) func(r *rig) {
+	return func(r *rig) {
+		res := r.staging()
+		r.driver["StagingResourceMap"] = func(args, _ []any) {
+			r.inner.KTCallbacks.LockCb(args[0].(*ddi.Thread), r.inner.RTDevice, &umddi.Lock{Allocation: 3})
+		}
+		r.driver["StagingResourceUnmap"] = func(args, _ []any) {
+			if unlocks {
+				r.inner.KTCallbacks.UnlockCb(args[0].(*ddi.Thread), r.inner.RTDevice, &umddi.Unlock{Allocations: []ddi.KMHandle{3}})
+			}
+		}
+		for range n {
+			r.funcs.StagingResourceMap(r.th, r.dev, res, 0, umddi.MapRead, 0)
+			r.funcs.StagingResourceUnmap(r.th, r.dev, res, 0)
+		}
+	}
+}
+
 // mapping maps a buffer of 16 bytes; the driver returns n bytes with a pitch.
 func mapping(n int, pitch uint32) func(r *rig) {
 	return func(r *rig) {
@@ -115,7 +146,25 @@ func holdingCases() []ruleCase {
 			r.funcs.DestroyDevice(r.th, r.dev)
 		}
 	}
+	passes := func(to any) func(r *rig) {
+		return func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, _ umddi.HRTDevice) {
+				kt.LockCb(t, umddi.HRTDevice{Runtime: to}, &umddi.Lock{Allocation: 3})
+			})
+		}
+	}
+	removed := func(before func(r *rig)) func(r *rig) {
+		return func(r *rig) {
+			before(r)
+			r.reports("ResourceCopy", "device", ddi.DDIDeviceRemoved)
+			res := r.make().buffer()
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}
+	}
 	return []ruleCase{
+		{rule: "lock-unmapped", breaks: mapsAndLocks(2, false), keeps: mapsAndLocks(3, true)},
+		{rule: "callback-device", breaks: passes("another"), keeps: passes(nil)},
+		{rule: "removed-report", breaks: removed(func(*rig) {}), keeps: removed((*rig).loses)},
 		{rule: "size-range", breaks: size(maxPrivate + 1), keeps: size(maxPrivate)},
 		{rule: "map-result", breaks: mapping(23, 16), keeps: mapping(24, 16)},
 		{rule: "present-result", breaks: presents(ddi.EFail), keeps: presents(ddi.DDIStillDrawing)},
@@ -136,18 +185,63 @@ func TestAnswers(t *testing.T) {
 			r.driver["CalcPrivateQuerySize"] = func(_, results []any) { results[0] = -1 }
 			r.funcs.CalcPrivateQuerySize(r.th, r.dev, umddi.CreateQuery{})
 		}},
-		{"a pitch below a row", "map-result (driver): pfnStagingResourceMap: RowPitch is 7, want at least 8, a row of resource 2", mapping(64, 7)},
-		{"a context remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 1 context of the kernel", func(r *rig) {
+		{"a pitch below a row", "map-result (driver): pfnStagingResourceMap: RowPitch is 7, want at least 8, a row of resource 2, or an error in pfnSetErrorCb", mapping(64, 7)},
+		{"a context remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 1 context of pfnCreateContextCb without pfnDestroyContextCb", func(r *rig) {
 			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
 				kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 4})
 			})
 			r.funcs.DestroyDevice(r.th, r.dev)
 		}},
+		{"an allocation remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 2 allocations of pfnAllocateCb without pfnDeallocateCb (0x3 from pfnFlush)", func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.AllocateCb(t, h, &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{Allocation: 4}, {Allocation: 3}}})
+			})
+			r.funcs.DestroyDevice(r.th, r.dev)
+		}},
+		{"a lock remains", "lock-held (driver): pfnDeallocateCb: allocation 0x3 is locked 2 times: the pfnLockCb in pfnFlush lacks a pfnUnlockCb", func(r *rig) {
+			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
+				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
+				kt.DeallocateCb(t, h, &umddi.Deallocate{Allocations: []ddi.KMHandle{3}})
+			})
+		}},
+		{"an unknown allocation", "callback-refused (driver): pfnLockCb: returns E_INVALIDARG, called in pfnFlush with Allocation 0x0; 0x0 is no allocation that pfnAllocateCb returned and pfnDeallocateCb has not freed", refused(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+			kt.LockCb(t, h, &umddi.Lock{})
+		})},
+		{"an unknown allocation in a list", "callback-refused (driver): pfnRenderCb: returns E_INVALIDARG, called in pfnFlush with Context 0x7, CommandOffset 0, CommandLength 0 of 0, " +
+			"NumAllocations 1 of 1, NumPatchLocations 0 of 0; 0x8 is no allocation that pfnAllocateCb returned and pfnDeallocateCb has not freed", refused(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+			kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 7, AllocationList: []umddi.AllocationList{{Allocation: 8}}})
+			kt.RenderCb(t, h, &umddi.Render{Context: 7, NumAllocations: 1})
+		})},
+		{"an unlock without a lock", "callback-refused (driver): pfnUnlockCb: returns E_INVALIDARG, called in pfnFlush with Allocations [0x3]; 0x3 was never locked by pfnLockCb", refused(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+			kt.AllocateCb(t, h, &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{Allocation: 3}}})
+			kt.UnlockCb(t, h, &umddi.Unlock{Allocations: []ddi.KMHandle{3}})
+		})},
+		{"the second map locks again", "lock-unmapped (driver): pfnStagingResourceMap: allocation 0x3 has 2 pfnLockCb of map functions and 1 subresource is mapped, " +
+			"want the pfnUnlockCb of the earlier ones in pfnStagingResourceUnmap", mapsAndLocks(2, false)},
+		{"a size that is not written", "size-check (driver): pfnCheckDeferredContextHandleSizes: returns 5 and wrote only 4 sizes", func(r *rig) {
+			r.driver["CheckDeferredContextHandleSizes"] = func(_, results []any) { results[0] = 5 }
+			r.funcs.CheckDeferredContextHandleSizes(r.th, r.dev, make([]umddi.HandleSize, 5))
+		}},
+		{"an index beyond private memory", "driver-panic (driver): pfnCreateQuery: runtime error: index out of range [12] with length 12; " +
+			"query 2 has 12 bytes of private memory as pfnCalcPrivateQuerySize returned", func(r *rig) {
+			r.driver["CreateQuery"] = func(args, _ []any) { args[3].(umddi.HQuery).Private[rigPrivate]++ }
+			r.make().query()
+		}},
+		{"a failed recycling", "recycle-result (driver): pfnRecycleCreateCommandList: returns E_FAIL, want S_OK or E_OUTOFMEMORY; context 2 is from pfnRecycleCreateDeferredContext; " +
+			"command list 3 has 12 bytes of private memory as pfnCalcPrivateCommandListSize returned and is from pfnCreateCommandList, pfnRecycleDestroyCommandList, pfnRecycleCommandList", func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			r.funcs.RecycleDestroyCommandList(r.th, r.dev, l)
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+			r.driver["RecycleCreateCommandList"] = func(_, results []any) { results[0] = ddi.EFail }
+			d.again(l)
+		}},
 		{"no structure", "callback-refused (driver): pfnUnlockCb: arg is nil", func(r *rig) {
 			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) { kt.UnlockCb(t, h, nil) })
 		}},
 		{"a context that does not exist", "callback-refused (driver): pfnRenderCb: returns E_INVALIDARG since the kernel returned STATUS_INVALID_HANDLE, called in pfnFlush with " +
-			"Context 0x9, which does not exist, CommandOffset 0, CommandLength 4 of 0, NumAllocations 0 of 0, NumPatchLocations 0 of 0", func(r *rig) {
+			"Context 0x9, which no pfnCreateContextCb of the device returned, CommandOffset 0, CommandLength 4 of 0, NumAllocations 0 of 0, NumPatchLocations 0 of 0", func(r *rig) {
 			thunks := WrapThunks(kmt.Thunks{Render: func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return ddi.StatusInvalidHandle }}, r.m)
 			r.system["RenderCb"] = func(args, results []any) {
 				thunks.Render(args[0].(*ddi.Thread), 1, args[2].(*umddi.Render))
@@ -164,6 +258,16 @@ func TestAnswers(t *testing.T) {
 			require.Len(t, r.m.Violations(), 1)
 			assert.Equal(t, "verifier: "+tt.says, strings.TrimSpace(r.m.Violations()[0].Error()))
 		})
+	}
+}
+
+// refused makes callbacks of which the last is refused.
+func refused(f func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice)) func(r *rig) {
+	return func(r *rig) {
+		for _, cb := range []string{"LockCb", "UnlockCb", "RenderCb"} {
+			r.answers(cb, ddi.EInvalidArg)
+		}
+		r.flush(f)
 	}
 }
 

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,9 +14,30 @@ import (
 // A kernelState is what the user-mode driver holds of the graphics kernel for one
 // device.
 type kernelState struct {
-	locks    map[ddi.KMHandle]int // by allocation: locks that have not ended
-	contexts map[ddi.KMHandle]*recordings
-	lost     bool // a callback returned that the device is removed
+	allocations map[ddi.KMHandle]*allocation
+	contexts    map[ddi.KMHandle]*recordings
+	lost        bool // a callback returned that the device is removed
+	failed      bool // a callback returned an error, except that work is still in progress
+}
+
+// An allocation is one that pfnAllocateCb returned and pfnDeallocateCb has not freed.
+type allocation struct {
+	handle   ddi.KMHandle
+	madeIn   string // function of the driver that called pfnAllocateCb; "": none did
+	locks    int    // pfnLockCb without pfnUnlockCb
+	lockedIn string // function of the driver that called the last pfnLockCb
+	maps     int    // of the locks, those of map functions
+}
+
+// allocation returns the allocation of a handle. The driver may have it from
+// elsewhere.
+func (s *kernelState) allocation(h ddi.KMHandle) *allocation {
+	a := s.allocations[h]
+	if a == nil {
+		a = &allocation{handle: h}
+		s.allocations[h] = a
+	}
+	return a
 }
 
 // recordings are the buffers of a kernel context that the driver records to, and
@@ -89,7 +111,7 @@ func (fr *frame) kernelOf() *kernelState {
 	}
 	d := fr.outer.ctx.device
 	if d.kernel == nil {
-		d.kernel = &kernelState{locks: map[ddi.KMHandle]int{}, contexts: map[ddi.KMHandle]*recordings{}}
+		d.kernel = &kernelState{allocations: map[ddi.KMHandle]*allocation{}, contexts: map[ddi.KMHandle]*recordings{}}
 	}
 	return d.kernel
 }
@@ -100,6 +122,7 @@ func (k *Checker) enterKernel(fr *frame) {
 		return // the Monitor reports it
 	}
 	k.m.forgetRefusal(fr.t)
+	k.checkDevice(fr)
 	if noArgument(fr) {
 		k.fail(fr, "callback-refused", "arg is nil")
 		return
@@ -111,8 +134,8 @@ func (k *Checker) enterKernel(fr *frame) {
 	switch fr.f.Name {
 	case "pfnDeallocateCb":
 		for _, a := range fr.args[1].(*umddi.Deallocate).Allocations {
-			if n := s.locks[a]; n > 0 && !s.lost {
-				k.fail(fr, "lock-held", "allocation %#x is locked %s", a, times(n))
+			if at := s.allocations[a]; at != nil && at.locks > 0 && !s.lost {
+				k.fail(fr, "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
 			}
 		}
 	case "pfnRenderCb":
@@ -124,6 +147,17 @@ func (k *Checker) enterKernel(fr *frame) {
 			k.fail(fr, "buffer-stale", "%s was written after the buffers were submitted, want those that pfnRenderCb returned", at)
 			r.old = buffers{}
 		}
+	}
+}
+
+// checkDevice checks the device that a driver passes to a callback.
+func (k *Checker) checkDevice(fr *frame) {
+	h, ok := fr.args[0].(umddi.HRTDevice)
+	if !ok || fr.outer.ctx == nil {
+		return
+	}
+	if want := fr.outer.ctx.device.runtime; isKey(want.Runtime) && isKey(h.Runtime) && h != want {
+		k.fail(fr, "callback-device", "in %s, hDevice is not the hRTDevice that pfnCreateDevice gave for %v", fr.outer.f.Name, fr.outer.ctx.device)
 	}
 }
 
@@ -150,6 +184,12 @@ func (k *Checker) leaveKernel(fr *frame, rets []any) {
 	}
 	s := fr.kernelOf()
 	switch {
+	case hr == ddi.DDIStillDrawing:
+		fr.outer.busy = fr.f.Name
+	case s != nil && hr.Failed():
+		s.failed = true
+	}
+	switch {
 	case !hr.Failed():
 	case hr == ddi.DDIDeviceRemoved:
 		if s != nil {
@@ -172,21 +212,21 @@ func (s *kernelState) note(fr *frame) {
 	switch arg := fr.args[1].(type) {
 	case *umddi.Allocate:
 		for _, a := range arg.AllocationInfo {
-			s.locks[a.Allocation] = 0
+			s.allocations[a.Allocation] = &allocation{handle: a.Allocation, madeIn: fr.outer.f.Name}
 		}
 	case *umddi.Deallocate:
 		for _, a := range arg.Allocations {
-			delete(s.locks, a)
+			delete(s.allocations, a)
 		}
 	case *umddi.CreateContext:
 		s.contexts[arg.Context] = &recordings{now: buffers{arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList}}
 	case ddi.KMHandle: // pfnDestroyContextCb
 		delete(s.contexts, arg)
 	case *umddi.Lock:
-		s.locks[arg.Allocation]++
+		s.allocation(arg.Allocation).lock(fr.outer)
 	case *umddi.Unlock:
 		for _, a := range arg.Allocations {
-			s.locks[a]--
+			s.allocation(a).unlock()
 		}
 	case *umddi.Render:
 		if r := s.contexts[arg.Context]; r != nil {
@@ -198,35 +238,38 @@ func (s *kernelState) note(fr *frame) {
 	}
 }
 
-// callbackArguments shows the arguments of a callback.
-func callbackArguments(fr *frame, s *kernelState) string {
-	switch arg := fr.args[1].(type) {
-	case *umddi.Allocate:
-		return fmt.Sprintf(" with %s", plural(len(arg.AllocationInfo), "allocation"))
-	case *umddi.Deallocate:
-		return fmt.Sprintf(" with Allocations %#x", arg.Allocations)
-	case *umddi.CreateContext:
-		return fmt.Sprintf(" with NodeOrdinal %d", arg.NodeOrdinal)
-	case ddi.KMHandle:
-		return fmt.Sprintf(" with context %#x", arg)
-	case *umddi.Lock:
-		return fmt.Sprintf(" with Allocation %#x", arg.Allocation)
-	case *umddi.Unlock:
-		return fmt.Sprintf(" with Allocations %#x", arg.Allocations)
-	case *umddi.PresentCB:
-		return fmt.Sprintf(" with SrcAllocation %#x, DstAllocation %#x, Context %#x", arg.SrcAllocation, arg.DstAllocation, arg.Context)
-	case *umddi.Render:
-		text := fmt.Sprintf(" with Context %#x", arg.Context)
-		b := buffers{}
-		if s != nil && s.contexts[arg.Context] != nil {
-			b = s.contexts[arg.Context].now
-		} else {
-			text += ", which does not exist"
-		}
-		return text + fmt.Sprintf(", CommandOffset %d, CommandLength %d of %d, NumAllocations %d of %d, NumPatchLocations %d of %d",
-			arg.CommandOffset, arg.CommandLength, len(b.command), arg.NumAllocations, len(b.allocs), arg.NumPatchLocations, len(b.patches))
+// lock notes a lock in a function of the driver.
+func (a *allocation) lock(in *frame) {
+	a.locks, a.lockedIn = a.locks+1, in.f.Name
+	if isMap(in) {
+		a.maps++
+		in.locked = append(in.locked, a)
 	}
-	return ""
+}
+
+// isMap reports whether fr is a map function of the immediate context.
+func isMap(fr *frame) bool {
+	return mapFamilies[fr.f.Name] != "" && !strings.HasSuffix(fr.f.Name, "Unmap") && fr.ctx != nil && !fr.ctx.deferred
+}
+
+// unlock notes the end of a lock.
+func (a *allocation) unlock() {
+	a.locks, a.maps = a.locks-1, max(a.maps-1, 0)
+}
+
+// checkLocked checks that a map function locks no allocation more often than
+// subresources are mapped: the unmap functions ended the locks of earlier maps.
+func (k *Checker) checkLocked(fr *frame) {
+	mapped := len(fr.ctx.open)
+	if len(fr.errors) > 0 {
+		return
+	}
+	for _, a := range fr.locked {
+		if a.maps > mapped {
+			k.fail(fr, "lock-unmapped", "allocation %#x has %d pfnLockCb of map functions and %s mapped, want the pfnUnlockCb of the earlier ones in %s",
+				a.handle, a.maps, are(mapped, "subresource"), unmapOf(fr.f.Name))
+		}
+	}
 }
 
 // checkKernelLeaks checks that a device that is gone holds nothing of the kernel.
@@ -237,13 +280,18 @@ func (k *Checker) checkKernelLeaks(fr *frame) {
 		return
 	}
 	var left []string
-	if n := len(s.locks); n > 0 {
-		left = append(left, plural(n, "allocation"))
+	if n := len(s.allocations); n > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(s.allocations)))
+		text := fmt.Sprintf("%s of pfnAllocateCb without pfnDeallocateCb", plural(n, "allocation"))
+		if in := s.allocations[first].madeIn; in != "" {
+			text += fmt.Sprintf(" (%#x from %s)", first, in)
+		}
+		left = append(left, text)
 	}
 	if n := len(s.contexts); n > 0 {
-		left = append(left, plural(n, "context"))
+		left = append(left, plural(n, "context")+" of pfnCreateContextCb without pfnDestroyContextCb")
 	}
 	if left != nil {
-		k.fail(fr, "kernel-leak", "returns and leaves %s of the kernel", strings.Join(left, " and "))
+		k.fail(fr, "kernel-leak", "returns and leaves %s", strings.Join(left, " and "))
 	}
 }

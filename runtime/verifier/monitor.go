@@ -46,6 +46,7 @@ type Monitor struct {
 	spare    [][]runningCall               // for running
 	refusals map[*ddi.Thread]refusal       // the last failure in the kernel
 	onStop   []func(*Violation)
+	explain  []func(t *ddi.Thread, text string) string // of panics
 }
 
 // NewMonitor returns a Monitor. The error wraps rule.ErrName if a waived rule does
@@ -87,6 +88,26 @@ func (m *Monitor) OnStop(f func(*Violation)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onStop = append(m.onStop, f)
+}
+
+// OnPanic makes the Monitor call f with the thread and the text of a panic of a
+// driver. f returns what else is known, to be appended to the text, or "".
+func (m *Monitor) OnPanic(f func(t *ddi.Thread, text string) string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.explain = append(m.explain, f)
+}
+
+// explained returns the text of a panic of a driver and what else is known of it.
+func (m *Monitor) explained(t *ddi.Thread, text string) string {
+	m.mu.Lock()
+	all := slices.Clone(m.explain)
+	m.mu.Unlock()
+	out := text
+	for _, f := range all {
+		out += f(t, text)
+	}
+	return out
 }
 
 // Violations returns the violations found so far, in order.

@@ -47,6 +47,7 @@ type object struct {
 	maps    map[subresource]bool
 	queries map[*object]bool
 
+	last    [2]*Func // functions that got it last, except Calc functions; the latest is last[1]
 	private private
 }
 

@@ -3,6 +3,7 @@ package verifier
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // private is the tracked state of an object's private memory.
@@ -119,6 +120,7 @@ func (k *Checker) checkMoved(fr *frame, o *object) {
 
 // endPrivate ends the use of the objects of fr.
 func (k *Checker) endPrivate(fr *frame) {
+	noteLast(fr)
 	for _, o := range fr.objects {
 		o.private.users--
 		if o.private.users == 0 && o.alive() {
@@ -127,6 +129,23 @@ func (k *Checker) endPrivate(fr *frame) {
 		}
 	}
 	fr.objects = fr.objects[:0]
+}
+
+// noteLast notes that fr was the last function that got its objects.
+func noteLast(fr *frame) {
+	if strings.HasPrefix(fr.f.Name, "pfnCalc") {
+		return
+	}
+	note := func(o *object) {
+		if o != nil && o.last[1] != fr.f {
+			o.last[0], o.last[1] = o.last[1], fr.f
+		}
+	}
+	note(fr.created)
+	for _, o := range fr.objects {
+		note(o)
+		note(o.of)
+	}
 }
 
 // saveContent saves the content of the private memory of o.

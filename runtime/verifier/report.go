@@ -26,6 +26,8 @@ func (k *Checker) report(fr *frame) {
 		k.fail(in, "recycle-result", "reports %v, want it returned", hr)
 	case !allowed.has(hr):
 		k.fail(in, "error-status", "reports %v, may report %v", hr, allowed)
+	case hr == ddi.DDIDeviceRemoved:
+		k.checkRemoved(in, "reports")
 	}
 }
 
@@ -66,7 +68,7 @@ func succeeded(rets []any) bool {
 func (k *Checker) checkRecycled(fr *frame, rets []any) bool {
 	hr := rets[0].(ddi.HRESULT)
 	if hr != ddi.OK && hr != ddi.EOutOfMemory {
-		k.fail(fr, "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY", hr)
+		k.fail(fr, "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY%s", hr, k.got(fr))
 	}
 	return hr == ddi.OK
 }

@@ -176,6 +176,7 @@ func errorCases() []ruleCase {
 			r.reports("Flush", "device", ddi.EOutOfMemory)
 			r.funcs.Flush(r.th, r.dev)
 		}, keeps: func(r *rig) {
+			r.loses()
 			r.reports("Flush", "device", ddi.DDIDeviceRemoved, ddi.DDIDeviceRemoved)
 			r.funcs.Flush(r.th, r.dev)
 		}},
@@ -190,6 +191,7 @@ func errorCases() []ruleCase {
 		{rule: "error-outside", breaks: func(r *rig) {
 			r.inner.UMCallbacks.SetErrorCb(r.th, r.inner.RTCoreLayer, ddi.DDIDeviceRemoved)
 		}, keeps: func(r *rig) {
+			r.loses()
 			r.reports("Flush", "device", ddi.DDIDeviceRemoved)
 			r.funcs.Flush(r.other, r.dev)
 		}},

@@ -13,6 +13,7 @@ import (
 func (k *Checker) openDevice(fr *frame) {
 	arg := fr.args[1].(*umddi.CreateDevice)
 	fr.ctx = k.newContext(arg.Device.Root, arg.RTCoreLayer.Runtime, nil)
+	fr.ctx.runtime = arg.RTDevice
 	adapter := fr.args[0].(umddi.HAdapter)
 	caps := k.caps[adapter.Root]
 	fr.ctx.free = caps&umddi.CapsFreeThreaded != 0
@@ -104,6 +105,10 @@ func (k *Checker) endSizes(fr *frame, rets []any) {
 		return
 	}
 	sizes = sizes[:max(0, min(n, len(sizes)))]
+	if i := slices.Index(sizes, unwrittenSize); i >= 0 {
+		k.fail(fr, "size-check", "returns %d and wrote only %s", n, plural(i, "size"))
+		sizes = sizes[:i]
+	}
 	for _, s := range sizes {
 		k.checkRange(fr, s.Size)
 	}
@@ -111,6 +116,18 @@ func (k *Checker) endSizes(fr *frame, rets []any) {
 		k.fail(fr, "size-check", "%v, want %v as before", sizes, dev.sizes)
 	}
 	dev.sizes = slices.Clone(sizes)
+}
+
+// unwrittenSize fills the table that CheckDeferredContextHandleSizes gets, to find
+// the sizes that the driver does not write.
+var unwrittenSize = umddi.HandleSize{Type: poison, Size: -1}
+
+// beginSizes checks the entry of CheckDeferredContextHandleSizes.
+func beginSizes(fr *frame) {
+	sizes := fr.args[1].([]umddi.HandleSize)
+	for i := range sizes {
+		sizes[i] = unwrittenSize
+	}
 }
 
 // calcLocal checks the entry of CalcDeferredContextHandleSize.
@@ -132,7 +149,7 @@ func (k *Checker) endCalcLocal(fr *frame, rets []any) {
 	}
 	switch {
 	case !slices.Contains(want, n):
-		k.fail(fr, "size-member", "%d for a %s, want one of %v", n, kindNames[o.kind], want)
+		k.fail(fr, "size-member", "%d for a %s, want one of %v from pfnCheckDeferredContextHandleSizes", n, kindNames[o.kind], want)
 	case o.size >= 0 && o.size != n:
 		k.fail(fr, "size-varies", "%d for %v, want %d as before", n, o, o.size)
 	}

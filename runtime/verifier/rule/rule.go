@@ -169,7 +169,7 @@ func sizeRules() []Rule {
 			Catches: "CalcDeferredContextHandleSize that returns another size for the same handle.",
 			Example: "pfnCalcDeferredContextHandleSize: 24 for resource 7, want 16 as before"},
 		{Name: "size-check", Title: "CheckDeferredContextHandleSizes returns the same each time.", Fault: Driver, Source: srcLocal,
-			Catches: "a different count or a different table.",
+			Catches: "a different count or a different table; a table with fewer sizes than the count.",
 			Example: "pfnCheckDeferredContextHandleSizes: 3 sizes, want 4 as before"},
 		{Name: "size-member", Title: "The size of a local handle is in the table of CheckDeferredContextHandleSizes.", Fault: Driver, Source: srcLocal,
 			Catches: "a size returned by CalcDeferredContextHandleSize that is not in the table for the type.",

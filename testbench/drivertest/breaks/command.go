@@ -12,8 +12,14 @@ func refused(function, name, doc string, pitfall int, edit func(kt *umddi.Device
 
 // callbackBreaks are wrong arguments of callbacks other than pfnRenderCb.
 func callbackBreaks() []Break {
+	deviceless := func(function, name string, edit func(kt *umddi.DeviceCallbacks)) Break {
+		return Break{
+			Name: name, Pitfall: 29, Doc: "The driver passes the handle of no device to " + function + ".",
+			Rule: "callback-device", Function: function, Drivers: callbacks(edit),
+		}
+	}
 	return drawn(
-		refused("pfnAllocateCb", "allocate for no device", "The driver passes the handle of no device to pfnAllocateCb.", 29, func(kt *umddi.DeviceCallbacks) {
+		deviceless("pfnAllocateCb", "allocate for no device", func(kt *umddi.DeviceCallbacks) {
 			f := kt.AllocateCb
 			kt.AllocateCb = func(t *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Allocate) ddi.HRESULT {
 				return f(t, umddi.HRTDevice{}, arg)
@@ -43,7 +49,7 @@ func callbackBreaks() []Break {
 				return f(t, h, arg)
 			}
 		}),
-		refused("pfnCreateContextCb", "context of no device", "The driver passes the handle of no device to pfnCreateContextCb.", 29, func(kt *umddi.DeviceCallbacks) {
+		deviceless("pfnCreateContextCb", "context of no device", func(kt *umddi.DeviceCallbacks) {
 			f := kt.CreateContextCb
 			kt.CreateContextCb = func(t *ddi.Thread, _ umddi.HRTDevice, arg *umddi.CreateContext) ddi.HRESULT {
 				return f(t, umddi.HRTDevice{}, arg)
@@ -320,7 +326,7 @@ func lifeBreaks() []Break {
 		},
 		Break{
 			Name: "never unlocked", Doc: "The driver does not call pfnUnlockCb, and submits commands that use the locked allocation.",
-			Rule: "callback-refused", Function: "pfnRenderCb", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+			Rule: "lock-unmapped", Function: "pfnDynamicIABufferMapNoOverwrite", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
 				kt.UnlockCb = func(t *ddi.Thread, h umddi.HRTDevice, _ *umddi.Unlock) ddi.HRESULT { return ok(t, h) }
 			}),
 		},
@@ -332,7 +338,7 @@ func lifeBreaks() []Break {
 		},
 		Break{
 			Name: "locked twice", Doc: "The driver locks twice, unlocks once, and submits commands that use the allocation.",
-			Rule: "callback-refused", Function: "pfnRenderCb", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+			Rule: "lock-unmapped", Function: "pfnDynamicIABufferMapDiscard", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
 				f := kt.LockCb
 				kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
 					f(t, h, arg)

@@ -61,6 +61,10 @@ func errorBreaks() []Break {
 			}),
 		},
 		Break{
+			Name: "removal without a cause", Doc: "The driver reports a removed device in pfnDynamicIABufferUnmap, though no callback has failed.",
+			Rule: "removed-report", Function: "pfnDynamicIABufferUnmap", Drivers: reports("DynamicIABufferUnmap", ddi.DDIDeviceRemoved),
+		},
+		Break{
 			Name: "error outside", Doc: "The driver keeps a thread and reports an error on it when no function runs.",
 			Rule: "error-outside", Function: "pfnSetErrorCb", Drivers: device(func(d *umddi.CreateDevice) {
 				outside(d, func(t *ddi.Thread) { d.UMCallbacks.SetErrorCb(t, d.RTCoreLayer, ddi.EOutOfMemory) })
