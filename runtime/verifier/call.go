@@ -23,6 +23,7 @@ func (k *Checker) enterFunction(fr, outer *frame) {
 	c := fr.ctx
 	fr.legal = mayReport(fr)
 	c.device.calls++
+	fr.number = c.device.calls
 	c.device.running++
 	if outer != nil && !outer.driver() {
 		k.checkInside(fr, outer)
@@ -116,7 +117,8 @@ func (k *Checker) beginWork(fr *frame) {
 	case name == "pfnQueryBegin", name == "pfnQueryEnd":
 		k.query(fr, name == "pfnQueryBegin")
 	case name == "pfnQueryGetData":
-		k.use(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+		fr.created = k.use(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+		fr.saved = overwrite(args[2].([]byte))
 	case name == "pfnResourceUpdateSubresourceUP", name == "pfnResourceIsStagingBusy":
 		k.use(fr, args[1].(umddi.HResource).Object, umddi.HandleResource)
 	case name == "pfnResourceCopy":
@@ -151,6 +153,12 @@ func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	fr.endImplicit()
 	fr.ctx.device.running--
 	k.finish(fr, rets)
+	if s := fr.ctx.device.kernel; fr.rendered && s != nil {
+		s.noteRendered()
+	}
+	if !fr.ctx.deferred && isWork(fr.f.Name) && len(fr.errors) == 0 {
+		fr.ctx.work = fr.f
+	}
 	k.endPrivate(fr)
 	k.saveRetired(fr)
 }
@@ -186,6 +194,18 @@ func (k *Checker) finish(fr *frame, rets []any) {
 		k.endDestroy(fr.ctx)
 	case "pfnPresent":
 		k.checkPresented(fr, rets[0].(ddi.HRESULT))
+		k.checkPresents(fr, rets[0].(ddi.HRESULT))
+	case "pfnFlush":
+		k.checkSubmitted(fr, fr)
+		k.checkOrphans(fr)
+	case "pfnDestroyResource":
+		if o := fr.destroyed; o != nil && o.ctx == nil {
+			o.device.orphan(o)
+		}
+	case "pfnQueryGetData":
+		k.endGetData(fr)
+	case "pfnCheckFormatSupport":
+		k.checkFormat(fr, rets[0].(uint32))
 	case "pfnCheckDeferredContextHandleSizes":
 		k.endSizes(fr, rets)
 	case "pfnCalcDeferredContextHandleSize":

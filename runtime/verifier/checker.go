@@ -64,6 +64,12 @@ type frame struct {
 	objects   []*object     // objects passed to the function
 	retired   []*object     // retired lists compared at its entry
 	created   *object       // object that it creates
+	owner     *object       // for AllocateCb, the resource of the allocations
+	destroyed *object       // object that it destroys
+	number    uint64        // the device's count of calls at its entry
+	presents  int           // calls of PresentCb that succeeded
+	rendered  bool          // it made a command buffer with CreateContextCb or RenderCb
+	saved     []byte        // output memory before the checker overwrote it
 	target    *context      // deferred context that it creates or whose list it creates
 	outer     *frame        // for a callback, the driver function that made it
 	errors    []ddi.HRESULT // reported through SetErrorCb

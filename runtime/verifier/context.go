@@ -62,11 +62,13 @@ type context struct {
 	lacks     map[string]bool // entries that the driver left nil
 	lists     bool            // the driver reports CapsCommandListsBuild2
 	sizes     []umddi.HandleSize
-	sizeCount int          // length that CheckDeferredContextHandleSizes returned; -1: not called
-	calls     uint64       // driver functions entered
-	running   int          // driver functions running
-	kernel    *kernelState // nil: no callback was made
-	serial    *frame       // the running function, if the driver is not free-threaded
+	sizeCount int             // length that CheckDeferredContextHandleSizes returned; -1: not called
+	calls     uint64          // driver functions entered
+	running   int             // driver functions running
+	kernel    *kernelState    // nil: no callback was made
+	resources map[any]*object // by the runtime's handle
+	work      *Func           // last work of the immediate context since RenderCb, or nil
+	serial    *frame          // the running function, if the driver is not free-threaded
 }
 
 // A subresource identifies part of a resource by the device's handle.

@@ -175,12 +175,15 @@ func holdingCases() []ruleCase {
 	}
 }
 
+// An answerCase breaks a rule, with the text of the violation.
+type answerCase struct {
+	name, says string
+	breaks     func(r *rig)
+}
+
 // Rules that an answer of the driver breaks in more ways than one.
 func TestAnswers(t *testing.T) {
-	for _, tt := range []struct {
-		name, says string
-		breaks     func(r *rig)
-	}{
+	for _, tt := range append(workAnswers(), []answerCase{
 		{"a negative size", "size-range (driver): pfnCalcPrivateQuerySize: returns -1, want 0 to 1048576", func(r *rig) {
 			r.driver["CalcPrivateQuerySize"] = func(_, results []any) { results[0] = -1 }
 			r.funcs.CalcPrivateQuerySize(r.th, r.dev, umddi.CreateQuery{})
@@ -251,7 +254,7 @@ func TestAnswers(t *testing.T) {
 				kt.RenderCb(t, h, &umddi.Render{Context: 9, CommandLength: 4})
 			})
 		}},
-	} {
+	}...) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, Options{Collect: true}, native)
 			tt.breaks(r)

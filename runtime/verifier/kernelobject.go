@@ -17,16 +17,18 @@ type kernelState struct {
 	allocations map[ddi.KMHandle]*allocation
 	contexts    map[ddi.KMHandle]*recordings
 	lost        bool // a callback returned that the device is removed
+	orphans     []orphan
 	failed      bool // a callback returned an error, except that work is still in progress
 }
 
 // An allocation is one that pfnAllocateCb returned and pfnDeallocateCb has not freed.
 type allocation struct {
 	handle   ddi.KMHandle
-	madeIn   string // function of the driver that called pfnAllocateCb; "": none did
-	locks    int    // pfnLockCb without pfnUnlockCb
-	lockedIn string // function of the driver that called the last pfnLockCb
-	maps     int    // of the locks, those of map functions
+	owner    *object // resource, or nil
+	madeIn   string  // function of the driver that called pfnAllocateCb; "": none did
+	locks    int     // pfnLockCb without pfnUnlockCb
+	lockedIn string  // function of the driver that called the last pfnLockCb
+	maps     int     // of the locks, those of map functions
 }
 
 // allocation returns the allocation of a handle. The driver may have it from
@@ -44,6 +46,8 @@ func (s *kernelState) allocation(h ddi.KMHandle) *allocation {
 // those of its last submission.
 type recordings struct {
 	now, old buffers
+	start    []byte // beginning of the command buffer before commands were recorded
+	fresh    bool   // start is not known yet
 }
 
 // buffers are a command buffer and its lists.
@@ -138,6 +142,12 @@ func (k *Checker) enterKernel(fr *frame) {
 				k.fail(fr, "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
 			}
 		}
+	case "pfnPresentCb":
+		if fr.outer.f.Name == "pfnPresent" {
+			k.checkSubmitted(fr, fr.outer)
+		}
+	case "pfnAllocateCb":
+		fr.owner = k.checkOwner(fr, fr.args[1].(*umddi.Allocate).Resource)
 	case "pfnRenderCb":
 		r := s.contexts[fr.args[1].(*umddi.Render).Context]
 		if r == nil || r.now.same(r.old) {
@@ -212,14 +222,18 @@ func (s *kernelState) note(fr *frame) {
 	switch arg := fr.args[1].(type) {
 	case *umddi.Allocate:
 		for _, a := range arg.AllocationInfo {
-			s.allocations[a.Allocation] = &allocation{handle: a.Allocation, madeIn: fr.outer.f.Name}
+			s.allocations[a.Allocation] = &allocation{handle: a.Allocation, madeIn: fr.outer.f.Name, owner: fr.owner}
+			if fr.owner != nil {
+				fr.owner.allocations++
+			}
 		}
 	case *umddi.Deallocate:
 		for _, a := range arg.Allocations {
 			delete(s.allocations, a)
 		}
 	case *umddi.CreateContext:
-		s.contexts[arg.Context] = &recordings{now: buffers{arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList}}
+		s.contexts[arg.Context] = &recordings{now: buffers{arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList}, fresh: true}
+		fr.outer.rendered = true
 	case ddi.KMHandle: // pfnDestroyContextCb
 		delete(s.contexts, arg)
 	case *umddi.Lock:
@@ -228,8 +242,12 @@ func (s *kernelState) note(fr *frame) {
 		for _, a := range arg.Allocations {
 			s.allocation(a).unlock()
 		}
+	case *umddi.PresentCB:
+		fr.outer.presents++
 	case *umddi.Render:
+		fr.outer.rendered, fr.outer.ctx.device.work = true, nil
 		if r := s.contexts[arg.Context]; r != nil {
+			r.fresh = true
 			r.old, r.now = r.now, buffers{arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList}
 			if !r.old.same(r.now) {
 				r.old.poison()

@@ -47,7 +47,11 @@ type object struct {
 	maps    map[subresource]bool
 	queries map[*object]bool
 
-	last    [2]*Func // functions that got it last, except Calc functions; the latest is last[1]
+	last        [2]*Func // functions that got it last, except Calc functions; the latest is last[1]
+	rt          any      // resources only: the runtime's handle, or nil
+	allocations int      // resources only: allocations that pfnAllocateCb attached to it
+	query       umddi.QueryType
+
 	private private
 }
 
@@ -196,6 +200,7 @@ func (k *Checker) createResource(fr *frame) {
 			k.fail(fr, "local-open", "arguments for the open of %v, want nil", o.of)
 		}
 	case arg != nil:
+		o.nameResource(fr.args[3].(umddi.HRTResource))
 		o.primary, o.usage, o.bind = arg.Primary, arg.Usage, arg.BindFlags
 		o.mips = extentsOf(arg)
 	}
@@ -235,6 +240,9 @@ func (k *Checker) openView(fr *frame, o *object, arg *umddi.CreateRenderTargetVi
 func (k *Checker) createQuery(fr *frame) {
 	arg := fr.args[1].(umddi.CreateQuery)
 	o := k.create(fr, fr.args[2].(umddi.HQuery).Object, umddi.HandleQuery, fr.args[3].(umddi.HRTQuery).Runtime)
+	if o != nil {
+		o.query = arg.Query
+	}
 	if o != nil && o.of != nil && arg != (umddi.CreateQuery{}) {
 		k.fail(fr, "local-open", "arguments for the open of %v, want none", o.of)
 	}
@@ -248,6 +256,7 @@ func (k *Checker) endCreate(fr *frame) {
 	}
 	if len(fr.errors) > 0 {
 		o.state = objectFailed
+		delete(o.device.resources, o.rt)
 		if o.dep != nil {
 			o.dep.views--
 		}
@@ -281,6 +290,7 @@ func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 	o.state = objectDead
 	o.setRetired(false)
 	k.forget(o)
+	fr.destroyed = o
 }
 
 // checkLocals checks that o is not open in a deferred context.

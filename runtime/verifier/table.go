@@ -28,6 +28,9 @@ func (k *Checker) endDevice(fr *frame, rets []any) {
 		k.endDestroy(fr.ctx)
 		return
 	}
+	if s := fr.ctx.kernel; s != nil {
+		s.noteRendered()
+	}
 	arg := fr.args[1].(*umddi.CreateDevice)
 	k.checkTable(fr, arg.DeviceFuncs, false)
 	if arg.DXGIFuncs.Present == nil {

@@ -286,7 +286,7 @@ func lifeBreaks() []Break {
 	return drawn(
 		Break{
 			Name: "allocations never freed", Doc: "The driver does not call pfnDeallocateCb.",
-			Rule: "kernel-leak", Function: "pfnDestroyDevice", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+			Rule: "resource-allocations", Function: "pfnFlush", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
 				kt.DeallocateCb = func(t *ddi.Thread, h umddi.HRTDevice, _ *umddi.Deallocate) ddi.HRESULT { return ok(t, h) }
 			}),
 		},
@@ -304,7 +304,7 @@ func lifeBreaks() []Break {
 		},
 		Break{
 			Name: "resources never freed", Pitfall: 21, Doc: "pfnDestroyResource does nothing.",
-			Rule: "kernel-leak", Function: "pfnDestroyDevice", Drivers: functions(func(f *umddi.DeviceFuncs) {
+			Rule: "resource-allocations", Function: "pfnFlush", Drivers: functions(func(f *umddi.DeviceFuncs) {
 				f.DestroyResource = func(*ddi.Thread, umddi.HDevice, umddi.HResource) {}
 			}),
 		},

@@ -149,6 +149,30 @@ func resultBreaks() []Break {
 			Rule: "present-result", Function: "pfnPresent", Drivers: present(ddi.EFail),
 		},
 		Break{
+			Name: "present does nothing", Doc: "pfnPresent returns S_OK and does nothing.",
+			Rule: "present-callback", Function: "pfnPresent", Drivers: device(func(d *umddi.CreateDevice) {
+				d.DXGIFuncs.Present = func(*ddi.Thread, umddi.Present) ddi.HRESULT { return ddi.OK }
+			}),
+		},
+		Break{
+			Name: "flush does nothing", Doc: "pfnFlush does nothing.",
+			Rule: "submit-work", Function: "pfnFlush", Drivers: functions(func(f *umddi.DeviceFuncs) {
+				f.Flush = func(*ddi.Thread, umddi.HDevice) {}
+			}),
+		},
+		Break{
+			Name: "no result of a query", Doc: "pfnQueryGetData returns without an error and without a result.",
+			Rule: "query-result", Function: "pfnQueryGetData", Drivers: functions(func(f *umddi.DeviceFuncs) {
+				f.QueryGetData = func(*ddi.Thread, umddi.HDevice, umddi.HQuery, []byte, umddi.GetDataFlags) {}
+			}),
+		},
+		Break{
+			Name: "no format", Doc: "pfnCheckFormatSupport returns 0 for each format.",
+			Rule: "format-support", Function: "pfnCheckFormatSupport", Drivers: functions(func(f *umddi.DeviceFuncs) {
+				f.CheckFormatSupport = func(*ddi.Thread, umddi.HDevice, dxgi.Format) uint32 { return 0 }
+			}),
+		},
+		Break{
 			Name: "present of an invalid argument", Doc: "pfnPresent returns E_INVALIDARG.",
 			Rule: "present-result", Function: "pfnPresent", Drivers: present(ddi.EInvalidArg),
 		},
