@@ -22,6 +22,7 @@ func (k *Checker) enterFunction(fr, outer *frame) {
 	}
 	c := fr.ctx
 	fr.legal = mayReport(fr)
+	fr.predicated = fr.ctx.bound.predicate != nil
 	c.device.calls++
 	fr.number = c.device.calls
 	c.device.running++
@@ -152,6 +153,7 @@ func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	}
 	fr.endImplicit()
 	fr.ctx.device.running--
+	k.endContent(fr)
 	k.finish(fr, rets)
 	if s := fr.ctx.device.kernel; fr.rendered && s != nil {
 		s.noteRendered()
@@ -224,6 +226,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 			k.checkMapped(fr, rets)
 			k.endMap(fr)
 			k.checkLocked(fr)
+			k.mapContent(fr, rets[0].(umddi.Mapped))
 		}
 	}
 }

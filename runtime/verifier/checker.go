@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/content"
 )
 
 // A Checker is a Hook that checks both sides of the user-mode interface, from
@@ -22,7 +23,8 @@ type Checker struct {
 	objects           map[*ddi.Object]*object
 	destroyedObjects  []*object  // in the order in which they are forgotten
 	destroyedContexts []*context // likewise
-	ids               uint64     // last id given to a context or object
+	contents          content.Model
+	ids               uint64 // last id given to a context or object
 }
 
 // maxDestroyedObjects and maxDestroyedContexts bound the destroyed objects and
@@ -59,27 +61,29 @@ type frame struct {
 	spec *spec
 	args []any
 
-	ctx       *context      // context of the function; for a callback, of its core layer
-	holds     []*context    // contexts that this call has acquired for its thread
-	objects   []*object     // objects passed to the function
-	retired   []*object     // retired lists compared at its entry
-	created   *object       // object that it creates
-	owner     *object       // for AllocateCb, the resource of the allocations
-	destroyed *object       // object that it destroys
-	number    uint64        // the device's count of calls at its entry
-	presents  int           // calls of PresentCb that succeeded
-	rendered  bool          // it made a command buffer with CreateContextCb or RenderCb
-	saved     []byte        // output memory before the checker overwrote it
-	target    *context      // deferred context that it creates or whose list it creates
-	outer     *frame        // for a callback, the driver function that made it
-	errors    []ddi.HRESULT // reported through SetErrorCb
-	legal     results       // errors that it may report
-	busy      string        // callback that returned that work is in progress
-	locked    []*allocation // that a map function locked
-	refresh   *refresh      // for a state-refresh callback
-	inRefresh bool          // a Set function in a state refresh
-	scope     *context      // context whose objects it may all change
-	begun     bool          // its context was valid and begin has run
+	ctx            *context      // context of the function; for a callback, of its core layer
+	holds          []*context    // contexts that this call has acquired for its thread
+	objects        []*object     // objects passed to the function
+	retired        []*object     // retired lists compared at its entry
+	created        *object       // object that it creates
+	owner          *object       // for AllocateCb, the resource of the allocations
+	destroyed      *object       // object that it destroys
+	number         uint64        // the device's count of calls at its entry
+	presents       int           // calls of PresentCb that succeeded
+	rendered       bool          // it made a command buffer with CreateContextCb or RenderCb
+	saved          []byte        // output memory before the checker overwrote it
+	target         *context      // deferred context that it creates or whose list it creates
+	outer          *frame        // for a callback, the driver function that made it
+	errors         []ddi.HRESULT // reported through SetErrorCb
+	predicated     bool          // its work depends on a predicate
+	unsynchronized string        // describes a lock that did not wait, or is ""
+	legal          results       // errors that it may report
+	busy           string        // callback that returned that work is in progress
+	locked         []*allocation // that a map function locked
+	refresh        *refresh      // for a state-refresh callback
+	inRefresh      bool          // a Set function in a state refresh
+	scope          *context      // context whose objects it may all change
+	begun          bool          // its context was valid and begin has run
 }
 
 // driver reports whether fr is a function of the driver, not a callback.

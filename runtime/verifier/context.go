@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/content"
 )
 
 // A contextState is the state of a context.
@@ -46,10 +47,12 @@ type context struct {
 	locals    map[*object]*object // open handles, by the device's handle
 	open      map[subresource]family
 	begun     map[*object]bool
-	maps      map[subresource]bool // subresources that the list maps
-	queries   map[*object]bool     // queries that the list begins or ends
-	submitted bool                 // since the last PerformAmortizedProcessingCb
-	oldTable  *umddi.DeviceFuncs   // from which the driver's table has moved, until it is checked
+	mapped    map[subresource]writeMap // maps for writing
+	recorded  *content.List            // work since the last list
+	maps      map[subresource]bool     // subresources that the list maps
+	queries   map[*object]bool         // queries that the list begins or ends
+	submitted bool                     // since the last PerformAmortizedProcessingCb
+	oldTable  *umddi.DeviceFuncs       // from which the driver's table has moved, until it is checked
 
 	// Functions that may change any object of the context: entries plus returns, and running ones.
 	implicit uint64
@@ -99,6 +102,8 @@ func (c *context) clear() {
 	c.locals = map[*object]*object{}
 	c.open = map[subresource]family{}
 	c.begun = map[*object]bool{}
+	c.mapped = map[subresource]writeMap{}
+	c.recorded = new(content.List)
 	c.maps = map[subresource]bool{}
 	c.queries = map[*object]bool{}
 }

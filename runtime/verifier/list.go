@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/content"
 )
 
 // createList checks the entry of CreateCommandList: on a device it creates a
@@ -69,6 +70,7 @@ func (k *Checker) endList(fr *frame, ok bool) {
 	o.state, o.owner = objectAlive, c
 	o.setRetired(false)
 	o.maps, o.queries = maps.Clone(c.maps), maps.Clone(c.queries)
+	o.recorded, c.recorded = c.recorded, new(content.List)
 	c.state = finished
 	c.bound = bindings{}
 }
@@ -240,4 +242,5 @@ func (k *Checker) unmap(fr *frame) {
 		k.fail(fr, "map-state", "subresource %d of %v was mapped by a function pfn%s*", s.sub, s.res, by)
 	}
 	delete(fr.ctx.open, s)
+	k.unmapContent(fr, s)
 }

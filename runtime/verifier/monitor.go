@@ -170,6 +170,17 @@ func (m *Monitor) Label(t *ddi.Thread, kind string, id uint64) {
 	m.last.label(t, kind, id)
 }
 
+// number returns the number of the innermost call on t, in the order of all calls.
+func (m *Monitor) number(t *ddi.Thread) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	frames := m.running[t]
+	if len(frames) == 0 {
+		return 0
+	}
+	return frames[len(frames)-1].number
+}
+
 // A runningCall is a call that has not returned.
 type runningCall struct {
 	f      *Func

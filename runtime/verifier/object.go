@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/content"
 )
 
 // An objectState is the state of an object's handle.
@@ -51,6 +52,9 @@ type object struct {
 	rt          any      // resources only: the runtime's handle, or nil
 	allocations int      // resources only: allocations that pfnAllocateCb attached to it
 	query       umddi.QueryType
+	content     *content.Resource            // resources only; nil: unknown
+	view        umddi.CreateRenderTargetView // views only
+	recorded    *content.List                // lists only
 
 	private private
 }
@@ -213,7 +217,7 @@ func (k *Checker) createView(fr *frame) {
 	switch {
 	case o == nil:
 	case o.of == nil && arg != nil:
-		o.dep = k.use(fr, arg.Resource.Object, umddi.HandleResource)
+		o.dep, o.view = k.use(fr, arg.Resource.Object, umddi.HandleResource), *arg
 	case o.of != nil && o.of.dep != nil:
 		k.openView(fr, o, arg)
 	}

@@ -39,7 +39,7 @@ func (c ruleCase) rig(t *testing.T) *rig {
 // that breaks no rule.
 func TestRules(t *testing.T) {
 	cases := map[string]ruleCase{}
-	for _, list := range [][]ruleCase{listCases(), threadCases(), sizeCases(), errorCases(), handleCases(), refreshCases(), memoryCases(), mapCases(), holdingCases(), workCases()} {
+	for _, list := range [][]ruleCase{listCases(), threadCases(), sizeCases(), errorCases(), handleCases(), refreshCases(), memoryCases(), mapCases(), holdingCases(), workCases(), contentCases()} {
 		for _, c := range list {
 			_, twice := cases[c.rule]
 			require.False(t, twice, c.rule)

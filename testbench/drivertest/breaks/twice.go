@@ -41,7 +41,8 @@ func twiceBreaks() []Break {
 			}),
 		},
 		Break{
-			Name: "map without waiting", Pitfall: 18, Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.", Unseen: true,
+			Name: "map without waiting", Pitfall: 18, Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.",
+			Rule: "content", Function: "pfnStagingResourceMap",
 			Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
 				f := kt.LockCb
 				kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {

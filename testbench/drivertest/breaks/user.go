@@ -161,6 +161,12 @@ func resultBreaks() []Break {
 			}),
 		},
 		Break{
+			Name: "copy does nothing", Doc: "pfnResourceCopy does nothing.",
+			Rule: "content", Function: "pfnStagingResourceMap", Drivers: functions(func(f *umddi.DeviceFuncs) {
+				f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+			}),
+		},
+		Break{
 			Name: "no result of a query", Doc: "pfnQueryGetData returns without an error and without a result.",
 			Rule: "query-result", Function: "pfnQueryGetData", Drivers: functions(func(f *umddi.DeviceFuncs) {
 				f.QueryGetData = func(*ddi.Thread, umddi.HDevice, umddi.HQuery, []byte, umddi.GetDataFlags) {}
