@@ -56,6 +56,22 @@ func (k *Checker) checkMapped(fr *frame, rets []any) {
 	}
 }
 
+// checkReadOnly checks that memory that the CPU writes was not locked only for
+// reading.
+func (k *Checker) checkReadOnly(fr *frame, m umddi.Mapped) {
+	if typ, ok := fr.args[3].(umddi.Map); !ok || typ == umddi.MapRead || len(m.Data) == 0 {
+		return
+	}
+	for _, l := range fr.readOnly {
+		for i := range l.Data {
+			if &l.Data[i] == &m.Data[0] {
+				k.fail(fr, "lock-readonly", "returns memory to write of allocation %#x, which pfnLockCb locked with ReadOnly", l.Allocation)
+				return
+			}
+		}
+	}
+}
+
 // checkPresented checks the result of Present.
 func (k *Checker) checkPresented(fr *frame, hr ddi.HRESULT) {
 	switch hr {

@@ -226,6 +226,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 			k.checkMapped(fr, rets)
 			k.endMap(fr)
 			k.checkLocked(fr)
+			k.checkReadOnly(fr, rets[0].(umddi.Mapped))
 			k.mapContent(fr, rets[0].(umddi.Mapped))
 		}
 	}

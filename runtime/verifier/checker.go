@@ -77,6 +77,7 @@ type frame struct {
 	errors         []ddi.HRESULT // reported through SetErrorCb
 	predicated     bool          // its work depends on a predicate
 	unsynchronized string        // describes a lock that did not wait, or is ""
+	readOnly       []umddi.Lock  // locks of a map function with ReadOnly
 	legal          results       // errors that it may report
 	busy           string        // callback that returned that work is in progress
 	locked         []*allocation // that a map function locked

@@ -54,6 +54,19 @@ func mapsAndLocks(n int, unlocks bool) func(r *rig) {
 	}
 }
 
+// readOnly maps a resource. The driver locks it only for reading.
+func readOnly(typ umddi.Map) func(r *rig) {
+	return func(r *rig) {
+		memory := make([]byte, 64)
+		r.system["LockCb"] = func(args, _ []any) { args[2].(*umddi.Lock).Data = memory }
+		r.driver["StagingResourceMap"] = func(args, results []any) {
+			r.inner.KTCallbacks.LockCb(args[0].(*ddi.Thread), r.inner.RTDevice, &umddi.Lock{Allocation: 3, ReadOnly: true})
+			results[0] = umddi.Mapped{Data: memory[16:32:32]}
+		}
+		r.funcs.StagingResourceMap(r.th, r.dev, r.staging(), 0, typ, 0)
+	}
+}
+
 // mapping maps a buffer of 16 bytes; the driver returns n bytes with a pitch.
 func mapping(n int, pitch uint32) func(r *rig) {
 	return func(r *rig) {
@@ -163,6 +176,7 @@ func holdingCases() []ruleCase {
 	}
 	return []ruleCase{
 		{rule: "lock-unmapped", breaks: mapsAndLocks(2, false), keeps: mapsAndLocks(3, true)},
+		{rule: "lock-readonly", breaks: readOnly(umddi.MapWrite), keeps: readOnly(umddi.MapRead)},
 		{rule: "callback-device", breaks: passes("another"), keeps: passes(nil)},
 		{rule: "removed-report", breaks: removed(func(*rig) {}), keeps: removed((*rig).loses)},
 		{rule: "size-range", breaks: size(maxPrivate + 1), keeps: size(maxPrivate)},

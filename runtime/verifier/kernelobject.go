@@ -238,6 +238,9 @@ func (s *kernelState) note(fr *frame) {
 		delete(s.contexts, arg)
 	case *umddi.Lock:
 		s.allocation(arg.Allocation).lock(fr.outer)
+		if arg.ReadOnly && isMap(fr.outer) {
+			fr.outer.readOnly = append(fr.outer.readOnly, *arg)
+		}
 		if arg.IgnoreSync && isMap(fr.outer) {
 			fr.outer.unsynchronized = fmt.Sprintf("the pfnLockCb of allocation %#x did not wait: IgnoreSync is set", arg.Allocation)
 		}

@@ -331,6 +331,16 @@ func lifeBreaks() []Break {
 			}),
 		},
 		Break{
+			Name: "written memory locked for reading", Doc: "The driver locks each allocation with ReadOnly, also to write.",
+			Rule: "lock-readonly", Function: "pfnDynamicIABufferMapDiscard", Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+				f := kt.LockCb
+				kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
+					arg.ReadOnly = true
+					return f(t, h, arg)
+				}
+			}),
+		},
+		Break{
 			Name: "unmap does nothing", Doc: "pfnStagingResourceUnmap does nothing.",
 			Rule: "lock-held", Function: "pfnDeallocateCb", Drivers: functions(func(f *umddi.DeviceFuncs) {
 				f.StagingResourceUnmap = func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {}
