@@ -10,11 +10,13 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,14 +138,16 @@ func (t *T) breaks(err error) bool {
 	return true
 }
 
-// undoneOf returns the counted violations that tell which work the GPU did not do.
+// undoneOf returns the counted violations that tell which work was not done, in the
+// order of virtual time.
 func undoneOf(all []verifier.Finding) []*verifier.Violation {
 	var out []*verifier.Violation
 	for _, f := range all {
-		if f.Violation.Rule.Fault == rule.DriverOrDevice {
+		if f.Violation.Rule.Fault == rule.DriverOrDevice || f.Rule == "removed-report" {
 			out = append(out, f.Violation)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b *verifier.Violation) int { return cmp.Compare(a.Cycle, b.Cycle) })
 	return out
 }
 

@@ -59,7 +59,7 @@ func TestRunFindsBadDrivers(t *testing.T) {
 				out, s := render(t, c, arg)
 				return kmddi.RenderOut{DmaBufferUsed: 0, PatchesUsed: 0, MultipassOffset: out.MultipassOffset}, s
 			}
-		}), "bytes differ, the first at", ""},
+		}), "bytes differ, the first at", "content"},
 		{"a broken contract", "^clears$", with(func(d *kmddi.DriverInitializationData) {
 			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusInvalidParameter }
 		}), "SubmitCommand", "submit-paging-result"},
