@@ -60,6 +60,14 @@ type Rated interface {
 	BytesPerSecond() uint64
 }
 
+// A Peeker is implemented by the link to a GPU that is emulated cycle by cycle in this
+// process.
+type Peeker interface {
+	// Peek reads the memory of a BAR at an offset in bytes, between clocks and
+	// without an access to the device. It reports false if there is no such memory.
+	Peek(bar int, off uint64, p []byte) bool
+}
+
 // A scheme is a kind of board.
 type scheme struct {
 	name    string

@@ -179,6 +179,19 @@ type emulated struct {
 	dev *Emulator
 }
 
+// vramBAR is the BAR with the aperture to VRAM.
+const vramBAR = 2
+
+// Peek implements Peeker, for the aperture to VRAM.
+func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
+	size := uint64(e.dev.gpu.Config().VRAMBytes)
+	if bar != vramBAR || off > size || uint64(len(p)) > size-off {
+		return false
+	}
+	e.Sample(func() { e.dev.gpu.PeekVRAM(off, p) })
+	return true
+}
+
 // Counters returns the counters of the GPU and the wire.
 func (e *emulated) Counters() []Counter {
 	var all []Counter

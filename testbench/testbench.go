@@ -251,10 +251,14 @@ func (s *System) start(o Options) error {
 		return err
 	}
 	first, step := fences(o.Seed)
+	var peek func(bar int, off uint64, p []byte) bool
+	if p, ok := s.link.(boards.Peeker); ok && s.monitor != nil {
+		peek = p.Peek
+	}
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
-			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil,
+			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil, Peek: peek,
 		})
 		return err
 	})

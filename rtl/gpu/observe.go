@@ -20,9 +20,14 @@ func (g *GPU) Stats() Stats {
 // PeekVRAM fills p from VRAM at off, in bytes, outside of any clock. It panics if
 // the range is not in VRAM. An accepted write may become visible one clock later.
 func (g *GPU) PeekVRAM(off uint64, p []byte) {
-	for i := range p {
+	for i := 0; i < len(p); {
 		a := off + uint64(i)
-		p[i] = byte(g.vram.Word(uint32(a>>3)) >> (8 * (a & 7)))
+		word := g.vram.Word(uint32(a>>3)) >> (8 * (a & 7))
+		for n := 8 - a&7; n > 0 && i < len(p); n-- {
+			p[i] = byte(word)
+			word >>= 8
+			i++
+		}
 	}
 }
 

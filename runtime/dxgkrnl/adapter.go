@@ -85,6 +85,10 @@ type Config struct {
 
 	Poison bool // checks the memory that is lent to the miniport, see lent
 
+	// Peek reads memory of the device of a BAR without an access to it, for checks
+	// that take no time. It returns false if it cannot. nil: these checks are left out.
+	Peek func(bar int, off uint64, p []byte) bool
+
 	// Report gets broken rules of package rule that the kernel survives: the thread,
 	// the rule, the function and what was found. nil: they are not reported.
 	Report func(t *ddi.Thread, name, function, found string)
@@ -118,6 +122,8 @@ type Kernel struct {
 	fenceStep  uint32
 	poison     bool
 	report     func(t *ddi.Thread, name, function, found string)
+	peek       func(bar int, off uint64, p []byte) bool
+	peeked     []byte
 
 	mu sync.Mutex // held from the entry of a thunk to its return
 
@@ -174,7 +180,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, report: cfg.Report,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, report: cfg.Report, peek: cfg.Peek,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {

@@ -26,6 +26,7 @@ type allocation struct {
 	uses       []uint64 // by node: number of the last submission that uses it
 	writes     []uint64 // by node: number of the last submission that writes or moves it
 	paged      uint64   // number of the last paging submission that moved it
+	pagings    uint64   // counts the calls for its paging operations
 	touched    uint64   // for LRU
 	epoch      uint64   // working set that it belongs to
 	locks      int

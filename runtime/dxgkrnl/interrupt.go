@@ -114,7 +114,7 @@ func (k *Kernel) notifyDPC(t *ddi.Thread, h kmddi.HDxgkrnl) {
 	if k.err != nil {
 		return
 	}
-	k.retire()
+	k.retire(t)
 	if k.faulted != nil {
 		k.stopFault(t)
 		return

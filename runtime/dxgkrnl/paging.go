@@ -57,10 +57,11 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 			}
 		}
 		ops := &k.paging.open.paging.ops
-		*ops = append(*ops, pagingOp{op.Operation, a.handle, op.Size, op.Source, op.Destination})
+		*ops = append(*ops, k.pagingOp(a, &op))
 		s, progress := k.build(t, &op)
 		switch {
 		case s == ddi.StatusSuccess:
+			(*ops)[len(*ops)-1].done = true
 			number := k.paging.open.number
 			a.uses[k.caps.PagingNode], a.writes[k.caps.PagingNode], a.paged = number, number, number
 			return s
@@ -134,6 +135,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	p.free = slices.Delete(p.free, 0, 1)
 	k.beginLent(&b.lent, buildPaging)
 	s := k.reserve(k.pagingNode())
+	clear(b.ops)
 	s.paging, b.ops = b, b.ops[:0]
 	s.arg.Flags.Paging = true
 	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = b.pages.Phys, p.size

@@ -3,6 +3,7 @@ package dxgkrnl
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -77,7 +78,8 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 			{BaseAddress: hostBase, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
 		}},
 	}
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, Poison: true}
+	peek := func(bar int, off uint64, p []byte) bool { return bar == 2 && copy(p, g.vram[off:]) == len(p) }
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, Poison: true, Peek: peek}
 }
 
 func newRig(t require.TestingT, o options) *rig {
@@ -105,9 +107,15 @@ func (r *rig) ok(s ddi.Status) { require.Equal(r, ddi.StatusSuccess, s) }
 func (r *rig) finish() {
 	require.NoError(r, r.gpu.err)
 	require.NoError(r, r.kernel.Err())
+	require.Empty(r, r.wrongContents(), "paging operations")
 	require.Empty(r, r.mini.irql)
 	require.NoError(r, r.kernel.Stop(r.thread))
 	require.Zero(r, r.mini.live, "driver objects left")
+}
+
+// wrongContents returns the reports of the rule paging-content.
+func (r *rig) wrongContents() []string {
+	return slices.DeleteFunc(slices.Clone(r.reports), func(s string) bool { return !strings.HasPrefix(s, "paging-content: ") })
 }
 
 // alloc creates an allocation that may be in the given set of segments, the

@@ -16,6 +16,7 @@ type segment struct {
 	desc kmddi.SegmentDescriptor
 
 	residents []*allocation // of a memory segment, by offset
+	inserted  uint64        // counts allocations that got a place
 }
 
 // gap returns the lowest offset with room for a, and its index in residents.
@@ -42,6 +43,7 @@ func (s *segment) gap(a *allocation) (off uint64, i int, ok bool) {
 // insert gives a the place found by gap.
 func (s *segment) insert(a *allocation, off uint64, i int) {
 	a.segment, a.offset = s, off
+	s.inserted++
 	s.residents = slices.Insert(s.residents, i, a)
 }
 

@@ -129,7 +129,7 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 }
 
 // retire releases the buffers of reported submissions, at DISPATCH_LEVEL.
-func (k *Kernel) retire() {
+func (k *Kernel) retire(t *ddi.Thread) {
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		if n.completed == n.reported {
@@ -140,6 +140,7 @@ func (k *Kernel) retire() {
 		n.progressAt = k.dev.Now()
 		done := 0
 		for done < len(n.hardware) && n.hardware[done].number <= n.completed {
+			k.checkPaging(t, n.hardware[done])
 			k.recycle(n.hardware[done])
 			done++
 		}

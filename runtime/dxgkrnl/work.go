@@ -37,6 +37,35 @@ type pagingOp struct {
 	allocation          ddi.KMHandle
 	size                uint64
 	source, destination kmddi.PagingLocation
+	pattern             uint32
+
+	of       *allocation
+	done     bool   // the last part
+	locked   bool   // an application may write the host memory meanwhile
+	serial   uint64 // of the allocation's paging operations
+	inserted uint64 // of the memory segment, when the operation was built
+}
+
+// pagingOp returns the record of an operation on a.
+func (k *Kernel) pagingOp(a *allocation, op *kmddi.BuildPagingBuffer) pagingOp {
+	a.pagings++
+	o := pagingOp{
+		operation: op.Operation, allocation: a.handle, size: op.Size, source: op.Source, destination: op.Destination,
+		pattern: op.FillPattern, of: a, locked: a.locks > 0, serial: a.pagings,
+	}
+	if seg := k.memorySegment(o); seg != nil {
+		o.inserted = seg.inserted
+	}
+	return o
+}
+
+// memorySegment returns the memory segment of an operation, or nil.
+func (k *Kernel) memorySegment(o pagingOp) *segment {
+	id := max(o.source.SegmentID, o.destination.SegmentID) // one of them is 0
+	if id == kmddi.SegmentNone || uint64(id) > uint64(len(k.segments)) {
+		return nil
+	}
+	return k.segments[id-1]
 }
 
 // String describes the operation.

@@ -23,6 +23,19 @@ func deviceBreaks() []Break {
 			}
 		}))
 	}
+	paging := func(name, doc string, edit func(arg *kmddi.BuildPagingBuffer)) Break {
+		return Break{
+			Name: name, Doc: doc, Rule: "paging-content", Function: "DxgkDdiBuildPagingBuffer", Work: Draw,
+			Own: true, // a node for paging: on one node a submission that writes the allocation follows at once
+			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				f := d.BuildPagingBuffer
+				d.BuildPagingBuffer = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+					edit(&arg)
+					return f(t, h, arg)
+				}
+			}),
+		}
+	}
 	all := []Break{
 		work("command that does not exist", "DxgkDdiRender writes a command that the GPU does not have.", "gpu-fault", submit,
 			miniport(func(d *kmddi.DriverInitializationData) {
@@ -34,6 +47,7 @@ func deviceBreaks() []Break {
 				}
 			})),
 		work("registers written with 0", "DxgkDdiSubmitCommand writes 0 to the registers that tell the GPU of its work.", "gpu-time-out", submit, miniport(zeroDoorbell)),
+		paging("fill with a pattern of its own", "DxgkDdiBuildPagingBuffer does not use FillPattern.", func(arg *kmddi.BuildPagingBuffer) { arg.FillPattern = 0xdddddddd }),
 		patched("last patch left out", "DxgkDdiPatch leaves out the last location.", "patch-ignored", func(arg *kmddi.Patch) {
 			arg.PatchLocationListSubmissionLength--
 		}),
