@@ -31,8 +31,8 @@ type run struct {
 	releases []func()
 }
 
-// Run composes the plan on sys and returns the presented back buffer. An error of
-// the device is the one of sys.Err; an image too large for the GPU's memory is an
+// Run composes the plan on sys, presents the frame and returns what the primary then
+// holds. An error of the device is the one of sys.Err; an image too large for the GPU's memory is an
 // error that wraps ErrInput. When a Bugcheck or a Violation unwinds, Run makes no
 // further call to the device, because the driver is still inside one.
 func Run(sys System, p *Plan) (*image.NRGBA, error) {
@@ -207,20 +207,21 @@ func (r *run) record(i int, dc *d3d11.Context, back *d3d11.Texture2D, view *d3d1
 	return dc.FinishCommandList(false)
 }
 
-// readBack copies the back buffer to a staging texture and reads that.
+// readBack copies the primary, which holds the presented frame, to a staging texture
+// and reads that.
 func (r *run) readBack() (*image.NRGBA, error) {
 	size := image.Pt(r.plan.Width, r.plan.Height)
-	back, err := r.chain.GetBuffer(0)
+	primary, err := r.chain.GetPrimary()
 	if err != nil {
 		return nil, err
 	}
-	r.atEnd(func() { back.Release() })
+	r.atEnd(func() { primary.Release() })
 	to, err := r.dev.CreateTexture2D(desc(size, d3d11.UsageStaging, 0, d3d11.CPUAccessRead), nil)
 	if err != nil {
 		return nil, memory("frame", size, err)
 	}
 	r.atEnd(func() { to.Release() })
-	r.ctx.CopyResource(to, back)
+	r.ctx.CopyResource(to, primary)
 	var m d3d11.MappedSubresource
 	if err := r.ctx.Map(to, 0, d3d11.MapRead, 0, &m); err != nil {
 		return nil, err
