@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
@@ -44,6 +46,31 @@ func composed(t *testing.T, selector string, o compose.Options, opts testbench.O
 	at, n := compose.Diff(frame, plan.Reference())
 	require.Zero(t, n, "pixels differ, the first at %v", at)
 	return frame, stats
+}
+
+// The frame is what the primary holds: a driver whose Present copies nothing does not
+// compose the plan, although the back buffer is right.
+func TestComposeReadsThePrimary(t *testing.T) {
+	drivers := testbench.HostDrivers()
+	open := drivers.UserMode
+	drivers.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		create := arg.Funcs.CreateDevice
+		arg.Funcs.CreateDevice = func(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+			hr := create(t, h, arg)
+			arg.DXGIFuncs.Present = func(*ddi.Thread, umddi.Present) ddi.HRESULT { return ddi.OK }
+			return hr
+		}
+		return hr
+	}
+	plan := tinyPlan(t, 1)
+	sys, err := testbench.Open("emu", drivers, testbench.Options{NoVerify: true})
+	require.NoError(t, err)
+	frame, err := compose.Run(sys, plan)
+	require.NoError(t, err)
+	require.NoError(t, sys.Close())
+	_, n := compose.Diff(frame, plan.Reference())
+	assert.NotZero(t, n)
 }
 
 func TestCompose(t *testing.T) {

@@ -21,7 +21,7 @@ func TestTest(t *testing.T) {
 	require.Equal(t, exit.OK, code, errs.String())
 	assert.Contains(t, out.String(), "passed   present ")
 	assert.Contains(t, out.String(), "skipped  order-flush ")
-	assert.Contains(t, out.String(), "the board has one node")
+	assert.Contains(t, out.String(), "the miniport reports NumberOfNodes 1")
 	assert.Contains(t, out.String(), "1 passed, 0 failed, 1 skipped on emu?nodes=1\n")
 	b, err := os.ReadFile(xml)
 	require.NoError(t, err)

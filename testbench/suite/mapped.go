@@ -1,10 +1,13 @@
 package suite
 
 import (
+	"fmt"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
 // A list is refused only for what the API forbids: not because it copies from a
@@ -43,7 +46,7 @@ func executeWhileMapped(t *T) {
 	same(t, count(9, 64), d.contents(to), "the list executes after Unmap")
 }
 
-// A list that has discarded a dynamic buffer may go on filling it, also after a copy
+// A list that has discarded a dynamic buffer may continue to fill it, also after a copy
 // to it and after a list that discards it.
 func noOverwriteInAList(t *T) {
 	d := newD3D(t)
@@ -88,4 +91,37 @@ func noOverwriteInAList(t *T) {
 		d.ctx.ExecuteCommandList(inner, false)
 		same(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8)}), d.contents(dyn), "a list that was executed in another has not changed")
 	}
+}
+
+// Each map begins at a multiple of 16 bytes: of each subresource, of sizes and pitches
+// that are no multiples of 16, and of memory that belongs to a list.
+func mapAlignment(t *T) {
+	d := newD3D(t)
+	aligned := func(c *d3d11.Context, r d3d11.Resource, sub uint32, typ d3d11.MapType, what string) {
+		var m d3d11.MappedSubresource
+		require.NoError(t, c.Map(r, sub, typ, 0, &m), "Map(type %d) of %s succeeds", typ, what)
+		at := fmt.Sprintf("%p", m.Data)
+		assert.Equal(t, "0", at[len(at)-1:], "the last hexadecimal digit of the address of subresource %d of %s, mapped with type %d", sub, what, typ)
+		c.Unmap(r, sub)
+	}
+	for _, f := range []dxgi.Format{rgba8, dxgi.R8UNorm} {
+		tex := d.texture(f, 5, 3, 3, 3, d3d11.UsageStaging, 0)
+		for sub := range uint32(9) {
+			for _, typ := range []d3d11.MapType{d3d11.MapRead, d3d11.MapWrite} {
+				aligned(d.ctx, tex, sub, typ, fmt.Sprintf("a staging texture of 5 x 3, 3 mip levels and 3 slices in %v", f))
+			}
+		}
+		aligned(d.ctx, d.texture(f, 5, 3, 1, 1, d3d11.UsageDynamic, d3d11.BindShaderResource), 0, d3d11.MapWriteDiscard, "a dynamic texture of 5 x 3")
+	}
+	def := d.deferred()
+	for n := 1; n <= 3; n++ {
+		bytes := count(n, n)
+		aligned(d.ctx, d.buffer(d3d11.UsageStaging, 0, bytes), 0, d3d11.MapRead, fmt.Sprintf("a staging buffer of %d bytes", n))
+		dyn := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, bytes)
+		for _, typ := range []d3d11.MapType{d3d11.MapWriteDiscard, d3d11.MapWriteNoOverwrite} {
+			aligned(d.ctx, dyn, 0, typ, fmt.Sprintf("a dynamic buffer of %d bytes", n))
+			aligned(def, dyn, 0, typ, fmt.Sprintf("a dynamic buffer of %d bytes in a list", n))
+		}
+	}
+	d.ctx.ExecuteCommandList(d.finish(def, false), false)
 }

@@ -20,7 +20,7 @@ func sample() []Result {
 		{Name: "present", Tier: API, Outcome: Passed, Time: 2 * time.Millisecond},
 		{Name: "random[nodes=1]/7", Doc: "random calls", Source: "a page", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
 			Messages: []string{"one\ntwo", "three"}, Trace: []byte("{}\n"), Dump: "ring"},
-		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the board has one node"}},
+		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the miniport reports NumberOfNodes 1"}},
 	}
 }
 
@@ -37,7 +37,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, r.WriteJUnit(&b, "mine", 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
 	for _, says := range []string{
 		`<testsuite name="mine" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
-		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
+		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the miniport reports NumberOfNodes 1">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)
 	}
