@@ -63,7 +63,8 @@ func TestComposeReadsThePrimary(t *testing.T) {
 		}
 		return hr
 	}
-	plan := tinyPlan(t, 1)
+	plan, err := compose.SamplePlan(compose.Options{Width: 32, Height: 16, Contexts: 1, Seed: 1})
+	require.NoError(t, err)
 	sys, err := testbench.Open("emu", drivers, testbench.Options{NoVerify: true})
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)

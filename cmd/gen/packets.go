@@ -9,7 +9,8 @@ import (
 )
 
 const packetsIntro = `A command processor executes packets from its ring and from indirect buffers. A packet is a header
-dword and a body of dwords, little-endian. Reserved bits are zero; a set reserved bit is a fault.`
+dword and a body of dwords, little-endian. Reserved bits are zero; a set reserved bit is a fault.
+A packet in the ring may continue at the start of the ring.`
 
 const addressIntro = `A GPU address is in bytes. Bit 63 selects host memory, with the address in bits 62..0; otherwise the
 address is an offset in VRAM. Fields of the kinds *read* and *write* hold an address that the packet

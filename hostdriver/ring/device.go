@@ -65,8 +65,8 @@ func (r *Ring) reset(t *ddi.Thread) ddi.Status {
 	return ddi.StatusIOTimeout
 }
 
-// preset sets FENCE of the idle node, which accepts that only while it does not
-// run. The first id may therefore be any, although ids never decrease.
+// preset sets FENCE of the idle node, so that the first id may be any, although ids
+// never decrease. It clears RUN: a write while a fence completes would be lost.
 func (r *Ring) preset(t *ddi.Thread, id uint32) error {
 	if id == 0 {
 		return nil

@@ -111,7 +111,7 @@ func Block(n int) reg.Block {
 		}},
 		{Off: Rptr, Name: "RPTR", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "first dword of the next packet to retire, modulo the ring"},
 		{Off: Wptr, Name: "WPTR", Access: reg.RW, Write: reg.Doorbell, Poke: reg.Destructive, Unit: "dwords", Doc: "first dword not yet written, modulo the ring"},
-		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id, the low half of the node's timeline; updated only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
+		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id, the low half of the node's timeline; updated only after every earlier write of the node is visible; the host may preset it while the node is idle: a write takes effect with RUN too, but is lost in the clock in which a fence completes"},
 		{Off: FaultInfo, Name: "FAULT_INFO", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "fault of the node; a write of 0 clears it", Fields: []reg.Field{
 			{Mask: FaultCause, Name: "CAUSE", Doc: "why the node stopped", Enum: Causes},
 		}},
@@ -125,7 +125,7 @@ func Block(n int) reg.Block {
 		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
 		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; after a preemption inside it, the dwords left, until RUN is set"},
 		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "another name of FENCE; a read of it latches the high half of the timeline into TIMELINE_HI"},
-		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a read returns the high half at the last read of TIMELINE_LO; a write presets the high half, only while RUN is 0; always 0 without CAPS.TIMELINE"},
+		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a read returns the high half at the last read of TIMELINE_LO; a write presets the high half while the node is idle, as of FENCE; always 0 without CAPS.TIMELINE"},
 		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "writing any id asks the node to stop. It stops after the current packet, while it waits for a fence, or, in an indirect buffer, after 4096 bytes of a COPY or FILL or after a row of a COPY_2D or FILL_2D. It then clears RUN, leaves the indirect buffer, sets PREEMPTED and PROGRESS and raises its DONE event. A node that has already stopped, on a fault or for an earlier PREEMPT, answers at once and keeps its state. IB_LEFT is then 0 unless the node was inside an indirect buffer. To resume the buffer, put an INDIRECT packet with Resume, for IB_LEFT dwords at IB_ADDR, at RPTR and set RUN. Always 0 without CAPS.PREEMPTION"},
 		{Off: Preempted, Name: "PREEMPTED", Access: reg.RO, Volatile: true, Doc: "value of PREEMPT when the node last stopped for it; always 0 without CAPS.PREEMPTION"},
 		{Off: Progress, Name: "PROGRESS", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "progress of the packet at IB_ADDR when the node last stopped for a preemption inside an indirect buffer", Fields: []reg.Field{
