@@ -27,8 +27,9 @@ func newDrivertestNew(a *command.App) *cobra.Command {
 		Use:   "new DIR",
 		Short: "Write a module with a small pair of drivers and a program that tests them",
 		Long: `New writes a Go module to DIR, which must be new or empty: a display miniport and a user-mode
-display driver of some 300 lines each, their test, a program with the commands test, run,
-bringup and rules for them, a Makefile, and CI files for GitHub and GitLab.
+display driver, each of fewer than 300 lines of code without imports and comments, their test,
+a program with the commands test, run, bringup and rules for them, a Makefile, and CI files for
+GitHub and GitLab.
 
 Its go.mod requires the version of this program; "make" in DIR runs "go mod tidy" once. A
 development build has no version that others can download. It needs --source: the module
@@ -66,6 +67,6 @@ func writeModule(a *command.App, o starter.Options) error {
 	if s.Replace != "" {
 		uses = "the source in " + s.Replace
 	}
-	_, err = fmt.Fprintf(a.Out, "%s: module %s, %d files, with hilgpu from %s\nnext: make -C %s test\n", s.Dir, s.Module, len(s.Files), uses, s.Dir)
+	_, err = fmt.Fprintf(a.Out, "%s: module %s, %d files, with hilgpu from %s\nnext: make -C %s test build\n", s.Dir, s.Module, len(s.Files), uses, s.Dir)
 	return err
 }

@@ -23,7 +23,7 @@ func TestDrivertestNew(t *testing.T) {
 	require.Zero(t, code, stderr)
 	source, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	assert.Equal(t, dir+": module example.org/x, 12 files, with hilgpu from the source in "+source+"\nnext: make -C "+dir+" test\n", stdout)
+	assert.Equal(t, dir+": module example.org/x, 12 files, with hilgpu from the source in "+source+"\nnext: make -C "+dir+" test build\n", stdout)
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
 	assert.Contains(t, string(mod), "module example.org/x\n")

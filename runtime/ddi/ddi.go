@@ -141,7 +141,9 @@ type Root struct {
 
 // An Object is the object of any other handle, with private memory of the size
 // returned by the driver's Calc function, 0 to 1 MiB. The system owns it, passes it
-// uninitialized to the Create function and never uses its content.
+// uninitialized to the Create function and never uses its content. It holds bytes and
+// no Go values: a driver stores an index there and keeps the values in a table of its
+// device, or uses the pointer to the Object as the key of a map.
 type Object struct {
 	Private []byte
 }

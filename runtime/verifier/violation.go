@@ -45,12 +45,37 @@ func (v *Violation) Details() string {
 	if len(v.Handles) > 0 {
 		fmt.Fprintf(&b, "  handles %s\n", strings.Join(v.Handles, ", "))
 	}
-	fmt.Fprintf(&b, "  stack   %s\n", strings.Join(v.Stack, " > "))
-	writeLines(&b, "calls", v.Calls)
+	if len(v.Stack) > 0 {
+		fmt.Fprintf(&b, "  stack   %s\n", strings.Join(v.Stack, " > "))
+	}
+	writeLines(&b, "calls", collapsed(v.Calls))
 	if c, ok := v.Cause.(interface{ Details() string }); ok {
 		writeLines(&b, "cause", strings.Split(strings.TrimSpace(c.Details()), "\n"))
 	}
 	return b.String()
+}
+
+// collapsed returns the calls with one line for each row of calls that differ only
+// in their numbers.
+func collapsed(calls []string) (out []string) {
+	for i := 0; i < len(calls); {
+		first, call, _ := strings.Cut(calls[i], " ")
+		last, n := first, 1
+		for ; i+n < len(calls); n++ {
+			number, next, _ := strings.Cut(calls[i+n], " ")
+			if next != call {
+				break
+			}
+			last = number
+		}
+		line := calls[i]
+		if n > 1 {
+			line = fmt.Sprintf("%s to %s %s, %d times", first, last, call, n)
+		}
+		out = append(out, line)
+		i += n
+	}
+	return out
 }
 
 // writeLines writes lines after a label.

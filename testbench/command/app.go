@@ -239,6 +239,9 @@ func (a *App) printError(err error) {
 	var stopped *dxgkrnl.DeviceError
 	if errors.As(err, &stopped) {
 		fmt.Fprint(a.Stderr, stopped.Dump)
+		if !strings.HasSuffix(stopped.Dump, "\n") {
+			fmt.Fprintln(a.Stderr) // the text of CollectDbgInfo may lack its newline
+		}
 	}
 	var remote *exit.Remote
 	if errors.As(err, &remote) {

@@ -44,7 +44,7 @@ func (a *App) printFindings(all []verifier.Finding) {
 func newRules(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
-		Short:   "List and explain the rules of the user-mode driver interface",
+		Short:   "List and explain the rules of the driver interfaces",
 		Example: "  hilgpu rules list\n  hilgpu rules explain list-state",
 	}
 	c.AddCommand(newRulesList(a), newRulesExplain(a))

@@ -45,7 +45,7 @@ func newCompose(a *App) *cobra.Command {
 		Use:   "compose [IMAGE...]",
 		Short: "Compose images into a frame, through the whole stack",
 		Long: `Compose uploads PNG or JPEG images, records their placement on several deferred contexts
-at the same time, executes the command lists, presents, and reads the frame back. Without
+at the same time, executes the command lists, presents, and reads the primary back. Without
 images it uses built-in samples.`,
 		Example: `  hilgpu run compose --check -o frame.png
   hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check

@@ -49,11 +49,11 @@ type QueryAdapterInfoOut struct {
 type DriverCaps struct {
 	HighestAcceptableAddress uint64 // highest host address that the device can access
 	MaxAllocationListSlotID  uint32 // size of the scheduler's slot table; 0: slots are not used
-	WDDMVersion              uint32 // 1300: WDDM 1.3
+	WDDMVersion              uint32 // must be 1300, WDDM 1.3
 	NumberOfNodes            uint32 // GpuEngineTopology.NbAsymetricProcessingNodes
 	PagingNode               uint32 // node for paging buffers
 	HwQueuePacketCap         uint32 // SchedulingCaps: maximum submissions at a time, at least 1
-	MultiEngineAware         bool   // SchedulingCaps
+	MultiEngineAware         bool   // SchedulingCaps; true with more than one node
 	PreemptionAware          bool   // SchedulingCaps: DxgkDdiPreemptCommand is supported
 	SupportPerEngineTDR      bool   // DxgkDdiResetEngine is supported
 }
@@ -78,7 +78,9 @@ type SegmentDescriptor struct {
 
 // SegmentFlags is DXGK_SEGMENTFLAGS. System is specific to this interface: the
 // segment is pinned, contiguous host memory whose GPU address is BaseAddress
-// plus the physical address, so that nothing must be mapped into an aperture.
+// plus the physical address, so that nothing must be mapped into an aperture. It
+// has no BAR and needs no CPUVisible. A segment that is only CPUVisible must be
+// inside its BAR. One with neither flag is memory that the CPU cannot access.
 type SegmentFlags struct {
 	CPUVisible bool
 	System     bool

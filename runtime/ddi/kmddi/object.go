@@ -24,7 +24,9 @@ type ContextInfo struct {
 	PatchLocationListSize    uint32 // elements
 }
 
-// CreateAllocation is DXGKARG_CREATEALLOCATION for one allocation.
+// CreateAllocation is DXGKARG_CREATEALLOCATION for one allocation. The driver
+// returns StatusInvalidParameter for private data that its own user-mode driver
+// does not write, and StatusNoMemory for a request that it cannot satisfy.
 type CreateAllocation struct {
 	PrivateDriverData []byte // from the user-mode driver, untrusted; valid during the call
 }

@@ -3,8 +3,13 @@ package kmddi
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
 // Render is DXGKARG_RENDER. Command and PatchLocationListIn are user memory:
-// the driver must copy them once and validate the copy. DmaBuffer and
-// PatchLocationListOut are the unused parts of the buffers.
+// the driver must copy them once and validate the copy. Each call gets an empty
+// DMA buffer: DmaBuffer and PatchLocationListOut are complete, and offsets are
+// relative to their start. The result is StatusSuccess, StatusInsufficientDMABuffer,
+// or a reason to refuse the command: StatusIllegalInstruction for a packet that does
+// not exist, StatusPrivilegedInstruction for one that applications may not use,
+// StatusInvalidParameter for other contents, StatusInvalidUserBuffer for memory that
+// cannot be read. The rule return-status lists all legal results.
 type Render struct {
 	Command              ddi.UserMemory
 	PatchLocationListIn  UserPatchList
@@ -36,13 +41,16 @@ const (
 )
 
 // Present is DXGKARG_PRESENT for a blit from element PresentSourceIndex of the
-// allocation list to element PresentDestinationIndex.
+// allocation list to element PresentDestinationIndex. The driver copies the
+// complete source allocation. The kernel does not know the size of the surface,
+// and DstRect and SrcRect are empty: the driver needs the size in the private data
+// of the allocation. The DMA buffer is empty, as in Render.
 type Present struct {
 	DmaBuffer            []byte
 	DmaBufferPrivateData []byte
 	AllocationList       []AllocationList
 	PatchLocationListOut []PatchLocation
-	DstRect, SrcRect     Rect
+	DstRect, SrcRect     Rect // always empty
 	MultipassOffset      uint32
 }
 
@@ -65,7 +73,7 @@ type PagingLocation struct {
 }
 
 // BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is the unused part
-// of the buffer.
+// of the buffer: several operations may share one.
 type BuildPagingBuffer struct {
 	Operation            PagingOperation
 	Allocation           HAllocation // nil: a raw copy
@@ -108,7 +116,8 @@ type Patch struct {
 }
 
 // SubmitCommand is DXGKARG_SUBMITCOMMAND: the part [Start, End) of a patched
-// DMA buffer and its fence ID, one more than the last one on the node. The call
+// DMA buffer and its fence ID, one more than the last one on the node. The first
+// fence of a node since the device started or was reset may be any number. The call
 // cannot fail (bugcheck 0x119/2) and cannot wait: at most HwQueuePacketCap
 // submissions are outstanding. An empty part completes its fence as well.
 type SubmitCommand struct {

@@ -23,8 +23,10 @@ type DriverInitializationData struct {
 	// between sessions. Nodes may be running, waiting or faulted, FENCE may
 	// have any value, events may be pending and limits set. Before the driver
 	// allocates memory that the device can access, it must set or reset
-	// everything it relies on; ID.RESET resets all but VRAM. It must also
-	// expect an old interrupt.
+	// everything it relies on; ID.RESET resets all but VRAM. An interrupt of an
+	// earlier driver may arrive: InterruptRoutine returns false for it. The status
+	// of another device is StatusNoSuchDevice, that of another register map
+	// StatusRevisionMismatch. After a failure the driver holds nothing.
 	StartDevice  func(t *ddi.Thread, h HAdapter, info StartInfo, cb *DxgkrnlInterface) (StartDeviceOut, ddi.Status)
 	StopDevice   func(t *ddi.Thread, h HAdapter) ddi.Status
 	RemoveDevice func(t *ddi.Thread, h HAdapter) ddi.Status
@@ -98,7 +100,9 @@ type DxgkrnlInterface struct {
 	NotifyDpc func(t *ddi.Thread, h HDxgkrnl)
 
 	// SynchronizeExecution runs fn at DIRQL, so that no interrupt routine runs
-	// concurrently, and returns its result.
+	// concurrently, and returns its result. It runs on the goroutine of the caller,
+	// as InterruptRoutine does: a mutex that fn or InterruptRoutine takes must not be
+	// held during any callback.
 	SynchronizeExecution func(t *ddi.Thread, h HDxgkrnl, messageNumber uint32, fn func(t *ddi.Thread) bool) (bool, ddi.Status)
 
 	// ReadRegister and WriteRegister are READ_REGISTER_ULONG and

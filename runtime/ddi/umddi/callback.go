@@ -5,7 +5,8 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 // CoreLayerCallbacks is D3D11DDI_CORELAYER_DEVICECALLBACKS. Field X is pfnX.
 type CoreLayerCallbacks struct {
 	// SetErrorCb reports an error of the running DDI function. A result that
-	// the function may not report removes the device.
+	// the function may not report breaks the rule error-status and removes the
+	// device.
 	SetErrorCb func(t *ddi.Thread, h HRTCoreLayer, hr ddi.HRESULT)
 
 	// State refresh: before the callback returns, the runtime calls the
@@ -132,7 +133,10 @@ type Unlock struct {
 }
 
 // Render is D3DDDICB_RENDER. On success the kernel owns the old buffers and the
-// driver must use the New ones; on failure the old ones remain.
+// driver must use the New ones. After EOutOfMemory or DDIDeviceRemoved the old ones
+// remain, and the driver reports DDIDeviceRemoved. Any other
+// failure is a command that the kernel or the miniport refuses, which breaks the rule
+// callback-refused.
 type Render struct {
 	Context           ddi.KMHandle
 	CommandOffset     uint32 // bytes

@@ -134,8 +134,10 @@ type DeviceFuncs struct {
 	// Flush submits the recorded work and frees destroyed objects, even if nothing is recorded.
 	Flush func(t *ddi.Thread, h HDevice)
 
-	// CheckFormatSupport returns FormatSupport bits. CheckMultisampleQualityLevels
-	// returns the number of quality levels, 0 if the count is not supported.
+	// CheckFormatSupport returns Format bits, 0 for a format that is not supported.
+	// CheckMultisampleQualityLevels returns the number of quality levels, 0 if the
+	// count is not supported. A driver without multisampling returns 1 for a count of
+	// 1, else 0.
 	CheckFormatSupport            func(t *ddi.Thread, h HDevice, f dxgi.Format) uint32
 	CheckMultisampleQualityLevels func(t *ddi.Thread, h HDevice, f dxgi.Format, count uint32) uint32
 

@@ -87,7 +87,10 @@ func (a *adapter) start(t *ddi.Thread) (s ddi.Status) {
 			return s
 		}
 	}
-	if v[0] != idreg.MagicValue || v[1] != regmap.Hash() {
+	switch {
+	case v[0] != idreg.MagicValue:
+		return ddi.StatusNoSuchDevice
+	case v[1] != regmap.Hash():
 		return ddi.StatusRevisionMismatch
 	}
 	length := reg.Field{Mask: idreg.CapsLength}.Get(v[2]) // bits of a packet's byte count
