@@ -37,7 +37,8 @@ func TestHarmlessChanges(t *testing.T) {
 	t.Logf("%d of %d changes are mistakes", len(All()), len(every))
 }
 
-// TestMutants runs mutants and prints the table. None may hang or panic.
+// TestMutants runs mutants and prints the table. None may hang or panic. Of all
+// mutants, 98 % are noticed, and a rule names the call of 90 %.
 func TestMutants(t *testing.T) {
 	all := All()
 	assert.GreaterOrEqual(t, len(all), 300)
@@ -70,4 +71,8 @@ func TestMutants(t *testing.T) {
 	t.Log(table)
 	assert.Zero(t, table[Hung])
 	assert.Zero(t, table[Panicked])
+	if *count == 0 && *match == "" {
+		assert.GreaterOrEqual(t, table.NoticedShare(), 0.98)
+		assert.GreaterOrEqual(t, table.NamedShare(), 0.90)
+	}
 }
