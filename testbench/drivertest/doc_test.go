@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // page returns docs/drivers.md.
@@ -32,7 +33,10 @@ func page(t *testing.T) string {
 func needed(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`.*`) \\| (\\w+).* \\|$").FindAllStringSubmatch(page(t), -1) {
+	_, text, ok := strings.Cut(page(t), "\n## Mandatory entries\n")
+	require.True(t, ok)
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*`) \\| (\\w+).* \\|$").FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(row[1], ", ") {
 			if name = strings.Trim(name, "`"); !strings.HasPrefix(name, "pfn") {
 				name = "DxgkDdi" + name
@@ -141,8 +145,30 @@ func TestMandatoryEntries(t *testing.T) {
 	assert.Greater(t, n, 80)
 }
 
-// The calls of a run come in the order of docs/drivers.md.
-func TestOrderOfLives(t *testing.T) {
+// A start that fails with a status of docs/drivers.md ends with the exit code there.
+func TestStatusOfAStart(t *testing.T) {
+	statuses := map[string]ddi.Status{
+		"StatusNoSuchDevice": ddi.StatusNoSuchDevice, "StatusRevisionMismatch": ddi.StatusRevisionMismatch, "StatusIOTimeout": ddi.StatusIOTimeout,
+	}
+	rows := regexp.MustCompile("(?m)^\\|.*\\| `(\\w+)` \\|.*; exit code (\\d) \\|$").FindAllStringSubmatch(page(t), -1)
+	assert.Len(t, rows, len(statuses))
+	for _, row := range rows {
+		status, ok := statuses[row[1]]
+		require.True(t, ok, row[1])
+		d := foreign
+		d.KernelMode = func() kmddi.DriverInitializationData {
+			table := foreign.KernelMode()
+			table.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+				return kmddi.StartDeviceOut{}, status
+			}
+			return table
+		}
+		assert.Equal(t, row[2], fmt.Sprint(exit.Code(start(t, d))), row[1])
+	}
+}
+
+// The calls of a run are in the order of docs/drivers.md.
+func TestOrderOfCalls(t *testing.T) {
 	_, text, ok := strings.Cut(page(t), "```text\n")
 	require.True(t, ok)
 	text, _, _ = strings.Cut(text, "```")
