@@ -65,7 +65,7 @@ images it uses built-in samples.`,
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
 	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` during the run, two JSON lines per call")
-	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
+	fl.BoolVar(&f.check, "check", false, "compare every pixel of the primary with a composition by image/draw; exit 1 on a difference")
 	a.AddJSON(fl)
 	return c
 }
