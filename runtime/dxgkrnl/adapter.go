@@ -156,6 +156,7 @@ type Kernel struct {
 	epoch      uint64
 	clock      uint64 // counter of allocation uses, for LRU
 	stats      Stats
+	calm       hal.Stats // of the device at the last progress of a node
 }
 
 // Start starts the miniport on a device and the kernel on the miniport.

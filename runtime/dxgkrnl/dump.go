@@ -46,18 +46,23 @@ type DeviceError struct {
 	Fence uint32 // the fence that faulted or timed out
 	Cause error  // a ddi.Status, an error of the link, or a *Bugcheck
 	Work  string // the calls that made the work of the fence, or ""
+	Storm uint64 // interrupt messages since the last progress, in an interrupt storm; else 0
 	Dump  string // kernel state, then the text from CollectDbgInfo
 }
 
 // Error describes the error in one line.
 func (e *DeviceError) Error() string {
-	switch {
-	case (e.Kind == Fault || e.Kind == Timeout) && e.Work != "":
-		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v: %s", e.Kind, e.Node, e.Fence, e.Cause, e.Work)
-	case e.Kind == Fault || e.Kind == Timeout:
-		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
+	if e.Kind != Fault && e.Kind != Timeout {
+		return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
 	}
-	return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
+	s := fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
+	if e.Storm > 0 {
+		s += fmt.Sprintf(": interrupt storm: %d messages since the last progress", e.Storm)
+	}
+	if e.Work != "" {
+		s += ": " + e.Work
+	}
+	return s
 }
 
 // status returns the status for thunks: a link failure differs from a hung GPU.
@@ -97,6 +102,9 @@ func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
 		Kind: Timeout, Node: n.ordinal, Fence: n.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
 	}
 	e.Work = k.workOf(e.Node, e.Fence)
+	if s := k.dev.Stats(); s.Storms > k.calm.Storms {
+		e.Storm = s.Messages - k.calm.Messages
+	}
 	k.stop(t, reasonTimeout, e)
 	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay))
 }

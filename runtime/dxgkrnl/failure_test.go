@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,6 +62,28 @@ func (r *rig) wantRemoved(t *testing.T, a ddi.KMHandle) {
 	} {
 		assert.Equal(t, ddi.StatusDeviceRemoved, got, what)
 	}
+}
+
+// TestInterruptStorm: a device that sends a message whenever its status is read does
+// not keep the kernel beyond the time-out. The error names the storm.
+func TestInterruptStorm(t *testing.T) {
+	r := newRig(t, options{nodes: 1})
+	a := r.alloc(64, system)
+	r.render(fill(a, 0, 64, 1))
+	r.wait()
+	r.gpu.auto, r.gpu.storm = false, true
+	r.render(fill(a, 0, 64, 1))
+	r.gpu.interrupt(0)
+	assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+	var e *DeviceError
+	require.ErrorAs(t, r.kernel.Err(), &e)
+	assert.Equal(t, Timeout, e.Kind)
+	assert.Greater(t, e.Storm, uint64(64))
+	assert.Contains(t, e.Error(), fmt.Sprintf(": interrupt storm: %d messages since the last progress", e.Storm))
+	r.gpu.storm = false
+	r.ok(r.destroy(a))
+	r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
+	assert.NoError(t, r.kernel.Stop(r.thread))
 }
 
 func TestHang(t *testing.T) {

@@ -104,7 +104,7 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	s := n.waiting[0]
 	n.waiting = slices.Delete(n.waiting, 0, 1)
 	if len(n.hardware) == 0 {
-		n.progressAt = k.dev.Now()
+		k.progressed(n)
 	}
 	n.hardware = append(n.hardware, s)
 	n.submitted = s.number
@@ -128,6 +128,11 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	s.after = k.written
 }
 
+// progressed restarts the time in which a node must make progress.
+func (k *Kernel) progressed(n *node) {
+	n.progressAt, k.calm = k.dev.Now(), k.dev.Stats()
+}
+
 // retire releases the buffers of reported submissions, at DISPATCH_LEVEL.
 func (k *Kernel) retire(t *ddi.Thread) {
 	for i := range k.nodes {
@@ -137,7 +142,7 @@ func (k *Kernel) retire(t *ddi.Thread) {
 		}
 		k.stats.Fences += n.reported - n.completed
 		n.completed = n.reported
-		n.progressAt = k.dev.Now()
+		k.progressed(n)
 		done := 0
 		for done < len(n.hardware) && n.hardware[done].number <= n.completed {
 			k.checkPaging(t, n.hardware[done])
