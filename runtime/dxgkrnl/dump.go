@@ -129,6 +129,9 @@ func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
 		return
 	}
 	e.Dump += string(p[:min(max(out.Length, 0), len(p))])
+	if !strings.HasSuffix(e.Dump, "\n") {
+		e.Dump += "\n"
+	}
 }
 
 // dump describes the state of the kernel.

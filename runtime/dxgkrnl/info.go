@@ -31,12 +31,20 @@ func check(fields ...field) string {
 	for _, f := range fields {
 		switch {
 		case f.value < f.low || f.value > f.high:
-			return fmt.Sprintf("%s is %s, want %s to %s", f.name, number(f.value), number(f.low), number(f.high))
+			return fmt.Sprintf("%s is %s, want %s", f.name, number(f.value), rangeOf(number(f.low), number(f.high)))
 		case f.multiple != 0 && f.value%f.multiple != 0:
 			return fmt.Sprintf("%s is %s, want a multiple of %d", f.name, number(f.value), f.multiple)
 		}
 	}
 	return ""
+}
+
+// rangeOf shows an inclusive range; one value if both limits are equal.
+func rangeOf(low, high string) string {
+	if low == high {
+		return low
+	}
+	return low + " to " + high
 }
 
 // number shows a number: large ones, which are addresses and sizes, in
@@ -112,7 +120,7 @@ func checkSegment(d kmddi.SegmentDescriptor, bars [6]uint64) string {
 	case d.BAROffset%4 != 0:
 		return fmt.Sprintf("BAROffset is %#x, want a multiple of 4", d.BAROffset)
 	case d.Size > bars[d.BAR] || d.BAROffset > bars[d.BAR]-d.Size:
-		return fmt.Sprintf("[%#x, %#x) of BAR %d, want an end of at most %#x, its size", d.BAROffset, d.BAROffset+d.Size, d.BAR, bars[d.BAR])
+		return fmt.Sprintf("[%#x, %#x) of BAR %d, want an end of at most %#x, its size; host memory needs the flag System", d.BAROffset, d.BAROffset+d.Size, d.BAR, bars[d.BAR])
 	}
 	return ""
 }

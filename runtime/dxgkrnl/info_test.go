@@ -29,7 +29,7 @@ func TestAdapterInfo(t *testing.T) {
 		{"DRIVERCAPS: HighestAcceptableAddress is 0x100ffe, want 0x100fff to 0xffffffffffffffff",
 			func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.HighestAcceptableAddress = 0x100ffe }},
 		{"", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.HighestAcceptableAddress = 0x100fff }},
-		{"DRIVERCAPS: WDDMVersion is 1200, want 1300 to 1300", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.WDDMVersion = 1200 }},
+		{"DRIVERCAPS: WDDMVersion is 1200, want 1300", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.WDDMVersion = 1200 }},
 		{"DRIVERCAPS: MultiEngineAware is false, want true for 2 nodes", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.MultiEngineAware = false }},
 		{"", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) {
 			c.MultiEngineAware, c.NumberOfNodes, c.PagingNode = false, 1, 0
@@ -42,7 +42,7 @@ func TestAdapterInfo(t *testing.T) {
 		{"QUERYSEGMENT: the number of segments is 0, want 1 to 32", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments = nil }},
 		{"QUERYSEGMENT: the number of segments is 33, want 1 to 32",
 			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments = make([]kmddi.SegmentDescriptor, 33) }},
-		{"QUERYSEGMENT: PagingBufferSegmentID is 1, want 0 to 0", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.PagingBufferSegmentID = 1 }},
+		{"QUERYSEGMENT: PagingBufferSegmentID is 1, want 0", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.PagingBufferSegmentID = 1 }},
 		{"QUERYSEGMENT: PagingBufferSize is 0, want 4 to 0x4000000", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.PagingBufferSize = 0 }},
 		{"QUERYSEGMENT: PagingBufferSize is 66, want a multiple of 4", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.PagingBufferSize = 66 }},
 		{"", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.PagingBufferSize = 4 }},
@@ -55,7 +55,7 @@ func TestAdapterInfo(t *testing.T) {
 		{"QUERYSEGMENT: segment 1: BAR is 6, want one that the device has", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].BAR = 6 }},
 		{"QUERYSEGMENT: segment 1: BAR is 3, want one that the device has", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].BAR = 3 }},
 		{"QUERYSEGMENT: segment 1: BAROffset is 0x2, want a multiple of 4", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].BAROffset = 2 }},
-		{"QUERYSEGMENT: segment 1: [0x4, 0x10004) of BAR 2, want an end of at most 0x10000, its size",
+		{"QUERYSEGMENT: segment 1: [0x4, 0x10004) of BAR 2, want an end of at most 0x10000, its size; host memory needs the flag System",
 			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[0].BAROffset = 4 }},
 		{"QUERYSEGMENT: segment 2: [0x10ffff, 0x410ffff) overlaps segment 1, [0x100000, 0x110000)",
 			func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments[1].BaseAddress = vramBase + 0xffff }},

@@ -1,6 +1,8 @@
 package dxgkrnl
 
 import (
+	"fmt"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -82,8 +84,8 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 func (k *Kernel) reported(function string, n *node, id uint32) {
 	ahead := uint64(id - n.fenceID(n.reported))
 	if ahead > n.submitted-n.reported || ahead == 0 && n.reported == 0 {
-		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d, which DxgkDdiSubmitCommand was given",
-			n.ordinal, id, n.fenceID(max(n.reported, 1)), n.fenceID(n.submitted))
+		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %s, which DxgkDdiSubmitCommand was given",
+			n.ordinal, id, rangeOf(fmt.Sprint(n.fenceID(max(n.reported, 1))), fmt.Sprint(n.fenceID(n.submitted))))
 	}
 	n.reported += ahead
 }
