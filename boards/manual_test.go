@@ -44,7 +44,7 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 			}
 		}
 	}
-	assert.Len(t, taken, 30)
+	assert.Len(t, taken, 31)
 	for option, schemes := range taken {
 		for _, scheme := range Schemes() {
 			_, _, err := Open(scheme+places[scheme]+"?"+option+"=-", new(pc))

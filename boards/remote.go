@@ -1,17 +1,15 @@
 package boards
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/channel"
@@ -52,7 +50,18 @@ func streamOptions() []option {
 	return append(remoteOptions(), option{
 		name: "silence",
 		doc:  "milliseconds of silence after which the board is dead, 500 by default; more at a slow rate",
+	}, option{
+		name: "token-file",
+		doc:  "file with the token of a board that wants one; the token is proven and never sent",
 	})
+}
+
+// refusalAdvice returns a remedy for a session that a board refuses.
+func refusalAdvice(err error) string {
+	if strings.Contains(err.Error(), "token") {
+		return "give token-file= with the file of the board's --token-file"
+	}
+	return "end it, or use another board"
 }
 
 func openSerial(o opening) (bus.Link, bus.Clock, error) {
@@ -136,6 +145,8 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 	v.number("timeout", &ms, 1, 3_600_000)
 	silence := uint64(0)
 	v.number("silence", &silence, 200, 3_600_000)
+	var token []byte
+	v.token("token-file", &token)
 	if v.err != nil {
 		return nil, nil, v.err
 	}
@@ -149,15 +160,17 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		if baud != 0 {
 			r.rate.Store(uint64(baud) / 10)
 		}
-		start := startText{console: o.Console}
 		c, err := channel.Open(s, channel.Config{
 			Link: datalink.Config{
-				Role: datalink.Host, MapHash: regmap.Hash(),
+				Role: datalink.Host, MapHash: regmap.Hash(), Token: token,
 				DeadAfter: time.Duration(silence) * time.Millisecond,
 			},
-			Baud: baud, Console: start.text,
+			Baud: baud, Console: o.Console,
 		})
-		if err := start.opened(err); err != nil {
+		if errors.Is(err, datalink.ErrRefused) {
+			return nil, fmt.Errorf("%w: %s", err, refusalAdvice(err))
+		}
+		if err != nil {
 			return nil, err
 		}
 		r.channel.Store(c)
@@ -169,56 +182,6 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		return nil, nil, err
 	}
 	return r, r, nil
-}
-
-// maxStartText is the largest text that is held back, in bytes.
-const maxStartText = 64 << 10
-
-// A startText holds back the text that a board sends while its channel is
-// opened, until the result of Open is known: the text may contain the reason
-// for a failure. It keeps the first maxStartText bytes.
-type startText struct {
-	console func(text []byte) // may be nil
-
-	mu      sync.Mutex
-	kept    []byte
-	dropped int // bytes after those kept
-	open    bool
-}
-
-// text is the Console of a channel.
-func (s *startText) text(p []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.open {
-		n := min(len(p), maxStartText-len(s.kept))
-		s.kept = append(s.kept, p[:n]...)
-		s.dropped += len(p) - n
-	} else if s.console != nil {
-		s.console(p)
-	}
-}
-
-// opened releases the text. It returns err, the result of Open, or an error
-// that another host has the board if the text says so.
-func (s *startText) opened(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open = true
-	if err != nil {
-		if _, why, ok := bytes.Cut(s.kept, []byte(serve.Refusal)); ok {
-			why, _, _ = bytes.Cut(why, []byte("\r\n"))
-			return fmt.Errorf("%w: busy: %s: end it, or use another board", bus.ErrLinkDown, why)
-		}
-	}
-	if s.console != nil && len(s.kept) > 0 {
-		s.console(s.kept)
-		if s.dropped > 0 {
-			s.console(fmt.Appendf(nil, "\r\n[%d bytes of text left out]\r\n", s.dropped))
-		}
-	}
-	s.kept = nil
-	return err
 }
 
 // wallObserver is observer with wall-clock time, over all sessions.

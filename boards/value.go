@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
@@ -42,6 +43,18 @@ func (o *values) bytes(name string, v *uint64, lo, hi uint64) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	ok := err == nil && bits.Len64(n)+shift <= 64
 	o.set(name, v, n<<shift, ok && n<<shift >= lo && n<<shift <= hi, fmt.Sprintf("%d to %d bytes, like 8KiB or 16MiB", lo, hi))
+}
+
+// token sets *v to the token in the file that an option names, if it is given.
+func (o *values) token(name string, v *[]byte) {
+	if !o.Has(name) {
+		return
+	}
+	b, err := serve.Token(o.Get(name))
+	if err != nil {
+		o.bad(name, fmt.Sprintf("a file with a token: %v", err))
+	}
+	*v = b
 }
 
 // integer is number for an int.

@@ -46,6 +46,8 @@ func (e ending) Serve(ctx context.Context, _ *serve.Board) error {
 func (ending) Selector() string { return "" }
 func (ending) Close() error     { return nil }
 
+func (ending) Open() bool { return false }
+
 func TestAll(t *testing.T) {
 	broken := errors.New("broken")
 	err := serve.All(t.Context(), []serve.Station{{Listener: ending{}}, {Listener: ending{broken}}})

@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/bustest"
-	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
@@ -53,20 +51,9 @@ func TestTCP(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
 
-	var mu sync.Mutex
-	var text bytes.Buffer
-	_, err = channel.Open(dial(t, addr), channel.Config{
-		Link: datalink.Config{Role: datalink.Host},
-		Console: func(p []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			text.Write(p)
-		},
-	})
-	require.Error(t, err)
-	mu.Lock()
-	assert.Contains(t, text.String(), serve.Refusal+"this board is held by "+first.LocalAddr().String())
-	mu.Unlock()
+	_, err = connect(dial(t, addr), bustest.NewHost(4096))
+	require.ErrorIs(t, err, datalink.ErrRefused)
+	assert.ErrorContains(t, err, "busy: this board is held by "+first.LocalAddr().String())
 
 	p := make([]byte, 4)
 	require.NoError(t, link.Write(0, bustest.RegScratch, []byte{1, 2, 3, 4}))

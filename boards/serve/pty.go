@@ -28,6 +28,9 @@ type terminal interface {
 // Selector returns serial: and the path.
 func (p *Pty) Selector() string { return "serial:" + p.stream.Path() }
 
+// Open returns false: a pseudo-terminal is one of this machine.
+func (p *Pty) Open() bool { return false }
+
 // Close ends the pseudo-terminal.
 func (p *Pty) Close() error { return p.stream.Close() }
 

@@ -56,6 +56,9 @@ type Options struct {
 	// the packet nor call the board.
 	Observer func(up bool, at time.Duration, packet []byte)
 
+	// Token, if not empty, is the secret that a host must have; see datalink.Config.
+	Token []byte
+
 	OnSession func(Session) // called when a session begins and ends; must not call the board; or nil
 }
 
@@ -97,7 +100,8 @@ type Board struct {
 	arrived bool   // a packet has arrived since the last step
 	held    []byte // packet of the host that the endpoint has no room for
 	unsent  []byte // write or completion of the device that the link has no room for
-	turn    *turn  // set if serving only one session
+	single  bool   // serve only one session
+	turn    *turn  // its pseudo-terminal, or nil
 	over    bool   // a session has ended since serve began
 }
 
@@ -145,13 +149,32 @@ var errOver = errors.New("serve: session over")
 // serve is Serve at a given rate. With a turn, which is the stream, it returns
 // errOver when a session has ended and no other has begun.
 func (b *Board) serve(ctx context.Context, stream io.ReadWriteCloser, baud int, t *turn) error {
-	ch, err := b.open(stream, baud)
+	ch, err := b.openChannel(stream, baud, nil)
 	if err != nil {
 		return err
 	}
-	b.turn, b.over = t, false
+	b.attach(ch)
+	b.single, b.turn, b.over = t != nil, t, false
+	return b.serveChannel(ctx, ch)
+}
+
+// serveHost serves the host of a channel whose session has begun, to the end of the
+// session. It returns errOver then, unless the stream has ended.
+func (b *Board) serveHost(ctx context.Context, ch *channel.Channel) error {
+	b.serving.Lock()
+	defer b.serving.Unlock()
+	b.attach(ch)
+	b.single, b.turn, b.over = true, nil, false
+	b.mu.Lock()
+	b.begin(ch)
+	b.mu.Unlock()
+	return b.serveChannel(ctx, ch)
+}
+
+// serveChannel serves a channel until it ends, and closes it.
+func (b *Board) serveChannel(ctx context.Context, ch *channel.Channel) error {
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
-	err = b.run(ch)
+	err := b.run(ch)
 	stop()
 	ch.Close()
 	b.mu.Lock()
@@ -163,25 +186,28 @@ func (b *Board) serve(ctx context.Context, stream io.ReadWriteCloser, baud int, 
 	return err
 }
 
-func (b *Board) open(stream io.ReadWriteCloser, baud int) (*channel.Channel, error) {
+// openChannel opens the board's end of a stream. admit is that of datalink.Config.
+func (b *Board) openChannel(stream io.ReadWriteCloser, baud int, admit func() (string, bool)) (*channel.Channel, error) {
 	c := channel.Config{
-		Link: datalink.Config{Role: datalink.Board, MapHash: b.opt.MapHash, DeadAfter: b.opt.Silence},
+		Link: datalink.Config{
+			Role: datalink.Board, MapHash: b.opt.MapHash, DeadAfter: b.opt.Silence, Token: b.opt.Token, Admit: admit,
+		},
 		Baud: baud,
 	}
 	if b.opt.Faults != (fault.Config{}) {
 		c.Send, c.Receive = fault.New(b.opt.Faults, 1), fault.New(b.opt.Faults, 0)
 	}
-	ch, err := channel.Open(stream, c)
-	if err != nil {
-		return nil, err
-	}
+	return channel.Open(stream, c)
+}
+
+// attach makes a channel the one that the board serves.
+func (b *Board) attach(ch *channel.Channel) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ch.Store(ch)
 	b.seen = 0
 	b.now = ch.Now()
 	b.stat.Streams++
-	return ch, nil
 }
 
 // run moves packets and runs device clocks until the stream or the device

@@ -44,18 +44,26 @@ func (b *Board) forget() {
 	b.held, b.unsent = nil, nil
 }
 
-// ends reports whether the turn is over. If so, the channel sends nothing more.
-// A host that the channel has just answered still gets its session.
+// ends reports whether the only session is over. If so, the channel of a
+// pseudo-terminal sends nothing more. A host that the channel has just answered still
+// gets its session.
 func (b *Board) ends(ch *channel.Channel) bool {
-	if b.turn == nil || !b.over || b.up {
+	if !b.single || !b.over || b.up {
 		return false
 	}
-	b.turn.discard.Store(true)
+	b.discard(true)
 	offering := ch.Offering() // before Session, because an offer becomes a session
 	n, _, _ := ch.Session()
 	over := n == b.seen && !offering
-	b.turn.discard.Store(over)
+	b.discard(over)
 	return over
+}
+
+// discard makes a pseudo-terminal drop what is written to it, or not.
+func (b *Board) discard(on bool) {
+	if b.turn != nil {
+		b.turn.discard.Store(on)
+	}
 }
 
 func (b *Board) report(s Session) {

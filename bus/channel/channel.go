@@ -137,6 +137,9 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		return nil, fmt.Errorf("channel: %d baud, want 0 or more", config.Baud)
 	}
 	config.setTimes()
+	if len(config.Link.Token) > 0 && config.Link.Role == datalink.Board {
+		rand.Read(config.Link.Challenge[:]) // never fails
+	}
 	link, err := datalink.New(config.Link)
 	if err != nil {
 		return nil, err

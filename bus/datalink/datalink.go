@@ -114,8 +114,9 @@ const (
 //	Challenge    of a board with a Token: random, different for each link
 //	Echo         a board offers a session only to a host that has received its
 //	             nonce and sends it back
-//	Refuse       if not nil, a board calls it before it offers a session; a text
-//	             is the reason why it offers none
+//	Admit        if not nil, a board calls it before it offers a session; a text
+//	             is the reason why it refuses one; with later the board does not
+//	             answer yet, and the host asks again
 //	InOrder      keep no frame that arrives after a missing one
 //	ShortSequence  do not extend sequence numbers
 //
@@ -145,7 +146,7 @@ type Config struct {
 	Token         []byte
 	Challenge     [16]byte
 	Echo          bool
-	Refuse        func() (why string)
+	Admit         func() (why string, later bool)
 	InOrder       bool
 	ShortSequence bool
 

@@ -156,11 +156,19 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 	case old != nil:
 		old.at = now
 	case l.again(&reply, echoed):
-	case l.refuses(&reply, h):
-		l.stats.Refused++
 	default:
-		l.pending[l.npend%len(l.pending)] = s
-		l.npend++
+		why, later := l.admits(h)
+		switch {
+		case later:
+			return
+		case why != "":
+			l.stats.Refused++
+			reply.flags |= flagRefused
+			reply.options.refusal = why[:min(len(why), maxRefusal)]
+		default:
+			l.pending[l.npend%len(l.pending)] = s
+			l.npend++
+		}
 	}
 	l.sendHelloFrame(typeWelcome, reply, out)
 }
@@ -178,26 +186,20 @@ func (l *Link) again(reply *hello, echoed uint32) bool {
 	return true
 }
 
-// refuses puts the reason into the reply if the board refuses the session.
-func (l *Link) refuses(reply *hello, h hello) bool {
-	why := ""
+// admits returns why the board refuses a session, or "", and whether it decides later.
+func (l *Link) admits(h hello) (why string, later bool) {
 	if len(l.cfg.Token) > 0 {
 		switch {
 		case h.options.proof == nil:
-			why = noToken
+			return noToken, false
 		case !proves(h.options.proof, l.cfg.Token, l.cfg.Challenge[:], h.host, l.nonce):
-			why = wrongToken
+			return wrongToken, false
 		}
 	}
-	if why == "" && l.cfg.Refuse != nil {
-		why = l.cfg.Refuse()
+	if l.cfg.Admit == nil {
+		return "", false
 	}
-	if why == "" {
-		return false
-	}
-	reply.flags |= flagRefused
-	reply.options.refusal = why[:min(len(why), maxRefusal)]
-	return true
+	return l.cfg.Admit()
 }
 
 // Reasons of a board that has a token.

@@ -142,13 +142,16 @@ func TestEcho(t *testing.T) {
 // gets a session.
 func TestRefuse(t *testing.T) {
 	why := "held by 10.0.0.2:4000\x1b[2J, and a text that is far too long for one frame of a hello"
-	s := newSim(t, 1, faults{}, Config{}, Config{Refuse: func() string { return why }})
+	s := newSim(t, 1, faults{}, Config{}, Config{Admit: func() (string, bool) { return why, why == "later" }})
 	s.open(9)
 	s.run(100 * time.Millisecond)
 	require.ErrorIs(t, s.links[0].Err(), ErrRefused)
 	assert.EqualError(t, s.links[0].Err(), "datalink: refused by the board: held by 10.0.0.2:4000?[2J, and a text that is far too long for o")
-	why = ""
+	why = "later"
 	s.do(0, func(l *Link, out *Output) { l.Open(10, s.now, out) })
+	s.run(300 * time.Millisecond)
+	assert.Equal(t, Opening, s.links[0].State(), "the host asks again")
+	why = ""
 	s.up()
 }
 

@@ -35,6 +35,7 @@ type serveFlags struct {
 	baud    int
 	silence int // in milliseconds
 	faults  string
+	token   string
 	links   *command.Links
 }
 
@@ -50,7 +51,12 @@ the program is interrupted. For each board it prints the argument for --board.
 Listen addresses:
   pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH;
              only on linux
-  tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 means any free port
+  tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 means any free port, and an
+             address without a host the loopback interface
+
+With --token-file, a host needs the same token, in a file that token-file= of its selector
+names. The token is not sent. It protects the beginning of a session only: across a network,
+use a tunnel of ssh or TLS, see docs/remote.md.
 
 Selectors are those of emu, with its injected faults, but without the options of a link in
 one process: latency, bandwidth and timeout. Link faults are injected in both directions;
@@ -70,6 +76,7 @@ see "hilgpu help selectors".`,
 	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits per second; 0: unlimited")
 	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` of silence after which a host is dead; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` to inject into frames, as in loss=0.05,seed=7")
+	fl.StringVar(&f.token, "token-file", "", "`file` with the token that a host must have, 16 bytes or more")
 	a.Links.Add(c)
 	return c
 }
@@ -92,6 +99,11 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", exit.ErrInput, len(f.listen), selectors)
 	}
 	var err error
+	if f.token != "" {
+		if o.Token, err = serve.Token(f.token); err != nil {
+			return o, fmt.Errorf("%w: --token-file: %w", exit.ErrInput, err)
+		}
+	}
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
 		return o, fmt.Errorf("%w: --link-faults: %w", exit.ErrInput, err)
 	}
@@ -124,6 +136,9 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 			return err
 		}
 		all = append(all, s)
+		if s.Listener.Open() && len(o.Token) == 0 {
+			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: give --token-file, or listen at 127.0.0.1\n", f.listen[i])
+		}
 		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
 	}
 	ctx, stop := signals.Until(ctx)

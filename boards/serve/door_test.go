@@ -1,0 +1,108 @@
+package serve_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/frame"
+)
+
+// works reads a register over a new session at addr, and ends the session. The host
+// gives up after a second without an answer.
+func works(t *testing.T, addr string) {
+	t.Helper()
+	link, err := connect(dial(t, addr), bustest.NewHost(4096))
+	require.NoError(t, err)
+	_, err = link.ReadConfig(0)
+	require.NoError(t, err)
+	require.NoError(t, link.Close())
+}
+
+// TestIdleConnections: connections that never say anything, and more than the process
+// has descriptors for, keep no host from the board.
+func TestIdleConnections(t *testing.T) {
+	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
+	var idle []net.Conn
+	defer func() {
+		for _, c := range idle {
+			c.Close()
+		}
+	}()
+	for n := range 1000 {
+		if n%250 == 3 {
+			works(t, addr)
+		}
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		idle = append(idle, c)
+	}
+	works(t, addr)
+}
+
+// TestRefusedHosts: hosts that come while the board is held are refused at once, and do
+// not disturb the holder.
+func TestRefusedHosts(t *testing.T) {
+	board, addr, _ := listen(t, "tcp:127.0.0.1:0")
+	link, err := connect(dial(t, addr), bustest.NewHost(4096))
+	require.NoError(t, err)
+	for range 50 {
+		_, err := connect(dial(t, addr), bustest.NewHost(4096))
+		require.ErrorIs(t, err, datalink.ErrRefused)
+		_, err = link.ReadConfig(0)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, uint64(1), board.Stats().Sessions)
+	require.NoError(t, link.Close())
+	works(t, addr)
+}
+
+// TestHelloWithoutSession: a host that is answered and then says nothing loses the board
+// soon, and the next one, which asked meanwhile, gets it.
+func TestHelloWithoutSession(t *testing.T) {
+	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
+	for range 3 {
+		host, err := datalink.New(datalink.Config{})
+		require.NoError(t, err)
+		var out datalink.Output
+		host.Open(7, 0, &out)
+		c := dial(t, addr)
+		defer c.Close()
+		_, err = c.Write(new(frame.Encoder).Append(nil, out.Frames.At(0)))
+		require.NoError(t, err)
+		_, err = c.Read(make([]byte, 1)) // the beginning of the Welcome
+		require.NoError(t, err)
+		works(t, addr)
+	}
+}
+
+// TestEndedSession: a host that ends its session but not its connection does not keep
+// the board.
+func TestEndedSession(t *testing.T) {
+	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
+	c := dial(t, addr)
+	kept := &unclosed{Conn: c}
+	link, err := connect(kept, bustest.NewHost(4096))
+	require.NoError(t, err)
+	go link.Close() // waits for the end of Read
+	eventually(t, func() bool {
+		l, err := connect(dial(t, addr), bustest.NewHost(4096))
+		if errors.Is(err, datalink.ErrRefused) {
+			return false
+		}
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		return true
+	}, "the board is free again")
+	c.Close()
+}
+
+// unclosed is a connection that Close leaves open.
+type unclosed struct{ net.Conn }
+
+func (unclosed) Close() error { return nil }
