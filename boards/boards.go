@@ -110,7 +110,7 @@ type option struct {
 }
 
 func schemes() []scheme {
-	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), virtualLine(), snapshot(), recording()}
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), virtualLine(), snapshot(), recording()}
 }
 
 // Schemes returns the names of the schemes.

@@ -167,6 +167,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"serial:x?driver=other", `driver=other, want bugst or tarm`},
 		{"tcp:host", `host, want HOST:PORT`},
 		{"tcp:host:1?timeout=0", `timeout=0, want a number from 1`},
+		{"udp:host", `host, want HOST:PORT`},
 		{"tcp:host:99999", `port 99999, want 1 to 65535`},
 		{"tcp:127.0.0.1:0", `port 0, want 1 to 65535`},
 		{"tcp::4000", `:4000, want HOST:PORT`},

@@ -28,9 +28,9 @@ func names(s Section) (all []string) {
 // The manual matches Open: each scheme listed with an option refuses an invalid
 // value of it, and no other scheme knows the option.
 func TestManualIsWhatOpenTakes(t *testing.T) {
-	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
-	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "line", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
-	places := map[string]string{"serial": ":x", "tcp": ":x:1", "snap": ":x", "capture": ":x"}
+	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "udp", "line", "snap", "capture"}, Schemes())
+	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "udp:HOST:PORT", "line", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
+	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "snap": ":x", "capture": ":x"}
 	taken := map[string][]string{} // schemes listed in the manual, by option
 	for _, s := range Manual() {
 		who, ok := strings.CutPrefix(s.Title, "Options of ")

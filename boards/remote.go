@@ -75,7 +75,10 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	}
 	most := opt.Baud
 	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
-	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) { return openPort(o.place, opt, most) })
+	return o.openRemote(&v, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
+		s, c.Baud, err = openPort(o.place, opt, most)
+		return s, err
+	})
 }
 
 // openPort opens a port. If most is above its rate, it agrees with the board on
@@ -103,12 +106,12 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
-	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) {
+	return o.openRemote(&v, func(*channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {
-			return nil, 0, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
+			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
 		}
-		return conn, 0, nil
+		return conn, nil
 	})
 }
 
@@ -139,8 +142,8 @@ func dialAdvice(err error) string {
 }
 
 // openRemote opens a root port over a channel over a stream. For each session
-// it calls stream, which also returns the rate of the stream, 0 if it has none.
-func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, error)) (bus.Link, bus.Clock, error) {
+// it calls stream, which also sets what the channel has to know of the stream.
+func (o *opening) openRemote(v *values, stream func(c *channel.Config) (io.ReadWriteCloser, error)) (bus.Link, bus.Clock, error) {
 	ms := uint64(1000)
 	v.number("timeout", &ms, 1, 3_600_000)
 	silence := uint64(0)
@@ -153,20 +156,21 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 	r := &remote{}
 	r.rate.Store(streamRate)
 	dial := func() (rootport.Port, error) {
-		s, baud, err := stream()
-		if err != nil {
-			return nil, err
-		}
-		if baud != 0 {
-			r.rate.Store(uint64(baud) / 10)
-		}
-		c, err := channel.Open(s, channel.Config{
+		config := channel.Config{
 			Link: datalink.Config{
 				Role: datalink.Host, MapHash: regmap.Hash(), Token: token,
 				DeadAfter: time.Duration(silence) * time.Millisecond,
 			},
-			Baud: baud, Console: o.Console,
-		})
+			Console: o.Console,
+		}
+		s, err := stream(&config)
+		if err != nil {
+			return nil, err
+		}
+		if config.Baud != 0 {
+			r.rate.Store(uint64(config.Baud) / 10)
+		}
+		c, err := channel.Open(s, config)
 		if errors.Is(err, datalink.ErrRefused) {
 			return nil, fmt.Errorf("%w: %s", err, refusalAdvice(err))
 		}

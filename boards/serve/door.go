@@ -3,11 +3,13 @@ package serve
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/channel"
 )
 
@@ -16,12 +18,33 @@ const (
 	maxPeers  = 64
 	grace     = 2 * time.Second
 	claimTime = 300 * time.Millisecond // from a Hello to the first frame of its session
+
+	// A host asks for a second. The message that the session before has ended can be lost,
+	// and the board then notices the end after half a second.
+	refuseAfter = 700 * time.Millisecond
 )
 
 // A peer is a connection, from the accept to the end of its session.
 type peer struct {
-	conn net.Conn
+	conn conn
 	ch   *channel.Channel // nil before it is opened
+
+	asked time.Time // when it first asked for a session; zero: never
+}
+
+// waited returns how long a peer has asked for a session.
+func (p *peer) waited() time.Duration {
+	if p.asked.IsZero() {
+		p.asked = time.Now()
+	}
+	return time.Since(p.asked)
+}
+
+// A conn is a connection to a host. If it has a method configure, that changes the
+// configuration of the channel over it.
+type conn interface {
+	io.ReadWriteCloser
+	RemoteAddr() net.Addr
 }
 
 // A door decides which peer gets the board. A peer takes the board with its Hello and
@@ -40,12 +63,42 @@ type door struct {
 
 func newDoor(b *Board) *door { return &door{board: b, hosts: make(chan *peer)} }
 
+// serveDoor gives the board to one host after another of those that accept passes on,
+// until ctx is done or accept fails. It closes the listener.
+func serveDoor(ctx context.Context, b *Board, l io.Closer, accept func(d *door, enter func(conn)) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	d := newDoor(b)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer d.close()
+	defer l.Close()
+	wg.Go(func() {
+		cancel(accept(d, func(c conn) {
+			p := d.enter(c)
+			wg.Go(func() { d.wait(ctx, p) })
+		}))
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case p := <-d.hosts:
+			err := b.serveHost(ctx, p.ch)
+			d.leave(p)
+			if !errors.Is(err, bus.ErrLinkDown) && !errors.Is(err, errOver) {
+				cancel(err)
+				return err
+			}
+		}
+	}
+}
+
 // enter adds a connection. If there are too many it drops the oldest one that does not
 // hold the board.
-func (d *door) enter(c net.Conn) *peer {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true) // already the default; the latency depends on it
-	}
+func (d *door) enter(c conn) *peer {
 	p := &peer{conn: c}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,17 +125,18 @@ func (d *door) shed() {
 	}
 }
 
-// take gives the board to a peer that asks for a session. It returns why not, or "". A
-// peer whose session has not begun may lose the board soon: others then ask again.
+// take gives the board to a peer that asks for a session. It returns why not, or "", or
+// that the peer has to ask again: the session of the holder may just end, and one that
+// has not begun soon loses the board.
 func (d *door) take(p *peer) (why string, later bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case d.holder == p:
 		return "", false
-	case d.holder != nil && d.begun:
+	case d.holder != nil && d.begun && d.board.inSession.Load() && p.waited() >= refuseAfter:
 		return "busy: this board is held by " + d.holder.conn.RemoteAddr().String(), false
-	case d.holder != nil && time.Since(d.since) < claimTime:
+	case d.holder != nil && (d.begun || time.Since(d.since) < claimTime):
 		return "", true
 	case d.holder != nil:
 		d.holder.conn.Close()

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"errors"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,18 +46,23 @@ func TestIdleConnections(t *testing.T) {
 	works(t, addr)
 }
 
-// TestRefusedHosts: hosts that come while the board is held are refused at once, and do
-// not disturb the holder.
+// TestRefusedHosts: hosts that ask while the board is held are refused, and do not
+// disturb the holder.
 func TestRefusedHosts(t *testing.T) {
 	board, addr, _ := listen(t, "tcp:127.0.0.1:0")
 	link, err := connect(dial(t, addr), bustest.NewHost(4096))
 	require.NoError(t, err)
+	var wg sync.WaitGroup
 	for range 50 {
-		_, err := connect(dial(t, addr), bustest.NewHost(4096))
-		require.ErrorIs(t, err, datalink.ErrRefused)
+		c := dial(t, addr)
+		wg.Go(func() {
+			_, err := connect(c, bustest.NewHost(4096))
+			assert.ErrorIs(t, err, datalink.ErrRefused)
+		})
 		_, err = link.ReadConfig(0)
 		require.NoError(t, err)
 	}
+	wg.Wait()
 	assert.Equal(t, uint64(1), board.Stats().Sessions)
 	require.NoError(t, link.Close())
 	works(t, addr)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"runtime"
 	"strings"
 	"syscall"
@@ -30,7 +31,7 @@ type Listener interface {
 // ErrListen is wrapped by the error of an address that the system refuses.
 var ErrListen = errors.New("cannot listen")
 
-// Listen opens tcp:ADDRESS or, on Linux, pty:PATH. An address without a host, as in
+// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, pty:PATH. An address without a host, as in
 // tcp::4000, is that of the loopback interface. Listen fails with ErrOptions for an
 // address that is invalid or unsupported on this system, and with ErrListen.
 func Listen(where string) (Listener, error) {
@@ -39,10 +40,14 @@ func Listen(where string) (Listener, error) {
 		return nil, err
 	}
 	var l Listener
-	if path, ok := strings.CutPrefix(where, "pty:"); ok {
-		l, err = ListenPty(path)
-	} else {
-		l, err = ListenTCP(strings.TrimPrefix(where, "tcp:"))
+	scheme, at, _ := strings.Cut(where, ":")
+	switch scheme {
+	case "pty":
+		l, err = ListenPty(at)
+	case "udp":
+		l, err = ListenUDP(at)
+	default:
+		l, err = ListenTCP(at)
 	}
 	if err != nil {
 		return nil, advise(where, err)
@@ -68,15 +73,23 @@ func advise(where string, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrListen, where, err)
 }
 
+// orLoopback adds the loopback interface to an address without a host.
+func orLoopback(addr string) string {
+	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return addr
+}
+
 // check fails with ErrOptions if a system does not support the address.
 func check(where, goos, goarch string) error {
-	want := "tcp:ADDRESS or pty:PATH"
+	want := "tcp:ADDRESS, udp:ADDRESS or pty:PATH"
 	if goos != "linux" {
-		want = "tcp:ADDRESS"
+		want = "tcp:ADDRESS or udp:ADDRESS"
 	}
 	scheme, rest, _ := strings.Cut(where, ":")
 	switch {
-	case rest == "" || scheme != "tcp" && scheme != "pty":
+	case rest == "" || scheme != "tcp" && scheme != "udp" && scheme != "pty":
 		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, want)
 	case scheme == "pty" && goos != "linux":
 		return fmt.Errorf("%w: pty:PATH is not available on %s/%s, want %s", ErrOptions, goos, goarch, want)
@@ -86,5 +99,6 @@ func check(where, goos, goarch string) error {
 
 var (
 	_ Listener = (*TCP)(nil)
+	_ Listener = (*UDP)(nil)
 	_ Listener = (*Pty)(nil)
 )

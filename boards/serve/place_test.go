@@ -11,12 +11,12 @@ func TestPlaces(t *testing.T) {
 	for _, tt := range []struct{ where, goos, goarch, want string }{
 		{"tcp:127.0.0.1:0", "linux", "amd64", ""},
 		{"pty:board", "linux", "arm64", ""},
-		{"tcp:127.0.0.1:0", "windows", "amd64", ""},
-		{"pty:board", "windows", "amd64", "serve: bad options: pty:PATH is not available on windows/amd64, want tcp:ADDRESS"},
-		{"pty:board", "darwin", "arm64", "serve: bad options: pty:PATH is not available on darwin/arm64, want tcp:ADDRESS"},
-		{"udp:1", "linux", "amd64", `serve: bad options: listen at "udp:1", want tcp:ADDRESS or pty:PATH`},
-		{"udp:1", "darwin", "amd64", `serve: bad options: listen at "udp:1", want tcp:ADDRESS`},
-		{"pty:", "darwin", "amd64", `serve: bad options: listen at "pty:", want tcp:ADDRESS`},
+		{"udp:127.0.0.1:0", "windows", "amd64", ""},
+		{"pty:board", "windows", "amd64", "serve: bad options: pty:PATH is not available on windows/amd64, want tcp:ADDRESS or udp:ADDRESS"},
+		{"pty:board", "darwin", "arm64", "serve: bad options: pty:PATH is not available on darwin/arm64, want tcp:ADDRESS or udp:ADDRESS"},
+		{"eth:1", "linux", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS, udp:ADDRESS or pty:PATH`},
+		{"eth:1", "darwin", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS or udp:ADDRESS`},
+		{"pty:", "darwin", "amd64", `serve: bad options: listen at "pty:", want tcp:ADDRESS or udp:ADDRESS`},
 	} {
 		err := check(tt.where, tt.goos, tt.goarch)
 		if tt.want == "" {

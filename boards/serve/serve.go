@@ -88,6 +88,8 @@ type Board struct {
 	serving sync.Mutex                      // held by Serve
 	ch      atomic.Pointer[channel.Channel] // nil before the first stream
 
+	inSession atomic.Bool // up, for those that do not hold mu
+
 	mu   sync.Mutex // guards the fields below; not held while Serve waits for packets
 	end  *endpoint.Endpoint
 	pace pace
@@ -196,6 +198,9 @@ func (b *Board) openChannel(stream io.ReadWriteCloser, baud int, admit func() (s
 	}
 	if b.opt.Faults != (fault.Config{}) {
 		c.Send, c.Receive = fault.New(b.opt.Faults, 1), fault.New(b.opt.Faults, 0)
+	}
+	if s, ok := stream.(interface{ configure(c *channel.Config) }); ok {
+		s.configure(&c)
 	}
 	return channel.Open(stream, c)
 }

@@ -13,6 +13,7 @@ func (b *Board) begin(ch *channel.Channel) {
 	b.finish(cause)
 	b.seen = n
 	b.up = true
+	b.inSession.Store(true)
 	b.n++
 	b.forget()
 	b.report(Session{N: b.n, Up: true})
@@ -31,6 +32,7 @@ func (b *Board) finish(cause error) {
 		return
 	}
 	b.up, b.over = false, true
+	b.inSession.Store(false)
 	b.forget()
 	b.report(Session{N: b.n, Cause: cause})
 }

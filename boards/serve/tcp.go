@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
-
-	"github.com/hilgpu/hilgpu/bus"
 )
 
 // A TCP listens for hosts at an address.
@@ -19,10 +16,7 @@ type TCP struct {
 // ListenTCP listens at addr, host:port. Port 0 means any free port, and no host the
 // loopback interface.
 func ListenTCP(addr string) (*TCP, error) {
-	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
-		addr = net.JoinHostPort("127.0.0.1", port)
-	}
-	l, err := net.Listen("tcp", addr)
+	l, err := net.Listen("tcp", orLoopback(addr))
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -51,16 +45,7 @@ func (t *TCP) Close() error {
 // host begins no session is dropped after two seconds, or earlier if there are more
 // than 64 of them.
 func (t *TCP) Serve(ctx context.Context, b *Board) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(ctx, func() { t.Close() })
-	defer stop()
-	d := newDoor(b)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer d.close()
-	defer t.Close()
-	wg.Go(func() {
+	return serveDoor(ctx, b, t, func(d *door, enter func(conn)) error {
 		for {
 			c, err := t.listener.Accept()
 			if exhausted(err) {
@@ -69,26 +54,14 @@ func (t *TCP) Serve(ctx context.Context, b *Board) error {
 				continue
 			}
 			if err != nil {
-				cancel(fmt.Errorf("serve: %w", err))
-				return
+				return fmt.Errorf("serve: %w", err)
 			}
-			p := d.enter(c)
-			wg.Go(func() { d.wait(ctx, p) })
+			if tcp, ok := c.(*net.TCPConn); ok {
+				tcp.SetNoDelay(true) // already the default; the latency depends on it
+			}
+			enter(c)
 		}
 	})
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case p := <-d.hosts:
-			err := b.serveHost(ctx, p.ch)
-			d.leave(p)
-			if !errors.Is(err, bus.ErrLinkDown) && !errors.Is(err, errOver) {
-				cancel(err)
-				return err
-			}
-		}
-	}
 }
 
 // exhausted reports whether the system had no descriptor for a connection, or the

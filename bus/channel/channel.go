@@ -1,6 +1,7 @@
-// Package channel carries packets of the transaction layer over a byte stream:
-// a serial port, a pseudo-terminal, a TCP connection. It adds to bus/datalink
-// the framing of bus/frame, the wall clock, and the goroutines that both need.
+// Package channel carries packets of the transaction layer over a byte stream, such as
+// a serial port, a pseudo-terminal or a TCP connection, or over datagrams. It adds to
+// bus/datalink the framing of bus/frame or of datagrams, the wall clock, and the
+// goroutines that both need.
 //
 // A Channel has two goroutines. The reader reads the stream; it never writes,
 // so two ends that both write cannot block each other. The timer goroutine does
@@ -37,6 +38,13 @@ var ErrStalled = errors.New("channel: the stream accepts no bytes")
 type Config struct {
 	// Link configures the data link; times of 0 are derived from Baud, credits of 0 are the defaults.
 	Link datalink.Config
+
+	// Datagram is the size of the largest datagram in bytes, if the stream carries those: a
+	// Read returns one, a Write sends one. 0: a stream of bytes.
+	Datagram int
+
+	// Nonce, if not 0, is the nonce of the first session.
+	Nonce uint32
 
 	// Baud is the largest rate in bits per second, with 10 bits per byte; 0 means no limit.
 	Baud int
@@ -85,8 +93,7 @@ type Channel struct {
 	mu       sync.Mutex // guards the fields below
 	link     *datalink.Link
 	out      datalink.Output
-	encoder  frame.Encoder
-	decoder  *frame.Decoder
+	framing  framing
 	arrived  batch         // frames of the current Read
 	held     time.Duration // injected stall of these frames
 	text     []byte        // not yet passed to Console
@@ -137,7 +144,10 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		return nil, fmt.Errorf("channel: %d baud, want 0 or more", config.Baud)
 	}
 	config.setTimes()
-	if len(config.Link.Token) > 0 && config.Link.Role == datalink.Board {
+	if config.Datagram != 0 && config.Datagram < 2+config.largest() {
+		return nil, fmt.Errorf("channel: datagrams of %d bytes, want at least %d", config.Datagram, 2+config.largest())
+	}
+	if len(config.Link.Token) > 0 && config.Link.Role == datalink.Board && config.Link.Challenge == [16]byte{} {
 		rand.Read(config.Link.Challenge[:]) // never fails
 	}
 	link, err := datalink.New(config.Link)
@@ -146,13 +156,17 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 	}
 	c := &Channel{
 		stream: stream, config: config, start: time.Now(), link: link,
-		decoder: frame.NewDecoder(datalink.MinFrame, config.largest()),
+		framing: config.framing(),
 		token:   make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		kick: make(chan struct{}, 1), done: make(chan struct{}),
 		timer: time.NewTimer(never), rxTimer: time.NewTimer(never), armed: never,
 	}
 	if err := c.nonces.seed(config.Seed); err != nil {
 		return nil, err
+	}
+	nonce := c.nonces.next()
+	if config.Nonce != 0 {
+		nonce = config.Nonce
 	}
 	for _, j := range []*fault.Injector{config.Send, config.Receive} {
 		if j != nil {
@@ -162,7 +176,7 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 	timed := newTimedReader(stream)
 	c.mu.Lock()
 	c.live.times = timed.times()
-	link.Open(c.nonces.next(), c.Now(), &c.out)
+	link.Open(nonce, c.Now(), &c.out)
 	c.settle(c.Now())
 	c.kickTimer()
 	c.mu.Unlock()
@@ -228,7 +242,7 @@ func (c *Channel) Send(packet []byte) error {
 // Receive returns the next packet. The packet is valid until the next Receive,
 // which returns its credits to the peer. Receive returns nil and no error after
 // the timeout, or earlier if a Send that failed with datalink.ErrFull may be
-// retried. A timeout of 0 or less does not wait. When the link is down and all
+// retried, or on a board a session has ended. A timeout of 0 or less does not wait. When the link is down and all
 // packets that arrived before are taken, Receive fails with the cause, which
 // wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
 // begun; packets of the previous session are dropped.
@@ -306,7 +320,7 @@ func (c *Channel) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
-	s.Link, s.Frame = c.link.Stats(), c.decoder.Stats()
+	s.Link, s.Frame = c.link.Stats(), c.framing.Stats()
 	if c.config.Send != nil {
 		s.Send = c.config.Send.Stats()
 	}

@@ -27,8 +27,8 @@ func (c *Channel) runTimer() {
 		if c.mayTick(now) {
 			c.link.Tick(now, &c.out)
 		}
-		if c.decoder.Waiting() && now >= c.textAt && !c.starved(now) {
-			c.decoder.Flush(sink{c})
+		if c.framing.Waiting() && now >= c.textAt && !c.starved(now) {
+			c.framing.Flush(sink{c})
 		}
 		c.settle(now)
 		c.flush()
@@ -67,9 +67,15 @@ func (c *Channel) flush() {
 // writeSome writes one piece of the pending bytes. The caller holds token and
 // mu.
 func (c *Channel) writeSome() {
-	n := min(len(c.pending), chunk)
+	limit := chunk
+	if c.config.Datagram > 0 {
+		limit = c.config.Datagram
+	}
 	if c.config.Baud > 0 {
-		n = min(n, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))
+		limit = min(limit, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))
+	}
+	n := c.framing.Take(c.pending, limit)
+	if c.config.Baud > 0 {
 		now := c.Now()
 		c.freeAt = max(c.freeAt, now-catchUp) + c.config.lineTime(n)
 	}
@@ -105,7 +111,7 @@ func (c *Channel) write(p []byte, limit time.Duration) (int, error) {
 func (c *Channel) writeFailed(err error) {
 	now := c.Now()
 	c.pending = c.pending[:0]
-	c.encoder.Break()
+	c.framing.Break()
 	if errors.Is(err, ErrStalled) {
 		c.stats.Stalls++
 	}
@@ -152,7 +158,7 @@ func (s sink) Damaged(int) { s.c.arrived.add(nil) }
 // read takes bytes from the stream until it ends.
 func (c *Channel) read(timed *timedReader) {
 	defer c.wg.Done()
-	buf := make([]byte, chunk)
+	buf := make([]byte, max(chunk, c.config.Datagram))
 	for {
 		begun := c.Now()
 		n, err := timed.read(buf)
@@ -182,9 +188,9 @@ func (c *Channel) take(p []byte, err error) {
 	if c.isCut(c.Now()) {
 		p = nil
 	}
-	c.decoder.Feed(p, sink{c})
+	c.framing.Feed(p, sink{c})
 	if err != nil {
-		c.decoder.Finish(sink{c})
+		c.framing.Finish(sink{c})
 	}
 	if c.held > 0 {
 		c.live.stalled = true

@@ -59,6 +59,8 @@ func (c *Channel) sessionEnded(cause error, now time.Duration) {
 		c.fail(linkError(c.last))
 		return
 	}
+	c.room = true // Receive returns, so that the board looks at the session
+	signal(c.wake)
 	c.link.Open(c.nonces.next(), now, &c.out)
 	c.checkSession()
 	c.encode(now)
@@ -131,13 +133,13 @@ func (c *Channel) put(f []byte, now time.Duration) {
 	}
 }
 
-func (c *Channel) emit(f []byte) { c.pending = c.encoder.Append(c.pending, f) }
+func (c *Channel) emit(f []byte) { c.pending = c.framing.Append(c.pending, f) }
 
 // shareAfter lets a frame share a delimiter only if the line was not idle for
 // long: noise from an idle line must not cost a frame.
 func (c *Channel) shareAfter(now time.Duration) {
 	if len(c.pending) == 0 && now-c.wroteAt > lineIdle {
-		c.encoder.Break()
+		c.framing.Break()
 	}
 }
 
@@ -146,7 +148,7 @@ func (c *Channel) shareAfter(now time.Duration) {
 func (c *Channel) beginCut(now time.Duration) {
 	c.cutUntil = now + c.config.Link.DeadAfter + c.config.Link.KeepAlive
 	c.pending = c.pending[:0]
-	c.encoder.Break()
+	c.framing.Break()
 }
 
 // isCut reports whether the line is cut. It restores the line when the cut is
@@ -174,7 +176,7 @@ func (c *Channel) arm(now time.Duration) {
 	if len(c.pending) > 0 && c.freeAt > now {
 		at = min(at, c.freeAt)
 	}
-	if c.decoder.Waiting() {
+	if c.framing.Waiting() {
 		at = min(at, c.textAt)
 	}
 	if at <= now && c.starved(now) {

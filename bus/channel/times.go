@@ -13,7 +13,15 @@ const never = time.Duration(math.MaxInt64)
 
 // largest returns the size of the largest frame that can arrive, in bytes.
 func (c *Config) largest() int {
-	return max(datalink.Overhead+c.Link.MaxPacket, datalink.MinFrame+datalink.MaxWindow/8)
+	return datalink.LargestFrame(c.Link.MaxPacket)
+}
+
+// framing returns the framing of the transport.
+func (c *Config) framing() framing {
+	if c.Datagram > 0 {
+		return &datagrams{least: datalink.MinFrame, most: c.largest()}
+	}
+	return &byteStream{Decoder: frame.NewDecoder(datalink.MinFrame, c.largest())}
 }
 
 const (

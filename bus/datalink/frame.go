@@ -36,6 +36,12 @@ const MinFrame = 6
 
 const checkLen = 4
 
+// LargestFrame returns the size of the largest frame, in bytes, of a link with packets
+// of at most maxPacket bytes.
+func LargestFrame(maxPacket int) int {
+	return max(Overhead+maxPacket, MinFrame+maxHello, MinFrame+MaxWindow/8)
+}
+
 // helloWord is the word of frames that belong to no session.
 const helloWord = 0x48494c47
 

@@ -53,9 +53,7 @@ func (r *receiver) wantNak(at time.Duration) {
 }
 
 // maxFrame returns the size of the largest valid frame.
-func (l *Link) maxFrame() int {
-	return max(Overhead+l.cfg.MaxPacket, MinFrame+maxHello, MinFrame+MaxWindow/8)
-}
+func (l *Link) maxFrame() int { return LargestFrame(l.cfg.MaxPacket) }
 
 // Receive processes a frame from the transport. The frame may hold anything,
 // and Receive does not retain it. A link that is down ignores it.

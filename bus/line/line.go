@@ -168,7 +168,7 @@ func (o *Options) completeLink() {
 
 // largest returns the size of the largest frame, in bytes.
 func largest(maxPacket int) int {
-	return max(datalink.Overhead+maxPacket, datalink.MinFrame+datalink.MaxWindow/8)
+	return datalink.LargestFrame(maxPacket)
 }
 
 // span returns how long n bytes take on the line.

@@ -43,7 +43,7 @@ func newServe(a *command.App) *cobra.Command {
 	f := serveFlags{links: a.Links}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
-		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
+		Short: "Serve emulated boards to hosts on pseudo-terminals, TCP or UDP",
 		Long: `Serve runs emulated GPUs as boards at the end of a wire. Each selector listens at the
 corresponding --listen address. Hosts use it one after another like a real board, until
 the program is interrupted. For each board it prints the argument for --board.
@@ -53,6 +53,7 @@ Listen addresses:
              only on linux
   tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 means any free port, and an
              address without a host the loopback interface
+  udp:ADDR   a UDP port, for --board udp:ADDR, as for TCP
 
 With --token-file, a host needs the same token, in a file that token-file= of its selector
 names. The token is not sent. It protects the beginning of a session only: across a network,

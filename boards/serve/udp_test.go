@@ -1,0 +1,175 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+// connectUDP opens a host at a UDP address. The host's frames have the given faults.
+func connectUDP(t *testing.T, addr string, host *bustest.Host, faults fault.Config) (*rootport.RootPort, error) {
+	t.Helper()
+	return rootport.New(func() (rootport.Port, error) {
+		c, err := net.Dial("udp", addr)
+		require.NoError(t, err)
+		config := channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram}
+		if faults != (fault.Config{}) {
+			config.Send, config.Receive = fault.New(faults, 0), fault.New(faults, 1)
+		}
+		return channel.Open(c, config)
+	}, host, rootport.Options{})
+}
+
+// TestUDPConformance runs the conformance suite over datagrams, without and with faults
+// of the frames in both directions.
+func TestUDPConformance(t *testing.T) {
+	for name, faults := range map[string]fault.Config{
+		"clean":  {},
+		"faults": {Loss: 0.05, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bustest.Run(t, func(t *testing.T) bustest.Fixture {
+				dev := bustest.NewDevice(bustest.DeviceOptions{})
+				l, err := serve.ListenUDP("127.0.0.1:0")
+				require.NoError(t, err)
+				board, err := serve.New(dev, serve.Options{})
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- l.Serve(ctx, board) }()
+				t.Cleanup(func() { cancel(); <-ended })
+				host := bustest.NewHost(8192)
+				link, err := connectUDP(t, l.Selector()[len("udp:"):], host, faults)
+				require.NoError(t, err)
+				f := bustest.DeviceFixture(link, link, host, dev)
+				f.Kill = cancel
+				f.Requests = func() (n uint64) {
+					board.Sample(func() { n = dev.Requests() })
+					return n
+				}
+				return f
+			})
+		})
+	}
+}
+
+// TestUDPHosts: one host at a time, refused by the address of the holder. A session that
+// has ended frees the board.
+func TestUDPHosts(t *testing.T) {
+	board, addr, _ := listen(t, "udp:127.0.0.1:0")
+	first, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
+	require.NoError(t, err)
+	_, err = connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
+	require.ErrorIs(t, err, datalink.ErrRefused)
+	assert.ErrorContains(t, err, "busy: this board is held by 127.0.0.1:")
+	_, err = first.ReadConfig(0)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	eventually(t, func() bool { return !board.Connected() }, "the end of the session")
+	second, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
+	require.NoError(t, err)
+	_, err = second.ReadConfig(0)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
+// TestHelloFlood: hellos from many addresses cost the board no state, and a host gets
+// its session while they arrive. A nonce of the board that another address has received
+// is good for nothing.
+func TestHelloFlood(t *testing.T) {
+	board, addr, _ := listen(t, "udp:127.0.0.1:0")
+	host, err := datalink.New(datalink.Config{})
+	require.NoError(t, err)
+	var out datalink.Output
+	host.Open(7, 0, &out)
+	hello := append(binary.BigEndian.AppendUint16(nil, uint16(len(out.Frames.At(0)))), out.Frames.At(0)...)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := net.Dial("udp", addr)
+			if err != nil {
+				continue
+			}
+			for range 100 {
+				c.Write(hello)
+			}
+			c.Close()
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	for range 10 {
+		link, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
+		require.NoError(t, err)
+		_, err = link.ReadConfig(0)
+		require.NoError(t, err)
+		require.NoError(t, link.Close())
+		eventually(t, func() bool { return !board.Connected() }, "the end of the session")
+	}
+	close(stop)
+	<-done
+	assert.Equal(t, uint64(10), board.Stats().Sessions)
+	assert.Equal(t, uint64(10), board.Stats().Streams, "no hello without its nonce made a peer")
+}
+
+// TestForeignDatagrams: datagrams of another address, also with frames of the session,
+// change nothing.
+func TestForeignDatagrams(t *testing.T) {
+	_, addr, _ := listen(t, "udp:127.0.0.1:0")
+	var sent [][]byte
+	link, err := rootport.New(func() (rootport.Port, error) {
+		c, err := net.Dial("udp", addr)
+		require.NoError(t, err)
+		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram})
+	}, bustest.NewHost(4096), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	other, err := net.Dial("udp", addr)
+	require.NoError(t, err)
+	defer other.Close()
+	for _, d := range sent {
+		_, err := other.Write(d)
+		require.NoError(t, err)
+	}
+	want, got := []byte{1, 2, 3, 4}, make([]byte, 4)
+	require.NoError(t, link.Write(0, bustest.RegScratch, want))
+	require.NoError(t, link.Read(0, bustest.RegScratch, got))
+	assert.Equal(t, want, got)
+	require.NoError(t, other.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	for b := make([]byte, 2048); ; {
+		n, err := other.Read(b)
+		if err != nil {
+			break
+		}
+		assert.Equal(t, byte(6), b[2]>>4, "only a Welcome that asks for another hello: % x", b[:n])
+	}
+	require.NoError(t, link.Close())
+}
+
+// copied keeps what is written, up to the first close.
+type copied struct {
+	net.Conn
+	sent *[][]byte
+}
+
+func (c *copied) Write(p []byte) (int, error) {
+	*c.sent = append(*c.sent, append([]byte(nil), p...))
+	return c.Conn.Write(p)
+}

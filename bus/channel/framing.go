@@ -1,0 +1,84 @@
+package channel
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/bus/frame"
+)
+
+// A framing delimits frames on a transport.
+type framing interface {
+	// Append appends a frame in its wire format to the bytes to be written.
+	Append(dst, f []byte) []byte
+
+	// Break is called when other bytes may be on the line before the next frame.
+	Break()
+
+	// Take returns how many of the bytes to be written go into one Write of at most
+	// limit bytes.
+	Take(pending []byte, limit int) int
+
+	// Feed decodes the result of a Read.
+	Feed(p []byte, s frame.Sink)
+
+	// Flush, Finish and Waiting are those of frame.Decoder.
+	Flush(s frame.Sink)
+	Finish(s frame.Sink)
+	Waiting() bool
+	Stats() frame.Stats
+}
+
+// A byteStream separates frames by delimiters, and shares the line with text.
+type byteStream struct {
+	frame.Encoder
+	*frame.Decoder
+}
+
+func (byteStream) Take(pending []byte, limit int) int { return min(len(pending), limit) }
+
+// datagrams puts several frames into each datagram, each with its length before it, a
+// big-endian word of 16 bits.
+type datagrams struct {
+	least, most int // sizes of a frame
+	stats       frame.Stats
+}
+
+func (d *datagrams) Append(dst, f []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(dst, uint16(len(f))), f...)
+}
+
+// Take returns the size of as many whole frames as fit, at least one.
+func (d *datagrams) Take(pending []byte, limit int) int {
+	n := 0
+	for n < len(pending) {
+		next := n + 2 + int(binary.BigEndian.Uint16(pending[n:]))
+		if next > limit && n > 0 {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+// Feed decodes a datagram. Bytes after the last frame that is complete are damaged.
+func (d *datagrams) Feed(p []byte, s frame.Sink) {
+	for len(p) >= 2 {
+		n := int(binary.BigEndian.Uint16(p))
+		if n < d.least || n > d.most || 2+n > len(p) {
+			break
+		}
+		d.stats.Frames++
+		s.Frame(p[2 : 2+n])
+		p = p[2+n:]
+	}
+	if len(p) > 0 {
+		d.stats.Garbage += uint64(len(p))
+		s.Damaged(len(p))
+	}
+}
+
+func (d *datagrams) Break()             {}
+func (d *datagrams) Flush(frame.Sink)   {}
+func (d *datagrams) Finish(frame.Sink)  {}
+func (d *datagrams) Waiting() bool      { return false }
+func (d *datagrams) Stats() frame.Stats { return d.stats }
