@@ -2,6 +2,7 @@ package testbench
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -178,4 +179,26 @@ func TestStartRefused(t *testing.T) {
 	assert.False(t, errors.As(err, &broken), "%v", err)
 	assert.ErrorIs(t, err, ErrDevice)
 	assert.ErrorIs(t, err, ddi.StatusNoMemory)
+}
+
+// Watched returns what its function does: an error, a panic, or the end of the
+// goroutine.
+func TestWatched(t *testing.T) {
+	s, err := Open("emu?config=small", HostDrivers(), Options{})
+	require.NoError(t, err)
+	want := errors.New("mine")
+	assert.Equal(t, want, s.Watched(func() error { return want }))
+	assert.PanicsWithValue(t, "mine", func() { s.Watched(func() error { panic("mine") }) })
+	var ended sync.WaitGroup
+	after := false
+	ended.Go(func() {
+		s.Watched(func() error {
+			runtime.Goexit()
+			return nil
+		})
+		after = true
+	})
+	ended.Wait()
+	assert.False(t, after)
+	assert.NoError(t, s.Watched(s.Close))
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -131,7 +132,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	s.wrap(d, o.Hook, s.budgets())
 	s.watch(o)
-	if err := s.startWatched(o); err != nil {
+	if err := s.Watched(func() error { return s.start(o) }); err != nil {
 		if s.hangs() {
 			return nil, err // the call may still use the board
 		}
@@ -219,16 +220,34 @@ func (s *System) guard(f func() error) error {
 	return s.monitor.Guard(s.thread, f)
 }
 
-// startWatched starts the system, or returns the violation of a call that does not
-// return. The goroutine of that call stays in it.
-func (s *System) startWatched(o Options) error {
+// Watched calls f, which uses the system, and returns its error. If a call of a
+// driver does not return, Watched returns the violation that stopped the system.
+// The goroutine of f then stays in that call and may still use its variables. With
+// Options.NoVerify nothing finds such a call.
+func (s *System) Watched(f func() error) error {
 	if s.monitor == nil {
-		return s.start(o)
+		return f()
 	}
+	var panicked any
+	returned := false
 	done := make(chan error, 1)
-	go func() { done <- s.start(o) }()
+	go func() {
+		var err error
+		defer func() {
+			panicked = recover()
+			done <- err
+		}()
+		err = f()
+		returned = true
+	}()
 	select {
 	case err := <-done:
+		switch {
+		case panicked != nil:
+			panic(panicked)
+		case !returned: // f ended its goroutine
+			runtime.Goexit()
+		}
 		return err
 	case <-s.Hung():
 		return s.monitor.Err()

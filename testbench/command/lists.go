@@ -66,6 +66,9 @@ func runLists(f *listsFlags) error {
 	if err := f.app.Links.CheckTdr(); err != nil {
 		return err
 	}
+	if err := f.verify.check(); err != nil {
+		return err
+	}
 	o.System.Tdr = f.app.Links.Tdr
 	link, err := f.app.Links.Options()
 	if err != nil {

@@ -4,30 +4,59 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// verifyFlags are the flags of commands that run the user-mode driver.
+// ruleFlags are the flags of commands that check drivers against the rules.
+type ruleFlags struct {
+	waive   []string
+	collect bool
+	limit   time.Duration
+}
+
+// add adds the flags to a command.
+func (r *ruleFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringArrayVar(&r.waive, "waive", nil, "count violations of this `rule` instead of stopping; may be repeated")
+	fl.BoolVar(&r.collect, "collect", false, "continue after a violation that the call survives, and report all of them")
+	fl.DurationVar(&r.limit, "call-limit", 0, "`time` after which a call of a driver counts as hung; 0: 4 times --tdr-delay, at least 1m")
+}
+
+// check fails with exit.ErrInput or rule.ErrName if a flag is invalid.
+func (r *ruleFlags) check() error {
+	if r.limit < 0 {
+		return fmt.Errorf("%w: --call-limit %v, want a positive time, or 0", exit.ErrInput, r.limit)
+	}
+	for _, name := range r.waive {
+		if _, err := rule.Named(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyFlags are the flags of workloads that run the user-mode driver.
 type verifyFlags struct {
+	ruleFlags
 	verify bool
-	waive  []string
 }
 
 // add adds the flags to a command.
 func (v *verifyFlags) add(c *cobra.Command) {
-	fl := c.Flags()
-	fl.BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
-	fl.StringArrayVar(&v.waive, "waive", nil, "count violations of this `rule` instead of stopping; may be repeated")
+	v.ruleFlags.add(c)
+	c.Flags().BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
 }
 
 // options returns the options of a system from the flags.
 func (v *verifyFlags) options() testbench.Options {
-	return testbench.Options{NoVerify: !v.verify, Waive: v.waive}
+	return testbench.Options{NoVerify: !v.verify, Waive: v.waive, Collect: v.collect, CallLimit: v.limit}
 }
 
 // printFindings prints violations of waived rules, and warnings. Work that the GPU

@@ -76,6 +76,9 @@ func runCompose(f composeFlags, images []string) error {
 	if err == nil {
 		err = f.app.Links.CheckTdr()
 	}
+	if err == nil {
+		err = f.verify.check()
+	}
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,14 @@ package lists
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -113,16 +115,33 @@ func TestInput(t *testing.T) {
 
 // A driver whose lists do nothing fails the run.
 func TestListsThatDoNothing(t *testing.T) {
-	r, err := small().start()
-	require.NoError(t, err)
-	_, err = r.cycles(10)
-	require.NoError(t, err)
-	require.NoError(t, r.verify())
-	other, err := r.buffer(make([]byte, bufferBytes))
-	require.NoError(t, err)
-	r.recorders[0].dst = other
-	require.ErrorIs(t, r.verify(), ErrContents)
-	require.NoError(t, r.close(nil))
+	require.NoError(t, small().with(func(r *run) error {
+		_, err := r.cycles(10)
+		require.NoError(t, err)
+		require.NoError(t, r.verify())
+		other, err := r.buffer(make([]byte, bufferBytes))
+		require.NoError(t, err)
+		r.recorders[0].dst = other
+		require.ErrorIs(t, r.verify(), ErrContents)
+		return nil
+	}))
+}
+
+// A call of a driver that does not return ends the run with its violation.
+func TestHang(t *testing.T) {
+	o := small()
+	o.System.CallLimit = 200 * time.Millisecond
+	o.Drivers = testbench.HostDrivers()
+	open := o.Drivers.UserMode
+	o.Drivers.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		arg.Funcs.CreateDevice = func(*ddi.Thread, umddi.HAdapter, *umddi.CreateDevice) ddi.HRESULT { select {} }
+		return hr
+	}
+	_, err := Run(o)
+	var broken *verifier.Violation
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "call-hang", broken.Rule.Name)
 }
 
 // The kernel clock passes all calls on and counts them.

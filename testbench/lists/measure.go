@@ -10,14 +10,12 @@ const splitLists = 20_000
 
 // timed fills in the measured times.
 func (o Options) timed(out *Report) error {
-	r, err := o.start()
-	if err != nil {
+	return o.with(func(r *run) error {
+		out.Native = r.native
+		err := r.measure(out)
+		out.Findings = r.sys.Findings()
 		return err
-	}
-	out.Native = r.native
-	err = r.measure(out)
-	out.Findings = r.sys.Findings()
-	return r.close(err)
+	})
 }
 
 // measure runs the measured lists, after others that fill the caches of recycled
@@ -105,11 +103,7 @@ func clockTime() time.Duration {
 func (o Options) counted(out *Report) error {
 	c := &counter{calls: map[string]int{}}
 	o.System.Hook = c
-	r, err := o.start()
-	if err != nil {
-		return err
-	}
-	return r.close(r.count(c, out))
+	return o.with(func(r *run) error { return r.count(c, out) })
 }
 
 func (r *run) count(c *counter, out *Report) error {

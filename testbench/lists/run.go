@@ -42,20 +42,23 @@ type run struct {
 	execute time.Duration // time of execution, without the kernel
 }
 
-// start opens a system and creates the objects of the run.
-func (o Options) start() (*run, error) {
+// with opens a system, creates the objects of the run, calls f and closes the run.
+// A call of a driver that does not return is the error.
+func (o Options) with(f func(r *run) error) error {
 	r := &run{o: o}
 	var err error
 	if r.sys, err = testbench.Open(o.Board, o.drivers(&r.kernel, &r.native), o.System); err != nil {
-		return nil, err
+		return err
 	}
-	if err = r.create(); err != nil {
-		if r.dev != nil {
-			r.dev.Close()
+	return r.sys.Watched(func() error {
+		if err := r.create(); err != nil {
+			if r.dev != nil {
+				r.dev.Close()
+			}
+			return errors.Join(r.stopped(err), r.sys.Close())
 		}
-		return nil, errors.Join(r.stopped(err), r.sys.Close())
-	}
-	return r, nil
+		return r.close(f(r))
+	})
 }
 
 // stopped returns the reason why the GPU stopped if it has, and err otherwise.

@@ -39,18 +39,17 @@ func TestMemory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := Options{Board: "emu", Lists: *soak, Ops: 1, Contexts: 2, Alive: 500, System: testbench.Options{NoVerify: true}}
 			tt.change(&o)
-			r, err := o.start()
-			require.NoError(t, err)
-			_, err = r.cycles(14_000)
-			require.NoError(t, err)
-			bytes, objects := heap()
-			_, err = r.cycles(o.Lists)
-			require.NoError(t, err)
-			after, left := heap()
-			assert.LessOrEqual(t, after, bytes+64<<10, "bytes of the heap")
-			assert.LessOrEqual(t, left, objects+200, "objects of the heap")
-			require.NoError(t, r.verify())
-			require.NoError(t, r.close(nil))
+			require.NoError(t, o.with(func(r *run) error {
+				_, err := r.cycles(14_000)
+				require.NoError(t, err)
+				bytes, objects := heap()
+				_, err = r.cycles(o.Lists)
+				require.NoError(t, err)
+				after, left := heap()
+				assert.LessOrEqual(t, after, bytes+64<<10, "bytes of the heap")
+				assert.LessOrEqual(t, left, objects+200, "objects of the heap")
+				return r.verify()
+			}))
 		})
 	}
 }

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"image"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/session"
@@ -39,4 +43,32 @@ func TestOnBoard(t *testing.T) {
 	assert.Empty(t, out.Findings)
 	_, err = session.OnBoard("vapour", testbench.HostDrivers(), testbench.Options{}, plan)
 	assert.ErrorIs(t, err, boards.ErrSelector)
+}
+
+// A call that does not return ends the session with its violation.
+func TestOnBoardOfAHang(t *testing.T) {
+	plan, err := compose.SamplePlan(compose.Options{Width: 16, Height: 16, Contexts: 1})
+	require.NoError(t, err)
+	drivers := testbench.HostDrivers()
+	open := drivers.UserMode
+	drivers.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		create := arg.Funcs.CreateDevice
+		arg.Funcs.CreateDevice = func(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+			hr := create(t, h, arg)
+			var mu sync.Mutex
+			arg.DeviceFuncs.Flush = func(*ddi.Thread, umddi.HDevice) {
+				mu.Lock()
+				mu.Lock() // a deadlock
+			}
+			return hr
+		}
+		return hr
+	}
+	out, err := session.OnBoard("emu?config=small", drivers, testbench.Options{CallLimit: 200 * time.Millisecond}, plan)
+	var broken *verifier.Violation
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "call-hang", broken.Rule.Name)
+	assert.Equal(t, "pfnFlush", broken.Function)
+	assert.Nil(t, out.Frame)
 }

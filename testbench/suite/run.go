@@ -137,14 +137,7 @@ func Try(o Options) error {
 	if err != nil {
 		return err
 	}
-	closed := make(chan error, 1)
-	go func() { closed <- sys.Close() }()
-	select {
-	case err := <-closed:
-		return err
-	case <-sys.Hung():
-		return sys.Violations()[0]
-	}
+	return sys.Watched(sys.Close)
 }
 
 // one runs an instance, with Each if it is set.

@@ -50,13 +50,7 @@ func try(work string, d testbench.Drivers, o testbench.Options) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	done := make(chan error, 1)
-	go func() { done <- run(s, work) }()
-	select {
-	case err = <-done:
-	case <-s.Hung():
-		err = s.Err()
-	}
+	err = s.Watched(func() error { return run(s, work) })
 	var broken *verifier.Violation
 	if !errors.As(err, &broken) {
 		err = errors.Join(err, s.Err(), s.Close())
