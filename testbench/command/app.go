@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime/debug"
 	"slices"
@@ -42,12 +43,23 @@ type Program struct {
 	// Each is suite.Options.Each of the command test.
 	Each func(i suite.Instance, run func() suite.Result) suite.Result
 
-	// Child starts the program again, so that it calls child.Serve. The command test
-	// then runs each case in a child process; nil: in this process.
+	// Child starts the program again, so that it calls child.Serve with Execute. The
+	// command test then runs each case in a child process, and workloads that run the
+	// drivers are in one too; nil: in this process.
 	Child func() (*exec.Cmd, error)
+
+	// Trace, if not nil, gets the DDI calls of run compose at once. Nothing runs in a
+	// child process then, since this process is one.
+	Trace io.Writer
 
 	// Root returns the command of the program with its own subcommands.
 	Root func(*App) *cobra.Command
+}
+
+// Execute is the child.Execute of p.
+func (p Program) Execute(args []string, stdout, trace io.Writer) int {
+	p.Trace = trace
+	return NewApp(p, stdout, os.Stderr, os.Getenv).Run(args)
 }
 
 // repeat returns the command that repeats a case of test, without its flags.
@@ -62,6 +74,8 @@ type App struct {
 	Getenv func(name string) string // reads the environment
 
 	program Program
+	args    []string          // the command line
+	there   bool              // a child has printed the answer and the error
 	term    terminal.Terminal // standard output
 	began   bool              // the command has begun its work; earlier errors are usage errors
 	help    error             // error of a request for help on an unknown command
@@ -140,6 +154,7 @@ func (a answers) Write(p []byte) (int, error) {
 // one line on stderr, followed by details, and adds it to the JSON document if
 // there is one.
 func (a *App) Run(args []string) int {
+	a.args = args
 	err := a.execute(args)
 	if cerr := a.Links.Commit(err); err == nil {
 		err = cerr
@@ -149,6 +164,9 @@ func (a *App) Run(args []string) int {
 		if err != nil && wantsSoak(args) {
 			a.Lines()
 		}
+	}
+	if a.there {
+		return exit.Code(err)
 	}
 	if werr := a.End(err); err == nil {
 		err = werr

@@ -27,6 +27,9 @@ func (a *App) complete(c *cobra.Command) {
 	case do != nil:
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.began = true
+			if a.elsewhere(c) {
+				return a.runElsewhere(c.Context())
+			}
 			if c.Annotations[StopsItself] == "" {
 				defer signals.Handle(a.signalled, exit.Code)()
 			}

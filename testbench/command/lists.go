@@ -46,6 +46,7 @@ slow: --verify=false turns them off.`,
 	}
 	fl := c.Flags()
 	f.verify.add(c)
+	a.addInProcess(c)
 	a.Links.AddTdr(c)
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,7 @@ images it uses built-in samples.`,
 	}
 	fl := c.Flags()
 	f.verify.add(c)
+	a.addInProcess(c)
 	a.Links.AddTdr(c)
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
@@ -97,9 +99,7 @@ func runCompose(f composeFlags, images []string) error {
 		return err
 	}
 	o.Tdr = f.app.Links.Tdr
-	if ddi != nil {
-		o.DDI = ddi
-	}
+	o.DDI = f.app.traces(ddi)
 	w := f.app.Progress("run compose")
 	defer w.End()
 	done, err := session.OnBoard(f.board, f.app.program.Drivers, o, plan)
@@ -121,6 +121,19 @@ func runCompose(f composeFlags, images []string) error {
 		return err
 	}
 	return report(f, session.NewSummary(done.Frame, done.Stats, host))
+}
+
+// traces returns the writer for DDI calls: the file of --ddi, the trace of a child, both
+// or nil.
+func (a *App) traces(file *output.Live) io.Writer {
+	switch trace := a.program.Trace; {
+	case file == nil:
+		return trace
+	case trace == nil:
+		return file
+	default:
+		return io.MultiWriter(trace, file)
+	}
 }
 
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {

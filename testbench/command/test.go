@@ -67,7 +67,7 @@ again.`,
 	a.Links.AddTdr(c)
 	fl.DurationVar(&f.limit, "call-limit", 0, "`time` after which a call of a driver counts as hung; 0: 4 times --tdr-delay, at least 1m")
 	if a.program.Child != nil {
-		fl.BoolVar(&f.inProcess, "in-process", false, "run the cases in this process, as with --capture; a driver that ends it ends the run")
+		fl.BoolVar(&f.inProcess, inProcess, false, "run the cases in this process, as with --capture; a driver that ends it ends the run")
 	}
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	a.AddJSON(fl)

@@ -6,6 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// realStdout is standard output before Serve replaces it.
+var realStdout = os.Stdout
 
 // spin is an endless loop.
 func spin() {
@@ -85,9 +91,40 @@ func deadly() map[string]testbench.Drivers {
 			println("and prints")
 			os.Exit(0)
 		}),
-		"start": start,
-		"stop":  stop,
+		"progress": changed(func(arg *umddi.CreateDevice) {
+			flush := arg.DeviceFuncs.Flush
+			arg.DeviceFuncs.Flush = func(t *ddi.Thread, h umddi.HDevice) {
+				realStdout.WriteString(".") // no line
+				flush(t, h)
+			}
+		}),
+		"flush-exit": changed(func(arg *umddi.CreateDevice) {
+			arg.DeviceFuncs.Flush = func(*ddi.Thread, umddi.HDevice) { os.Exit(0) }
+		}),
+		"deadlock": changed(func(arg *umddi.CreateDevice) {
+			arg.DeviceFuncs.Flush = func(*ddi.Thread, umddi.HDevice) {
+				var mu sync.Mutex
+				mu.Lock()
+				mu.Lock()
+			}
+		}),
+		"revision": refusing(ddi.StatusRevisionMismatch),
+		"start":    start,
+		"stop":     stop,
 	}
+}
+
+// refusing returns drivers whose device does not start, with a status.
+func refusing(status ddi.Status) testbench.Drivers {
+	d := foreign
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := foreign.KernelMode()
+		table.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+			return kmddi.StartDeviceOut{}, status
+		}
+		return table
+	}
+	return d
 }
 
 // runDeadly runs a command line of the program for the named drivers.
@@ -140,11 +177,9 @@ func TestProcessEnds(t *testing.T) {
 				require.NotEmpty(t, v.Calls)
 				assert.Contains(t, v.Calls[len(v.Calls)-1], "pfnClearRenderTargetView")
 				assert.Contains(t, res.Messages[0], "verifier: "+tt.rule)
-				if tt.rule == "driver-exit" {
-					trace, err := os.ReadFile(filepath.Join(dir, res.Name, "ddi.jsonl"))
-					require.NoError(t, err)
-					assert.Contains(t, string(trace), `"name":"pfnClearRenderTargetView"`)
-				}
+				trace, err := os.ReadFile(filepath.Join(dir, res.Name, "ddi.jsonl"))
+				require.NoError(t, err)
+				assert.Contains(t, string(trace), `"name":"pfnClearRenderTargetView"`)
 			}
 		})
 	}
@@ -157,6 +192,87 @@ func TestChildPrints(t *testing.T) {
 	assert.Contains(t, stderr, "a driver prints\n")
 	assert.Contains(t, stderr, "and prints\n")
 	assert.NotContains(t, stdout, "a driver prints\n         repeat", "it is no answer")
+}
+
+// What a driver prints on the standard output that the process began with, with no
+// newline, hides no answer.
+func TestChildPrintsProgress(t *testing.T) {
+	code, stdout, stderr := runDeadly(t, "progress", "test", "--filter", "^present$", "--board", "emu?nodes=1")
+	assert.Equal(t, exit.OK, code, stderr)
+	assert.Contains(t, stderr, ".")
+	assert.Contains(t, stdout, "1 passed, 0 failed")
+}
+
+// A driver that ends its process during a workload fails the command, by the rule that
+// names its last call.
+func TestWorkloadEnds(t *testing.T) {
+	code, stdout, stderr := runDeadly(t, "flush-exit", "run", "compose", "--check")
+	assert.Equal(t, exit.Contract, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "driver-exit (driver or runtime): pfnFlush: the process ended in this call: exit status 0\n")
+
+	code, stdout, stderr = runDeadly(t, "flush-exit", "run", "compose", "--json")
+	assert.Equal(t, exit.Contract, code, stderr)
+	var doc struct{ Error struct{ Kind string } }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &doc), stdout)
+	assert.Equal(t, "contract", doc.Error.Kind)
+
+	code, _, stderr = runDeadly(t, "flush-exit", "run", "lists", "--lists", "20", "--alive", "5")
+	assert.Equal(t, exit.Contract, code)
+	assert.Contains(t, stderr, "driver-exit (driver or runtime): none: the process ended: exit status 0\n")
+
+	code, _, _ = runDeadly(t, "flush-exit", "run", "compose", "--in-process")
+	assert.Equal(t, exit.OK, code, "the driver's own")
+}
+
+// A deadlock during a workload ends the command after --call-limit.
+func TestWorkloadHangs(t *testing.T) {
+	for _, args := range [][]string{{"compose"}, {"compose", "--in-process"}, {"lists", "--lists", "20", "--alive", "5"}} {
+		code, _, stderr := runDeadly(t, "deadlock", append([]string{"run", "--call-limit", "500ms"}, args...)...)
+		assert.Equal(t, exit.Contract, code)
+		assert.Contains(t, stderr, "call-hang (driver or runtime): pfnFlush: no return for 500ms")
+	}
+	code, _, stderr := runDeadly(t, "good", "run", "compose", "--call-limit", "-1s")
+	assert.Equal(t, exit.Usage, code)
+	assert.Contains(t, stderr, "--call-limit -1s, want a positive time, or 0")
+}
+
+// A workload in a child has the same output, files and exit code as in this process.
+func TestWorkloadInChild(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args string
+		code int
+	}{
+		{"run compose --check --size 64x48 -o &/f.png --ddi &/d.jsonl --wave &/w.vcd --capture &/c.pcapng", exit.OK},
+		{"run compose --size 16x16 -o /dev/stdout", exit.OK},
+		{"run compose --size 16", exit.Usage},
+		{"run compose --board vapour --json", exit.Usage},
+		{"run compose --board tcp:127.0.0.1:1", exit.Link},
+		{"run compose --board emu?fault=dead", exit.Device},
+	} {
+		args := strings.Fields(strings.ReplaceAll(tt.args, "&/", dir+"/"))
+		times := regexp.MustCompile(`host .*`)
+		code, stdout, stderr := runDeadly(t, "good", args...)
+		assert.Equal(t, tt.code, code, stderr)
+		for _, name := range []string{"f.png", "d.jsonl", "w.vcd", "c.pcapng"} {
+			if strings.Contains(tt.args, name) {
+				assert.FileExists(t, filepath.Join(dir, name))
+			}
+		}
+		code, want, says := runDeadly(t, "good", append(args, "--in-process")...)
+		assert.Equal(t, tt.code, code)
+		assert.Equal(t, times.ReplaceAllString(want, ""), times.ReplaceAllString(stdout, ""), tt.args)
+		assert.Equal(t, says, stderr, tt.args)
+	}
+}
+
+// A start that fails has the same exit code everywhere.
+func TestExitCodeOfAStart(t *testing.T) {
+	for _, args := range [][]string{{"test"}, {"test", "--in-process"}, {"run", "compose"}, {"run", "compose", "--in-process"}} {
+		code, _, stderr := runDeadly(t, "revision", args...)
+		assert.Equal(t, exit.Map, code, "%v: %s", args, stderr)
+	}
 }
 
 // A child runs the same cases with the same results.
@@ -215,4 +331,11 @@ func TestProcessEndsUnderGoTest(t *testing.T) {
 	assert.Contains(t, string(out), "--- FAIL: TestChild/clears (")
 	assert.Contains(t, string(out), "--- PASS: TestChild/copy-boxes (")
 	assert.Contains(t, string(out), "driver-exit (driver or runtime): pfnClearRenderTargetView: the process ended in this call: exit status 3")
+
+	cmd = exec.Command(os.Args[0], "-test.v", "-test.run", "^TestChild$")
+	cmd.Env = append(os.Environ(), "DRIVERTEST_CHILD=workload")
+	out, err = cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "--- FAIL: TestChild (")
+	assert.Contains(t, string(out), "driver-exit (driver or runtime): pfnFlush: the process ended in this call: exit status 0")
 }

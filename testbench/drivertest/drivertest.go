@@ -32,8 +32,9 @@ import (
 // exit code. The name of the program is that of its file.
 func Main(drivers testbench.Drivers) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	child.Serve(name, drivers)
-	os.Exit(command.NewApp(program(name, drivers), os.Stdout, os.Stderr, os.Getenv).Run(os.Args[1:]))
+	p := program(name, drivers)
+	child.Serve(name, drivers, p.Execute)
+	os.Exit(command.NewApp(p, os.Stdout, os.Stderr, os.Getenv).Run(os.Args[1:]))
 }
 
 // program returns the program for the drivers.

@@ -177,6 +177,8 @@ func TestChild(t *testing.T) {
 		Test(t, wrong, o)
 	case "exit":
 		Test(t, deadly()["exit"], nil)
+	case "workload":
+		Run(t, deadly()["flush-exit"], "run", "compose", "--check")
 	case "command":
 		Run(t, breaking, "run", "compose", "--size", "16x16")
 	}

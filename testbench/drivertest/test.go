@@ -72,9 +72,7 @@ func (o *Options) args() (args []string) {
 // Flags; nil means none. Each case runs in a child process: the test binary, started
 // again for the test t only. A test function therefore calls Test once.
 func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
-	child.Serve(name, drivers)
-	p := program(name, drivers)
-	p.Child = func() (*exec.Cmd, error) { return testAgain(t.Name()) }
+	p := testProgram(t, drivers)
 	p.Repeat = fmt.Sprintf("go test -run '^%s$' .", t.Name())
 	p.Each = func(i suite.Instance, run func() suite.Result) suite.Result {
 		r := suite.Result{
@@ -93,6 +91,14 @@ func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
 		return r
 	}
 	execute(t, p, append([]string{"test"}, o.args()...))
+}
+
+// testProgram returns the program of a test. Its child processes serve here.
+func testProgram(t *testing.T, drivers testbench.Drivers) command.Program {
+	p := program(name, drivers)
+	p.Child = func() (*exec.Cmd, error) { return testAgain(t.Name()) }
+	child.Serve(name, drivers, p.Execute)
+	return p
 }
 
 // testAgain starts this test binary again, for the test with the given name, with the
@@ -119,10 +125,12 @@ func testAgain(name string) (*exec.Cmd, error) {
 //
 //	drivertest.Run(t, drivers, "run", "compose", "--check")
 //
-// Its output goes to the log of t, which fails if the exit code is not 0.
+// Its output goes to the log of t, which fails if the exit code is not 0. The
+// drivers run in a child process, as with [Test]; all calls of Run and Test by one
+// test function have the same drivers.
 func Run(t *testing.T, drivers testbench.Drivers, args ...string) {
 	t.Helper()
-	execute(t, program(name, drivers), args)
+	execute(t, testProgram(t, drivers), args)
 }
 
 // execute runs a command line of p. A failed check is no second failure of a test

@@ -17,16 +17,17 @@ import (
 )
 
 // Variable is the variable of the environment of a child. Its value begins each
-// line of the child's answers on standard output.
+// answer of the child.
 const Variable = "HILGPU_CHILD"
 
 // beat is the time between two signs of life of a child.
 const beat = time.Second
 
-// A request asks a child to run a case, or to open and close the board. It is a
-// line of JSON on the child's standard input.
+// A request asks a child to run a case, to open and close the board, or to run a
+// command line. It is a line of JSON on the child's standard input.
 type request struct {
-	Case    string        `json:"case"` // name of an instance; "": only open the board
+	Args    []string      `json:"args,omitempty"` // command line; nil: a case or the board
+	Case    string        `json:"case"`           // name of an instance; "": only open the board
 	Board   string        `json:"board"`
 	Seed    uint64        `json:"seed"`
 	Runs    uint64        `json:"runs"`
@@ -39,12 +40,15 @@ type request struct {
 	Trace   string        `json:"trace"` // file for the DDI calls
 }
 
-// An answer is a line of a child's standard output after the value of Variable.
+// An answer is a line of JSON after the value of Variable. Answers have a pipe of
+// their own; on Windows they are on the child's standard output.
 type answer struct {
 	Ready  bool          `json:"ready,omitempty"` // the child waits for requests
 	Beat   bool          `json:"beat,omitempty"`  // the child lives
 	Result *suite.Result `json:"result,omitempty"`
 	Files  *files        `json:"files,omitempty"`
+	Out    []byte        `json:"out,omitempty"`   // more standard output of the command line; only without ownPipe
+	Code   *int          `json:"code,omitempty"`  // exit code of the command line
 	Error  *failure      `json:"error,omitempty"` // why the board did not open or the GPU stopped
 }
 
@@ -64,7 +68,7 @@ type failure struct {
 	Violation *verifier.Violation `json:"violation,omitempty"`
 }
 
-// line encodes a request or an answer. Both can always be encoded.
+// line encodes a request or an answer. Encoding never fails.
 func line(v any) []byte {
 	p, err := json.Marshal(v)
 	if err != nil {

@@ -3,6 +3,7 @@ package child
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -23,17 +24,21 @@ import (
 // errStart is wrapped by the error of a program that ends before it serves cases.
 var errStart = fmt.Errorf("%w: the child process did not start", exit.ErrCheck)
 
-// defaultSilence is the time without a sign of life after which a child counts as
+// patience is how long a child may take to end after a signal.
+const patience = 2 * time.Second
+
+// defaultSilence is the time without a heartbeat after which a child counts as
 // frozen.
 const defaultSilence = time.Minute
 
-// A Pool runs cases in a child process, one after the other, and starts a new one
+// A Pool runs cases or command lines in a child process, one after the other, and starts a new one
 // after each that ends. A Pool must be closed.
 type Pool struct {
 	Command func() (*exec.Cmd, error) // starts the program again, which calls Serve
 	Options suite.Options             // of the run
-	Stderr  io.Writer                 // gets what a child prints
-	Silence time.Duration             // time without a sign of life; 0: a minute
+	Stdout  io.Writer                 // gets the output of a command line
+	Stderr  io.Writer                 // gets all else that a child prints
+	Silence time.Duration             // time without a heartbeat; 0: a minute
 
 	dir   string // folder for traces, or ""
 	child *process
@@ -78,16 +83,48 @@ func (p *Pool) Run(i suite.Instance) suite.Result {
 		r.Trace, r.Bus, r.Wave, r.Dump = f.Trace, f.Bus, f.Wave, f.Dump
 	}
 	r.Err = a.Error.err()
-	p.dropHung(a.Error)
+	if p.dropHung(a.Error) && o.Trace {
+		all := readCalls(p.trace())
+		r.Trace = all.merged()
+	}
 	return r
 }
 
-// dropHung ends a child in which a call does not return.
-func (p *Pool) dropHung(f *failure) {
-	if f != nil && f.Violation != nil && f.Violation.Rule.Name == "call-hang" {
-		p.drop()
+// Execute runs a command line of the program in a child and returns its exit code.
+// The child prints the error of the command itself. If a driver ends the child, the
+// error is a *verifier.Violation. When ctx is cancelled, the child has a moment to end
+// by itself.
+func (p *Pool) Execute(ctx context.Context, args []string) (code int, err error) {
+	if err := p.start(); err != nil {
+		return 0, err
 	}
+	c := p.child
+	defer context.AfterFunc(ctx, func() {
+		time.Sleep(patience)
+		c.cmd.Process.Kill() // it may have ended
+	})()
+	a, end, err := p.ask(request{Args: args})
+	switch {
+	case err != nil:
+		return 0, err
+	case end != nil:
+		return 0, end.violation()
+	}
+	return *a.Code, nil
 }
+
+// dropHung ends a child in which a call does not return, and reports whether one
+// does.
+func (p *Pool) dropHung(f *failure) bool {
+	if f == nil || f.Violation == nil || f.Violation.Rule.Name != "call-hang" {
+		return false
+	}
+	p.drop()
+	return true
+}
+
+// trace returns the name of the file with the DDI calls of the child.
+func (p *Pool) trace() string { return filepath.Join(p.dir, "ddi.jsonl") }
 
 // Close ends the child and removes the traces.
 func (p *Pool) Close() error {
@@ -111,7 +148,7 @@ func (p *Pool) ask(r request) (answer, *ending, error) {
 	if err := p.start(); err != nil {
 		return answer{}, nil, err
 	}
-	r.Trace = filepath.Join(p.dir, "ddi.jsonl")
+	r.Trace = p.trace()
 	if _, err := p.child.in.Write(line(r)); err != nil {
 		p.drop()
 		return answer{}, nil, fmt.Errorf("%w: %w", errStart, err)
@@ -127,7 +164,7 @@ func (p *Pool) ask(r request) (answer, *ending, error) {
 	return a, end, nil
 }
 
-// silence returns the limit of the time without a sign of life.
+// silence returns the limit of the time without a heartbeat.
 func (p *Pool) silence() time.Duration {
 	if p.Silence != 0 {
 		return p.Silence
@@ -149,7 +186,7 @@ func (p *Pool) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStart, err)
 	}
-	c, err := newProcess(cmd, p.Stderr)
+	c, err := newProcess(cmd, p.Stdout, p.Stderr)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStart, err)
 	}
@@ -164,17 +201,19 @@ func (p *Pool) start() (err error) {
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	answers chan answer // closed when the child closes its standard output
+	pipe    io.Closer   // of the answers
+	answers chan answer // closed when the child closes its pipe
+	stdout  io.Writer
 	stderr  *lastLines
-	frozen  bool // it gave no sign of life
-	ended   bool // it closed its standard output
+	frozen  bool // it sent no heartbeat
+	ended   bool // it closed its pipe
 }
 
-// newProcess starts a child. Its standard error, and text on its standard output
-// that is no answer, go to stderr.
-func newProcess(cmd *exec.Cmd, stderr io.Writer) (*process, error) {
+// newProcess starts a child. What it prints goes to stderr; stdout gets the output of
+// a command line.
+func newProcess(cmd *exec.Cmd, stdout, stderr io.Writer) (*process, error) {
 	token := rand.Text() + " "
-	c := &process{cmd: cmd, answers: make(chan answer), stderr: &lastLines{w: stderr}}
+	c := &process{cmd: cmd, answers: make(chan answer), stdout: stdout, stderr: &lastLines{w: stderr}}
 	cmd.Env = append(cmd.Environ(), Variable+"="+token)
 	cmd.Stderr = c.stderr
 	cmd.WaitDelay = beat // a process that a driver has started may keep the output
@@ -182,14 +221,22 @@ func newProcess(cmd *exec.Cmd, stderr io.Writer) (*process, error) {
 	if c.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	var prints io.Writer = c.stderr
+	if stdout != nil {
+		prints = stdout
+	}
+	pipe, started, err := answersOf(cmd, prints)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	started()
+	if err != nil {
+		pipe.Close()
 		return nil, err
 	}
-	go c.read(out, []byte(token))
+	c.pipe = pipe
+	go c.read(pipe, []byte(token), prints)
 	return c, nil
 }
 
@@ -201,9 +248,12 @@ func (c *process) next(silence time.Duration) (answer, bool) {
 	for {
 		select {
 		case a, ok := <-c.answers:
-			if !ok || !a.Beat {
+			if !ok || !a.Beat && a.Out == nil {
 				c.ended = !ok
 				return a, ok
+			}
+			if a.Out != nil {
+				c.stdout.Write(a.Out) // an error is that of the answers of the App
 			}
 			timer.Reset(silence)
 		case <-timer.C:
@@ -219,25 +269,31 @@ func (c *process) kill() string {
 		c.cmd.Process.Kill() // it may have ended since
 	}
 	go func() {
-		for range c.answers { // Wait ends its output
+		for range c.answers { // until the pipe is closed
 		}
 	}()
-	if err := c.cmd.Wait(); err != nil {
+	err := c.cmd.Wait()
+	c.pipe.Close() // a process that a driver has started may keep it open
+	if err != nil {
 		return err.Error()
 	}
 	return c.cmd.ProcessState.String()
 }
 
-// read passes the answers on until the end of the output.
-func (c *process) read(out io.Reader, token []byte) {
+// read passes the answers on until the end of the pipe, and anything else to prints. An
+// answer may follow other text in a line.
+func (c *process) read(pipe io.Reader, token []byte, prints io.Writer) {
 	defer close(c.answers)
-	for in := bufio.NewReader(out); ; {
+	for in := bufio.NewReader(pipe); ; {
 		text, err := in.ReadBytes('\n')
+		before, body, _ := bytes.Cut(text, token)
 		var a answer
-		if body, ok := bytes.CutPrefix(text, token); ok && json.Unmarshal(body, &a) == nil {
+		if json.Unmarshal(body, &a) == nil {
 			c.answers <- a
-		} else if len(text) > 0 {
-			c.stderr.Write(text) // a driver prints
+			text = before
+		}
+		if len(text) > 0 {
+			prints.Write(text) // a driver prints
 		}
 		if err != nil {
 			return
@@ -254,10 +310,10 @@ func named(name string) rule.Rule {
 	return r
 }
 
-// An ending tells how a child ended.
+// An ending describes how a child ended.
 type ending struct {
 	how     string // as in "exit status 2"
-	frozen  bool   // it gave no sign of life for silence, and was killed
+	frozen  bool   // it sent no heartbeat for silence, and was killed
 	silence time.Duration
 	stderr  []string // the last lines of its standard error
 	calls   calls
@@ -273,23 +329,26 @@ func (e *ending) Details() string { return strings.Join(e.stderr, "\n") }
 func (e *ending) violation() *verifier.Violation {
 	call, stack, running := e.calls.last()
 	v := &verifier.Violation{Function: "none", Stack: stack, Calls: e.calls.recent(), Cause: e}
-	place := "before the first call"
+	place := " before the first call"
+	if len(e.calls.text) == 0 { // nothing was traced
+		place = ""
+	}
 	if call != nil {
 		v.Function, v.Process, v.Thread, v.Cycle = call.Name, call.Process, call.Thread, call.Cycle
-		place = "after this call, which returned"
+		place = " after this call, which returned"
 		// A name that is no level leaves PASSIVE_LEVEL.
 		_ = v.IRQL.UnmarshalText([]byte(call.IRQL))
 	}
 	if running {
-		place = "in this call"
+		place = " in this call"
 	}
 	if e.frozen {
 		v.Rule = named("call-hang")
-		v.Text = fmt.Sprintf("the process gave no sign of life for %v %s", e.silence, place)
+		v.Text = fmt.Sprintf("the process sent no heartbeat for %v%s", e.silence, place)
 		return v
 	}
 	v.Rule = named("driver-exit")
-	v.Text = fmt.Sprintf("the process ended %s: %s", place, e.how)
+	v.Text = fmt.Sprintf("the process ended%s: %s", place, e.how)
 	if len(e.stderr) > 0 {
 		v.Text += ", " + e.stderr[0]
 	}

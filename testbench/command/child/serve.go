@@ -17,10 +17,14 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// Serve runs cases for the Pool that started this process, and ends the process
-// with it. In a process that no Pool started it returns at once. name is the name
-// of the program.
-func Serve(name string, d testbench.Drivers) {
+// An Execute runs a command line of the program and returns its exit code. It prints
+// to stdout and os.Stderr, and the DDI calls go to trace at once.
+type Execute func(args []string, stdout, trace io.Writer) int
+
+// Serve runs cases and command lines for the Pool that started this process, and ends
+// the process with it. In a process that no Pool started it returns at once. name is
+// the name of the program.
+func Serve(name string, d testbench.Drivers, execute Execute) {
 	token := os.Getenv(Variable)
 	if token == "" {
 		return
@@ -28,7 +32,11 @@ func Serve(name string, d testbench.Drivers) {
 	// A process that a driver starts is no child of the Pool, and what a driver
 	// prints is no answer.
 	os.Unsetenv(Variable)
-	s := &server{name: name, drivers: d, token: token, out: os.Stdout}
+	s := &server{name: name, drivers: d, execute: execute, token: token, out: ownAnswers()}
+	s.stdout = output{s}
+	if ownPipe {
+		s.stdout = os.Stdout
+	}
 	os.Stdout = os.Stderr
 	s.send(answer{Ready: true})
 	go s.beat()
@@ -52,6 +60,8 @@ func Serve(name string, d testbench.Drivers) {
 type server struct {
 	name    string
 	drivers testbench.Drivers
+	execute Execute
+	stdout  io.Writer // of command lines
 	token   string
 
 	mu  sync.Mutex // guards writes to out
@@ -67,7 +77,7 @@ func (s *server) send(a answer) {
 	}
 }
 
-// beat sends a sign of life again and again.
+// beat sends heartbeats.
 func (s *server) beat() {
 	for range time.Tick(beat) {
 		s.send(answer{Beat: true})
@@ -81,6 +91,10 @@ func (s *server) answer(r request) answer {
 		return answer{Error: failureOf(err)}
 	}
 	defer trace.close()
+	if r.Args != nil {
+		code := s.execute(r.Args, s.stdout, trace)
+		return answer{Code: &code}
+	}
 	log := record.Recorder{Program: s.name, Log: os.Stderr}
 	board, err := log.Options()
 	if err != nil {
@@ -100,6 +114,18 @@ func (s *server) answer(r request) answer {
 		}
 	}
 	return answer{Error: failureOf(fmt.Errorf("%w: no case %q", exit.ErrInput, r.Case))}
+}
+
+// output is the standard output of a command line if the process needs its own for the
+// answers.
+type output struct{ s *server }
+
+// Write implements io.Writer.
+func (o output) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		o.s.send(answer{Out: p})
+	}
+	return len(p), nil
 }
 
 // answerOf returns the answer with a result.
@@ -127,11 +153,12 @@ func failureOf(err error) *failure {
 
 // err returns the error of an answer, or nil.
 func (f *failure) err() error {
-	switch {
-	case f == nil:
+	if f == nil {
 		return nil
-	case f.Violation != nil:
-		return f.Violation
 	}
-	return &exit.Remote{Code: f.Code, Text: f.Text, More: f.Details}
+	r := &exit.Remote{Code: f.Code, Text: f.Text, More: f.Details}
+	if f.Violation != nil {
+		r.Err = f.Violation
+	}
+	return r
 }

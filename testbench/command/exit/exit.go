@@ -230,10 +230,14 @@ type Remote struct {
 	Code int
 	Text string
 	More string // lines that follow the error on standard error
+	Err  error  // the cause as far as it is known, or nil
 }
 
 // Error is the text of the error.
 func (r *Remote) Error() string { return r.Text }
+
+// Unwrap returns the cause.
+func (r *Remote) Unwrap() error { return r.Err }
 
 // A UsageError is an error of the command line detected before the command did
 // anything.
