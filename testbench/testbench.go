@@ -368,7 +368,8 @@ func (s *System) Recover() error {
 
 // Close stops the kernel and closes the board. After the system has stopped it
 // only closes the board. It returns the *verifier.Violation that stopped the
-// system, so that no broken rule is missed. If a call hangs, it closes nothing.
+// system, or the first collected one, so that no broken rule is missed. If a call
+// hangs, it closes nothing.
 func (s *System) Close() error {
 	defer s.unwatch() // the driver may hang while it stops
 	if s.hangs() {
@@ -383,6 +384,8 @@ func (s *System) Close() error {
 	}
 	if s.monitor.Stopped() {
 		err = s.monitor.Err()
+	} else if all := s.Violations(); len(all) > 0 {
+		err = all[0]
 	}
 	if terr := s.traceErr(); terr != nil {
 		err = errors.Join(err, terr)

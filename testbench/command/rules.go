@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -67,6 +68,16 @@ func (a *App) printFindings(all []verifier.Finding) {
 			continue
 		}
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, f)
+	}
+}
+
+// printMore prints the collected violations of a run except err, which ends it.
+func (a *App) printMore(all []*verifier.Violation, err error) {
+	for _, v := range all {
+		var last *verifier.Violation
+		if !errors.As(err, &last) || v != last {
+			fmt.Fprintf(a.Stderr, "%s: %v\n%s", a.program.Name, v, v.Details())
+		}
 	}
 }
 

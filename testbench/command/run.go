@@ -109,6 +109,7 @@ func runCompose(f composeFlags, images []string) error {
 		err = cerr
 	}
 	f.app.printFindings(done.Findings)
+	f.app.printMore(done.Violations, err)
 	if err != nil {
 		return err
 	}

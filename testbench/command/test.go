@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/child"
 	"github.com/hilgpu/hilgpu/testbench/command/conform"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -30,7 +31,7 @@ type testFlags struct {
 	seed      uint64
 	runs      uint64
 	list      bool
-	limit     time.Duration
+	rules     ruleFlags
 	tiers     []string
 	inProcess bool
 	pool      *child.Pool // runs the cases, or nil
@@ -65,7 +66,7 @@ again.`,
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
 	a.Links.AddTdr(c)
-	fl.DurationVar(&f.limit, "call-limit", 0, "`time` after which a call of a driver counts as hung; 0: 4 times --tdr-delay, at least 1m")
+	f.rules.add(c)
 	if a.program.Child != nil {
 		fl.BoolVar(&f.inProcess, inProcess, false, "run the cases in this process, as with --capture; a driver that ends it ends the run")
 	}
@@ -79,14 +80,15 @@ func runTest(f testFlags) error {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
-		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.limit, Trace: f.artifacts != "", Cover: f.report != "",
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
+		Trace: f.artifacts != "", Cover: f.report != "" || f.junit != "",
 	}
 	err := f.app.Links.CheckTdr()
 	if err != nil {
 		return err
 	}
-	if f.limit < 0 {
-		return fmt.Errorf("%w: --call-limit %v, want a positive time, or 0", exit.ErrInput, f.limit)
+	if err := f.rules.check(); err != nil {
+		return err
 	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
@@ -123,13 +125,21 @@ func runTest(f testFlags) error {
 		return err
 	}
 	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
-	if err := f.write(xml, report); err != nil {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = nil
+	}
+	c := conform.New(report, f.seed, info, time.Now())
+	if err := f.write(xml, report, c.Properties()); err != nil {
 		return err
 	}
-	if err := f.conform(page, report); err != nil {
+	if err := f.conform(page, c); err != nil {
 		return err
 	}
 	if !f.app.Document(report) {
+		for _, finding := range report.Findings {
+			fmt.Fprintln(f.app.Out, finding)
+		}
 		fmt.Fprintf(f.app.Out, "%d passed, %d failed, %d skipped on %s\n", report.Passed, report.Failed, report.Skipped, f.board)
 	}
 	return f.verdict(report)
@@ -237,27 +247,22 @@ func (f testFlags) verdict(r *suite.Report) error {
 }
 
 // write writes the artifacts of failed cases and the JUnit file.
-func (f testFlags) write(xml *output.File, r *suite.Report) error {
+func (f testFlags) write(xml *output.File, r *suite.Report, properties []junit.Property) error {
 	files, err := r.Save(f.artifacts)
 	if err != nil || xml == nil {
 		return err
 	}
-	if err := r.WriteJUnit(xml, f.app.program.Name, f.seed, func(res suite.Result) []string { return files[res.Name] }); err != nil {
+	if err := r.WriteJUnit(xml, f.app.program.Name, f.seed, properties, func(res suite.Result) []string { return files[res.Name] }); err != nil {
 		return err
 	}
 	return xml.Commit()
 }
 
 // conform writes the conformance report if there is a file for it.
-func (f testFlags) conform(page *output.File, r *suite.Report) error {
+func (f testFlags) conform(page *output.File, c *conform.Report) error {
 	if page == nil {
 		return nil
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = nil
-	}
-	c := conform.New(r, f.seed, info, time.Now())
 	write := c.WriteHTML
 	if strings.EqualFold(filepath.Ext(f.report), ".json") {
 		write = c.WriteJSON

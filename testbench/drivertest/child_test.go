@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/conform"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -108,10 +111,31 @@ func deadly() map[string]testbench.Drivers {
 				mu.Lock()
 			}
 		}),
+		"two": changed(func(arg *umddi.CreateDevice) {
+			um, core := arg.UMCallbacks, arg.RTCoreLayer
+			flush := arg.DeviceFuncs.Flush
+			arg.DeviceFuncs.Flush = func(t *ddi.Thread, h umddi.HDevice) {
+				um.SetErrorCb(t, core, ddi.OK)
+				um.SetErrorCb(t, core, ddi.OK)
+				flush(t, h)
+			}
+		}),
+		"lost":     lost(),
 		"revision": refusing(ddi.StatusRevisionMismatch),
 		"start":    start,
 		"stop":     stop,
 	}
+}
+
+// lost returns drivers whose interrupt routine claims no interrupt.
+func lost() testbench.Drivers {
+	d := foreign
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := foreign.KernelMode()
+		table.InterruptRoutine = func(*ddi.Thread, kmddi.HAdapter, uint32) bool { return false }
+		return table
+	}
+	return d
 }
 
 // refusing returns drivers whose device does not start, with a status.
@@ -264,6 +288,82 @@ func TestWorkloadInChild(t *testing.T) {
 		assert.Equal(t, tt.code, code)
 		assert.Equal(t, times.ReplaceAllString(want, ""), times.ReplaceAllString(stdout, ""), tt.args)
 		assert.Equal(t, says, stderr, tt.args)
+	}
+}
+
+// Warnings of cases that pass are in the output, in the results, in the JUnit file and in
+// the report.
+func TestWarningsOfPassedCases(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"test", "--board", "emu?nodes=1", "--filter", "^(present|clears)$", "--junit", filepath.Join(dir, "j.xml")}
+	for _, more := range [][]string{nil, {"--in-process"}} {
+		code, stdout, stderr := runDeadly(t, "lost", slices.Concat(args, more, []string{"--report", filepath.Join(dir, "r.html")})...)
+		assert.Equal(t, exit.OK, code, stderr)
+		assert.Equal(t, 1, strings.Count(stdout, "verifier: warning: interrupt-lost, "), stdout)
+		page, err := os.ReadFile(filepath.Join(dir, "r.html"))
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "<td>interrupt-lost</td>")
+		xml, err := os.ReadFile(filepath.Join(dir, "j.xml"))
+		require.NoError(t, err)
+		assert.Equal(t, 3, strings.Count(string(xml), `<property name="finding interrupt-lost" `), "of two cases and the suite")
+		for _, name := range []string{"driver", "version", "seeds", "calls"} {
+			assert.Regexp(t, `<property name="`+name+`" value="[^"]+">`, string(xml))
+		}
+
+		code, stdout, stderr = runDeadly(t, "lost", slices.Concat(args, more, []string{"--json", "--report", filepath.Join(dir, "r.json")})...)
+		assert.Equal(t, exit.OK, code, stderr)
+		var r suite.Report
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+		times := func(all []verifier.Finding) (n int) {
+			for _, f := range all {
+				if f.Rule == "interrupt-lost" {
+					n += f.Count
+				}
+			}
+			return n
+		}
+		total := 0
+		for _, res := range r.Results {
+			assert.Positive(t, times(res.Findings), res.Name)
+			total += times(res.Findings)
+		}
+		assert.Equal(t, total, times(r.Findings))
+		var c conform.Report
+		text, err := os.ReadFile(filepath.Join(dir, "r.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &c))
+		assert.Equal(t, r.Findings, c.Findings)
+	}
+}
+
+// A waived rule fails no case, and each collected violation is reported.
+func TestWaiveAndCollect(t *testing.T) {
+	for _, more := range [][]string{nil, {"--in-process"}} {
+		args := slices.Concat([]string{"test", "--board", "emu?nodes=1", "--filter", "^present$"}, more)
+		code, stdout, _ := runDeadly(t, "two", append(args, "--json")...)
+		assert.Equal(t, exit.Check, code)
+		assert.Equal(t, 1, strings.Count(stdout, "verifier: error-success"), stdout)
+
+		code, stdout, stderr := runDeadly(t, "two", append(args, "--waive", "error-success")...)
+		assert.Equal(t, exit.OK, code, stderr)
+		assert.Contains(t, stdout, "verifier: waived: error-success, ")
+
+		code, stdout, _ = runDeadly(t, "two", append(args, "--json", "--collect")...)
+		assert.Equal(t, exit.Check, code)
+		assert.Greater(t, strings.Count(stdout, "verifier: error-success"), 1, stdout)
+
+		run := slices.Concat([]string{"run", "compose", "--size", "16x16"}, more)
+		code, _, stderr = runDeadly(t, "two", append(run, "--waive", "error-success")...)
+		assert.Equal(t, exit.OK, code, stderr)
+		code, _, stderr = runDeadly(t, "two", append(run, "--collect")...)
+		assert.Equal(t, exit.Contract, code, stderr)
+		assert.Greater(t, strings.Count(stderr, "verifier: error-success"), 1, stderr)
+		lists := slices.Concat([]string{"run", "lists", "--lists", "10", "--alive", "5"}, more)
+		code, _, stderr = runDeadly(t, "two", append(lists, "--collect")...)
+		assert.Equal(t, exit.Contract, code, stderr)
+		assert.Greater(t, strings.Count(stderr, "verifier: error-success"), 1, stderr)
+		code, _, stderr = runDeadly(t, "two", append(args, "--waive", "no-rule")...)
+		assert.Equal(t, exit.Usage, code, stderr)
 	}
 }
 

@@ -111,6 +111,11 @@ func (r *run) close(err error) error {
 	if cerr := r.sys.Close(); err == nil {
 		err = cerr
 	}
+	for _, v := range r.sys.Violations() {
+		if !errors.Is(err, v) { // collected
+			err = errors.Join(err, v)
+		}
+	}
 	return err
 }
 

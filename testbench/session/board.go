@@ -13,6 +13,8 @@ type Outcome struct {
 	Frame    *image.NRGBA       // nil if the session failed
 	Stats    testbench.Stats    // zero after a call that did not return
 	Findings []verifier.Finding // of the verifier, also after a failure
+
+	Violations []*verifier.Violation // the broken rules; several with testbench.Options.Collect
 }
 
 // OnBoard composes plan on the board of a selector. If a driver breaks a rule, or
@@ -36,6 +38,6 @@ func OnBoard(selector string, drivers testbench.Drivers, o testbench.Options, pl
 	case out = <-got:
 	default: // a call hangs
 	}
-	out.Findings = sys.Findings()
+	out.Findings, out.Violations = sys.Findings(), sys.Violations()
 	return out, err
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
@@ -23,12 +25,15 @@ type Report struct {
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"results"`
+
+	Findings []verifier.Finding `json:"findings,omitempty"` // of all results, one for each rule
 }
 
 // NewReport returns the report of results on a board.
 func NewReport(board string, results []Result) *Report {
 	r := &Report{Board: board, Results: results}
 	for _, res := range results {
+		r.Findings = addFindings(r.Findings, res.Findings)
 		switch res.Outcome {
 		case Passed:
 			r.Passed++
@@ -42,15 +47,17 @@ func NewReport(board string, results []Result) *Report {
 }
 
 // WriteJUnit writes the report as a JUnit test suite with a name, that of the program
-// with the drivers. seed is the first seed of the run. files returns the files that a failed case has left.
-func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, files func(Result) []string) error {
-	doc := junit.Suite{Name: name, Properties: []junit.Property{
+// with the drivers. seed is the first seed of the run, more are further properties of
+// the suite. files returns the files that a failed case has left.
+func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, more []junit.Property, files func(Result) []string) error {
+	doc := junit.Suite{Name: name, Properties: slices.Concat([]junit.Property{
 		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(seed, 10)},
-	}}
+	}, more, propertiesOf(r.Findings))}
 	for _, res := range r.Results {
 		c := junit.Case{Class: "suite", Name: res.Name, Time: res.Time, Properties: []junit.Property{
 			{Name: "tier", Value: string(res.Tier)}, {Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
 		}}
+		c.Properties = append(c.Properties, propertiesOf(res.Findings)...)
 		switch res.Outcome {
 		case Failed:
 			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
@@ -62,6 +69,14 @@ func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, files func(Re
 		doc.Cases = append(doc.Cases, c)
 	}
 	return junit.Write(w, doc)
+}
+
+// propertiesOf returns a property for each finding.
+func propertiesOf(all []verifier.Finding) (out []junit.Property) {
+	for _, f := range all {
+		out = append(out, junit.Property{Name: "finding " + f.Rule, Value: f.String()})
+	}
+	return out
 }
 
 // Why returns the requirement that a case checks, and its source.

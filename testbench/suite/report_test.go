@@ -11,16 +11,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/junit"
+
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // sample returns a result of every outcome.
 func sample() []Result {
 	return []Result{
-		{Name: "present", Tier: API, Outcome: Passed, Time: 2 * time.Millisecond},
+		{Name: "present", Tier: API, Outcome: Passed, Time: 2 * time.Millisecond,
+			Findings: []verifier.Finding{{Rule: "interrupt-lost", Count: 2, First: "one"}}},
 		{Name: "random[nodes=1]/7", Doc: "random calls", Source: "a page", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
 			Messages: []string{"one\ntwo", "three"}, Trace: []byte("{}\n"), Dump: "ring"},
-		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the miniport reports NumberOfNodes 1"}},
+		{Name: "order-flush", Outcome: Skipped, Findings: []verifier.Finding{{Rule: "interrupt-lost", Count: 3, First: "two"}},
+			Messages: []string{"the miniport reports NumberOfNodes 1"}},
 	}
 }
 
@@ -34,9 +39,11 @@ func TestReport(t *testing.T) {
 		"         one\n         two\n         three\n         required: random calls\n         source: a page\n         repeat: "+repeat+"\n", r.Results[1].Text("emu"))
 
 	var b bytes.Buffer
-	require.NoError(t, r.WriteJUnit(&b, "mine", 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
+	require.NoError(t, r.WriteJUnit(&b, "mine", 7, []junit.Property{{Name: "driver", Value: "a module"}}, func(res Result) []string { return []string{res.Name + ".txt"} }))
 	for _, says := range []string{
 		`<testsuite name="mine" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
+		`<property name="driver" value="a module">`, `<property name="finding interrupt-lost" value="verifier: warning: interrupt-lost, 5 times, first: one">`,
+		`<property name="finding interrupt-lost" value="verifier: warning: interrupt-lost, 2 times, first: one">`,
 		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the miniport reports NumberOfNodes 1">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)

@@ -35,6 +35,8 @@ type Options struct {
 	Limit    time.Duration  // CallLimit of testbench.Options
 	FailFast bool           // the first failure ends the run
 	NoVerify bool           // as in testbench.Options
+	Waive    []string       // as in testbench.Options
+	Collect  bool           // as in testbench.Options: a case fails with all broken rules
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
 	Cover bool // count calls and packets: Result.Coverage
@@ -85,6 +87,7 @@ type Result struct {
 	Wave      []byte              `json:"-"`                   // last clocks of an emulated GPU, as a value change dump
 	Coverage  *Coverage           `json:"coverage,omitempty"`  // with Options.Cover; nil if the case did not end
 	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
+	Findings  []verifier.Finding  `json:"findings,omitempty"`  // warnings and waived violations, one for each rule
 
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
 
@@ -94,12 +97,12 @@ type Result struct {
 // Instances returns the selected instances.
 func (o Options) Instances() []Instance {
 	return slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
-		return o.Filter != nil && !o.Filter.MatchString(i.Name) || !o.asks(i.Case.Tier)
+		return o.Filter != nil && !o.Filter.MatchString(i.Name) || !o.selects(i.Case.Tier)
 	})
 }
 
-// asks reports whether the cases of a tier run.
-func (o Options) asks(t Tier) bool {
+// selects reports whether the cases of a tier run.
+func (o Options) selects(t Tier) bool {
 	if len(o.Tiers) == 0 {
 		return t != Own || !o.Foreign
 	}
@@ -133,11 +136,15 @@ func Run(o Options) []Result {
 // Try opens the board and closes it, so that a missing board is one error and not
 // one for each case. It returns the error of testbench.Open or of Close.
 func Try(o Options) error {
-	sys, err := testbench.Open(o.Selector, o.Drivers, testbench.Options{Board: o.Board, Tdr: o.Tdr, CallLimit: o.Limit, DDI: o.DDI})
+	sys, err := testbench.Open(o.Selector, o.Drivers, testbench.Options{Board: o.Board, Tdr: o.Tdr, CallLimit: o.Limit, Waive: o.Waive, Collect: o.Collect, DDI: o.DDI})
 	if err != nil {
 		return err
 	}
-	return sys.Watched(sys.Close)
+	err = sys.Watched(sys.Close)
+	if o.Collect && sys.Err() == nil && len(sys.Violations()) > 0 {
+		return nil // each case has the collected violations
+	}
+	return err
 }
 
 // one runs an instance, with Each if it is set.
@@ -158,7 +165,7 @@ func (o Options) one(i Instance) Result {
 // goroutine, which FailNow ends.
 func RunOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, keep: o.Trace, ddi: o.DDI}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, waive: o.Waive, collect: o.Collect, keep: o.Trace, ddi: o.DDI}
 	if o.Cover {
 		t.cover = newCounter()
 	}
@@ -181,7 +188,7 @@ func RunOne(i Instance, o Options) Result {
 	if hung != nil {
 		return i.Failure(hung, res.Time)
 	}
-	res.Messages = r.messages
+	res.Messages, res.Findings = r.messages, t.findings
 	if t.cover != nil {
 		res.Coverage = t.cover.coverage()
 	}
@@ -244,7 +251,7 @@ func merged(traces []*tail) []byte {
 	return out.Bytes()
 }
 
-// recording is the TB of a case that runs on a goroutine of its own.
+// recording is the TB of a case that runs on its own goroutine.
 type recording struct {
 	traced   bool // messages have the source positions of testify
 	messages []string

@@ -48,7 +48,8 @@ type T struct {
 	Seed     uint64
 
 	violation *verifier.Violation      // the first broken rule, or nil
-	undone    []*verifier.Violation    // counted ones that tell which work the GPU did not do
+	undone    []*verifier.Violation    // warnings that name work that the GPU did not do
+	findings  []verifier.Finding       // of all systems, one for each rule
 	hung      chan *verifier.Violation // gets the violation of a call that does not return; nil: nobody waits
 	ended     chan struct{}            // closed when the case has ended
 
@@ -58,6 +59,8 @@ type T struct {
 	limit time.Duration // of a driver's call
 
 	noVerify bool
+	waive    []string
+	collect  bool
 
 	cover  *counter       // counts calls and packets, or nil
 	ddi    io.Writer      // gets the DDI calls of every system at once, or nil
@@ -72,6 +75,7 @@ type T struct {
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board, o.Tdr, o.CallLimit, o.Seed, o.NoVerify = t.Board, t.tdr, t.limit, t.Seed+1, t.noVerify
+	o.Waive, o.Collect = t.waive, t.collect
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
@@ -118,9 +122,29 @@ func (t *T) close(sys *testbench.System) {
 	t.Helper()
 	err := sys.Close()
 	t.undone = append(t.undone, undoneOf(sys.Findings())...)
+	t.findings = addFindings(t.findings, sys.Findings())
 	if !t.breaks(err) {
 		assert.NoError(t, err, "the system stops without an error")
 	}
+	if t.collect {
+		for _, v := range sys.Violations() {
+			if !errors.Is(err, v) {
+				t.breaks(v)
+			}
+		}
+	}
+}
+
+// addFindings adds findings to those of the same rules.
+func addFindings(all, more []verifier.Finding) []verifier.Finding {
+	for _, f := range more {
+		if n := slices.IndexFunc(all, func(of verifier.Finding) bool { return of.Rule == f.Rule }); n >= 0 {
+			all[n].Count += f.Count
+		} else {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // breaks reports whether an error has a broken rule, which fails the case with its
@@ -138,8 +162,8 @@ func (t *T) breaks(err error) bool {
 	return true
 }
 
-// undoneOf returns the counted violations that tell which work was not done, in the
-// order of virtual time.
+// undoneOf returns the warnings that name work that was not done, in the order of
+// virtual time.
 func undoneOf(all []verifier.Finding) []*verifier.Violation {
 	var out []*verifier.Violation
 	for _, f := range all {
@@ -151,7 +175,7 @@ func undoneOf(all []verifier.Finding) []*verifier.Violation {
 	return out
 }
 
-// broken returns the first broken rule, or else the first that tells which work the
+// broken returns the first broken rule, or else the first that names work that the
 // GPU did not do, or nil.
 func (t *T) broken() *verifier.Violation {
 	if t.violation == nil && len(t.undone) > 0 {

@@ -37,6 +37,8 @@ type request struct {
 	Keep    bool          `json:"keep"` // keep the artifacts of a failure
 	Tdr     time.Duration `json:"tdr"`
 	Limit   time.Duration `json:"limit"`
+	Waive   []string      `json:"waive,omitempty"`
+	Collect bool          `json:"collect,omitempty"`
 	Trace   string        `json:"trace"` // file for the DDI calls
 }
 

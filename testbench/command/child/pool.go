@@ -46,7 +46,7 @@ type Pool struct {
 
 // Try opens the board in a child and closes it.
 func (p *Pool) Try() error {
-	a, end, err := p.ask(request{Board: p.Options.Selector, Tdr: p.Options.Tdr, Limit: p.Options.Limit})
+	a, end, err := p.ask(p.request(""))
 	switch {
 	case err != nil:
 		return err
@@ -57,13 +57,20 @@ func (p *Pool) Try() error {
 	return a.Error.err()
 }
 
+// request returns the request for a case, or with "" for opening the board.
+func (p *Pool) request(name string) request {
+	o := p.Options
+	return request{
+		Case: name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Tiers: o.Tiers, Keep: o.Trace, Cover: o.Cover,
+		Tdr: o.Tdr, Limit: o.Limit, Waive: o.Waive, Collect: o.Collect,
+	}
+}
+
 // Run runs an instance in a child.
 func (p *Pool) Run(i suite.Instance) suite.Result {
 	start := time.Now()
 	o := p.Options
-	a, end, err := p.ask(request{
-		Case: i.Name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Tiers: o.Tiers, Keep: o.Trace, Cover: o.Cover, Tdr: o.Tdr, Limit: o.Limit,
-	})
+	a, end, err := p.ask(p.request(i.Name))
 	switch {
 	case err != nil:
 	case end != nil:

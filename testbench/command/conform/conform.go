@@ -11,9 +11,12 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -40,6 +43,8 @@ type Report struct {
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
 	Tiers   []Tier `json:"tiers"` // those with a case
+
+	Findings []verifier.Finding `json:"findings,omitempty"` // warnings and waived violations, one for each rule
 
 	Calls        []Count  `json:"calls"`         // DDI functions and callbacks that were called, by name
 	Uncalled     []string `json:"uncalled"`      // DDI functions of drivers that no case called, by name
@@ -73,7 +78,7 @@ type Count struct {
 func New(r *suite.Report, seed uint64, info *debug.BuildInfo, now time.Time) *Report {
 	out := &Report{
 		Date: now.UTC().Format(time.RFC3339), Board: r.Board, Seed: seed,
-		Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped,
+		Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped, Findings: r.Findings,
 	}
 	out.modules(info)
 	var all suite.Coverage
@@ -156,6 +161,27 @@ func counts(m map[string]uint64) []Count {
 		out = append(out, Count{name, m[name]})
 	}
 	return out
+}
+
+// Properties returns the properties of a JUnit suite with this report: the module of the
+// drivers, its version, the seeds of the cases, and the number of DDI calls.
+func (r *Report) Properties() []junit.Property {
+	var seeds []string
+	for _, t := range r.Tiers {
+		for _, c := range t.Cases {
+			if s := strconv.FormatUint(c.Seed, 10); !slices.Contains(seeds, s) {
+				seeds = append(seeds, s)
+			}
+		}
+	}
+	var calls uint64
+	for _, c := range r.Calls {
+		calls += c.Count
+	}
+	return []junit.Property{
+		{Name: "driver", Value: r.Drivers.Path}, {Name: "version", Value: strings.TrimSpace(r.Drivers.Version + " " + r.Drivers.Revision)},
+		{Name: "seeds", Value: strings.Join(seeds, " ")}, {Name: "calls", Value: strconv.FormatUint(calls, 10)},
+	}
 }
 
 //go:embed report.html
