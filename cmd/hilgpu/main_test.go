@@ -91,7 +91,7 @@ func TestComposeWritesTheFrame(t *testing.T) {
 	}
 }
 
-// An image larger than VRAM lies in host memory.
+// An image larger than VRAM is in host memory.
 func TestImageLargerThanVRAM(t *testing.T) {
 	big := writeImage(t, filepath.Join(t.TempDir(), "big.png"), 60, 60)
 	code, _, stderr := hilgpu("run", "compose", "--check", "--size", "32x32", "-o", filepath.Join(t.TempDir(), "frame.png"), "--board", "emu?vram=8KiB", big)

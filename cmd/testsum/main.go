@@ -5,7 +5,7 @@
 //	testsum [arguments of go test]
 //
 // It exits as go test does, or with 1 if a test was skipped and CI=true is set
-// in the environment. A case that is not asked of a driver, because the driver or its
+// in the environment. A case that is not applicable to a driver, because the driver or its
 // board lacks a capability, is counted and does not fail.
 package main
 

@@ -171,17 +171,17 @@ func (t *test) reason() string {
 	return "no reason given"
 }
 
-// notAsked begins the reason of a skipped case of testbench/drivertest, which asks
+// notApplicable begins the reason of a skipped case of testbench/drivertest, which asks
 // for what the driver under test does not have.
-const notAsked = "not asked: "
+const notApplicable = "not applicable: "
 
 // skipLine returns the line that counts the skipped tests, or "" if there are
 // none.
 func (s *sum) skipLine() string {
-	tools, others, unasked := map[string]int{}, map[string]int{}, map[string]int{}
+	tools, others, unsuited := map[string]int{}, map[string]int{}, map[string]int{}
 	for reason, n := range s.skips {
-		if what, ok := strings.CutPrefix(reason, notAsked); ok {
-			unasked[what] += n
+		if what, ok := strings.CutPrefix(reason, notApplicable); ok {
+			unsuited[what] += n
 		} else if program, ok := strings.CutPrefix(reason, tool.SkipReason); ok {
 			name, _, _ := strings.Cut(program, " ")
 			tools[name] += n
@@ -197,8 +197,8 @@ func (s *sum) skipLine() string {
 		parts = append(parts, counts(others)+" for other reasons")
 	}
 	s.missing = len(parts) > 0
-	if len(unasked) > 0 {
-		parts = append(parts, counts(unasked)+" not asked of a driver")
+	if len(unsuited) > 0 {
+		parts = append(parts, counts(unsuited)+" not applicable to a driver")
 	}
 	if len(parts) == 0 {
 		return ""

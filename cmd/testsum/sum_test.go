@@ -111,13 +111,13 @@ func TestProcessThatDies(t *testing.T) {
 	}
 }
 
-// A case that is not asked of a driver is counted and passes, also in CI.
+// A case that is not applicable to a driver is counted and passes, also in CI.
 func TestNotAsked(t *testing.T) {
-	inModule(t, map[string]string{"a/a_test.go": inTest(`func TestA(t *testing.T) { t.Skip("not asked: the board has one node") }` + "\n")})
+	inModule(t, map[string]string{"a/a_test.go": inTest(`func TestA(t *testing.T) { t.Skip("not applicable: the board has one node") }` + "\n")})
 	t.Setenv("CI", "true")
 	var stdout, stderr bytes.Buffer
 	assert.Zero(t, run([]string{"./..."}, &stdout, &stderr), stderr.String())
-	assert.Contains(t, stdout.String(), "\nskipped tests: 1 (the board has one node 1) not asked of a driver\n")
+	assert.Contains(t, stdout.String(), "\nskipped tests: 1 (the board has one node 1) not applicable to a driver\n")
 }
 
 // Skipped tests are counted in one line at the end, by tool and by reason, also

@@ -300,9 +300,9 @@ func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	return newDeferred(d, api)
 }
 
-// Close destroys the device and all its remaining objects, whatever references
-// there are, and closes the driver. No object of the device may be in use. Afterwards the objects are
-// stale and the device is removed. Further calls do nothing.
+// Close destroys the device and all its remaining objects, regardless of references,
+// and closes the driver. No object of the device may be in use. Afterwards the objects
+// are stale and the device is removed. Further calls do nothing.
 func (d *Device) Close() {
 	d.mu.Lock()
 	closed := d.closed

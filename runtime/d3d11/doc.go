@@ -12,7 +12,7 @@
 //
 // # Messages
 //
-// [Device.InfoQueue] tells what failed and what was dropped: each error and each
+// [Device.InfoQueue] lists what failed and what was dropped: each error and each
 // invalid call of a method without a result adds a message. A successful call
 // costs nothing for it.
 //

@@ -17,7 +17,7 @@ func (q *InfoQueue) PushStorageFilter(f InfoQueueFilter) {
 	q.storage.push(f)
 }
 
-// PushEmptyStorageFilter pushes a storage filter that lets every message pass.
+// PushEmptyStorageFilter pushes a storage filter that accepts every message.
 func (q *InfoQueue) PushEmptyStorageFilter() { q.PushStorageFilter(InfoQueueFilter{}) }
 
 // PushCopyOfStorageFilter pushes a copy of the current storage filter.
@@ -71,7 +71,7 @@ func (q *InfoQueue) PushRetrievalFilter(f InfoQueueFilter) {
 	q.retrieval.push(f)
 }
 
-// PushEmptyRetrievalFilter pushes a retrieval filter that lets every message pass.
+// PushEmptyRetrievalFilter pushes a retrieval filter that accepts every message.
 func (q *InfoQueue) PushEmptyRetrievalFilter() { q.PushRetrievalFilter(InfoQueueFilter{}) }
 
 // PushCopyOfRetrievalFilter pushes a copy of the current retrieval filter.

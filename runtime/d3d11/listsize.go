@@ -9,10 +9,10 @@ const (
 // addSize adds n bytes to the size of the list that a deferred context records.
 //
 // Design note: the size is computed from the calls and not from the memory that
-// they take, so that a list has the same size whoever records it. Nests in which
-// each list executes the one before twice double with each list: a driver that
-// copies nested lists runs out of memory, and a replay does not end. The limit is
-// reached before either.
+// they take, so that a list has the same size whether the driver or the runtime
+// records it. Nests in which each list executes the one before twice double with each
+// list: a driver that copies nested lists runs out of memory, and a replay does not
+// end. The limit is reached before either.
 func (c *Context) addSize(n uint64) {
 	if !c.deferred {
 		return

@@ -108,7 +108,7 @@ const (
 	MessageCopySubresourceRegionEmptySourceBox  MessageID = 0x30015e
 )
 
-// The IDs of this runtime, which no header has.
+// The IDs of this runtime, which are not in the header.
 const (
 	MessageDeviceRemoved                 MessageID = 0x400000 // the call needs a device that works
 	MessageInvalidObject                 MessageID = 0x400001 // an object is nil, released, or of another device

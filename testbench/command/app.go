@@ -44,13 +44,11 @@ type Program struct {
 	Each func(i suite.Instance, run func() suite.Result) suite.Result
 
 	// Child starts the program again, so that it calls child.Serve with Execute. The
-	// command test then runs each case in a child process, and workloads that run the
-	// drivers are in one too; nil: in this process.
+	// command test then runs each case, and run each workload with the drivers, in a
+	// child process; nil: in this process.
 	Child func() (*exec.Cmd, error)
 
-	// Trace, if not nil, gets the DDI calls of run compose at once. Nothing runs in a
-	// child process then, since this process is one.
-	Trace io.Writer
+	Trace io.Writer // in a child process: gets the DDI calls of run compose at once
 
 	// Root returns the command of the program with its own subcommands.
 	Root func(*App) *cobra.Command

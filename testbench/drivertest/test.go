@@ -19,9 +19,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// notAsked begins the reason of a skipped case, which asks for what the driver or
-// the board does not have. It is the driver's nature, not a tool that is missing.
-const notAsked = "not asked: "
+// notApplicable begins the reason of a skipped case, which needs a feature that the
+// driver or the board lacks. No tool is missing.
+const notApplicable = "not applicable: "
 
 // name is the name of the program in the messages of a test.
 const name = "drivertest"
@@ -85,7 +85,7 @@ func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
 			case suite.Failed:
 				t.Error(strings.Join(append(r.Messages, r.Why()), "\n"))
 			case suite.Skipped:
-				t.Skip(notAsked + strings.Join(r.Messages, "\n"))
+				t.Skip(notApplicable + strings.Join(r.Messages, "\n"))
 			}
 		})
 		return r

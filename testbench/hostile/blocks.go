@@ -114,7 +114,7 @@ func newBlocks() (*blocks, error) {
 	return b, nil
 }
 
-// query gives a query with any input. The answer depends on the type alone.
+// query sends a query with random input. The answer depends only on the type.
 func (b *blocks) query(r *rand.Rand) error {
 	typ := r.Uint32N(5)
 	if r.IntN(4) == 0 {

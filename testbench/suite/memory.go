@@ -29,7 +29,7 @@ func copyOfTexturesThatDoNotFitTogether(t *T) {
 	same(t, count(1+400, 240), d.texels(a, 0)[400:640], "the rest of the row is as before")
 }
 
-// A GPU-only texture larger than VRAM lies in host memory: the segments decide. One
+// A GPU-only texture larger than VRAM is in host memory: the segments decide. One
 // larger than host memory cannot be created, and no other call fails.
 func textureLargerThanVRAM(t *T) {
 	d := d3dOf(t, t.Open(testbench.Options{HostMemory: 64 << 20}))

@@ -10,13 +10,11 @@ package suite
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +24,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
-	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -135,18 +132,6 @@ func (t *T) close(sys *testbench.System) {
 	}
 }
 
-// addFindings adds findings to those of the same rules.
-func addFindings(all, more []verifier.Finding) []verifier.Finding {
-	for _, f := range more {
-		if n := slices.IndexFunc(all, func(of verifier.Finding) bool { return of.Rule == f.Rule }); n >= 0 {
-			all[n].Count += f.Count
-		} else {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // breaks reports whether an error has a broken rule, which fails the case with its
 // report.
 func (t *T) breaks(err error) bool {
@@ -160,28 +145,6 @@ func (t *T) breaks(err error) bool {
 	}
 	t.Errorf("%s", reportOf(v))
 	return true
-}
-
-// undoneOf returns the warnings that name work that was not done, in the order of
-// virtual time.
-func undoneOf(all []verifier.Finding) []*verifier.Violation {
-	var out []*verifier.Violation
-	for _, f := range all {
-		if f.Violation.Rule.Fault == rule.DriverOrDevice || f.Rule == "removed-report" {
-			out = append(out, f.Violation)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *verifier.Violation) int { return cmp.Compare(a.Cycle, b.Cycle) })
-	return out
-}
-
-// broken returns the first broken rule, or else the first that names work that the
-// GPU did not do, or nil.
-func (t *T) broken() *verifier.Violation {
-	if t.violation == nil && len(t.undone) > 0 {
-		return t.undone[0]
-	}
-	return t.violation
 }
 
 // reportOf returns the report of a violation without its last newline.

@@ -17,7 +17,7 @@ type Break struct {
 	Work     string // the workload that shows it
 	Seed     uint64 // testbench.Options.Seed
 	Hangs    bool   // a call never returns
-	Unseen   bool   // only a check of the GPU's accesses to memory can tell; Rule is empty
+	Unseen   bool   // only a check of the GPU's memory accesses can detect it; Rule is empty
 
 	Drivers func(base testbench.Drivers) testbench.Drivers
 }
