@@ -1,7 +1,6 @@
 package kmcheck
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -10,7 +9,7 @@ import (
 
 const (
 	patchFunction = "DxgkDdiPatch"
-	addressBytes  = 8 // the most that a patch location has
+	addressBytes  = 8 // of a PHYSICAL_ADDRESS
 	pageBytes     = 4096
 )
 
@@ -19,8 +18,10 @@ const (
 type patcher struct {
 	segments []kmddi.SegmentDescriptor // of the adapter, by ID - 1
 	moved    []kmddi.AllocationList
-	before   []byte // the buffer before the calls
 	first    []byte // the part after the first call
+
+	offsets []uint32 // PatchOffset of the locations, in ascending order
+	written []bool   // by allocation: a location changed, or the address is the same
 }
 
 // Driver returns a driver entry like entry, for verifier.WrapKernelMode. Each
@@ -37,7 +38,6 @@ func (k *Checker) Driver(entry kmddi.DriverEntry) kmddi.DriverEntry {
 				}
 				other := arg
 				other.AllocationList = k.patch.moved
-				k.patch.before = append(k.patch.before[:0], arg.DmaBuffer...)
 				if s := patch(t, h, other); s != ddi.StatusSuccess {
 					return s
 				}
@@ -129,24 +129,15 @@ func (k *Checker) comparePatches(t *ddi.Thread, arg kmddi.Patch) {
 	if k.m.Stopped() || th == nil || th.top() == nil || th.top().f.Name != patchFunction {
 		return
 	}
-	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
-	if !bytes.Equal(arg.DmaBuffer[:start], k.patch.before[:start]) || !bytes.Equal(arg.DmaBuffer[end:], k.patch.before[end:]) {
-		return // which the kernel reports
+	locations := locationsOf(arg)
+	if slices.ContainsFunc(locations, func(p kmddi.PatchLocation) bool { return int(p.AllocationIndex) >= len(arg.AllocationList) }) {
+		return // the driver has changed the list, which the kernel reports
 	}
-	first, second := k.patch.first, partOf(arg)
-	for i, p := range locationsOf(arg) {
-		if int(p.AllocationIndex) >= len(arg.AllocationList) {
-			return // the driver has changed the list, which the kernel reports
-		}
-		from, to := windowOf(p, start, len(second))
-		al, moved := arg.AllocationList[p.AllocationIndex], k.patch.moved[p.AllocationIndex]
-		if al.PhysicalAddress != moved.PhysicalAddress && from < to && slices.Equal(first[from:to], second[from:to]) {
-			k.fail(th.top(), "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes are the same for the addresses %#x and %#x of the allocation",
-				int(arg.PatchLocationListSubmissionStart)+i, writerOf(arg.Flags), p.PatchOffset, p.AllocationIndex, moved.PhysicalAddress, al.PhysicalAddress)
-			return
-		}
+	if !k.checkWritten(th.top(), arg, locations) {
+		return
 	}
-	for _, p := range locationsOf(arg) {
+	start, first, second := arg.DmaBufferSubmissionStartOffset, k.patch.first, partOf(arg)
+	for _, p := range locations {
 		from, to := windowOf(p, start, len(second))
 		copy(first[from:to], second[from:to])
 	}
@@ -159,8 +150,44 @@ func (k *Checker) comparePatches(t *ddi.Thread, arg kmddi.Patch) {
 	}
 }
 
-// windowOf returns the bytes of a patch location in a part of n bytes that begins at
-// start.
+// checkWritten checks that each allocation with another address has a location that
+// changed. Some locations need not change: a driver may write the two halves of an
+// address at two locations.
+func (k *Checker) checkWritten(fr *frame, arg kmddi.Patch, locations []kmddi.PatchLocation) bool {
+	written := k.patch.written[:0]
+	for i, e := range arg.AllocationList {
+		written = append(written, e.PhysicalAddress == k.patch.moved[i].PhysicalAddress)
+	}
+	k.patch.written = written
+	offsets := k.patch.offsets[:0]
+	for _, p := range locations {
+		offsets = append(offsets, p.PatchOffset)
+	}
+	slices.Sort(offsets)
+	k.patch.offsets = offsets
+	first, second := k.patch.first, partOf(arg)
+	for _, p := range locations {
+		from, to := windowOf(p, arg.DmaBufferSubmissionStartOffset, len(second))
+		if next, _ := slices.BinarySearch(offsets, p.PatchOffset+1); next < len(offsets) {
+			to = min(to, from+int(offsets[next]-p.PatchOffset))
+		}
+		if !slices.Equal(first[from:to], second[from:to]) {
+			written[p.AllocationIndex] = true
+		}
+	}
+	for i, p := range locations {
+		if !written[p.AllocationIndex] {
+			k.fail(fr, "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes of each location of the allocation are the same for its addresses %#x and %#x",
+				int(arg.PatchLocationListSubmissionStart)+i, writerOf(arg.Flags), p.PatchOffset, p.AllocationIndex,
+				k.patch.moved[p.AllocationIndex].PhysicalAddress, arg.AllocationList[p.AllocationIndex].PhysicalAddress)
+			return false
+		}
+	}
+	return true
+}
+
+// windowOf returns the bytes that an address at a patch location can have in a part
+// of n bytes that begins at start.
 func windowOf(p kmddi.PatchLocation, start uint32, n int) (from, to int) {
 	from = int(int64(p.PatchOffset) - int64(start))
 	return min(max(from, 0), n), min(max(from+addressBytes, 0), n)

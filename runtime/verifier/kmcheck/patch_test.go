@@ -78,6 +78,7 @@ func patchCases() []ruleCase {
 				}
 			})
 		}},
+		{rule: "patch-ignored", breaks: func(r *rig) { r.halves(1) }, keeps: func(r *rig) { r.halves(2) }},
 		{rule: "patch-repeat", breaks: func(r *rig) {
 			r.patches(func(arg kmddi.Patch) { arg.DmaBuffer[19]++; writeAddresses(arg) })
 		}, keeps: func(r *rig) { // a fence elsewhere in the part, and a change outside it, which the kernel judges
@@ -90,6 +91,36 @@ func patchCases() []ruleCase {
 			})
 		}, keeps: keeps},
 	}
+}
+
+// halves submits a DMA buffer with two locations for the address of each allocation,
+// the low and the high 4 bytes. The driver patches the first n allocations.
+func (r *rig) halves(n uint32) {
+	r.segments = []kmddi.SegmentDescriptor{{BaseAddress: 0x10000, Size: 0x1000}}
+	r.info = kmddi.AllocationInfo{Size: 0x100, Alignment: 4}
+	r.begin()
+	r.funcs.QueryAdapterInfo(r.th, r.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
+	d := r.device()
+	arg := kmddi.Patch{
+		Device: d, Context: r.context(d), DmaBuffer: make([]byte, 16), DmaBufferSubmissionEndOffset: 16,
+		PatchLocationListSubmissionLength: 4,
+	}
+	for i := range uint32(2) {
+		arg.AllocationList = append(arg.AllocationList, kmddi.AllocationList{
+			DeviceSpecificAllocation: r.open(d, r.allocation()), SegmentID: 1, PhysicalAddress: 0x10000 + uint64(i)*0x100,
+		})
+		arg.PatchLocationList = append(arg.PatchLocationList,
+			kmddi.PatchLocation{AllocationIndex: i, PatchOffset: 8 * i}, kmddi.PatchLocation{AllocationIndex: i, PatchOffset: 8*i + 4})
+	}
+	r.patch = func(arg kmddi.Patch) {
+		for _, p := range locationsOf(arg) {
+			if p.AllocationIndex < n {
+				at := arg.AllocationList[p.AllocationIndex].PhysicalAddress >> (p.PatchOffset % 8 * 8)
+				binary.LittleEndian.PutUint32(arg.DmaBuffer[p.PatchOffset:], uint32(at))
+			}
+		}
+	}
+	r.funcs.Patch(r.th, r.adapter, arg)
 }
 
 // The driver is called with other addresses first, inside the segments, and the

@@ -234,7 +234,7 @@ func outputBreaks() []Break {
 		},
 		Break{
 			Name: "PatchOffset is relative to the part", Pitfall: 7, Doc: "DxgkDdiPatch adds the start of the submission to PatchOffset.",
-			Rule: "patch-range", Function: "DxgkDdiPatch", Work: Split, Drivers: patching(func(arg kmddi.Patch, list []kmddi.PatchLocation) {
+			Rule: "patch-ignored", Function: "DxgkDdiPatch", Work: Split, Drivers: patching(func(arg kmddi.Patch, list []kmddi.PatchLocation) {
 				for i := range list {
 					list[i].PatchOffset += arg.DmaBufferSubmissionStartOffset
 				}
