@@ -13,7 +13,7 @@ func rulesDoc() ([]byte, error) {
 		"the graphics kernel and the display miniport driver. They check both sides against these rules. The kernel checks a rule with a\n" +
 		"bugcheck code itself. A violation stops the system with the rule, the DDI functions of the thread and the last calls, and\n" +
 		"`hilgpu` exits with 7.\n" +
-		"It is on in every test and in `hilgpu run`; `--verify=false` turns it off, `--waive RULE` only counts violations of a rule.\n" +
+		"The checks are on in every test and in `hilgpu run`; `--verify=false` turns them off, `--waive RULE` only counts violations of a rule.\n" +
 		"`hilgpu rules explain RULE` prints the entry of a rule. Sources are pages of the Windows driver documentation, by title.")
 	rows := [][]string{}
 	for _, r := range rule.All() {

@@ -181,7 +181,8 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, report: cfg.Report, peek: cfg.Peek,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
+		poison: cfg.Poison, report: cfg.Report, peek: cfg.Peek,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {

@@ -198,7 +198,7 @@ var boundaries = []struct {
 	set  uint32
 	keep func(r *rig)
 }{
-	{"fence-reported", system, func(r *rig) { // a newer fence stands for the older ones
+	{"fence-reported", system, func(r *rig) { // a newer fence also reports the older ones
 		r.mini.isr = func(t *ddi.Thread) {
 			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
 			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})

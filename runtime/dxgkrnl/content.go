@@ -7,8 +7,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// checkPaging reports operations of a completed paging buffer that did not do what
-// they were built for. It needs Config.Peek.
+// checkPaging reports operations of a completed paging buffer whose destination has
+// wrong bytes. It needs Config.Peek.
 func (k *Kernel) checkPaging(t *ddi.Thread, s *submission) {
 	if s.paging == nil || k.peek == nil || k.err != nil {
 		return
@@ -26,7 +26,7 @@ func (k *Kernel) checkPaging(t *ddi.Thread, s *submission) {
 
 // canCompare reports whether the source and the destination of an operation have not
 // been written since it was executed. A submission to another node that writes the
-// allocation waits for the fence of s, so that only the own node has to be looked at.
+// allocation waits for the fence of s, so only its own node must be checked.
 func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 	a, seg := o.of, k.memorySegment(o)
 	switch {

@@ -26,7 +26,7 @@ type field struct {
 	multiple  uint64 // 0: of any number
 }
 
-// check returns what is wrong with the first bad field, or "".
+// check returns the problem with the first invalid field, or "".
 func check(fields ...field) string {
 	for _, f := range fields {
 		switch {

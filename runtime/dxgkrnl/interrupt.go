@@ -49,7 +49,7 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	Caller  the miniport, at DIRQL, from InterruptRoutine or inside
 //	        SynchronizeExecution
 //	In      a completed fence: one that is submitted to the node and not before
-//	        the last one reported. A newer one stands for all older ones of
+//	        the last one reported. A newer one also reports all older ones of
 //	        the node; the last one again is ignored, which package kmcheck
 //	        reports
 //	Returns by Bugcheck 0x119/1 for any other fence, or a node that does not

@@ -17,7 +17,7 @@ const poison = 0xa5
 const guardPrivate = 64
 
 // A lent is a buffer with its private data, as it is lent to the miniport. With
-// Config.Poison it lies between guards, and the kernel checks that it changes only
+// Config.Poison it is between guards, and the kernel checks that it changes only
 // while it is lent. The guards are for the GPU, since Go checks the miniport's
 // indices.
 type lent struct {

@@ -16,7 +16,7 @@ type segment struct {
 	desc kmddi.SegmentDescriptor
 
 	residents []*allocation // of a memory segment, by offset
-	inserted  uint64        // counts allocations that got a place
+	inserted  uint64        // number of allocations placed so far
 }
 
 // gap returns the lowest offset with room for a, and its index in residents.

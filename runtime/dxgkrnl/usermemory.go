@@ -13,7 +13,7 @@ import (
 type userMemory struct {
 	b []byte
 
-	once  bool   // each byte is to be read once
+	once  bool   // each byte must be read at most once
 	seen  []bool // bytes that were read
 	twice string // what was read twice
 }
@@ -57,7 +57,7 @@ func (m *userMemory) Read(off int, p []byte) ddi.Status {
 type userPatchList struct {
 	list []umddi.PatchLocation
 
-	once  bool   // each element is to be read once
+	once  bool   // each element must be read at most once
 	seen  []bool // elements that were read
 	twice string // what was read twice
 }

@@ -16,7 +16,7 @@ import (
 type node struct {
 	ordinal    uint32
 	first      uint32        // fence ID of the first submission
-	base       uint64        // numbers up to it are of before the last start or reset
+	base       uint64        // last number before the last start or reset
 	reserved   uint64        // last number assigned
 	queued     uint64        // last number added to waiting
 	submitted  uint64        // last number submitted to the hardware

@@ -47,7 +47,6 @@ var harmlessChanges = []harmless{
 	{`(ListSize|Segments\.\[0\]\.Size) is 1 less`, "a driver may ask for less"},
 	{`PreferredSegment is 0|Alignment is 0|Cached is inverted|SupportedSegmentSet is 1 less`, "the kernel chooses"},
 	{`^READ_REGISTER_ULONG is called twice|^DxgkCbNotifyDpc is called twice`, "it may be called twice"},
-	{`^DxgkDdi(Destroy|Close)\w+: result 0 is a failure`, "the kernel ignores it: the object is gone"},
 }
 
 // withoutHarmless returns the mutants that are mistakes.

@@ -19,7 +19,7 @@ const (
 	commandMemory = 1 << 1 // the device answers accesses to its BARs
 )
 
-// checkPassed checks the arguments of a callback, whatever the state of the system.
+// checkPassed checks the arguments of a callback, in any state of the system.
 func (k *Checker) checkPassed(fr *frame) {
 	wrong := func(format string, args ...any) {
 		k.fail(fr, "callback-argument", format+", called in "+fr.place(), args...)
@@ -105,10 +105,10 @@ func (k *Checker) checkInterruptStatus(fr *frame, arg kmddi.NotifyInterrupt) {
 	}
 }
 
-// checkRefused checks that a function does not refuse a handle since the driver has
-// put nothing into it. It reports whether it does. A command may name objects that
-// do not exist, so for DxgkDdiRender and DxgkDdiPresent only a driver counts that
-// has put something into another handle of the kind.
+// checkRefused checks that a function does not refuse a handle whose Driver the
+// driver never set. It reports whether it does. A command may name objects that do
+// not exist, so for DxgkDdiRender and DxgkDdiPresent only a driver counts that has
+// set Driver in another handle of the kind.
 func (k *Checker) checkRefused(fr *frame, s ddi.Status) bool {
 	if s != ddi.StatusInvalidHandle {
 		return false

@@ -20,7 +20,7 @@ var budgets = map[string]time.Duration{
 }
 
 // maxAccesses is the number of accesses to the device that one call may make, at
-// any level. It ends a loop that waits for the device for ever.
+// any level. It ends an endless loop that polls the device.
 const maxAccesses = 1 << 18
 
 // minBudget is the least budget, in clocks. A device whose clock is slow takes as

@@ -90,7 +90,7 @@ func (fr *frame) function() *frame {
 // checkFailed checks that a function that needs no more than the device did not
 // fail while the device answered and the system gave memory.
 func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
-	if !s.Failed() || !mustSucceed(fr) || slices.ContainsFunc(fr.passed, lacking) {
+	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) || slices.ContainsFunc(fr.passed, lacking) {
 		return
 	}
 	r := verifier.Report{
@@ -98,7 +98,7 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 		Text: fmt.Sprintf("returned %v, but each of its accesses to the device was answered; %s", s, k.madeBy(fr)),
 	}
 	if fr.f.Name == startDevice {
-		k.refusal = &r // DxgkDdiRemoveDevice comes next, and may find a cause
+		k.refusal = &r // DxgkDdiRemoveDevice follows, and may find a cause
 		return
 	}
 	k.m.Report(r)
@@ -112,8 +112,14 @@ func (k *Checker) reportRefusal() {
 	}
 }
 
-// mustSucceed reports whether nothing but the device or a want of memory can make
-// a function fail. After a reset the device may be another one.
+// refusesDevice reports whether a status means that the driver does not support the
+// device.
+func refusesDevice(fr *frame, s ddi.Status) bool {
+	return fr.f.Name == startDevice && (s == ddi.StatusNoSuchDevice || s == ddi.StatusRevisionMismatch)
+}
+
+// mustSucceed reports whether a function can fail only because of the device or a
+// lack of memory. After a reset the device may be another one.
 func mustSucceed(fr *frame) bool {
 	switch fr.f.Name {
 	case "DxgkDdiAddDevice", startDevice, "DxgkDdiStopDevice", "DxgkDdiRemoveDevice", queryFence,
@@ -125,7 +131,7 @@ func mustSucceed(fr *frame) bool {
 	return false
 }
 
-// lacking reports whether a callback failed for want of memory or of an answer.
+// lacking reports whether a callback failed because memory or an answer was missing.
 func lacking(s ddi.Status) bool {
 	return s.Failed() && s != ddi.StatusInvalidHandle && s != ddi.StatusInvalidParameter
 }

@@ -1,6 +1,7 @@
 package kmcheck
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,17 @@ func (r *rig) refuses(s ddi.Status) {
 		r.status["ReadRegister"] = s
 		r.read(t, 7)
 	})
+	r.begin()
+	r.funcs.RemoveDevice(r.th, r.adapter)
+}
+
+// rejects makes a function of the start fail with a status.
+func (r *rig) rejects(name string, s ddi.Status) {
+	r.status[name] = s
+	if name == "AddDevice" {
+		r.funcs.AddDevice(r.th, r.adapter)
+		return
+	}
 	r.begin()
 	r.funcs.RemoveDevice(r.th, r.adapter)
 }
@@ -49,6 +61,10 @@ func failedCases() []ruleCase {
 	return []ruleCase{
 		{rule: "call-failed", breaks: func(r *rig) { r.refuses(ddi.StatusSuccess) },
 			keeps: func(r *rig) { r.refuses(ddi.StatusIODeviceError) }}, // the device does not answer
+		{rule: "call-failed", breaks: func(r *rig) { r.rejects("StartDevice", ddi.StatusUnsuccessful) },
+			keeps: func(r *rig) { r.rejects("StartDevice", ddi.StatusNoSuchDevice) }},
+		{rule: "call-failed", breaks: func(r *rig) { r.rejects("AddDevice", ddi.StatusRevisionMismatch) },
+			keeps: func(r *rig) { r.rejects("StartDevice", ddi.StatusRevisionMismatch) }},
 		{rule: "call-failed", breaks: func(r *rig) {
 			r.fails("AddDevice", nil)
 			r.funcs.AddDevice(r.th, r.adapter)
@@ -99,13 +115,14 @@ func failedCases() []ruleCase {
 	}
 }
 
-// ignores completes a fence that the query finds. The interrupt routine ran before,
-// or not, and returned FALSE, or not.
+// ignores completes a fence that the query finds. The interrupt routine ran after
+// the GPU wrote the fence, or not, and returned FALSE, or not.
 func (r *rig) ignores(ran, unclaimed bool) {
-	r.begin()
+	at := r.allocates()
 	r.claim = !unclaimed
-	r.interrupt(nil) // before the submission
 	r.submit(0, 1, 4)
+	r.interrupt(nil) // of another node
+	r.k.DeviceWrote(at, binary.LittleEndian.AppendUint32(nil, 1))
 	if ran {
 		r.interrupt(nil)
 	}

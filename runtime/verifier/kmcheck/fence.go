@@ -27,7 +27,7 @@ type pending struct {
 
 	writes uint64 // Checker.writes when it was submitted
 	flags  kmddi.SubmitFlags
-	isrs   uint64 // Checker.isrs then
+	isrs   uint64 // Checker.isrs when the fence was first seen
 	claims uint64 // Checker.claims then
 }
 
@@ -50,7 +50,7 @@ func (q *queue) find(fence uint32) int {
 func (k *Checker) submitted(arg kmddi.SubmitCommand) {
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{
-		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, isrs: k.isrs, claims: k.claims, flags: arg.Flags,
+		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, flags: arg.Flags,
 		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
 	})
 }
@@ -85,7 +85,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
 		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
-		k.checkUnclaimed(fr, arg, q.pending[0])
+		k.checkUnclaimed(fr, arg, q.pending[:i+1])
 		q.last, q.any, q.moved = arg.FenceID, true, true
 		q.pending = slices.Delete(q.pending, 0, i+1)
 	case q.any && arg.FenceID == q.last:
@@ -94,7 +94,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 }
 
 // checkEarly checks that the driver can know that the submissions in done have
-// completed. A fence in later tells so too.
+// completed. A fence in later is also evidence.
 func (k *Checker) checkEarly(fr *frame, arg kmddi.NotifyInterrupt, done, later []pending) {
 	work := false
 	for _, p := range done {
@@ -111,24 +111,27 @@ func (k *Checker) checkEarly(fr *frame, arg kmddi.NotifyInterrupt, done, later [
 }
 
 // checkUnclaimed checks that the interrupt routine did not ignore the interrupt of
-// a fence that DxgkDdiQueryCurrentFence finds.
-func (k *Checker) checkUnclaimed(fr *frame, arg kmddi.NotifyInterrupt, oldest pending) {
+// one of the submissions in done, which DxgkDdiQueryCurrentFence finds. Interrupts
+// before the fence was seen may be others.
+func (k *Checker) checkUnclaimed(fr *frame, arg kmddi.NotifyInterrupt, done []pending) {
 	in := fr.function()
-	if in == nil || in.f.Name != queryFence || k.isrs == oldest.isrs || k.claims != oldest.claims {
+	i := slices.IndexFunc(done, func(p pending) bool { return p.seen })
+	if in == nil || in.f.Name != queryFence || i < 0 || k.isrs == done[i].isrs || k.claims != done[i].claims {
 		return
 	}
 	k.m.Report(verifier.Report{
 		Rule: "interrupt-ignored", Thread: fr.t, Func: &verifier.Func{Name: interruptRoutine},
-		Text: fmt.Sprintf("returned FALSE for each of %d interrupts since fence %d was submitted to node %d, which %s then found completed",
-			k.isrs-oldest.isrs, oldest.fence, arg.NodeOrdinal, queryFence),
+		Text: fmt.Sprintf("returned FALSE for each of %d interrupts since the GPU wrote fence %d of node %d, which %s then found completed",
+			k.isrs-done[i].isrs, done[i].fence, arg.NodeOrdinal, queryFence),
 	})
 }
 
 // see notes a value that came from the GPU.
 func (k *Checker) see(v uint32) {
 	for _, q := range k.queues {
-		if i := q.find(v); i >= 0 {
-			q.pending[i].seen = true
+		if i := q.find(v); i >= 0 && !q.pending[i].seen {
+			p := &q.pending[i]
+			p.seen, p.isrs, p.claims = true, k.isrs, k.claims
 		}
 	}
 }
@@ -148,7 +151,7 @@ func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
 	}
 }
 
-// DeviceWrote tells the Checker that the device wrote p to host memory at a
+// DeviceWrote reports to the Checker that the device wrote p to host memory at a
 // physical address. It is a hal.Machine's observer. Only memory that the driver
 // allocated matters.
 func (k *Checker) DeviceWrote(addr uint64, p []byte) {

@@ -2,6 +2,8 @@ package kmcheck
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
@@ -17,21 +19,22 @@ func (k *Checker) checkIgnored(fr *frame) {
 	if fr.args[1].(kmddi.CollectDbgInfo).Reason != engineTimeout {
 		return
 	}
-	for node, q := range k.queues {
+	for _, node := range slices.Sorted(maps.Keys(k.queues)) {
+		q := k.queues[node]
 		if len(q.pending) == 0 || q.pending[0].empty || q.pending[0].writes != k.writes {
 			continue
 		}
 		k.m.Report(verifier.Report{
 			Rule: "submit-ignored", Thread: fr.t, Func: &verifier.Func{Name: "DxgkDdiSubmitCommand"},
 			Text: fmt.Sprintf("node %d: fence %d timed out, and the driver has written no register since its submission (WRITE_REGISTER_ULONG); its %s",
-				node, q.pending[0].fence, madeBy(q.pending[0].flags)),
+				node, q.pending[0].fence, writersOf(q.pending[0].flags)),
 		})
 		return
 	}
 }
 
-// madeBy tells which functions wrote a buffer.
-func madeBy(f kmddi.SubmitFlags) string {
+// writersOf names the functions that wrote a buffer.
+func writersOf(f kmddi.SubmitFlags) string {
 	if f.Paging {
 		return "paging buffer was written by DxgkDdiBuildPagingBuffer"
 	}

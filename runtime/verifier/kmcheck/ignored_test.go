@@ -1,6 +1,11 @@
 package kmcheck
 
 import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -48,4 +53,16 @@ func ignoredCases() []ruleCase {
 		{rule: "callback-argument", breaks: func(r *rig) { r.maps(ddi.StatusInvalidHandle) },
 			keeps: func(r *rig) { r.maps(ddi.StatusInvalidParameter) }}, // a range that may not exist
 	}
+}
+
+// If several nodes got no submission, the lowest is reported.
+func TestIgnoredNodeIsTheLowest(t *testing.T) {
+	r := newRig(t)
+	r.begin()
+	for node := uint32(9); node > 0; node-- {
+		r.submit(node, 7, 4)
+	}
+	r.timeout(engineTimeout)
+	require.Len(t, r.m.Violations(), 1)
+	assert.Contains(t, r.m.Violations()[0].Text, "node 1: fence 7 timed out")
 }

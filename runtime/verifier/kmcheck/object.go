@@ -75,7 +75,7 @@ func (k *Checker) use(fr *frame, root *ddi.Root, want kind) *object {
 	o := k.objects[root]
 	switch {
 	case o == nil:
-		k.fail(fr, "handle-kind", "gets a handle of no object, want a handle of a live %s", want)
+		k.fail(fr, "handle-kind", "gets a handle that refers to no object, want a handle of a live %s", want)
 		return nil
 	case o.kind != want:
 		k.fail(fr, "handle-kind", "gets the handle of %v, want a handle of a live %s", o, want)

@@ -31,7 +31,7 @@ func holdingRules() []Rule {
 		{Name: "callback-device", Title: "A callback gets the runtime's handle of the device.", Fault: Driver, Source: "D3D10DDIARG_CREATEDEVICE, hRTDevice",
 			Catches: "a callback of the graphics kernel or of DXGI with the handle of another device.",
 			Example: "pfnLockCb: in pfnStagingResourceMap, hDevice is not the hRTDevice that pfnCreateDevice gave for context 1"},
-		{Name: "resource-allocations", Title: "Allocations belong to their resource and go with it.", Fault: Driver, Source: "D3DDDICB_ALLOCATE, hResource; PFND3DDDI_DEALLOCATECB; Changes from Direct3D 10",
+		{Name: "resource-allocations", Title: "Allocations are attached to their resource and freed with it.", Fault: Driver, Source: "D3DDDICB_ALLOCATE, hResource; PFND3DDDI_DEALLOCATECB; Changes from Direct3D 10",
 			Catches: "pfnAllocateCb with an hResource that is of no living resource of the device, or in pfnCreateResource of another one than it creates; an allocation with the hResource of a destroyed resource that exists when a pfnFlush returns that began after pfnDestroyResource returned. Until then commands that are not submitted may use it. After a callback that failed it is not checked.",
 			Example: "pfnFlush: leaves allocation 0x3 of resource 7, which was destroyed by pfnDestroyResource: the pfnAllocateCb in pfnCreateResource lacks a pfnDeallocateCb"},
 		{Name: "submit-work", Title: "Flush and Present submit the recorded work.", Fault: Driver, Source: srcSubmit + "; PFND3D10DDI_FLUSH",

@@ -89,7 +89,7 @@ func infoBreaks() []Break {
 			Name: "start refused", Doc: "DxgkDdiStartDevice fails although the device works.", Rule: "call-failed", Function: "DxgkDdiStartDevice", Work: Start,
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
-					return kmddi.StartDeviceOut{}, ddi.StatusNoSuchDevice
+					return kmddi.StartDeviceOut{}, ddi.StatusUnsuccessful
 				}
 			}),
 		},
