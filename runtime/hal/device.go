@@ -45,6 +45,7 @@ type Device struct {
 	latched  []int // vectors that are pending, oldest first
 	queued   bool  // the DPC is queued
 	inISR    bool
+	held     bool // messages wait: see Hold
 	inDPC    bool
 	stats    Stats
 	detached bool

@@ -16,6 +16,14 @@ func (d *Device) SetInterrupt(isr func(t *ddi.Thread, message int), dpc func(t *
 	d.isr, d.dpc = isr, dpc
 }
 
+// Hold keeps messages latched without calling the interrupt service routine, or ends
+// that. The next Deliver then delivers them.
+func (d *Device) Hold(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held = on
+}
+
 // QueueDPC requests a call of the DPC. It returns false if one is already
 // queued and has not started.
 func (d *Device) QueueDPC() bool {
@@ -98,7 +106,7 @@ func (d *Device) runISR(t *ddi.Thread, isr func(*ddi.Thread, int), message int) 
 func (d *Device) beginISR(left int) (isr func(*ddi.Thread, int), message int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.inISR || d.isr == nil || len(d.latched) == 0 {
+	if d.inISR || d.held || d.isr == nil || len(d.latched) == 0 {
 		return nil, 0
 	}
 	if left == 0 {
@@ -128,7 +136,7 @@ func (d *Device) beginDPC() func(*ddi.Thread) {
 func (d *Device) deliverable(t *ddi.Thread) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	isr := !d.inISR && d.isr != nil && len(d.latched) > 0
+	isr := !d.inISR && !d.held && d.isr != nil && len(d.latched) > 0
 	dpc := !d.inDPC && d.dpc != nil && d.queued
 	return isr && t.IRQL() < ddi.DIRQL || dpc && t.IRQL() < ddi.DispatchLevel
 }

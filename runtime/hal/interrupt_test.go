@@ -287,3 +287,20 @@ func TestOneAtATime(t *testing.T) {
 	assert.EqualValues(t, isrs, s.Interrupts)
 	assert.EqualValues(t, dpcs, s.DPCs)
 }
+
+// Held messages are latched, and the next Deliver after the end delivers them.
+func TestHold(t *testing.T) {
+	m, d, _, thread := attach(t, bustest.DeviceOptions{})
+	interrupts := 0
+	d.SetInterrupt(func(*ddi.Thread, int) { interrupts++ }, nil)
+	d.Hold(true)
+	send(t, m, 0)
+	d.Deliver(thread)
+	before := d.Now()
+	require.NoError(t, d.Wait(thread, before+100))
+	assert.Equal(t, before+100, d.Now(), "Wait lets time pass")
+	assert.Zero(t, interrupts)
+	d.Hold(false)
+	d.Deliver(thread)
+	assert.Equal(t, 1, interrupts)
+}

@@ -97,6 +97,9 @@ type queueHook struct {
 	claimed uint32              // HwQueuePacketCap
 	pending map[uint32][]uint32 // fences, by node
 	most    int                 // largest number at a time
+	want    int                 // number after which release is called
+	release func()              // nil: after the call
+	early   bool                // a submission completed before the call
 }
 
 func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
@@ -108,6 +111,7 @@ func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
 			q.pending[a.NodeOrdinal] = append(q.pending[a.NodeOrdinal], a.SubmissionFenceID)
 			q.most = max(q.most, len(q.pending[a.NodeOrdinal]))
 		case kmddi.NotifyInterrupt:
+			q.early = q.early || q.release != nil
 			if i := slices.Index(q.pending[a.NodeOrdinal], a.FenceID); i >= 0 {
 				q.pending[a.NodeOrdinal] = q.pending[a.NodeOrdinal][i+1:]
 			}
@@ -115,9 +119,13 @@ func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
 	}
 }
 
-func (q *queueHook) Leave(_ *ddi.Thread, _ *verifier.Func, results ...any) {
+func (q *queueHook) Leave(_ *ddi.Thread, f *verifier.Func, results ...any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if f.Name == "DxgkDdiSubmitCommand" && q.release != nil && q.most >= q.want {
+		q.release()
+		q.release = nil
+	}
 	for _, r := range results {
 		if out, ok := r.(kmddi.QueryAdapterInfoOut); ok && out.DriverCaps.HwQueuePacketCap != 0 {
 			q.claimed = out.DriverCaps.HwQueuePacketCap
@@ -126,9 +134,9 @@ func (q *queueHook) Leave(_ *ddi.Thread, _ *verifier.Func, results ...any) {
 }
 
 // claimedQueue gives a node as many submissions at a time as the miniport claims, up
-// to maxQueue.
+// to maxQueue. The interrupts of the GPU are held meanwhile, so that none completes.
 func claimedQueue(t *T) {
-	const maxQueue, perContext, copies, size = 32, 4, 8, 32 << 10
+	const maxQueue, perContext, size = 64, 4, 4 << 10
 	q := &queueHook{pending: map[uint32][]uint32{}}
 	sys := t.Open(testbench.Options{Hook: q})
 	want := int(min(q.claimed, maxQueue))
@@ -148,21 +156,31 @@ func claimedQueue(t *T) {
 		d.ctx.Flush()
 	}
 	require.NoError(t, sys.WaitForIdle(), "the GPU completes the work")
+	q.hold(sys, want)
 	for n := range perContext {
 		for i, d := range devices {
-			for range copies {
-				d.ctx.CopyResource(targets[i], sources[i][n])
-			}
+			d.ctx.CopyResource(targets[i], sources[i][n])
 			d.ctx.Flush()
 		}
 	}
+	sys.HoldInterrupts(false)
 	for i, d := range devices {
 		same(t, count(i+perContext-1, size), d.contents(targets[i]), "the last of %d submissions of device %d decides", perContext, i)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	assert.LessOrEqual(t, q.most, int(q.claimed), "the kernel respects HwQueuePacketCap")
-	if q.most < want {
-		t.Skipf("the GPU is too fast: a node had at most %d of %d submissions at a time", q.most, want)
+	if q.early {
+		t.Skipf("the miniport completes submissions without an interrupt: a node had at most %d of %d at a time", q.most, want)
 	}
+	assert.Equal(t, want, q.most, "HwQueuePacketCap: a node has as many submissions at a time as the miniport claims")
+}
+
+// hold holds the interrupts of the GPU until a node has as many submissions as want.
+func (q *queueHook) hold(sys *testbench.System, want int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.pending)
+	q.most, q.want, q.release = 0, want, func() { sys.HoldInterrupts(false) }
+	sys.HoldInterrupts(true)
 }

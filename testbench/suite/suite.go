@@ -245,7 +245,7 @@ func Cases() []Case {
 			Source: "PFND3D10DDI_CHECKFORMATSUPPORT; D3D10_DDI_FORMAT_SUPPORT", run: claimedFormats},
 		{Name: "claimed-nodes", Tier: Caps, Doc: "NumberOfNodes: each claimed node takes contexts",
 			Source: "DXGK_DRIVERCAPS: GpuEngineTopology; DXGKARG_CREATECONTEXT", options: []string{"", "nodes=1"}, run: claimedNodes},
-		{Name: "claimed-queue", Tier: Caps, Doc: "HwQueuePacketCap: a node takes as many submissions at a time as claimed",
+		{Name: "claimed-queue", Tier: Caps, Doc: "HwQueuePacketCap: a node takes as many submissions at a time as claimed, up to 64",
 			Source: "DXGK_DRIVERCAPS: SchedulingCaps; DXGK_VIDSCHCAPS", options: []string{"", "nodes=1"}, run: claimedQueue},
 		{Name: "malformed-buffers", Tier: Own, Doc: "bad command buffers are refused, and the next good one works",
 			Source: "DXGKDDI_RENDER, Return value; hostdriver/privdata", run: malformedCommandBuffers},
