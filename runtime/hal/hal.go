@@ -64,6 +64,7 @@ type Machine struct {
 	memBytes uint64
 
 	mu      sync.Mutex
+	lowest  uint64                      // address of memory that Alloc returns
 	written func(addr uint64, p []byte) // called with each write of a device; nil: none
 	blocks  []block                     // sorted by address
 	devices []*Device

@@ -43,9 +43,17 @@ func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
 	return Pages{Phys: phys, Bytes: mem[:size]}, nil
 }
 
+// AllocFrom makes Alloc return memory at addr or above only, for tests of a device's
+// address width.
+func (m *Machine) AllocFrom(addr uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lowest = addr
+}
+
 // findGap returns the lowest free address for n bytes and its index in blocks.
 func (m *Machine) findGap(n, align uint64) (phys uint64, i int, ok bool) {
-	at := uint64(MemBase)
+	at := max(MemBase, m.lowest)
 	for i := 0; ; i++ {
 		at = (at + align - 1) &^ (align - 1)
 		if at < HoleEnd && at+n > HoleBase {

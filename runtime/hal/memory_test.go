@@ -219,3 +219,17 @@ func TestObserveWrites(t *testing.T) {
 	require.NoError(t, m.WriteMem(p.Phys, []byte{4}))
 	require.Equal(t, []string{"0x4 [1 2]"}, seen)
 }
+
+// AllocFrom moves later memory up, and leaves earlier memory where it is.
+func TestAllocFrom(t *testing.T) {
+	m := hal.New(1 << 40)
+	low, err := m.Alloc(1, 0)
+	require.NoError(t, err)
+	m.AllocFrom(1<<39 + 1)
+	high, err := m.Alloc(1, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []uint64{hal.MemBase, 1<<39 + hal.PageSize}, []uint64{low.Phys, high.Phys})
+	m.AllocFrom(1 << 41)
+	_, err = m.Alloc(1, 0)
+	assert.ErrorIs(t, err, hal.ErrMemory)
+}

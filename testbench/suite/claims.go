@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -56,6 +57,46 @@ func (d *d3d) renders(f dxgi.Format, size int) {
 	d.clearTo(d.ctx, tex, [4]float32{})
 	same(d.t, make([]byte, 5*3*size), d.texels(tex, 0), "FORMAT_RENDERTARGET: a clear of %v to 0 makes all bytes 0", f)
 	tex.Release()
+}
+
+// An addressHook keeps the HighestAcceptableAddress of a miniport.
+type addressHook struct {
+	mu      sync.Mutex
+	highest uint64
+}
+
+func (a *addressHook) Enter(*ddi.Thread, *verifier.Func, ...any) {}
+
+func (a *addressHook) Leave(_ *ddi.Thread, _ *verifier.Func, results ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range results {
+		if out, ok := r.(kmddi.QueryAdapterInfoOut); ok && out.DriverCaps.HighestAcceptableAddress != 0 {
+			a.highest = out.DriverCaps.HighestAcceptableAddress
+		}
+	}
+}
+
+// claimedAddress uses memory just below the highest address that the miniport
+// claims, or below the end of what a PC can have.
+func claimedAddress(t *T) {
+	const room, pcBytes, size = 256 << 20, 1 << 52, 64 << 10
+	a := &addressHook{}
+	sys := t.Open(testbench.Options{Hook: a, HostMemory: pcBytes})
+	a.mu.Lock()
+	end := min(a.highest, pcBytes-1) + 1
+	a.mu.Unlock()
+	if end < hal.HoleEnd+room {
+		end = min(end, hal.HoleBase) // a PC has no memory in between
+	}
+	from := max(end, hal.MemBase+room) - room
+	sys.AllocateFrom(from &^ (hal.PageSize - 1))
+	d := d3dOf(t, sys)
+	data := count(1, size)
+	source := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, data)
+	to := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, make([]byte, size))
+	d.ctx.CopyResource(to, source)
+	same(t, data, d.contents(to), "HighestAcceptableAddress: the GPU copies data from and to memory at %#x and above", from)
 }
 
 // A contextHook keeps the private data of the last context.

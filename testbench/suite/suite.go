@@ -241,6 +241,8 @@ func Cases() []Case {
 			Source: "Supporting Threading, Command Lists, and 3D Pipeline; D3D11_FEATURE_DATA_THREADING", run: concurrentCreates},
 		{Name: "driver-lists", Tier: Caps, Doc: "CapsCommandListsBuild2: the driver executes each list itself",
 			Source: "Supporting Command Lists; D3D11_FEATURE_DATA_THREADING", run: driverCommandLists},
+		{Name: "claimed-address", Tier: Caps, Doc: "HighestAcceptableAddress: the GPU uses memory at the highest address claimed, up to 52 bits",
+			Source: "DXGK_DRIVERCAPS: HighestAcceptableAddress", run: claimedAddress},
 		{Name: "claimed-formats", Tier: Caps, Doc: "pfnCheckFormatSupport: each claimed format makes textures and render targets",
 			Source: "PFND3D10DDI_CHECKFORMATSUPPORT; D3D10_DDI_FORMAT_SUPPORT", run: claimedFormats},
 		{Name: "claimed-nodes", Tier: Caps, Doc: "NumberOfNodes: each claimed node takes contexts",

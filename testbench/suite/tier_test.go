@@ -98,6 +98,7 @@ func TestFalseClaims(t *testing.T) {
 		drivers testbench.Drivers
 		says    string
 	}{
+		{"claimed-address", capable(func(c *kmddi.DriverCaps) { c.HighestAcceptableAddress = 1<<63 - 1 }), "timed out"},
 		{"claimed-formats", renders, "a render target of 1 sample in R8G8B8A8_UNORM has a quality level"},
 		{"claimed-nodes[nodes=1]", capable(func(c *kmddi.DriverCaps) { c.NumberOfNodes, c.MultiEngineAware = 2, true }),
 			"NumberOfNodes is 2: D3DKMTCreateContext on node 1"},
