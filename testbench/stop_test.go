@@ -154,23 +154,31 @@ func TestStopAtStartAndEnd(t *testing.T) {
 	require.ErrorAs(t, s.Close(), new(*verifier.Violation))
 }
 
-// A miniport that refuses to start breaks a rule, and its status is kept. A link that
-// is dead, or memory that there is not, is no mistake of a driver.
+// A miniport that does not start a device that it supports breaks a rule, and its
+// status is kept. A device of another kind, a dead link, or a lack of memory is no
+// mistake of a driver.
 func TestStartRefused(t *testing.T) {
-	refuse := withKernel(func(d *kmddi.DriverInitializationData) {
-		d.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
-			return kmddi.StartDeviceOut{}, ddi.StatusNoSuchDevice
-		}
-	})
-	_, err := Open("emu", refuse, Options{})
+	refuse := func(s ddi.Status) Drivers {
+		return withKernel(func(d *kmddi.DriverInitializationData) {
+			d.StartDevice = func(*ddi.Thread, kmddi.HAdapter, kmddi.StartInfo, *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+				return kmddi.StartDeviceOut{}, s
+			}
+		})
+	}
+	_, err := Open("emu", refuse(ddi.StatusUnsuccessful), Options{})
 	var broken *verifier.Violation
 	require.ErrorAs(t, err, &broken)
 	assert.Equal(t, "call-failed", broken.Rule.Name)
 	assert.Equal(t, "DxgkDdiStartDevice", broken.Function)
 	assert.ErrorIs(t, err, ErrDevice)
-	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)
+	assert.ErrorIs(t, err, ddi.StatusUnsuccessful)
 
-	_, err = Open("emu", refuse, Options{Waive: []string{"call-failed"}})
+	_, err = Open("emu", refuse(ddi.StatusUnsuccessful), Options{Waive: []string{"call-failed"}})
+	assert.False(t, errors.As(err, &broken), "%v", err)
+	assert.ErrorIs(t, err, ErrDevice)
+	assert.ErrorIs(t, err, ddi.StatusUnsuccessful)
+
+	_, err = Open("emu", refuse(ddi.StatusNoSuchDevice), Options{})
 	assert.False(t, errors.As(err, &broken), "%v", err)
 	assert.ErrorIs(t, err, ErrDevice)
 	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)
