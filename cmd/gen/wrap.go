@@ -173,11 +173,12 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 }
 
 // writeBegin writes the statements before a call. Only functions that the
-// runtime calls can end a panic, since the kernel cannot continue in its caller.
+// runtime calls can end a panic, since the kernel cannot continue in its caller. A
+// callback records it before the driver can recover it.
 func writeBegin(out *bytes.Buffer, t tableSpec) {
 	switch {
 	case t.callback:
-		out.WriteString("\t\t\tif !m.callback(a0, c) {\n\t\t\t\treturn\n\t\t\t}\n\t\t\ta0.Push(c.Name)\n")
+		out.WriteString("\t\t\tif !m.callback(a0, c) {\n\t\t\t\treturn\n\t\t\t}\n\t\t\tif m != nil {\n\t\t\t\tdefer m.pass(a0)\n\t\t\t}\n\t\t\ta0.Push(c.Name)\n")
 	case t.pkg == "umddi":
 		out.WriteString("\t\t\tif m.Stopped() {\n\t\t\t\treturn\n\t\t\t}\n")
 		out.WriteString("\t\t\tif a0.Push(c.Name) && m != nil {\n\t\t\t\tdefer m.rescue(a0)\n\t\t\t}\n")

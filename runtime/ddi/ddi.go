@@ -9,7 +9,10 @@
 // kernel-mode structure are returned in a result structure.
 package ddi
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // IRQL is an interrupt request level. A call is interrupted only by work at a
 // higher level.
@@ -103,7 +106,8 @@ func (e *LevelError) Error() string {
 func (e *LevelError) BrokenRule() (name, function, found string) { return "irql-change", "", e.Error() }
 
 // Push enters the DDI function with the given WDK name and reports whether no
-// other is active on the thread.
+// other is active on the thread. Push, Pop and Unwind are for the system: a driver
+// that calls them breaks a rule.
 func (t *Thread) Push(name string) (outermost bool) {
 	if t.depth == MaxDepth {
 		panic("ddi: calls nested deeper than MaxDepth: " + name)
@@ -113,8 +117,36 @@ func (t *Thread) Push(name string) (outermost bool) {
 	return t.depth == 1
 }
 
-// Pop leaves the most recently entered DDI function.
+// A StackError is the value of a panic: the DDI functions on a thread are not those
+// that run.
+type StackError struct {
+	Function string   // that returns, or "" for the innermost one
+	Stack    []string // on the thread, outermost first
+}
+
+// Error describes the difference.
+func (e *StackError) Error() string {
+	if e.Function == "" {
+		return "Pop on a thread that is in no function"
+	}
+	got := strings.Join(e.Stack, " > ")
+	if got == "" {
+		got = "empty"
+	}
+	return fmt.Sprintf("the stack of the thread is %s at the return, want %s as its last entry", got, e.Function)
+}
+
+// BrokenRule returns the rule of package verifier, the function and the difference.
+func (e *StackError) BrokenRule() (name, function, found string) {
+	return "thread-stack", e.Function, e.Error()
+}
+
+// Pop leaves the most recently entered DDI function. It panics with a *StackError
+// if there is none.
 func (t *Thread) Pop() {
+	if t.depth == 0 {
+		panic(&StackError{})
+	}
 	t.depth--
 	t.stack[t.depth] = ""
 }

@@ -61,6 +61,8 @@ type frame struct {
 	spec *spec
 	args []any
 
+	level ddi.IRQL // at its entry
+
 	ctx            *context      // context of the function; for a callback, of its core layer
 	holds          []*context    // contexts that this call has acquired for its thread
 	objects        []*object     // objects passed to the function
@@ -139,11 +141,15 @@ func (k *Checker) Leave(t *ddi.Thread, f *Func, results ...any) {
 
 func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 	th := k.thread(t)
-	fr := &frame{t: t, th: th, f: f, spec: specOf(f), args: args}
+	var fr *frame
 	if n := len(th.spare); n > 0 {
 		fr = th.spare[n-1]
 		th.spare = th.spare[:n-1]
-		*fr = frame{t: t, th: th, f: f, spec: specOf(f), args: args, holds: fr.holds[:0], objects: fr.objects[:0], errors: fr.errors[:0]}
+	} else {
+		fr = new(frame)
+	}
+	*fr = frame{
+		t: t, th: th, f: f, spec: specOf(f), args: args, level: t.IRQL(), holds: fr.holds[:0], objects: fr.objects[:0], errors: fr.errors[:0],
 	}
 	outer := th.top()
 	fr.outer = th.inDriver()
@@ -155,6 +161,7 @@ func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 	}
 	th.frames = append(th.frames, fr)
 	if f.Callback {
+		k.checkCallbackLevel(fr)
 		k.enterCallback(fr)
 	} else {
 		k.enterFunction(fr, outer)
@@ -177,6 +184,7 @@ func (k *Checker) leave(t *ddi.Thread, f *Func, results []any) {
 	if f.Callback {
 		k.leaveCallback(fr, results)
 	} else {
+		k.checkReturnLevel(fr)
 		k.leaveFunction(fr, results)
 	}
 	k.release(fr)

@@ -228,8 +228,9 @@ type noted struct {
 func (n noted) Enter(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
 func (n noted) Leave(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
 
-// A call that unwinds has ended for later calls on its thread.
-func TestUnwoundCallIsOver(t *testing.T) {
+// A driver that recovers the panic of a callback does not hide it, and is unwound
+// when its function returns.
+func TestRecoveredPanicOfTheSystem(t *testing.T) {
 	r := collecting(t)
 	r.calls("IaSetTopology", func(th *ddi.Thread) {
 		defer func() { recover() }()
@@ -237,6 +238,7 @@ func TestUnwoundCallIsOver(t *testing.T) {
 	})
 	r.shows("StateIaPrimitiveTopologyCb", func(*ddi.Thread) { panic("bugcheck") })
 	r.funcs.IaSetTopology(r.th, r.dev, 0)
-	assert.Nil(t, r.k.contexts[r.dev.Root].owner)
-	assert.Empty(t, r.k.threads[r.th].frames)
+	assert.Equal(t, []string{"system-panic"}, r.broken())
+	assert.True(t, r.m.Stopped())
+	assert.Empty(t, r.th.Stack())
 }

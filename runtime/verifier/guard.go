@@ -3,7 +3,9 @@ package verifier
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
@@ -30,6 +32,9 @@ func callEnter(h Hook, m *Monitor, t *ddi.Thread, f *Func, args ...any) {
 
 // callLeave calls the hook of a function that has returned.
 func callLeave(h Hook, m *Monitor, t *ddi.Thread, f *Func, results ...any) {
+	if !f.Callback && !m.Stopped() {
+		checkStack(t, f)
+	}
 	h.Leave(t, f, results...)
 	m.check()
 }
@@ -41,17 +46,28 @@ func (m *Monitor) check() {
 	}
 }
 
+// checkStack panics if f, a function of a driver that returns, is not the
+// innermost function on its thread.
+func checkStack(t *ddi.Thread, f *Func) {
+	if stack := t.Stack(); len(stack) == 0 || stack[len(stack)-1] != f.Name {
+		panic(&ddi.StackError{Function: f.Name, Stack: slices.Clone(stack)})
+	}
+}
+
 // callback begins a callback of the driver and reports whether it may be made.
-// It unwinds the thread if the system has stopped. A goroutine that is in no
-// function of the driver cannot be unwound: its callback is a violation, and
-// returns an error.
+// It unwinds the functions on the goroutine if the system has stopped. A goroutine
+// that is in no function of the driver cannot be unwound: its callback is a
+// violation, and returns an error.
 func (m *Monitor) callback(t *ddi.Thread, f *Func) bool {
 	if m == nil {
 		return true
 	}
-	if t != nil && m.sides.inDriver() {
+	driver := m.sides.inDriver()
+	if driver {
 		m.check()
-		return true
+		if t != nil && len(t.Stack()) > 0 {
+			return true
+		}
 	}
 	r := Report{Rule: "callback-outside", Thread: t, Func: f}
 	switch {
@@ -69,33 +85,56 @@ func (m *Monitor) callback(t *ddi.Thread, f *Func) bool {
 		r.Text = fmt.Sprintf("no function of the driver runs on thread %d:%d", t.Process, t.ID)
 	}
 	m.record(r, nil, m.collect)
+	if driver {
+		m.check()
+	}
 	return false
 }
 
 // Guard calls f, which calls the graphics kernel for the system itself. If a
 // driver breaks a rule meanwhile, f unwinds and Guard returns the *Violation.
-// After the system has stopped it returns the violation and does not call f.
+// After the system has stopped it returns the violation and does not call f. f
+// runs on its own goroutine, so that a driver cannot end that of the caller. Any
+// other panic in f is one of Guard.
 func (m *Monitor) Guard(t *ddi.Thread, f func() error) (err error) {
 	if m.Stopped() {
 		return m.Err()
 	}
-	defer func() {
-		if m.Stopped() {
-			err = m.Err()
-		}
+	var panicked any
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			panicked = recover()
+			if e, ok := panicked.(runtime.Error); ok {
+				panicked = fmt.Errorf("%w\n%s", e, debug.Stack())
+			}
+		}()
+		defer m.rescue(t)
+		err = f()
 	}()
-	defer m.rescue(t)
-	return f()
+	<-done
+	if panicked != nil {
+		panic(panicked)
+	}
+	if m.Stopped() {
+		return m.Err()
+	}
+	return err
 }
 
 // rescue is deferred by the outermost function on a thread. It ends a panic in a
-// driver, or one that reports a broken rule, and records the violation.
+// driver, or one that reports a broken rule, and records the violation. It also
+// records that a driver ended the goroutine, which still ends.
 func (m *Monitor) rescue(t *ddi.Thread) {
 	p := recover()
-	if p == nil {
-		return
-	}
-	if _, ok := p.(unwinding); !ok && !m.recordPanic(t, p) {
+	_, unwinds := p.(unwinding)
+	switch {
+	case p == nil && len(t.Stack()) == 0:
+		return // each function has returned
+	case p == nil:
+		m.recordExit(t)
+	case !unwinds && !m.recordPanic(t, p):
 		panic(p)
 	}
 	m.mu.Lock()
@@ -104,12 +143,43 @@ func (m *Monitor) rescue(t *ddi.Thread) {
 	t.Unwind()
 }
 
+// pass is deferred by each callback. It records a panic, such as one of the
+// miniport in a callback of the user-mode driver, and unwinds, so that the driver
+// that made the callback can neither hide the violation nor be blamed for it.
+func (m *Monitor) pass(t *ddi.Thread) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if _, unwinds := p.(unwinding); !unwinds && !m.recordPanic(t, p) {
+		panic(p)
+	}
+	panic(unwinding{})
+}
+
+// recordExit records that a function on t ended its goroutine, unless a hook did.
+// The functions on t then never return.
+func (m *Monitor) recordExit(t *ddi.Thread) {
+	if at := m.sides.ofPanic(); at != inDriver && at != inSystem {
+		return
+	}
+	cause := errors.New("the goroutine ended")
+	r := Report{Rule: "goroutine-exit", Thread: t, Func: innermost(t), Text: "the function ended its goroutine, want it to return"}
+	m.record(r, &panicError{cause, debug.Stack()}, false)
+	m.lost()
+}
+
+// innermost returns the innermost function on a thread.
+func innermost(t *ddi.Thread) *Func {
+	if stack := t.Stack(); len(stack) > 0 {
+		return &Func{Name: stack[len(stack)-1]}
+	}
+	return &Func{Name: "no function"}
+}
+
 // recordPanic records a panic on a thread and reports whether it is a violation.
 func (m *Monitor) recordPanic(t *ddi.Thread, p any) bool {
-	r := Report{Thread: t, Func: &Func{Name: "no function"}}
-	if stack := t.Stack(); len(stack) > 0 {
-		r.Func = &Func{Name: stack[len(stack)-1]}
-	}
+	r := Report{Thread: t, Func: innermost(t)}
 	if b, ok := p.(Broken); ok {
 		name, function, found := b.BrokenRule()
 		r.Rule, r.Text = name, found

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -206,6 +207,35 @@ func TestGuard(t *testing.T) {
 	end := errors.New("kernel")
 	assert.Same(t, end, m.Guard(th, func() error { return end }))
 	assert.PanicsWithValue(t, "of nobody", func() { m.Guard(th, func() error { panic("of nobody") }) })
+}
+
+// Guard returns the violation of a miniport that ends its goroutine, and a panic
+// that is no violation has the stack of f.
+func TestGuardOfTheGoroutine(t *testing.T) {
+	m, err := NewMonitor(Options{})
+	require.NoError(t, err)
+	entry := WrapKernelMode(func() kmddi.DriverInitializationData {
+		return kmddi.DriverInitializationData{AddDevice: func(*ddi.Thread, kmddi.HAdapter) ddi.Status {
+			runtime.Goexit()
+			return ddi.StatusSuccess
+		}}
+	}, m, m)
+	th := new(ddi.Thread)
+	err = m.Guard(th, func() error {
+		entry().AddDevice(th, kmddi.HAdapter{})
+		return nil
+	})
+	assert.EqualError(t, err, "verifier: goroutine-exit (driver): DxgkDdiAddDevice: the function ended its goroutine, want it to return")
+
+	m, err = NewMonitor(Options{})
+	require.NoError(t, err)
+	defer func() {
+		err, ok := recover().(error)
+		require.True(t, ok)
+		assert.ErrorAs(t, err, new(runtime.Error))
+		assert.ErrorContains(t, err, "guard_test.go")
+	}()
+	m.Guard(th, func() error { return errors.New("x" + []string{}[len(th.Stack())]) })
 }
 
 // A call that does not return stops the system. Other calls then return at once,

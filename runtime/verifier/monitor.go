@@ -22,7 +22,7 @@ type Options struct {
 // no function of a driver is called again. A wrapped function then returns
 // at once, with D3DDDIERR_DEVICEREMOVED or STATUS_DEVICE_REMOVED if it has a
 // result. With Options.Collect only violations that no call can survive stop:
-// a bugcheck and a panic.
+// a bugcheck, a panic and the end of the goroutine.
 //
 // A Monitor is also the Hook that keeps the last calls, so it must be the first
 // of the hooks. It is safe for concurrent use. The methods that the wrappers
@@ -35,7 +35,8 @@ type Monitor struct {
 	sides   sides
 
 	stopped atomic.Bool
-	hung    chan struct{} // closed when a call hangs
+	hung    chan struct{} // closed when a call hangs or has ended its goroutine
+	lost    func()        // closes hung, once
 
 	mu       sync.Mutex // guards the fields below
 	first    *Violation // why the system stopped
@@ -57,6 +58,7 @@ func NewMonitor(o Options) (*Monitor, error) {
 		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{}, refusals: map[*ddi.Thread]refusal{},
 		hung: make(chan struct{}),
 	}
+	m.lost = sync.OnceFunc(func() { close(m.hung) })
 	if m.now == nil {
 		m.now = func() uint64 { return 0 }
 	}

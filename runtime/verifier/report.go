@@ -31,6 +31,29 @@ func (k *Checker) report(fr *frame) {
 	}
 }
 
+// checkCallbackLevel checks the level at which the driver makes a callback.
+func (k *Checker) checkCallbackLevel(fr *frame) {
+	if fr.level > ddi.PassiveLevel && fr.outer != nil {
+		k.fail(fr, "callback-irql", "at %v in %s, want %v", fr.level, fr.outer.f.Name, ddi.PassiveLevel)
+	}
+}
+
+// checkReturnLevel checks the level at which a function of the driver returns. If
+// violations are collected, it restores the level, so that one mistake is one
+// violation.
+func (k *Checker) checkReturnLevel(fr *frame) {
+	at := fr.t.IRQL()
+	if at == fr.level {
+		return
+	}
+	k.fail(fr, "level-return", "returns at %v, want %v as at its entry", at, fr.level)
+	if at < fr.level {
+		fr.t.Raise(fr.level)
+	} else {
+		fr.t.Lower(fr.level)
+	}
+}
+
 // checkLayer checks the core layer to which the function of in reports.
 func (k *Checker) checkLayer(in *frame, h umddi.HRTCoreLayer) {
 	if in.ctx == nil {

@@ -44,7 +44,9 @@ func (m *Monitor) Watch(limit time.Duration) (stop func()) {
 	})
 }
 
-// Hung returns a channel that is closed when a call of a driver did not return.
+// Hung returns a channel that is closed when a call of a driver does not return:
+// it hangs, or has ended its goroutine. Locks that were held around the call are
+// still held.
 func (m *Monitor) Hung() <-chan struct{} { return m.hung }
 
 // look updates what Watch has seen and reports whether a call hangs.
@@ -76,7 +78,7 @@ func (m *Monitor) look(seen map[*ddi.Thread]sighting, now time.Time, limit time.
 	}
 	m.mu.Unlock()
 	m.recordAt(r, names, &panicError{fmt.Errorf("%s hangs", stack[0].f.Name), goroutines()}, false)
-	close(m.hung)
+	m.lost()
 	return true
 }
 

@@ -109,6 +109,9 @@ func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, m *Monitor, h Hook) *umddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1329,6 +1332,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1345,6 +1351,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateIaPrimitiveTopologyCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1363,6 +1372,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1379,6 +1391,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateIaIndexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1397,6 +1412,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1413,6 +1431,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateHsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1431,6 +1452,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1447,6 +1471,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateGsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1465,6 +1492,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1481,6 +1511,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateCsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1499,6 +1532,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1)
@@ -1515,6 +1551,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.StateRsViewportsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1533,6 +1572,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1)
@@ -1549,6 +1591,9 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *um
 		w.PerformAmortizedProcessingCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1574,6 +1619,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1592,6 +1640,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			r0 = ddi.DDIDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1612,6 +1663,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1630,6 +1684,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			r0 = ddi.DDIDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1650,6 +1707,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1669,6 +1729,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -1687,6 +1750,9 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 			r0 = ddi.DDIDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -1712,6 +1778,9 @@ func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, m *Monitor, h Hook) *umdd
 			r0 = ddi.DDIDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2197,6 +2266,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1)
@@ -2215,6 +2287,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			r1 = ddi.StatusDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2235,6 +2310,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -2253,6 +2331,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			r1 = ddi.StatusDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2273,6 +2354,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2, a3)
@@ -2291,6 +2375,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -2307,6 +2394,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 		w.QueueDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) (r0 bool) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2326,6 +2416,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1)
@@ -2343,6 +2436,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			r1 = ddi.StatusDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2363,6 +2459,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2, a3)
@@ -2381,6 +2480,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			r0 = ddi.StatusDeviceRemoved
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {
@@ -2401,6 +2503,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			if !m.callback(a0, c) {
 				return
 			}
+			if m != nil {
+				defer m.pass(a0)
+			}
 			a0.Push(c.Name)
 			if h != nil {
 				callEnter(h, m, a0, c, a1, a2)
@@ -2418,6 +2523,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 		w.FreeContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.ContiguousMemory) {
 			if !m.callback(a0, c) {
 				return
+			}
+			if m != nil {
+				defer m.pass(a0)
 			}
 			a0.Push(c.Name)
 			if h != nil {

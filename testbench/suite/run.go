@@ -217,19 +217,32 @@ func (i Instance) Failure(err error, took time.Duration) Result {
 	return r
 }
 
-// runCase runs a case on its own goroutine, which FailNow ends. If a call of a
-// driver does not return, runCase returns the violation. The goroutine is then
-// abandoned: it may still use t and r.
+// runCase runs a case on its own goroutine. If a call of a driver does not return,
+// runCase returns the violation. The goroutine is then abandoned: it may still use t
+// and r.
 func runCase(c Case, t *T, r *recording) (hung *verifier.Violation) {
 	t.hung, t.ended = make(chan *verifier.Violation, 1), make(chan struct{})
+	returned := false
 	go func() {
 		defer close(t.ended)
+		defer r.clean() // after runtime.Goexit
 		r.guard(func() { c.run(t) })
 		r.clean()
+		returned = true
 	}()
 	select {
 	case <-t.ended:
-		return nil
+		if returned {
+			return nil
+		}
+		t.watchers.Wait()
+		select {
+		case v := <-t.hung:
+			return v
+		default:
+			r.Errorf("the goroutine of the case ended before the case")
+			return nil
+		}
 	case v := <-t.hung:
 		return v
 	}

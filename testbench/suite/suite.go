@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -49,6 +50,7 @@ type T struct {
 	findings  []verifier.Finding       // of all systems, one for each rule
 	hung      chan *verifier.Violation // gets the violation of a call that does not return; nil: nobody waits
 	ended     chan struct{}            // closed when the case has ended
+	watchers  sync.WaitGroup           // of the systems of the case
 
 	dump  string // the kernel's dump
 	err   error  // why opening the board failed or the GPU stopped
@@ -109,7 +111,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		t.close(sys)
 	})
 	if t.hung != nil {
-		go t.watch(sys)
+		t.watchers.Go(func() { t.watch(sys) })
 	}
 	return sys
 }
@@ -154,11 +156,16 @@ func reportOf(v *verifier.Violation) string { return strings.TrimSuffix(v.Report
 func (t *T) watch(sys *testbench.System) {
 	select {
 	case <-sys.Hung():
-		select {
-		case t.hung <- sys.Violations()[0]:
-		default: // another system of the case hangs
-		}
 	case <-t.ended:
+		select {
+		case <-sys.Hung(): // the call ended the goroutine of the case
+		default:
+			return
+		}
+	}
+	select {
+	case t.hung <- sys.Violations()[0]:
+	default: // another system of the case hangs
 	}
 }
 

@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,8 +95,9 @@ func TestRunGoesOn(t *testing.T) {
 	block := make(chan struct{})
 	defer close(block)
 	for rule, breaks := range map[string]func(){
-		"driver-panic": func() { panic("deliberate") },
-		"call-hang":    func() { <-block },
+		"driver-panic":   func() { panic("deliberate") },
+		"goroutine-exit": runtime.Goexit,
+		"call-hang":      func() { <-block },
 	} {
 		t.Run(rule, func(t *testing.T) {
 			drivers := testbench.HostDrivers()

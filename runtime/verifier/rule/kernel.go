@@ -22,6 +22,7 @@ const (
 	systemPanic = "system-panic"
 	callHang    = "call-hang"
 	driverExit  = "driver-exit"
+	goexit      = "goroutine-exit"
 )
 
 // Calls returns the rules of calls of either interface, which verifier.Monitor
@@ -43,6 +44,12 @@ func Calls() []Rule {
 		{Name: driverExit, Title: "A driver does not end its process.", Fault: Either, Source: srcSafety,
 			Catches: "a panic in a goroutine that the driver started, a fatal error such as a concurrent write to a map, or os.Exit. The process under test ends, so its parent reports the violation, with the last call in its trace: only the test command of a program for other drivers starts one.",
 			Example: "pfnFlush: the process ended in this call: exit status 2, panic: runtime error: index out of range [8] with length 8"},
+		{Name: goexit, Title: "A driver does not end the goroutine that calls it.", Fault: Driver, Source: srcSafety,
+			Catches: "runtime.Goexit in a function of a driver, which FailNow and SkipNow of package testing and functions such as those of testify's require call. The functions on the thread never return.",
+			Example: "pfnFlush: the function ended its goroutine, want it to return"},
+		{Name: "thread-stack", Title: "A driver does not change the list of DDI functions on its thread.", Fault: Driver, Source: srcThreads,
+			Catches: "Thread.Push, Pop or Unwind, which are for the system. It is seen when the function returns.",
+			Example: "pfnFlush: the stack of the thread is empty at the return, want pfnFlush as its last entry"},
 		{Name: "irql-change", Title: "Raise does not lower the interrupt request level, and Lower does not raise it.", Fault: Driver, Source: srcLevels,
 			Catches: "Thread.Raise to a lower level; Thread.Lower to a higher one (bugcheck 0xA on Windows).",
 			Example: "DxgkDdiInterruptRoutine: Raise from DIRQL to DISPATCH_LEVEL, want a level that is not lower"},
@@ -62,11 +69,11 @@ func levelRules() []Rule {
 		{Name: "entry-level", Title: "The kernel calls each function of a miniport at its level.", Fault: Runtime, Source: srcLevels,
 			Catches: "a function at a level other than PASSIVE_LEVEL; DxgkDdiSubmitCommand and DxgkDdiDpcRoutine at one other than DISPATCH_LEVEL; DxgkDdiInterruptRoutine at one other than DIRQL. DxgkDdiCollectDbgInfo may be called at any level.",
 			Example: "DxgkDdiSubmitCommand: called at PASSIVE_LEVEL, want DISPATCH_LEVEL"},
-		{Name: "level-return", Title: "A function of a miniport returns at the level at which it was called.", Fault: Driver, Source: srcLevels,
+		{Name: "level-return", Title: "A function of a driver returns at the level at which it was called.", Fault: Driver, Source: srcLevels,
 			Catches: "Thread.Raise without Thread.Lower, or the reverse, seen when the function returns.",
 			Example: "DxgkDdiRender: returns at DISPATCH_LEVEL, want PASSIVE_LEVEL as at its entry"},
 		{Name: "callback-irql", Title: "A callback is made at or below the level on its page.", Fault: Driver, Source: srcLevels,
-			Catches: "DxgkCbGetDeviceInformation, MapMemory, UnmapMemory, ReadDeviceSpace or WriteDeviceSpace above PASSIVE_LEVEL; DxgkCbSynchronizeExecution, MmAllocateContiguousMemory or MmFreeContiguousMemory above DISPATCH_LEVEL.",
+			Catches: "DxgkCbGetDeviceInformation, MapMemory, UnmapMemory, ReadDeviceSpace or WriteDeviceSpace above PASSIVE_LEVEL; DxgkCbSynchronizeExecution, MmAllocateContiguousMemory or MmFreeContiguousMemory above DISPATCH_LEVEL; a callback of the user-mode driver above PASSIVE_LEVEL.",
 			Example: "DxgkCbMapMemory: at DISPATCH_LEVEL in DxgkDdiSubmitCommand, want PASSIVE_LEVEL or below"},
 		{Name: "interrupt-callback", Title: "DxgkDdiInterruptRoutine calls only DxgkCbQueueDpc and DxgkCbNotifyInterrupt.", Fault: Driver, Source: srcRoutine,
 			Catches: "any other callback made by the routine. Register accesses are allowed.",

@@ -51,7 +51,7 @@ func (r Rule) Severity() Severity {
 	switch {
 	case r.Warning:
 		return Counted
-	case r.Code != 0 || r.Name == driverPanic || r.Name == systemPanic || r.Name == callHang || r.Name == driverExit:
+	case r.Code != 0 || r.Name == driverPanic || r.Name == systemPanic || r.Name == callHang || r.Name == driverExit || r.Name == goexit:
 		return Fatal
 	}
 	return Stops

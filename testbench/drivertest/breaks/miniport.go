@@ -1,11 +1,13 @@
 package breaks
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/testbench"
 )
 
 // miniportBreaks are the breaks of a miniport.
@@ -75,6 +77,22 @@ func levelBreaks() []Break {
 				return true
 			})
 		}))
+	add("end of the goroutine in a submission", "The miniport calls runtime.Goexit in DxgkDdiSubmitCommand.", "goroutine-exit", "DxgkDdiSubmitCommand",
+		in("SubmitCommand", func(*interrupted, *ddi.Thread) { runtime.Goexit() }))
+	add("end of the goroutine at the start", "The miniport calls runtime.Goexit in DxgkDdiStartDevice.", "goroutine-exit", "DxgkDdiStartDevice",
+		in("StartDevice", func(*interrupted, *ddi.Thread) { runtime.Goexit() }))
+	add("end of the goroutine at the end", "The miniport calls runtime.Goexit in DxgkDdiRemoveDevice.", "goroutine-exit", "DxgkDdiRemoveDevice",
+		in("RemoveDevice", func(*interrupted, *ddi.Thread) { runtime.Goexit() }))
+	add("thread of the miniport", "The miniport makes a callback in DxgkDdiSubmitCommand with a thread that it made, at PASSIVE_LEVEL.", "callback-outside", "DxgkCbReadDeviceSpace",
+		in("SubmitCommand", func(d *interrupted, _ *ddi.Thread) { d.cb.ReadDeviceSpace(new(ddi.Thread), d.cb.DeviceHandle, 0) }))
+	add("panic that the user-mode driver recovers", "The miniport panics in DxgkDdiRender, and the user-mode driver recovers.", "driver-panic", "DxgkDdiRender",
+		func(base testbench.Drivers) testbench.Drivers {
+			return in("Render", func(*interrupted, *ddi.Thread) { panic("boom") })(recovers(base))
+		})
+	add("bugcheck that the user-mode driver recovers", "DxgkDdiRender changes its level wrongly, and the user-mode driver recovers.", "irql-change", "DxgkDdiRender",
+		func(base testbench.Drivers) testbench.Drivers {
+			return in("Render", func(_ *interrupted, t *ddi.Thread) { t.Lower(ddi.DIRQL) })(recovers(base))
+		})
 	out = append(out, Break{
 		Name: "deadlock in a DPC", Doc: "The DPC waits for a mutex that its thread holds.", Hangs: true,
 		Rule: "call-hang", Function: "DxgkDdiDpcRoutine", Work: Draw,

@@ -1,12 +1,14 @@
 package breaks
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/testbench"
 )
 
 // userBreaks are the breaks of a user-mode driver without command lists.
@@ -71,6 +73,29 @@ func errorBreaks() []Break {
 			}),
 		},
 	)
+}
+
+// inFlush makes the driver do something at the end of pfnFlush.
+func inFlush(do func(d *umddi.CreateDevice, t *ddi.Thread)) change {
+	return device(func(d *umddi.CreateDevice) {
+		after(d.DeviceFuncs, "Flush", func(t *ddi.Thread) { do(d, t) })
+	})
+}
+
+// recovers makes the user-mode driver recover from panics of pfnRenderCb and
+// pfnPresentCb.
+func recovers(base testbench.Drivers) testbench.Drivers {
+	return userCallbacks(func(d *umddi.CreateDevice) {
+		render, present := d.KTCallbacks.RenderCb, d.DXGICallbacks.PresentCb
+		d.KTCallbacks.RenderCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) (hr ddi.HRESULT) {
+			defer func() { recover() }()
+			return render(t, h, arg)
+		}
+		d.DXGICallbacks.PresentCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.PresentCB) (hr ddi.HRESULT) {
+			defer func() { recover() }()
+			return present(t, h, arg)
+		}
+	})(base)
 }
 
 // outside makes f run on a goroutine after pfnFlush has returned, with a thread that
@@ -305,6 +330,32 @@ func placeBreaks() []Break {
 					mu.Lock()
 				}
 			}),
+		},
+		Break{
+			Name: "end of the goroutine", Doc: "The user-mode driver calls runtime.Goexit in pfnFlush, as FailNow of a test does.",
+			Rule: "goroutine-exit", Function: "pfnFlush", Drivers: inFlush(func(*umddi.CreateDevice, *ddi.Thread) { runtime.Goexit() }),
+		},
+		Break{
+			Name: "thread of the user-mode driver", Doc: "The user-mode driver makes a callback in pfnFlush with a thread that it made.",
+			Rule: "callback-outside", Function: "pfnLockCb", Drivers: inFlush(func(d *umddi.CreateDevice, _ *ddi.Thread) {
+				d.KTCallbacks.LockCb(&ddi.Thread{Process: 1, ID: 99}, d.RTDevice, &umddi.Lock{})
+			}),
+		},
+		Break{
+			Name: "Raise without Lower in the user-mode driver", Doc: "The user-mode driver returns from pfnFlush at DIRQL.",
+			Rule: "level-return", Function: "pfnFlush", Drivers: inFlush(func(_ *umddi.CreateDevice, t *ddi.Thread) { t.Raise(ddi.DIRQL) }),
+		},
+		Break{
+			Name: "callback at DIRQL in the user-mode driver", Doc: "The user-mode driver makes a callback at DIRQL.",
+			Rule: "callback-irql", Function: "pfnLockCb", Drivers: inFlush(func(d *umddi.CreateDevice, t *ddi.Thread) {
+				old := t.Raise(ddi.DIRQL)
+				d.KTCallbacks.LockCb(t, d.RTDevice, &umddi.Lock{})
+				t.Lower(old)
+			}),
+		},
+		Break{
+			Name: "Pop of a thread", Doc: "The user-mode driver calls Thread.Pop in pfnFlush.",
+			Rule: "thread-stack", Function: "pfnFlush", Drivers: inFlush(func(_ *umddi.CreateDevice, t *ddi.Thread) { t.Pop() }),
 		},
 		Break{
 			Name: "raised level", Doc: "The user-mode driver lowers the level above the present one.",
