@@ -142,7 +142,7 @@ func (m *Monitor) Enter(t *ddi.Thread, f *Func, _ ...any) {
 		frames, m.spare = m.spare[n-1], m.spare[:n-1]
 	}
 	m.last.add(historyCall{f: f, t: t, process: t.Process, thread: t.ID, depth: len(frames)})
-	m.running[t] = append(frames, runningCall{f, m.last.n})
+	m.running[t] = append(frames, runningCall{f, m.last.n, t.IRQL()})
 }
 
 // Leave removes a call from those that have not returned.
@@ -186,7 +186,8 @@ func (m *Monitor) number(t *ddi.Thread) uint64 {
 // A runningCall is a call that has not returned.
 type runningCall struct {
 	f      *Func
-	number uint64 // in the order of all calls
+	number uint64   // in the order of all calls
+	level  ddi.IRQL // at its entry
 }
 
 // A Report is what a hook found.
@@ -197,6 +198,22 @@ type Report struct {
 	Handles []string // objects concerned, as in "resource 3"
 	Text    string   // what was found and what is wanted
 	Cause   error    // the status that the function returned, or nil
+	Place   *Place   // of a report that is made later; nil: where Thread is
+}
+
+// A Place is where a thread was.
+type Place struct {
+	Process, Thread uint32
+	IRQL            ddi.IRQL
+	Stack           []string // DDI functions on the thread, outermost first
+}
+
+// PlaceOf returns where a thread is, which the calling goroutine uses. t may be nil.
+func PlaceOf(t *ddi.Thread) *Place {
+	if t == nil {
+		return &Place{}
+	}
+	return &Place{Process: t.Process, Thread: t.ID, IRQL: t.IRQL(), Stack: slices.Clone(t.Stack())}
 }
 
 // Report records a broken rule. Unless the rule is waived or a warning, or the
@@ -208,15 +225,9 @@ func (m *Monitor) Report(r Report) {
 
 // record records a broken rule with the error that reported it, or nil.
 func (m *Monitor) record(r Report, cause error, survive bool) {
-	var stack []string
-	if r.Thread != nil {
-		stack = slices.Clone(r.Thread.Stack())
+	if r.Place == nil {
+		r.Place = PlaceOf(r.Thread)
 	}
-	m.recordAt(r, stack, cause, survive)
-}
-
-// recordAt records a broken rule with the DDI functions on its thread.
-func (m *Monitor) recordAt(r Report, stack []string, cause error, survive bool) {
 	known, ok := m.rules[r.Rule]
 	if !ok {
 		panic("verifier: no rule " + r.Rule)
@@ -224,7 +235,6 @@ func (m *Monitor) recordAt(r Report, stack []string, cause error, survive bool) 
 	m.mu.Lock()
 	waived := slices.Contains(m.waive, r.Rule)
 	v := m.violation(known, r, cause)
-	v.Stack = stack
 	if (waived || known.Warning) && cause == nil {
 		m.count(r, waived, v)
 		m.mu.Unlock()
@@ -264,14 +274,12 @@ func (m *Monitor) count(r Report, waived bool, v *Violation) {
 // violation describes a broken rule. m.mu is held.
 func (m *Monitor) violation(known rule.Rule, r Report, cause error) *Violation {
 	v := &Violation{
-		Rule: known, Function: r.Func.Name, Text: r.Text, Handles: r.Handles,
+		Rule: known, Function: r.Func.Name, Text: r.Text, Handles: r.Handles, Stack: r.Place.Stack,
+		Process: r.Place.Process, Thread: r.Place.Thread, IRQL: r.Place.IRQL,
 		Cycle: m.now(), Calls: m.last.strings(), Cause: cause,
 	}
 	if cause == nil {
 		v.Cause = r.Cause
-	}
-	if r.Thread != nil {
-		v.Process, v.Thread, v.IRQL = r.Thread.Process, r.Thread.ID, r.Thread.IRQL()
 	}
 	return v
 }

@@ -70,14 +70,15 @@ func (m *Monitor) look(seen map[*ddi.Thread]sighting, now time.Time, limit time.
 		return false
 	}
 	stack := m.running[hangs]
-	r := Report{Rule: "call-hang", Func: stack[len(stack)-1].f}
+	inner := stack[len(stack)-1]
+	// The thread is in use, so its level is that of the entry.
+	r := Report{Rule: "call-hang", Func: inner.f, Place: &Place{Process: hangs.Process, Thread: hangs.ID, IRQL: inner.level}}
 	r.Text = fmt.Sprintf("no return for %v; the outermost call on thread %d:%d is %s", limit, hangs.Process, hangs.ID, stack[0].f.Name)
-	var names []string
 	for _, c := range stack {
-		names = append(names, c.f.Name)
+		r.Place.Stack = append(r.Place.Stack, c.f.Name)
 	}
 	m.mu.Unlock()
-	m.recordAt(r, names, &panicError{fmt.Errorf("%s hangs", stack[0].f.Name), goroutines()}, false)
+	m.record(r, &panicError{fmt.Errorf("%s hangs", stack[0].f.Name), goroutines()}, false)
 	m.lost()
 	return true
 }

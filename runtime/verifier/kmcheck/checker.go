@@ -132,9 +132,11 @@ func (k *Checker) thread(t *ddi.Thread) *thread {
 
 // push adds a frame.
 func (th *thread) push(fr frame) *frame {
-	p := new(frame)
+	var p *frame
 	if n := len(th.spare); n > 0 {
 		p, th.spare = th.spare[n-1], th.spare[:n-1]
+	} else {
+		p = new(frame)
 	}
 	fr.caller, fr.objects, fr.passed = th.top(), p.objects, p.passed
 	*p = fr

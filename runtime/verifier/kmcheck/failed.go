@@ -98,6 +98,7 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 		Text: fmt.Sprintf("returned %v, but each of its accesses to the device was answered; %s", s, k.madeBy(fr)),
 	}
 	if fr.f.Name == startDevice {
+		r.Place = verifier.PlaceOf(fr.t)
 		k.refusal = &r // DxgkDdiRemoveDevice follows, and may find a cause
 		return
 	}

@@ -144,6 +144,7 @@ func TestFailureTellsCallbacks(t *testing.T) {
 	require.Len(t, r.m.Violations(), 1)
 	v := r.m.Violations()[0]
 	assert.Equal(t, "DxgkDdiStartDevice", v.Function)
+	assert.Equal(t, []string{"DxgkDdiStartDevice"}, v.Stack, "not that of DxgkDdiRemoveDevice, after which it is reported")
 	assert.Equal(t, "returned STATUS_UNSUCCESSFUL, but each of its accesses to the device was answered; its last callbacks are DxgkCbGetDeviceInformation; "+
 		"DxgkCbMapMemory 0x9 0x0 0x40, which returned STATUS_INVALID_PARAMETER; WRITE_REGISTER_ULONG 0x8 = 0x5; READ_REGISTER_ULONG 0x0 = 0x7; "+
 		"it has not reached MmAllocateContiguousMemory", v.Text)
@@ -156,4 +157,17 @@ func TestFailureTellsCallbacks(t *testing.T) {
 	require.Len(t, r.m.Violations(), 1)
 	assert.Equal(t, "returned STATUS_UNSUCCESSFUL, but each of its accesses to the device was answered; it made no callback, nor did DxgkDdiStartDevice; "+
 		"want the fence of node 0, read in the function of DxgkCbSynchronizeExecution", r.m.Violations()[0].Text)
+}
+
+// The frames of calls are made once.
+func TestFramesAreReused(t *testing.T) {
+	r := newRig(t)
+	th := r.k.thread(r.th)
+	th.push(frame{t: r.th})
+	call := func() {
+		th.push(frame{t: r.th})
+		r.k.pop(th)
+	}
+	call()
+	assert.Zero(t, testing.AllocsPerRun(10, call))
 }
