@@ -89,6 +89,8 @@ type Result struct {
 	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
 	Findings  []verifier.Finding  `json:"findings,omitempty"`  // warnings and waived violations, one for each rule
 
+	Hung bool `json:"hung,omitempty"` // a call of a driver does not return, and the board is not closed
+
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
 
 	repeat string // of Options
@@ -186,7 +188,9 @@ func RunOne(i Instance, o Options) Result {
 		Outcome: Passed, Time: time.Since(start),
 	}
 	if hung != nil {
-		return i.Failure(hung, res.Time)
+		res = i.Failure(hung, res.Time)
+		res.Hung = true
+		return res
 	}
 	res.Messages, res.Findings = r.messages, t.findings
 	if t.cover != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,11 +124,42 @@ func TestRunGoesOn(t *testing.T) {
 			assert.Equal(t, rule, res[0].Violation.Rule.Name)
 			assert.Equal(t, "DxgkDdiPatch", res[0].Violation.Function)
 			assert.Contains(t, strings.Join(res[0].Messages, "\n"), "verifier: "+rule)
+			assert.Equal(t, rule != "driver-panic", res[0].Hung)
 			for _, r := range res[1:] {
 				assert.Equal(t, suite.Passed, r.Outcome, "%s: %v", r.Name, r.Messages)
 			}
 		})
 	}
+}
+
+// A call that hangs after another violation is not hidden by it.
+func TestSecondHang(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	drivers := testbench.HostDrivers()
+	entry := drivers.KernelMode
+	drivers.KernelMode = func() kmddi.DriverInitializationData {
+		d := entry()
+		var cb *kmddi.DxgkrnlInterface
+		start := d.StartDevice
+		d.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, got *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+			cb = got
+			return start(t, h, info, got)
+		}
+		d.Patch = func(*ddi.Thread, kmddi.HAdapter, kmddi.Patch) ddi.Status {
+			var wg sync.WaitGroup
+			wg.Go(func() { cb.NotifyDpc(new(ddi.Thread), cb.DeviceHandle) })
+			wg.Wait()
+			<-block
+			return ddi.StatusSuccess
+		}
+		return d
+	}
+	res := suite.Run(suite.Options{Selector: "emu?nodes=1", Drivers: drivers, Filter: regexp.MustCompile("^clears$"), Limit: time.Second})
+	require.Len(t, res, 1)
+	require.NotNil(t, res[0].Violation)
+	assert.Equal(t, "callback-outside", res[0].Violation.Rule.Name)
+	assert.True(t, res[0].Hung)
 }
 
 // A system that does not start gives the result the rule that the driver broke, and

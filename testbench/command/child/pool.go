@@ -48,7 +48,9 @@ func (p *Pool) Try() error {
 	case end != nil:
 		return end.violation()
 	}
-	p.dropHung(a.Error)
+	if a.Error != nil {
+		p.drop() // a call may hang in it
+	}
 	return a.Error.err()
 }
 
@@ -85,9 +87,12 @@ func (p *Pool) Run(i suite.Instance) suite.Result {
 		r.Trace, r.Bus, r.Wave, r.Dump = f.Trace, f.Bus, f.Wave, f.Dump
 	}
 	r.Err = a.Error.err()
-	if p.dropHung(a.Error) && o.Trace {
-		all := readCalls(p.trace())
-		r.Trace = all.merged()
+	if r.Hung {
+		p.drop()
+		if o.Trace {
+			all := readCalls(p.trace())
+			r.Trace = all.merged()
+		}
 	}
 	return r
 }
@@ -113,16 +118,6 @@ func (p *Pool) Execute(ctx context.Context, args []string) (code int, err error)
 		return 0, end.violation()
 	}
 	return *a.Code, nil
-}
-
-// dropHung ends a child in which a call does not return, and reports whether one
-// does.
-func (p *Pool) dropHung(f *failure) bool {
-	if f == nil || f.Violation == nil || f.Violation.Rule.Name != "call-hang" {
-		return false
-	}
-	p.drop()
-	return true
 }
 
 // trace returns the name of the file with the DDI calls of the child.
