@@ -49,8 +49,8 @@ func (s *kernelState) renderArguments(arg *umddi.Render) string {
 		arg.NumPatchLocations, len(b.patches), list)
 }
 
-// unknown tells which of the handles is of no allocation of the device, or returns
-// "". The first element of a list may be null.
+// unknown names the handle that is no allocation of the device, or returns "". The
+// first element of a list may be null.
 func (s *kernelState) unknown(all ...ddi.KMHandle) string {
 	for _, a := range all {
 		if s != nil && s.allocations[a] == nil {
@@ -60,7 +60,7 @@ func (s *kernelState) unknown(all ...ddi.KMHandle) string {
 	return ""
 }
 
-// unlocked tells which of the handles is not locked, or returns "".
+// unlocked names the handle that is not locked, or returns "".
 func (s *kernelState) unlocked(all []ddi.KMHandle) string {
 	for _, h := range all {
 		if s == nil {
@@ -79,7 +79,8 @@ func (s *kernelState) unlocked(all []ddi.KMHandle) string {
 	return ""
 }
 
-// unknownContext tells that a handle is of no context of the device, or returns "".
+// unknownContext reports that a handle is not a context of the device, or returns
+// "".
 func (s *kernelState) unknownContext(h ddi.KMHandle) string {
 	if s == nil || s.contexts[h] != nil {
 		return ""

@@ -93,14 +93,15 @@ func (m *Monitor) OnStop(f func(*Violation)) {
 }
 
 // OnPanic makes the Monitor call f with the thread and the text of a panic of a
-// driver. f returns what else is known, to be appended to the text, or "".
+// driver. f returns additional information, to be appended to the text, or "".
 func (m *Monitor) OnPanic(f func(t *ddi.Thread, text string) string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.explain = append(m.explain, f)
 }
 
-// explained returns the text of a panic of a driver and what else is known of it.
+// explained returns the text of a panic of a driver and additional information
+// about it.
 func (m *Monitor) explained(t *ddi.Thread, text string) string {
 	m.mu.Lock()
 	all := slices.Clone(m.explain)

@@ -28,7 +28,7 @@ func noteAnswer(fr *frame, rets []any) {
 	}
 }
 
-// checkOpened checks that a driver opens what the kernel refuses nothing of.
+// checkOpened checks that a driver opens if no callback failed.
 func (k *Checker) checkOpened(fr *frame, rets []any) {
 	if !opens(fr.f) {
 		return

@@ -40,8 +40,8 @@ func (k *Checker) checkOwner(fr *frame, rt umddi.HRTResource) *object {
 	return nil
 }
 
-// orphan notes that the resource o is destroyed: its allocations must go until the
-// next Flush has ended.
+// orphan notes that the resource o is destroyed: its allocations must be freed
+// before the next Flush returns.
 func (c *context) orphan(o *object) {
 	if o.rt != nil && c.resources[o.rt] == o {
 		delete(c.resources, o.rt)

@@ -25,7 +25,7 @@ func (k *Checker) checkRemoved(fr *frame, verb string) {
 	k.fail(fr, "removed-report", "%s %v, and no callback has failed%s%s", verb, ddi.DDIDeviceRemoved, busy, k.got(fr))
 }
 
-// got describes the objects that the function of fr got: their private memory and
+// got describes the objects passed to the function of fr: their private memory and
 // the functions that made them ready.
 func (k *Checker) got(fr *frame) string {
 	var all []string

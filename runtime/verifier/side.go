@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A side tells which side of the interface a Go function is on.
+// A side is the side of the interface that a Go function is on.
 type side uint8
 
 // The sides. A wrapper of a function of a driver is entered by the system and

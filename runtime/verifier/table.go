@@ -198,17 +198,17 @@ func wrapMovable(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook, moved fun
 		})
 		wrapMovable(outer, table, m, h, moved)
 		moved(table)
-		tell(h, d, driver)
+		notify(h, d, driver)
 	}
 }
 
-// tell tells the Checkers among the hooks that the driver's table of d has moved
+// notify notifies the Checkers among the hooks that the driver's table of d has moved
 // from old.
-func tell(h Hook, d umddi.HDevice, old *umddi.DeviceFuncs) {
+func notify(h Hook, d umddi.HDevice, old *umddi.DeviceFuncs) {
 	switch h := h.(type) {
 	case several:
 		for _, one := range h {
-			tell(one, d, old)
+			notify(one, d, old)
 		}
 	case *Checker:
 		h.mu.Lock()

@@ -8,7 +8,7 @@
 // order that is the same in each run. The Checker hook checks the user-mode
 // interface against the rules of package rule. A Monitor gathers the violations
 // of all checkers of a system and stops the system: it turns a broken rule, a
-// bugcheck or a panic of a driver into a Violation, and lets every call of the
+// bugcheck or a panic of a driver into a Violation, and makes every call of the
 // runtime return.
 //
 // [NewMonitor] makes a [Monitor], [New] makes a [Checker], [NewTrace] makes a

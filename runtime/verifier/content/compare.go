@@ -42,7 +42,7 @@ func (m *Model) differs(r *Resource, at step, got, want []byte) int {
 	}
 	for i := 0; i < len(got); i += r.component {
 		g, w := got[i:i+r.component], want[i:i+r.component]
-		if bytes.Equal(g, w) || near(g, w, m.made[at].within) {
+		if bytes.Equal(g, w) || near(g, w, m.origins[at].within) {
 			continue
 		}
 		for j := range g {
@@ -76,8 +76,8 @@ const maxHistory = 4
 func (m *Model) history(at step) string {
 	var b strings.Builder
 	verb := "as %s made it"
-	for n := 0; at != 0; n, at = n+1, m.made[at].from {
-		s := m.made[at]
+	for n := 0; at != 0; n, at = n+1, m.origins[at].from {
+		s := m.origins[at]
 		if s.from != 0 && n >= maxHistory-1 {
 			continue
 		}

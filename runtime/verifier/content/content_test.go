@@ -150,9 +150,9 @@ func TestFullHistory(t *testing.T) {
 	var m Model
 	r := buffer(4)
 	m.set(r, 0, "abcd", 1)
-	m.made = slices.Grow(m.made, maxSteps)[:maxSteps]
+	m.origins = slices.Grow(m.origins, maxSteps)[:maxSteps]
 	m.set(r, 0, "x", 2)
-	assert.Len(t, m.made, 2)
+	assert.Len(t, m.origins, 2)
 	assert.Empty(t, m.compare(r, "x???"))
 	assert.NotEmpty(t, m.compare(r, "a???"))
 }

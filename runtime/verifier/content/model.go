@@ -9,18 +9,18 @@ type Call struct {
 	List     uint64 // number of the call that executed the list with the call; 0: none
 }
 
-// A step is the index of a made in Model.made. 0 is unknown.
+// A step is the index of an origin in Model.origins. 0 is unknown.
 type step uint32
 
-// A made tells how an element got its value: by a call, from the value that another
-// step made, or 0.
-type made struct {
+// An origin records how an element got its value: by a call, from the value of
+// another step, or 0.
+type origin struct {
 	call   Call
 	from   step
 	within tolerance
 }
 
-// A tolerance is by how much a component may differ.
+// A tolerance is the allowed difference of a component.
 type tolerance uint8
 
 const (
@@ -34,17 +34,17 @@ const maxSteps = 1 << 20
 
 // A Model has the history of the contents of resources. The zero Model is ready for use.
 type Model struct {
-	made []made
-	all  map[*Resource]bool // resources with known contents
+	origins []origin
+	all     map[*Resource]bool // resources with known contents
 }
 
 // add adds a step.
-func (m *Model) add(s made) step {
-	if len(m.made) == 0 {
-		m.made = append(m.made, made{})
+func (m *Model) add(s origin) step {
+	if len(m.origins) == 0 {
+		m.origins = append(m.origins, origin{})
 	}
-	m.made = append(m.made, s)
-	return step(len(m.made) - 1)
+	m.origins = append(m.origins, s)
+	return step(len(m.origins) - 1)
 }
 
 // Forget makes everything unknown.
@@ -52,7 +52,7 @@ func (m *Model) Forget() {
 	for r := range m.all {
 		r.forgetAll()
 	}
-	m.made, m.all = nil, nil
+	m.origins, m.all = nil, nil
 }
 
 // Lost makes the contents of a resource unknown.
@@ -66,7 +66,7 @@ func (m *Model) Drop(r *Resource) {
 
 // know notes that r has known contents. It forgets everything if the history is full.
 func (m *Model) know(r *Resource) {
-	if len(m.made) >= maxSteps {
+	if len(m.origins) >= maxSteps {
 		m.Forget()
 	}
 	if m.all == nil {
@@ -93,7 +93,7 @@ func (m *Model) write(r *Resource, sub int, b Box, data []byte, pitch int, mask 
 		return
 	}
 	m.know(r)
-	s, by := r.at(sub), m.add(made{call: c})
+	s, by := r.at(sub), m.add(origin{call: c})
 	for y := b.Y0; y < b.Y1; y++ {
 		at := y*s.Width + b.X0
 		from := data[(y-b.Y0)*pitch:][:row]
@@ -134,7 +134,7 @@ func (m *Model) Fill(r *Resource, sub int, value [8]byte, signed bool, c Call) {
 	if signed {
 		within = oneSigned
 	}
-	fill(s.from, m.add(made{call: c, within: within}))
+	fill(s.from, m.add(origin{call: c, within: within}))
 	copy(s.data, bytes.Repeat(value[:r.element], s.Width*s.Height))
 }
 
@@ -165,7 +165,7 @@ func (m *Model) Copy(dst *Resource, dstSub, x, y int, src *Resource, srcSub int,
 		for j, f := range s.from[from:][:n] {
 			if f != last {
 				if last, by = f, 0; f != 0 {
-					by = m.add(made{call: c, from: f, within: m.made[f].within})
+					by = m.add(origin{call: c, from: f, within: m.origins[f].within})
 				}
 			}
 			d.from[at+j] = by
