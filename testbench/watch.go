@@ -53,6 +53,8 @@ func (s *System) Watched(f func() error) error {
 		switch {
 		case panicked != nil:
 			panic(panicked)
+		case !returned && s.monitor.Stopped(): // the call that hangs ended its goroutine
+			return s.monitor.Err()
 		case !returned: // f ended its goroutine
 			runtime.Goexit()
 		}

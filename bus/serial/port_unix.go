@@ -3,6 +3,7 @@
 package serial
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -80,8 +81,17 @@ func (p *Port) writePiece(b []byte) (int, error) {
 }
 
 // setBaud drains the line and sets the rate.
+// uninterrupted calls f again as long as a signal of the process interrupts it.
+func uninterrupted(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 func (p *Port) setBaud(rate int) error {
-	if err := drain(p.fd); err != nil {
+	if err := uninterrupted(func() error { return drain(p.fd) }); err != nil {
 		return p.gone(err)
 	}
 	dev, err := setRate(p.dev, p.path, p.fd, rate)

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -138,13 +139,16 @@ func (p *Port) Read(b []byte) (int, error) {
 	if n > 0 || len(b) == 0 {
 		return n, nil
 	}
-	if errors.Is(err, io.EOF) {
+	switch {
+	case err == nil, errors.Is(err, syscall.EINTR): // a signal of the process
+		return 0, nil
+	case errors.Is(err, io.EOF):
 		err = p.endOfFile()
+		if err == nil {
+			return 0, nil
+		}
 	}
-	if err != nil {
-		return 0, p.gone(err)
-	}
-	return 0, nil
+	return 0, p.gone(err)
 }
 
 // ReadTimeout returns how long a Read waits.

@@ -19,8 +19,10 @@ func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TCSBRK, 1) }
 // endOfFile returns an error if the terminal was hung up. Tarm reads with VMIN 0,
 // where a time-out and a hang-up are both an end of file.
 func (o own) endOfFile() error {
-	_, err := poll(o.fd, 0, 0)
-	return err
+	return uninterrupted(func() error {
+		_, err := poll(o.fd, 0, 0)
+		return err
+	})
 }
 
 // writable waits until a terminal accepts bytes, and reports whether it does.
