@@ -32,15 +32,15 @@ var ErrSession = errors.New("channel: a session began")
 var ErrStalled = errors.New("channel: the stream accepts no bytes")
 
 // Config configures a channel. Credits of the data link that are all 0 allow 128
-// of the largest posted packets and as many non-posted packets in flight. An
+// of the largest posted packets and as many non-posted packets in flight. If the
+// stream carries datagrams, a Read returns one and a Write sends one. An
 // injected cut silences both directions for longer than this end needs to detect
 // it.
 type Config struct {
 	// Link configures the data link; times of 0 are derived from Baud, credits of 0 are the defaults.
 	Link datalink.Config
 
-	// Datagram is the size of the largest datagram in bytes, if the stream carries those: a
-	// Read returns one, a Write sends one. 0: a stream of bytes.
+	// Datagram is the size of the largest datagram in bytes; 0: a stream of bytes.
 	Datagram int
 
 	// Nonce, if not 0, is the nonce of the first session.
