@@ -73,6 +73,12 @@ func advise(where string, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrListen, where, err)
 }
 
+// isHostPort reports whether an address has a port.
+func isHostPort(addr string) bool {
+	_, _, err := net.SplitHostPort(addr)
+	return err == nil
+}
+
 // orLoopback adds the loopback interface to an address without a host.
 func orLoopback(addr string) string {
 	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
@@ -91,6 +97,8 @@ func check(where, goos, goarch string) error {
 	switch {
 	case rest == "" || scheme != "tcp" && scheme != "udp" && scheme != "pty":
 		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, want)
+	case scheme != "pty" && !isHostPort(rest):
+		return fmt.Errorf("%w: listen at %q, want %s:HOST:PORT", ErrOptions, where, scheme)
 	case scheme == "pty" && goos != "linux":
 		return fmt.Errorf("%w: pty:PATH is not available on %s/%s, want %s", ErrOptions, goos, goarch, want)
 	}

@@ -16,6 +16,7 @@ func TestPlaces(t *testing.T) {
 		{"pty:board", "darwin", "arm64", "serve: bad options: pty:PATH is not available on darwin/arm64, want tcp:ADDRESS or udp:ADDRESS"},
 		{"eth:1", "linux", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS, udp:ADDRESS or pty:PATH`},
 		{"eth:1", "darwin", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS or udp:ADDRESS`},
+		{"udp:x", "linux", "amd64", `serve: bad options: listen at "udp:x", want udp:HOST:PORT`},
 		{"pty:", "darwin", "amd64", `serve: bad options: listen at "pty:", want tcp:ADDRESS or udp:ADDRESS`},
 	} {
 		err := check(tt.where, tt.goos, tt.goarch)
