@@ -83,7 +83,7 @@ func (r *Result) failed(of suite.Result) {
 const call = `\b((?:DxgkDdi|DxgkCb|pfn|(?:READ|WRITE)_REGISTER_|Mm(?:Allocate|Free)Contig)\w+)`
 
 // blame matches the calls that a text finds missing or wrong.
-const blame = `\b(?:lacks an?|without(?: a later)?|want(?: the| it reported by)?|no|never \w+ by) ` + call + `|since ` + call + ` did not`
+const blame = `\b(?:lacks an?|without(?: a later)?|want(?: the| it reported by)?|no|never \w+ by) ` + call + `|since ` + call + ` (?:did not|returned)`
 
 // blamedBy returns the calls that the text of a violation blames: those that it
 // finds missing, and a call that is the only one up to the first comma. What follows

@@ -93,9 +93,13 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) || slices.ContainsFunc(fr.passed, lacking) {
 		return
 	}
+	why := ", but each of its accesses to the device was answered"
+	if c, ok := k.refusedOf(fr); ok {
+		why = fmt.Sprintf(" since %s returned %v", c.f.Name, c.s)
+	}
 	r := verifier.Report{
 		Rule: "call-failed", Thread: fr.t, Func: fr.f, Cause: s,
-		Text: fmt.Sprintf("returned %v, but each of its accesses to the device was answered; %s", s, k.madeBy(fr)),
+		Text: fmt.Sprintf("returned %v%s; %s", s, why, k.madeBy(fr)),
 	}
 	if fr.f.Name == startDevice {
 		r.Place = verifier.PlaceOf(fr.t)
@@ -173,6 +177,16 @@ func (k *Checker) madeBy(fr *frame) string {
 		}
 	}
 	return text
+}
+
+// refusedOf returns the last callback of a function that failed.
+func (k *Checker) refusedOf(fr *frame) (c made, ok bool) {
+	for i := k.madeNext - min(k.madeNext, maxMade); i < k.madeNext; i++ {
+		if m := k.made[i%maxMade]; m.call == fr.number && m.s.Failed() {
+			c, ok = m, true
+		}
+	}
+	return c, ok
 }
 
 // callsOf returns how often a callback was made.

@@ -145,7 +145,7 @@ func TestFailureTellsCallbacks(t *testing.T) {
 	v := r.m.Violations()[0]
 	assert.Equal(t, "DxgkDdiStartDevice", v.Function)
 	assert.Equal(t, []string{"DxgkDdiStartDevice"}, v.Stack, "not that of DxgkDdiRemoveDevice, after which it is reported")
-	assert.Equal(t, "returned STATUS_UNSUCCESSFUL, but each of its accesses to the device was answered; its last callbacks are DxgkCbGetDeviceInformation; "+
+	assert.Equal(t, "returned STATUS_UNSUCCESSFUL since DxgkCbMapMemory returned STATUS_INVALID_PARAMETER; its last callbacks are DxgkCbGetDeviceInformation; "+
 		"DxgkCbMapMemory 0x9 0x0 0x40, which returned STATUS_INVALID_PARAMETER; WRITE_REGISTER_ULONG 0x8 = 0x5; READ_REGISTER_ULONG 0x0 = 0x7; "+
 		"it has not reached MmAllocateContiguousMemory", v.Text)
 	assert.ErrorIs(t, v, ddi.StatusUnsuccessful)
