@@ -42,10 +42,10 @@ func TestWorkloadEnds(t *testing.T) {
 
 // A deadlock during a workload ends the command after --call-limit.
 func TestWorkloadHangs(t *testing.T) {
-	for _, args := range [][]string{{"compose"}, {"compose", "--in-process"}, {"lists", "--lists", "20", "--alive", "5"}} {
-		code, _, stderr := runDeadly(t, "deadlock", append([]string{"run", "--call-limit", "500ms"}, args...)...)
+	for _, args := range [][]string{{"compose", "--size", "16x16"}, {"compose", "--size", "16x16", "--in-process"}, {"lists", "--lists", "20", "--alive", "5"}} {
+		code, _, stderr := runDeadly(t, "deadlock", append([]string{"run", "--call-limit", "4s"}, args...)...)
 		assert.Equal(t, exit.Contract, code)
-		assert.Contains(t, stderr, "call-hang (driver or runtime): pfnFlush: no return for 500ms")
+		assert.Contains(t, stderr, "call-hang (driver or runtime): pfnFlush: no return for 4s")
 	}
 	code, _, stderr := runDeadly(t, "good", "run", "compose", "--call-limit", "-1s")
 	assert.Equal(t, exit.Usage, code)
