@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +57,7 @@ func streamOptions() []option {
 
 // refusalAdvice returns a remedy for a session that a board refuses.
 func refusalAdvice(err error) string {
-	if strings.Contains(err.Error(), "token") {
+	if errors.Is(err, datalink.ErrToken) {
 		return "give token-file= with the file of the board's --token-file"
 	}
 	return "end it, or use another board"

@@ -19,10 +19,6 @@ func udpSocket() scheme {
 	}
 }
 
-// udpBuffer is the size of the buffers of the socket, in bytes: a window of frames in
-// each direction while the process is not running.
-const udpBuffer = 1 << 20
-
 func openUDP(o opening) (bus.Link, bus.Clock, error) {
 	v := values{Values: o.values}
 	if err := checkAddress(o.place); err != nil {
@@ -34,8 +30,8 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
 		}
 		if u, ok := conn.(*net.UDPConn); ok {
-			u.SetReadBuffer(udpBuffer) // a smaller one costs replays only
-			u.SetWriteBuffer(udpBuffer)
+			u.SetReadBuffer(serve.SocketBuffer) // a smaller one costs replays only
+			u.SetWriteBuffer(serve.SocketBuffer)
 		}
 		c.Datagram = serve.MaxDatagram
 		return udpStream{conn}, nil

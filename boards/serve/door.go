@@ -41,7 +41,8 @@ func (p *peer) waited() time.Duration {
 }
 
 // A conn is a connection to a host. If it has a method configure, that changes the
-// configuration of the channel over it.
+// configuration of the channel over it. If it has a method begun, that is called when
+// its session has begun.
 type conn interface {
 	io.ReadWriteCloser
 	RemoteAddr() net.Addr
@@ -54,10 +55,10 @@ type door struct {
 	hosts chan *peer // with a session that has begun
 
 	mu      sync.Mutex
-	waiting []*peer // without a session, oldest first
-	holder  *peer   // has the board; nil: nobody
-	since   time.Time
-	begun   bool // the session of the holder
+	waiting []*peer   // without a session, oldest first
+	holder  *peer     // has the board; nil: nobody
+	since   time.Time // when the holder took the board
+	begun   bool      // the session of the holder
 	closed  bool
 }
 
@@ -176,11 +177,7 @@ func (d *door) wait(ctx context.Context, p *peer) {
 	d.mu.Lock()
 	p.ch = ch
 	d.mu.Unlock()
-	if err != nil || !begins(ctx, ch) {
-		d.leave(p)
-		return
-	}
-	if !d.begin(p) {
+	if err != nil || !begins(ctx, ch) || !d.begin(p) {
 		d.leave(p)
 		return
 	}
@@ -201,6 +198,9 @@ func (d *door) begin(p *peer) bool {
 		return false
 	}
 	d.begun = true
+	if h, ok := p.conn.(interface{ begun() }); ok {
+		h.begun()
+	}
 	return true
 }
 

@@ -31,9 +31,10 @@ type Listener interface {
 // ErrListen is wrapped by the error of an address that the system refuses.
 var ErrListen = errors.New("cannot listen")
 
-// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, pty:PATH. An address without a host, as in
-// tcp::4000, is that of the loopback interface. Listen fails with ErrOptions for an
-// address that is invalid or unsupported on this system, and with ErrListen.
+// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, pty:PATH. An address without a
+// host, as in tcp::4000, is that of the loopback interface. Listen fails with
+// ErrOptions for an address that is invalid or unsupported on this system, and with
+// ErrListen.
 func Listen(where string) (Listener, error) {
 	err := check(where, runtime.GOOS, runtime.GOARCH)
 	if err != nil {

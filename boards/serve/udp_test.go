@@ -108,6 +108,7 @@ func TestHelloFlood(t *testing.T) {
 				c.Write(hello)
 			}
 			c.Close()
+			time.Sleep(time.Millisecond) // 100,000 hellos a second
 			select {
 			case <-stop:
 				return

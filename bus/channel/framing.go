@@ -43,8 +43,22 @@ type datagrams struct {
 	stats       frame.Stats
 }
 
-func (d *datagrams) Append(dst, f []byte) []byte {
+func (d *datagrams) Append(dst, f []byte) []byte { return AppendDatagram(dst, f) }
+
+// AppendDatagram appends a frame to a datagram: its length, a big-endian word of 16
+// bits, and the frame.
+func AppendDatagram(dst, f []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, uint16(len(f))), f...)
+}
+
+// CutDatagram returns the first frame of a datagram and what follows it. It reports
+// false if the datagram has no complete frame.
+func CutDatagram(p []byte) (f, rest []byte, ok bool) {
+	if len(p) < 2 || len(p)-2 < int(binary.BigEndian.Uint16(p)) {
+		return nil, p, false
+	}
+	n := 2 + int(binary.BigEndian.Uint16(p))
+	return p[2:n], p[n:], true
 }
 
 // Take returns the size of as many whole frames as fit, at least one.
@@ -62,14 +76,14 @@ func (d *datagrams) Take(pending []byte, limit int) int {
 
 // Feed decodes a datagram. Bytes after the last frame that is complete are damaged.
 func (d *datagrams) Feed(p []byte, s frame.Sink) {
-	for len(p) >= 2 {
-		n := int(binary.BigEndian.Uint16(p))
-		if n < d.least || n > d.most || 2+n > len(p) {
+	for {
+		f, rest, ok := CutDatagram(p)
+		if !ok || len(f) < d.least || len(f) > d.most {
 			break
 		}
 		d.stats.Frames++
-		s.Frame(p[2 : 2+n])
-		p = p[2+n:]
+		s.Frame(f)
+		p = rest
 	}
 	if len(p) > 0 {
 		d.stats.Garbage += uint64(len(p))

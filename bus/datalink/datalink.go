@@ -71,6 +71,9 @@ var (
 	ErrProtocol = errors.New("datalink: protocol violated")
 )
 
+// ErrToken is an ErrRefused: the board wants a token that the host does not have.
+var ErrToken = fmt.Errorf("%w for its token", ErrRefused)
+
 // A Role selects which end begins a session: the host does, the board answers.
 type Role uint8
 

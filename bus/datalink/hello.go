@@ -157,14 +157,14 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 		old.at = now
 	case l.again(&reply, echoed):
 	default:
-		why, later := l.admits(h)
+		why, code, later := l.admits(h)
 		switch {
 		case later:
 			return
 		case why != "":
 			l.stats.Refused++
 			reply.flags |= flagRefused
-			reply.options.refusal = why[:min(len(why), maxRefusal)]
+			reply.options.code, reply.options.refusal = code, why[:min(len(why), maxRefusal)]
 		default:
 			l.pending[l.npend%len(l.pending)] = s
 			l.npend++
@@ -187,19 +187,28 @@ func (l *Link) again(reply *hello, echoed uint32) bool {
 }
 
 // admits returns why the board refuses a session, or "", and whether it decides later.
-func (l *Link) admits(h hello) (why string, later bool) {
+func (l *Link) admits(h hello) (why string, code byte, later bool) {
 	if len(l.cfg.Token) > 0 {
 		switch {
 		case h.options.proof == nil:
-			return noToken, false
+			return noToken, refusedToken, false
 		case !proves(h.options.proof, l.cfg.Token, l.cfg.Challenge[:], h.host, l.nonce):
-			return wrongToken, false
+			return wrongToken, refusedToken, false
 		}
 	}
 	if l.cfg.Admit == nil {
-		return "", false
+		return "", refusedOther, false
 	}
-	return l.cfg.Admit()
+	why, later = l.cfg.Admit()
+	return why, refusedOther, later
+}
+
+// refusalError returns the cause of a session that the board refuses.
+func (o *options) refusalError() error {
+	if o.code == refusedToken {
+		return fmt.Errorf("%w: %s", ErrToken, printable(o.refusal))
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, printable(o.refusal))
 }
 
 // Reasons of a board that has a token.
@@ -218,7 +227,7 @@ func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 		return
 	case h.flags&flagRefused != 0:
 		l.stats.Refused++
-		l.fail(fmt.Errorf("%w: %s", ErrRefused, printable(h.options.refusal)), out)
+		l.fail(h.options.refusalError(), out)
 		return
 	case h.flags&flagAgain != 0:
 		if h.board != l.asked.board {

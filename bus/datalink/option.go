@@ -15,13 +15,21 @@ import (
 //	1     none: sequence numbers are extended, see the package comment
 //	2     of a Welcome, 16 bytes: the challenge for a proof
 //	3     of a Hello, 16 bytes: the proof that the host has the token
-//	4     of a Welcome that refuses, to 64 bytes: why, in words
+//	4     of a Welcome that refuses, to 65 bytes: why, as a code and in words. Code 1
+//	      is about the token, 0 everything else
 type options struct {
 	long      bool
 	challenge []byte
 	proof     []byte
+	code      byte
 	refusal   string
 }
+
+// Codes of a refusal.
+const (
+	refusedOther = iota
+	refusedToken
+)
 
 const (
 	optionLong = iota + 1
@@ -43,13 +51,21 @@ func (o *options) append(b []byte) []byte {
 	for _, v := range []struct {
 		kind  byte
 		value string
-	}{{optionChallenge, string(o.challenge)}, {optionProof, string(o.proof)}, {optionRefusal, o.refusal}} {
+	}{{optionChallenge, string(o.challenge)}, {optionProof, string(o.proof)}, {optionRefusal, o.refused()}} {
 		if v.value != "" {
 			b = append(b, v.kind, byte(len(v.value)))
 			b = append(b, v.value...)
 		}
 	}
 	return b
+}
+
+// refused returns the value of the option of a refusal, or "".
+func (o *options) refused() string {
+	if o.refusal == "" {
+		return ""
+	}
+	return string(o.code) + o.refusal
 }
 
 // parseOptions reports false if an option is cut off or has an impossible length.
@@ -67,8 +83,8 @@ func parseOptions(b []byte) (o options, ok bool) {
 			o.challenge = append([]byte(nil), value...)
 		case kind == optionProof && len(value) == proofLen:
 			o.proof = append([]byte(nil), value...)
-		case kind == optionRefusal && len(value) <= maxRefusal:
-			o.refusal = string(value)
+		case kind == optionRefusal && len(value) >= 1 && len(value) <= 1+maxRefusal:
+			o.code, o.refusal = value[0], string(value[1:])
 		case kind >= optionLong && kind <= optionRefusal:
 			return o, false
 		}

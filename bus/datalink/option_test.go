@@ -88,7 +88,7 @@ func TestToken(t *testing.T) {
 				require.Equal(t, Up, s.links[1].State())
 				return
 			}
-			require.ErrorIs(t, s.links[0].Err(), ErrRefused)
+			require.ErrorIs(t, s.links[0].Err(), ErrToken)
 			assert.ErrorContains(t, s.links[0].Err(), tt.why)
 			assert.Equal(t, Opening, s.links[1].State())
 			assert.False(t, s.links[1].Offering(s.now), "nothing is offered")
@@ -145,7 +145,7 @@ func TestRefuse(t *testing.T) {
 	s := newSim(t, 1, faults{}, Config{}, Config{Admit: func() (string, bool) { return why, why == "later" }})
 	s.open(9)
 	s.run(100 * time.Millisecond)
-	require.ErrorIs(t, s.links[0].Err(), ErrRefused)
+	require.NotErrorIs(t, s.links[0].Err(), ErrToken)
 	assert.EqualError(t, s.links[0].Err(), "datalink: refused by the board: held by 10.0.0.2:4000?[2J, and a text that is far too long for o")
 	why = "later"
 	s.do(0, func(l *Link, out *Output) { l.Open(10, s.now, out) })

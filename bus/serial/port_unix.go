@@ -80,7 +80,6 @@ func (p *Port) writePiece(b []byte) (int, error) {
 	return n, nil
 }
 
-// setBaud drains the line and sets the rate.
 // uninterrupted calls f again as long as a signal of the process interrupts it.
 func uninterrupted(f func() error) error {
 	for {
@@ -90,6 +89,7 @@ func uninterrupted(f func() error) error {
 	}
 }
 
+// setBaud drains the line and sets the rate.
 func (p *Port) setBaud(rate int) error {
 	if err := uninterrupted(func() error { return drain(p.fd) }); err != nil {
 		return p.gone(err)

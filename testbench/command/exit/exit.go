@@ -150,7 +150,7 @@ func classes() []class {
 		{bus.ErrCRC, Link}, {bus.ErrLinkDown, Link}, {bus.ErrStale, Link}, {bus.ErrClosed, Link},
 		{channel.ErrSession, Link}, {channel.ErrStalled, Link},
 		{datalink.ErrNotUp, Link}, {datalink.ErrFull, Link}, {datalink.ErrSize, Link}, {datalink.ErrClosed, Link},
-		{datalink.ErrOpen, Link}, {datalink.ErrVersion, Link}, {datalink.ErrRefused, Link}, {datalink.ErrReplay, Link}, {datalink.ErrDead, Link},
+		{datalink.ErrOpen, Link}, {datalink.ErrVersion, Link}, {datalink.ErrRefused, Link}, {datalink.ErrToken, Link}, {datalink.ErrReplay, Link}, {datalink.ErrDead, Link},
 		{datalink.ErrPeerDown, Link}, {datalink.ErrNewEpoch, Link}, {datalink.ErrProtocol, Link},
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},

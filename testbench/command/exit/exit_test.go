@@ -45,7 +45,7 @@ var codes = map[int]string{
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
 		channel: a session began; channel: the stream accepts no bytes; datalink: not up; datalink: queue full; datalink: packet size;
-		datalink: closed; datalink: no answer to hello; datalink: version mismatch; datalink: refused by the board; datalink: replay limit reached;
+		datalink: closed; datalink: no answer to hello; datalink: version mismatch; datalink: refused by the board; datalink: refused by the board for its token; datalink: replay limit reached;
 		datalink: nothing received; datalink: peer went down; datalink: peer began a new session; datalink: protocol violated;
 		endpoint: no room; endpoint: poisoned; endpoint: unexpected completion; line: cut; tlp: malformed;
 		tlp: unsupported request; cannot listen`,
