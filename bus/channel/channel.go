@@ -72,8 +72,8 @@ type Stats struct {
 	Stalls       uint64 // writes that took too long
 }
 
-// A Channel is one end of a link over a byte stream. Send, Now, Stats, Session
-// and Close are safe for concurrent use. Only one goroutine may call Receive at
+// A Channel is one end of a link over a byte stream. Send, Interrupt, Now, Stats,
+// Session and Close are safe for concurrent use. Only one goroutine may call Receive at
 // a time.
 type Channel struct {
 	stream  io.ReadWriteCloser
@@ -111,6 +111,7 @@ type Channel struct {
 	full     bool // Send failed because a queue was full
 	sent     uint64
 	room     bool // a packet has left that queue since
+	broken   bool // Interrupt was called
 	last     error
 	err      error // why the channel is down
 	closing  bool
@@ -242,9 +243,9 @@ func (c *Channel) Send(packet []byte) error {
 // Receive returns the next packet. The packet is valid until the next Receive,
 // which returns its credits to the peer. Receive returns nil and no error after
 // the timeout, or earlier if a Send that failed with datalink.ErrFull may be
-// retried, or on a board a session has ended. A timeout of 0 or less does not wait. When the link is down and all
-// packets that arrived before are taken, Receive fails with the cause, which
-// wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
+// retried, on a board a session has ended, or Interrupt was called. A timeout of 0
+// or less does not wait. When the link is down and all packets that arrived
+// before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
 // begun; packets of the previous session are dropped.
 func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	timed := false
@@ -260,8 +261,8 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 			return c.inbox.pop(), nil
 		case c.err != nil:
 			return nil, c.err
-		case c.room:
-			c.room = false
+		case c.room || c.broken:
+			c.room, c.broken = false, false
 			return nil, nil
 		case timeout <= 0:
 			return nil, nil
@@ -278,6 +279,15 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 		}
 		c.mu.Lock()
 	}
+}
+
+// Interrupt makes the Receive in progress, or else the next one, return early, with
+// a packet if one has arrived.
+func (c *Channel) Interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = true
+	signal(c.wake)
 }
 
 // release returns the credits of the packet that Receive returned last.

@@ -151,6 +151,26 @@ func TestReceiveTimesOut(t *testing.T) {
 	})
 }
 
+// An interrupt ends the Receive in progress, or else the next one, and only that one.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := pair(t, Config{}, Config{})
+		time.AfterFunc(time.Millisecond, h.Interrupt)
+		for _, want := range []time.Duration{time.Millisecond, 30 * time.Millisecond} {
+			before := h.Now()
+			p, err := h.Receive(30 * time.Millisecond)
+			assert.Nil(t, p)
+			assert.NoError(t, err)
+			assert.Equal(t, want, h.Now()-before)
+		}
+		h.Interrupt()
+		before := h.Now()
+		_, err := h.Receive(30 * time.Millisecond)
+		assert.NoError(t, err)
+		assert.Zero(t, h.Now()-before)
+	})
+}
+
 // A full queue is an error. Receive returns early when there is room again.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
