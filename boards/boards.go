@@ -9,6 +9,7 @@
 //	verilated?config=small
 //	serial:/dev/ttyUSB1?baud=3000000
 //	tcp:192.168.1.20:4000
+//	eth:eth0/02:00:00:00:00:01
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	snap:registers.json
 //
@@ -110,7 +111,7 @@ type option struct {
 }
 
 func schemes() []scheme {
-	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), virtualLine(), snapshot(), recording()}
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), virtualLine(), snapshot(), recording()}
 }
 
 // Schemes returns the names of the schemes.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/bus/ether"
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
@@ -15,7 +16,7 @@ type Candidate struct {
 }
 
 // Complete returns the completions of the beginning of a selector: schemes,
-// serial ports of this machine, files, options, and option values if they are
+// serial ports and Ethernet interfaces of this machine, files, options, and option values if they are
 // few.
 func Complete(text string) []Candidate {
 	head, query, options := strings.Cut(text, "?")
@@ -34,6 +35,8 @@ func Complete(text string) []Candidate {
 	switch name {
 	case "serial":
 		return completePort(text)
+	case "eth":
+		return completeInterface(text)
 	case "snap", "capture":
 		return completeFile(name+":", place)
 	}
@@ -64,6 +67,15 @@ func CompleteServed(text string) []Candidate {
 func appendMatch(all []Candidate, c Candidate, text string) []Candidate {
 	if strings.HasPrefix(c.Text, text) {
 		all = append(all, c)
+	}
+	return all
+}
+
+// completeInterface returns the Ethernet interfaces of this machine.
+func completeInterface(text string) []Candidate {
+	var all []Candidate
+	for _, name := range ether.Interfaces() {
+		all = appendMatch(all, Candidate{"eth:" + name + "/", ""}, text)
 	}
 	return all
 }

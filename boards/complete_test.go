@@ -25,7 +25,7 @@ func TestComplete(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"", []string{"emu", "verilated", "serial:", "tcp:", "udp:", "line", "snap:", "capture:"}},
+		{"", []string{"emu", "verilated", "serial:", "tcp:", "udp:", "eth:", "line", "snap:", "capture:"}},
 		{"s", []string{"serial:", "snap:"}},
 		{"emu", []string{"emu", "emu?"}},
 		{"x", []string{}},
@@ -52,6 +52,9 @@ func TestComplete(t *testing.T) {
 	}
 	for _, c := range Complete("serial:") { // the ports of this machine
 		assert.Regexp(t, "^serial:.", c.Text)
+	}
+	for _, c := range Complete("eth:") { // the interfaces of this machine
+		assert.Regexp(t, "^eth:.+/$", c.Text)
 	}
 	assert.Equal(t, []string{"full", "default", "small"}, texts(CompleteConfig("")))
 	assert.Equal(t, []string{"small?vramports=1", "small?vramports=2"}, texts(CompleteConfig("small?vramports=")))

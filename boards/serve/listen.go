@@ -31,10 +31,10 @@ type Listener interface {
 // ErrListen is wrapped by the error of an address that the system refuses.
 var ErrListen = errors.New("cannot listen")
 
-// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, pty:PATH. An address without a
-// host, as in tcp::4000, is that of the loopback interface. Listen fails with
-// ErrOptions for an address that is invalid or unsupported on this system, and with
-// ErrListen.
+// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, eth:IFACE or pty:PATH. An address
+// without a host, as in tcp::4000, is that of the loopback interface. Listen fails with
+// ErrOptions for an address that is invalid or unsupported on this system, with
+// ErrListen, or as ether.Open does.
 func Listen(where string) (Listener, error) {
 	err := check(where, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -47,6 +47,12 @@ func Listen(where string) (Listener, error) {
 		l, err = ListenPty(at)
 	case "udp":
 		l, err = ListenUDP(at)
+	case "eth":
+		e, err := ListenEther(at)
+		if err != nil {
+			return nil, fmt.Errorf("serve: listen at %s: %w", where, err)
+		}
+		return e, nil
 	default:
 		l, err = ListenTCP(at)
 	}
@@ -88,20 +94,44 @@ func orLoopback(addr string) string {
 	return addr
 }
 
+// A place is what follows a scheme of Listen.
+type place struct {
+	scheme, name string
+	only         string // the system that has it; "": all
+	valid        func(text string) bool
+	want         string
+}
+
+func places() []place {
+	return []place{
+		{"tcp", "ADDRESS", "", isHostPort, "tcp:HOST:PORT"},
+		{"udp", "ADDRESS", "", isHostPort, "udp:HOST:PORT"},
+		{"eth", "IFACE", "linux", isInterface, "eth:IFACE, without the address"},
+		{"pty", "PATH", "linux", func(string) bool { return true }, ""},
+	}
+}
+
 // check fails with ErrOptions if a system does not support the address.
 func check(where, goos, goarch string) error {
-	want := "tcp:ADDRESS, udp:ADDRESS or pty:PATH"
-	if goos != "linux" {
-		want = "tcp:ADDRESS or udp:ADDRESS"
-	}
 	scheme, rest, _ := strings.Cut(where, ":")
+	var want []string
+	var at place
+	for _, p := range places() {
+		if p.only == "" || p.only == goos {
+			want = append(want, p.scheme+":"+p.name)
+		}
+		if p.scheme == scheme {
+			at = p
+		}
+	}
+	all := strings.Join(want[:len(want)-1], ", ") + " or " + want[len(want)-1]
 	switch {
-	case rest == "" || scheme != "tcp" && scheme != "udp" && scheme != "pty":
-		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, want)
-	case scheme != "pty" && !isHostPort(rest):
-		return fmt.Errorf("%w: listen at %q, want %s:HOST:PORT", ErrOptions, where, scheme)
-	case scheme == "pty" && goos != "linux":
-		return fmt.Errorf("%w: pty:PATH is not available on %s/%s, want %s", ErrOptions, goos, goarch, want)
+	case rest == "" || at.scheme == "":
+		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, all)
+	case at.only != "" && at.only != goos:
+		return fmt.Errorf("%w: %s:%s is not available on %s/%s, want %s", ErrOptions, at.scheme, at.name, goos, goarch, all)
+	case !at.valid(rest):
+		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, at.want)
 	}
 	return nil
 }
@@ -109,5 +139,6 @@ func check(where, goos, goarch string) error {
 var (
 	_ Listener = (*TCP)(nil)
 	_ Listener = (*UDP)(nil)
+	_ Listener = (*Ether)(nil)
 	_ Listener = (*Pty)(nil)
 )

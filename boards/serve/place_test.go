@@ -14,8 +14,11 @@ func TestPlaces(t *testing.T) {
 		{"udp:127.0.0.1:0", "windows", "amd64", ""},
 		{"pty:board", "windows", "amd64", "serve: bad options: pty:PATH is not available on windows/amd64, want tcp:ADDRESS or udp:ADDRESS"},
 		{"pty:board", "darwin", "arm64", "serve: bad options: pty:PATH is not available on darwin/arm64, want tcp:ADDRESS or udp:ADDRESS"},
-		{"eth:1", "linux", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS, udp:ADDRESS or pty:PATH`},
-		{"eth:1", "darwin", "amd64", `serve: bad options: listen at "eth:1", want tcp:ADDRESS or udp:ADDRESS`},
+		{"eth:eth0", "linux", "amd64", ""},
+		{"eth:eth0", "darwin", "amd64", `serve: bad options: eth:IFACE is not available on darwin/amd64, want tcp:ADDRESS or udp:ADDRESS`},
+		{"eth:eth0/02:00:00:00:00:01", "linux", "amd64", `serve: bad options: listen at "eth:eth0/02:00:00:00:00:01", want eth:IFACE, without the address`},
+		{"ib:1", "linux", "amd64", `serve: bad options: listen at "ib:1", want tcp:ADDRESS, udp:ADDRESS, eth:IFACE or pty:PATH`},
+		{"ib:1", "darwin", "amd64", `serve: bad options: listen at "ib:1", want tcp:ADDRESS or udp:ADDRESS`},
 		{"udp:x", "linux", "amd64", `serve: bad options: listen at "udp:x", want udp:HOST:PORT`},
 		{"pty:", "darwin", "amd64", `serve: bad options: listen at "pty:", want tcp:ADDRESS or udp:ADDRESS`},
 	} {

@@ -229,7 +229,7 @@ func TestOptions(t *testing.T) {
 	}
 	_, err := serve.New(dev, serve.Options{Endpoint: endpoint.Options{Queue: -1}})
 	assert.ErrorIs(t, err, endpoint.ErrOptions)
-	for _, where := range []string{"", "tcp:", "pty:", "udp:", "eth:1", "tcp"} {
+	for _, where := range []string{"", "tcp:", "pty:", "udp:", "ib:1", "tcp"} {
 		_, err := serve.Listen(where)
 		assert.ErrorIs(t, err, serve.ErrOptions, where)
 	}

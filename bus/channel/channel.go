@@ -144,6 +144,7 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 	if config.Baud < 0 {
 		return nil, fmt.Errorf("channel: %d baud, want 0 or more", config.Baud)
 	}
+	config.Link.Datagram = config.Datagram
 	config.setTimes()
 	if config.Datagram != 0 && config.Datagram < 2+config.largest() {
 		return nil, fmt.Errorf("channel: datagrams of %d bytes, want at least %d", config.Datagram, 2+config.largest())

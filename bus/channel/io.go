@@ -69,7 +69,7 @@ func (c *Channel) flush() {
 func (c *Channel) writeSome() {
 	limit := chunk
 	if c.config.Datagram > 0 {
-		limit = c.config.Datagram
+		limit = c.link.Datagram()
 	}
 	if c.config.Baud > 0 {
 		limit = min(limit, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))

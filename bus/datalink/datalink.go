@@ -46,6 +46,7 @@ package datalink
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus/tlp"
@@ -111,6 +112,7 @@ const (
 //	             smaller value of the two ends applies
 //	Credits      packets the peer may have in flight, per class; 0 is infinite,
 //	             as it must be for completions of a requester
+//	Datagram     largest datagram in bytes, to 65535; 0 for a stream of bytes
 //	MaxRead      of a host: its largest read request in bytes; 0 if unknown
 //	Token        secret of both ends; a board with one refuses hosts without it.
 //	             It is proven in the handshake and never sent
@@ -144,6 +146,7 @@ type Config struct {
 	MapHash   uint32
 	MaxPacket int
 	Credits   Credits
+	Datagram  int
 	MaxRead   int
 
 	Token         []byte
@@ -194,6 +197,8 @@ func (c *Config) check() error {
 	switch {
 	case c.MaxPacket < MinPacket || c.MaxPacket > MaxPacket:
 		return fmt.Errorf("datalink: MaxPacket %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
+	case c.Datagram < 0 || c.Datagram > math.MaxUint16:
+		return fmt.Errorf("datalink: Datagram %d bytes, want 0 to %d", c.Datagram, math.MaxUint16)
 	case !validWindow(c.Window):
 		return fmt.Errorf("datalink: Window %d frames, want a power of two to %d", c.Window, MaxWindow)
 	case c.Queue < 1 || c.AckEvery < 1 || c.ReplayLimit < 1:
@@ -242,6 +247,7 @@ type Link struct {
 	epoch      uint32 // word of the session
 	past       ring   // words of earlier sessions
 	long       bool   // sequence numbers are extended
+	datagram   int    // largest one that both ends take, in bytes; 0: a stream of bytes
 	nonce      uint32
 	asked      hello      // on a host: the Welcome that asks for another Hello
 	pending    [4]session // on a board: answered, not yet begun
@@ -264,7 +270,7 @@ func New(c Config) (*Link, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l := &Link{cfg: c, cause: ErrNotUp}
+	l := &Link{cfg: c, cause: ErrNotUp, datagram: c.Datagram}
 	l.tx.slots = make([]txSlot, c.Window)
 	l.rx.slots = make([]rxSlot, c.Window)
 	return l, nil
@@ -287,6 +293,9 @@ func (l *Link) Stats() Stats { return l.stats }
 
 // MaxPacket returns the size of the largest packet of the session, in bytes.
 func (l *Link) MaxPacket() int { return l.tx.maxPacket }
+
+// Datagram returns the size of the largest datagram of the session, in bytes, or 0.
+func (l *Link) Datagram() int { return l.datagram }
 
 // InFlight returns the number of frames sent but not acknowledged, and the
 // number of packets that wait to be sent.

@@ -16,7 +16,7 @@ import (
 //	4, 5    window, in frames
 //	6, 7    frames kept out of order; 0 if everything after a lost frame is needed again
 //	8, 9    largest read request of the host, in bytes; 0 if unknown, or of a board
-//	10, 11  0
+//	10, 11  largest datagram, in bytes; 0 of a stream of bytes
 //	12..15  longest delay of an acknowledgement, in microseconds
 //	16..19  hash of the register map; 0 if any will do
 //	20..23  nonce of the host
@@ -28,6 +28,7 @@ type hello struct {
 	window    int
 	kept      int
 	maxRead   int
+	datagram  int
 	ackDelay  time.Duration
 	mapHash   uint32
 	host      uint32
@@ -54,7 +55,7 @@ func (h *hello) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(h.window))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.kept))
 	b = binary.BigEndian.AppendUint16(b, uint16(h.maxRead))
-	b = binary.BigEndian.AppendUint16(b, 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(h.datagram))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.ackDelay/time.Microsecond))
 	b = binary.BigEndian.AppendUint32(b, h.mapHash)
 	b = binary.BigEndian.AppendUint32(b, h.host)
@@ -72,6 +73,7 @@ func parseHello(b []byte) (h hello, ok bool) {
 		window:    int(binary.BigEndian.Uint16(b[4:])),
 		kept:      int(binary.BigEndian.Uint16(b[6:])),
 		maxRead:   int(binary.BigEndian.Uint16(b[8:])),
+		datagram:  int(binary.BigEndian.Uint16(b[10:])),
 		ackDelay:  time.Duration(binary.BigEndian.Uint32(b[12:])) * time.Microsecond,
 		mapHash:   binary.BigEndian.Uint32(b[16:]),
 		host:      binary.BigEndian.Uint32(b[20:]),
@@ -90,7 +92,7 @@ func parseHello(b []byte) (h hello, ok bool) {
 // ours returns the hello of this end for the given nonces.
 func (l *Link) ours(host, board uint32) hello {
 	h := hello{
-		maxPacket: l.cfg.MaxPacket, window: l.cfg.Window, kept: l.cfg.Window - 1, maxRead: l.cfg.MaxRead,
+		maxPacket: l.cfg.MaxPacket, window: l.cfg.Window, kept: l.cfg.Window - 1, maxRead: l.cfg.MaxRead, datagram: l.cfg.Datagram,
 		ackDelay: l.cfg.AckDelay, mapHash: l.cfg.MapHash, host: host, board: board, credits: l.cfg.Credits,
 		options: options{long: !l.cfg.ShortSequence},
 	}
@@ -255,6 +257,7 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.rx.reset()
 	l.long = !l.cfg.ShortSequence && s.peer.options.long
 	l.tx.maxPacket = min(l.cfg.MaxPacket, s.peer.maxPacket)
+	l.datagram = min(l.cfg.Datagram, s.peer.datagram)
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.tx.all = s.peer.kept == 0
 	l.tx.least = max(l.cfg.ReplayMin, 2*s.peer.ackDelay)

@@ -236,3 +236,13 @@ func TestInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestDatagramSize: the smaller one of the two ends applies to both.
+func TestDatagramSize(t *testing.T) {
+	s, _ := start(t, Config{Datagram: 8998}, Config{Datagram: 1498})
+	assert.Equal(t, []int{1498, 1498}, []int{s.links[0].Datagram(), s.links[1].Datagram()})
+	s, _ = start(t, Config{}, Config{})
+	assert.Zero(t, s.links[0].Datagram())
+	_, err := New(Config{Datagram: 65536})
+	assert.EqualError(t, err, "datalink: Datagram 65536 bytes, want 0 to 65535")
+}

@@ -43,7 +43,7 @@ func newServe(a *command.App) *cobra.Command {
 	f := serveFlags{links: a.Links}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
-		Short: "Serve emulated boards to hosts on pseudo-terminals, TCP or UDP",
+		Short: "Serve emulated boards to hosts on pseudo-terminals, TCP, UDP or Ethernet",
 		Long: `Serve runs emulated GPUs as boards at the end of a wire. Each selector listens at the
 corresponding --listen address. Hosts use it one after another like a real board, until
 the program is interrupted. For each board it prints the argument for --board.
@@ -54,6 +54,9 @@ Listen addresses:
   tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 means any free port, and an
              address without a host the loopback interface
   udp:ADDR   a UDP port, for --board udp:ADDR, as for TCP
+  eth:IFACE  raw frames at a network interface, for --board eth:IFACE/MAC with the
+             interface of the host and the MAC address of this one; only on linux,
+             with CAP_NET_RAW
 
 With --token-file, a host needs the same token, in a file that token-file= of its selector
 names. The token is not sent. It protects the beginning of a session only: across a network,
@@ -138,7 +141,7 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 		}
 		all = append(all, s)
 		if s.Listener.Open() && len(o.Token) == 0 {
-			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: give --token-file, or listen at 127.0.0.1\n", f.listen[i])
+			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: give --token-file, or use a tunnel, see docs/remote.md\n", f.listen[i])
 		}
 		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
 	}

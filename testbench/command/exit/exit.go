@@ -18,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/ether"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/bus/line"
@@ -154,10 +155,10 @@ func classes() []class {
 		{datalink.ErrPeerDown, Link}, {datalink.ErrNewEpoch, Link}, {datalink.ErrProtocol, Link},
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},
-		{serve.ErrListen, Link},
+		{serve.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link},
 
 		// The device itself.
-		{bare.ErrDevice, NoDevice}, {hal.ErrNoDevice, NoDevice}, {ddi.StatusNoSuchDevice, NoDevice},
+		{ether.ErrInterface, NoDevice}, {bare.ErrDevice, NoDevice}, {hal.ErrNoDevice, NoDevice}, {ddi.StatusNoSuchDevice, NoDevice},
 		{bare.ErrMap, Map}, {ddi.StatusRevisionMismatch, Map},
 		{testbench.ErrDevice, Device}, {dxgkrnl.ErrStart, Device}, {hal.ErrEnumerate, Device},
 		{hal.ErrNotPinned, Device}, {hal.ErrMessage, Device},
@@ -169,7 +170,7 @@ func classes() []class {
 		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device},
 
 		// Options, names, files and tools of the command line.
-		{serial.ErrOption, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
+		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
 		{regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},

@@ -1,0 +1,172 @@
+// Package ethertest runs a test in network namespaces of its own: one of a host and one
+// of a board, connected by a pair of virtual Ethernet interfaces. Nothing that the test
+// sends leaves them.
+package ethertest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// The interfaces and their addresses.
+const (
+	HostInterface  = "host0"
+	BoardInterface = "board0"
+	HostMAC        = "02:00:00:00:00:01"
+	BoardMAC       = "02:00:00:00:00:02"
+	HostIP         = "10.0.0.1"
+	BoardIP        = "10.0.0.2"
+)
+
+// variable marks the process that Run starts.
+const variable = "HILGPU_TEST_IN_NAMESPACE"
+
+// A Net is both namespaces. The process is in that of the host.
+type Net struct {
+	board netns.NsHandle
+	host  *netlink.Handle
+	there *netlink.Handle // in the namespace of the board
+}
+
+// Run runs f in a process of its own, in the namespace of the host, with the given MTU.
+// It is the whole of a test that is not part of another. Where the system allows no
+// namespaces, the test is skipped, or fails if the environment has CI.
+func Run(t *testing.T, f func(t *testing.T, n *Net)) {
+	t.Helper()
+	if os.Getenv(variable) == t.Name() {
+		n := open(t)
+		defer n.close()
+		f(t, n)
+		return
+	}
+	args := []string{"-test.run=^" + t.Name() + "$", "-test.timeout=30m", "-test.v"}
+	for _, a := range os.Args[1:] {
+		if !strings.HasPrefix(a, "-test.") {
+			args = append(args, a)
+		}
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
+	c.Env = append(os.Environ(), variable+"="+t.Name())
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
+	}
+	text, err := c.CombinedOutput()
+	if c.ProcessState == nil { // not started
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no network namespace: %v", err)
+		}
+		t.Skipf("this system allows no network namespace: %v", err)
+	}
+	if err != nil {
+		t.Fatalf("in a network namespace: %v\n%s", err, text)
+	}
+}
+
+// open makes the namespace of the board and the interfaces.
+func open(t *testing.T) *Net {
+	t.Helper()
+	n := &Net{}
+	var err error
+	onThread(func() {
+		n.board, err = netns.New() // the thread ends with its goroutine
+	})
+	require.NoError(t, err)
+	n.host, err = netlink.NewHandle()
+	require.NoError(t, err)
+	n.there, err = netlink.NewHandleAt(n.board)
+	require.NoError(t, err)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.HardwareAddr = HostInterface, mac(HostMAC)
+	require.NoError(t, n.host.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: BoardInterface, PeerHardwareAddr: mac(BoardMAC)}))
+	board, err := n.host.LinkByName(BoardInterface)
+	require.NoError(t, err)
+	require.NoError(t, n.host.LinkSetNsFd(board, int(n.board)))
+	for _, e := range []struct {
+		at       *netlink.Handle
+		name, ip string
+	}{{n.host, HostInterface, HostIP}, {n.there, BoardInterface, BoardIP}} {
+		link, err := e.at.LinkByName(e.name)
+		require.NoError(t, err)
+		require.NoError(t, e.at.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(e.ip), Mask: net.CIDRMask(24, 32)}}))
+		require.NoError(t, e.at.LinkSetUp(link))
+		lo, err := e.at.LinkByName("lo")
+		require.NoError(t, err)
+		require.NoError(t, e.at.LinkSetUp(lo))
+	}
+	return n
+}
+
+func mac(text string) net.HardwareAddr {
+	m, _ := net.ParseMAC(text) // of a constant
+	return m
+}
+
+func (n *Net) close() {
+	n.host.Close()
+	n.there.Close()
+	n.board.Close()
+}
+
+// SetMTU sets the MTU of both interfaces, in bytes.
+func (n *Net) SetMTU(t *testing.T, mtu int) {
+	t.Helper()
+	n.each(t, func(at *netlink.Handle, link netlink.Link) { require.NoError(t, at.LinkSetMTU(link, mtu)) })
+}
+
+// SetUp switches both interfaces on, or off.
+func (n *Net) SetUp(t *testing.T, up bool) {
+	t.Helper()
+	n.each(t, func(at *netlink.Handle, link netlink.Link) {
+		if up {
+			require.NoError(t, at.LinkSetUp(link))
+		} else {
+			require.NoError(t, at.LinkSetDown(link))
+		}
+	})
+}
+
+func (n *Net) each(t *testing.T, f func(at *netlink.Handle, link netlink.Link)) {
+	t.Helper()
+	for name, at := range map[string]*netlink.Handle{HostInterface: n.host, BoardInterface: n.there} {
+		link, err := at.LinkByName(name)
+		require.NoError(t, err)
+		f(at, link)
+	}
+}
+
+// Board runs f on a thread in the namespace of the board. Sockets that f opens and
+// processes that it starts belong to that namespace.
+func (n *Net) Board(t *testing.T, f func()) {
+	t.Helper()
+	var err error
+	onThread(func() {
+		if err = netns.Set(n.board); err == nil {
+			f()
+		}
+	})
+	require.NoError(t, err)
+}
+
+// onThread runs f on a thread that ends with it, because it may be in another
+// namespace then.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // without Unlock: the thread ends
+		f()
+	}()
+	<-done
+}

@@ -1,0 +1,107 @@
+package ether
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+)
+
+// A Socket sends and receives datagrams. Only one goroutine at a time may call ReadFrom.
+// The other methods are safe for concurrent use.
+type Socket struct {
+	conn *packet.Conn
+	mac  MAC
+	name string
+	mtu  int
+	in   []byte // frame of ReadFrom
+
+	mu  sync.Mutex
+	out []byte // frame of WriteTo
+}
+
+// Open opens a socket at an interface for one EtherType. An mtu of 0 is that of the
+// interface, at most MaxMTU; buffer is the size of the receive buffer in bytes. Open
+// fails with ErrInterface, ErrDown, ErrMTU, or ErrForbidden.
+func Open(name string, etherType, mtu, buffer int) (*Socket, error) {
+	i, err := interfaceOf(name, mtu)
+	if err != nil {
+		return nil, err
+	}
+	c, err := packet.Listen(i, packet.Datagram, etherType, nil)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w at %s: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", ErrForbidden, name, program())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ether: %s: %w", name, err)
+	}
+	if raw, err := c.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { // a smaller buffer costs replays only
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
+		})
+	}
+	return &Socket{conn: c, mac: MAC(i.HardwareAddr), name: name, mtu: i.MTU, in: make([]byte, MaxMTU)}, nil
+}
+
+// program returns the path of this program for a command that grants it a capability.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
+}
+
+// Interface returns the name of the interface.
+func (s *Socket) Interface() string { return s.name }
+
+// MAC returns the address of the interface.
+func (s *Socket) MAC() MAC { return s.mac }
+
+// Largest returns the size of the largest datagram, in bytes.
+func (s *Socket) Largest() int { return s.mtu - prefixLen }
+
+// ReadFrom returns a datagram and the address that sent it. Frames without a whole
+// datagram of at most len(p) bytes are skipped.
+func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
+	for {
+		n, from, err := s.conn.ReadFrom(s.in)
+		if err != nil {
+			return 0, MAC{}, err
+		}
+		at, ok := from.(*packet.Addr)
+		if !ok || len(at.HardwareAddr) != len(MAC{}) || n < prefixLen {
+			continue
+		}
+		if size := int(binary.BigEndian.Uint16(s.in)); size <= min(n-prefixLen, len(p)) {
+			return copy(p, s.in[prefixLen:prefixLen+size]), MAC(at.HardwareAddr), nil
+		}
+	}
+}
+
+// WriteTo sends a datagram. One that the system does not send now, because a queue is
+// full or the interface is down, counts as lost, as on the line.
+func (s *Socket) WriteTo(p []byte, to MAC) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out = append(binary.BigEndian.AppendUint16(s.out[:0], uint16(len(p))), p...)
+	_, err := s.conn.WriteTo(s.out, &packet.Addr{HardwareAddr: net.HardwareAddr(to[:])})
+	if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
+		return nil
+	}
+	return err
+}
+
+// SetReadDeadline sets the end of ReadFrom, also of one in progress.
+func (s *Socket) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadline(t) }
+
+// Close ends ReadFrom.
+func (s *Socket) Close() error { return s.conn.Close() }
