@@ -36,9 +36,29 @@ type Link interface {
 }
 
 // A Host serves the device's accesses to host memory. An interrupt is a write
-// to the message window. The methods are called only on the goroutine that is
-// inside a Link or Clock call. An error completes a read as an unsupported
-// request, or drops a write.
+// to the message window. An error completes a read as an unsupported request, or
+// drops a write.
+//
+// The methods are safe for concurrent use. A link to a device in this process calls
+// them only on the goroutine that is inside a Link or Clock call. A link with its own
+// clock calls them at any time from its opening to the return of Close, one call at a
+// time. A method must call neither the Link nor Clock.Wait, and must not wait for a
+// goroutine that does.
+//
+// # Ownership of memory
+//
+// Memory that a command names belongs to the device from the doorbell, the Link.Write
+// that hands the command over, to the interrupt or the Link.Read that reports its end.
+// Meanwhile the host does not write to memory that the device reads, and does not
+// access memory that the device writes. Calls of Link and Clock.Wait order the
+// accesses of both sides, and so does an interrupt: each side sees what the other
+// wrote before. Now orders nothing. An access that breaks these rules is a data race,
+// which go test -race can show.
+//
+// Memory that both sides use at the same time, such as a ring or a fence in memory, is
+// shared in words. The host writes a word before the doorbell, and reads it after a
+// Link.Read or an interrupt that follows the device's write. A word that the device
+// may write at any time is read by ReadMem.
 type Host interface {
 	ReadMem(addr uint64, p []byte) error
 

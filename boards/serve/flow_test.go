@@ -146,7 +146,7 @@ func flood(t *testing.T, link *rootport.RootPort) {
 // host's packets wait and all arrive in order.
 func TestStallingDevice(t *testing.T) {
 	dev := &stalling{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	r, link, _ := pairOf(t, dev, serve.Options{Endpoint: endpoint.Options{Queue: 4}})
+	r, link, _ := pairOf(t, dev, serve.Options{Endpoint: endpoint.Options{Queue: 4}}, rootport.Options{})
 	require.NoError(t, bustest.Enumerate(link))
 	r.board.Sample(func() { dev.on.Store(true) })
 	flood(t, link)

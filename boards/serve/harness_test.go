@@ -45,25 +45,29 @@ func start(t *testing.T, dev port.Device, stream io.ReadWriteCloser, opt serve.O
 	return r
 }
 
-// connect opens a host at the other end of stream.
+// connect opens a host at the other end of stream, which serves the device in calls only.
 func connect(stream io.ReadWriteCloser, host *bustest.Host) (*rootport.RootPort, error) {
+	return connectWith(stream, host, rootport.Options{})
+}
+
+func connectWith(stream io.ReadWriteCloser, host *bustest.Host, opt rootport.Options) (*rootport.RootPort, error) {
 	return rootport.New(func() (rootport.Port, error) {
 		return channel.Open(stream, channel.Config{Link: datalink.Config{Role: datalink.Host}})
-	}, host, rootport.Options{})
+	}, host, opt)
 }
 
 // pair returns a board and a host connected by a pipe.
 func pair(t *testing.T, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
 	t.Helper()
-	return pairOf(t, bustest.NewDevice(bustest.DeviceOptions{}), opt)
+	return pairOf(t, bustest.NewDevice(bustest.DeviceOptions{}), opt, rootport.Options{})
 }
 
-func pairOf(t *testing.T, dev port.Device, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
+func pairOf(t *testing.T, dev port.Device, opt serve.Options, root rootport.Options) (*running, *rootport.RootPort, *bustest.Host) {
 	t.Helper()
 	near, far := net.Pipe()
 	r := start(t, dev, far, opt)
 	host := bustest.NewHost(64 << 10)
-	link, err := connect(near, host)
+	link, err := connectWith(near, host, root)
 	require.NoError(t, err)
 	t.Cleanup(func() { link.Close() })
 	return r, link, host

@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
 	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
@@ -24,17 +25,23 @@ import (
 // line and on a bad one.
 func TestConformance(t *testing.T) {
 	bad := fault.Config{Loss: 0.03, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: 5}
-	for name, opt := range map[string]serve.Options{
+	for name, tt := range map[string]struct {
+		board serve.Options
+		host  rootport.Options
+	}{
 		"free":    {},
-		"clock":   {Pacing: serve.Clock, Hz: 1_000_000},
-		"bad":     {Faults: bad},
-		"crowded": {Endpoint: endpoint.Options{Queue: 1, Reads: 1}},
+		"clock":   {board: serve.Options{Pacing: serve.Clock, Hz: 1_000_000}},
+		"bad":     {board: serve.Options{Faults: bad}},
+		"crowded": {board: serve.Options{Endpoint: endpoint.Options{Queue: 1, Reads: 1}}},
+
+		"free, served always":    {host: rootport.Options{ServeAlways: true}},
+		"crowded, served always": {serve.Options{Endpoint: endpoint.Options{Queue: 1, Reads: 1}}, rootport.Options{ServeAlways: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bustest.Run(t, func(t *testing.T) bustest.Fixture {
 				dev := bustest.NewDevice(bustest.DeviceOptions{})
-				r, link, host := pairOf(t, dev, opt)
+				r, link, host := pairOf(t, dev, tt.board, tt.host)
 				f := bustest.DeviceFixture(link, link, host, dev)
 				f.Requests = func() (n uint64) {
 					r.board.Sample(func() { n = dev.Requests() })
@@ -168,7 +175,7 @@ func TestClock(t *testing.T) {
 		}
 		_, err := link.ReadConfig(0)
 		require.NoError(t, err)
-		assert.Len(t, host.Messages, 20)
+		assert.Len(t, host.Messages(), 20)
 		link.Close()
 		<-r.ended
 	})
@@ -186,7 +193,7 @@ func (d slow) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 // however slow its earlier work was.
 func TestFreeDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, link, _ := pairOf(t, slow{bustest.NewDevice(bustest.DeviceOptions{})}, serve.Options{Hz: 1_000_000})
+		r, link, _ := pairOf(t, slow{bustest.NewDevice(bustest.DeviceOptions{})}, serve.Options{Hz: 1_000_000}, rootport.Options{})
 		require.NoError(t, bustest.Enumerate(link))
 		require.NoError(t, bustest.StartJob(link, bustest.JobDelay, 0, 0, 3_000_000))
 		require.NoError(t, link.Read(0, bustest.RegDone, make([]byte, 4)))

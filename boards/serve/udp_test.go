@@ -29,7 +29,7 @@ func connectUDP(t *testing.T, addr string, host *bustest.Host, faults fault.Conf
 			config.Send, config.Receive = fault.New(faults, 0), fault.New(faults, 1)
 		}
 		return channel.Open(c, config)
-	}, host, rootport.Options{})
+	}, host, rootport.Options{ServeAlways: true})
 }
 
 // TestUDPConformance runs the conformance suite over datagrams, without and with faults

@@ -11,7 +11,7 @@ const messageTimeout = 2
 // awaitMessage waits until the host has more than n messages.
 func awaitMessage(f Fixture, n int) error {
 	deadline := f.Clock.Now() + messageTimeout*f.Clock.Hz()
-	for len(f.Host.Messages) <= n {
+	for len(f.Host.Messages()) <= n {
 		if f.Clock.Now() >= deadline {
 			return errors.New("no message arrived")
 		}
@@ -37,7 +37,7 @@ func checkMessage(f Fixture) error {
 	if err := awaitMessage(f, 0); err != nil {
 		return err
 	}
-	m := f.Host.Messages[0]
+	m := f.Host.Messages()[0]
 	if m.Addr != MessageBase || len(m.Data) != 4 || le32(m.Data) != 0 {
 		return fmt.Errorf("message %x at %#x, want a dword of 0 at %#x", m.Data, m.Addr, MessageBase)
 	}
@@ -64,8 +64,8 @@ func checkWait(f Fixture) error {
 			return errors.New("the wait lasted until its deadline")
 		}
 	}
-	if len(f.Host.Messages) != 1 {
-		return fmt.Errorf("the wait reports an event, but %d messages arrived", len(f.Host.Messages))
+	if len(f.Host.Messages()) != 1 {
+		return fmt.Errorf("the wait reports an event, but %d messages arrived", len(f.Host.Messages()))
 	}
 	return nil
 }

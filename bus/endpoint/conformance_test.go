@@ -73,6 +73,8 @@ func (d *direct) Receive(timeout time.Duration) ([]byte, error) {
 
 func (d *direct) Now() time.Duration { return time.Duration(10 * d.end.Now()) }
 
+func (d *direct) Interrupt() {}
+
 func (d *direct) Close() error { return nil }
 
 // TestConformance runs the conformance suite over packets: package rootport on

@@ -53,7 +53,7 @@ func TestFaulty(t *testing.T) {
 						require.NoError(t, err)
 					}
 				}
-				assert.Len(t, host.Messages, tt.messages)
+				assert.Len(t, host.Messages(), tt.messages)
 				p := make([]byte, 4)
 				if err := link.Read(0, bustest.RegDone, p); tt.dead {
 					assert.ErrorIs(t, err, bus.ErrTimeout)
@@ -93,6 +93,6 @@ func TestLostInterruptAmongWrites(t *testing.T) {
 	_, err = link.Wait(200)
 	require.NoError(t, err)
 	assert.Equal(t, []byte{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 0}, host.Mem[:25])
-	assert.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 5, 5, 5}}}, host.Messages)
+	assert.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 5, 5, 5}}}, host.Messages())
 	assert.EqualValues(t, 1, f.Injected())
 }

@@ -40,10 +40,10 @@ func (r rig) reg(t *testing.T, off uint64) uint32 {
 
 // job runs a job to completion.
 func (r rig) job(t *testing.T, job uint32, host uint64, mem, n uint32) {
-	before := len(r.host.Messages)
+	before := len(r.host.Messages())
 	require.NoError(t, bustest.StartJob(r, job, host, mem, n))
 	deadline := r.Now() + 1<<30
-	for len(r.host.Messages) == before {
+	for len(r.host.Messages()) == before {
 		require.Less(t, r.Now(), deadline)
 		_, err := r.Wait(deadline)
 		require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestDelay(t *testing.T) {
 func TestWaitLatch(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	require.NoError(t, bustest.StartJob(r, bustest.JobNone, 0, 0, 0))
-	for len(r.host.Messages) == 0 {
+	for len(r.host.Messages()) == 0 {
 		r.reg(t, bustest.RegMagic)
 	}
 	now := r.Now()

@@ -50,6 +50,8 @@ type port struct {
 	arrived packets
 	given   []byte // returned by the last Receive
 	full    int    // packets waiting when the last Send found the queue full; 0: it did not
+
+	interrupted bool // Interrupt was called, and no Receive has returned for it
 }
 
 // fail takes the port down. The first cause stays.
@@ -92,6 +94,9 @@ func (p *port) Receive(timeout time.Duration) ([]byte, error) {
 			return p.given, nil
 		case p.down != nil:
 			return nil, p.down
+		case p.interrupted:
+			p.interrupted = false
+			return nil, nil
 		case p.roomAgain() || l.now >= deadline:
 			return nil, nil
 		}
@@ -120,6 +125,13 @@ func (p *port) roomAgain() bool {
 	}
 	p.full = 0
 	return true
+}
+
+// Interrupt waits for a Receive in progress: its time is virtual.
+func (p *port) Interrupt() {
+	p.line.mu.Lock()
+	defer p.line.mu.Unlock()
+	p.interrupted = true
 }
 
 func (p *port) MaxPacket() int {

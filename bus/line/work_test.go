@@ -143,7 +143,7 @@ func (w *work) job() error {
 	data := w.random(n)
 	w.jobs++
 	w.moved += uint64(2 * n)
-	h.Messages = nil
+	h.ForgetMessages()
 	toHost := w.rng.IntN(2) == 0
 	job := uint32(bustest.JobRead)
 	if toHost {
@@ -157,7 +157,7 @@ func (w *work) job() error {
 	if err := bustest.StartJob(root, job, h.Base+uint64(off), jobAt, uint32(n)); err != nil {
 		return err
 	}
-	for deadline := root.Now() + 5e9; len(h.Messages) == 0; {
+	for deadline := root.Now() + 5e9; len(h.Messages()) == 0; {
 		if root.Now() >= deadline {
 			return fmt.Errorf("%w: no message", errWrong)
 		}

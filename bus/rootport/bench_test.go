@@ -43,6 +43,7 @@ func (e *echo) Receive(timeout time.Duration) ([]byte, error) {
 
 func (e *echo) Now() time.Duration { return e.now }
 func (e *echo) Close() error       { return nil }
+func (e *echo) Interrupt()         {}
 func (e *echo) MaxPacket() int     { return tlp.MaxSize }
 
 func openEcho(t testing.TB) *rootport.RootPort {

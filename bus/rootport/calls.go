@@ -20,8 +20,8 @@ const retryAfter = time.Millisecond
 // ReadConfig reads one dword of configuration space. While the function is not
 // ready, the request is repeated until the time-out.
 func (r *RootPort) ReadConfig(off int) (uint32, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	if err := r.checkConfig("read", off); err != nil {
 		return 0, err
 	}
@@ -31,8 +31,8 @@ func (r *RootPort) ReadConfig(off int) (uint32, error) {
 // WriteConfig writes one dword of configuration space and waits for its
 // completion.
 func (r *RootPort) WriteConfig(off int, v uint32) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	if err := r.checkConfig("write", off); err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (r *RootPort) config(kind tlp.Kind, off int) error {
 // Read fills p from a BAR, with several requests in flight. It returns an error
 // of a request after all requests have ended.
 func (r *RootPort) Read(bar int, off uint64, p []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	addr, err := r.resolve("read", bar, off, len(p))
 	if err != nil {
 		return err
@@ -118,8 +118,8 @@ func (r *RootPort) Read(bar int, off uint64, p []byte) error {
 // with bus.ErrTimeout and the number of bytes accepted so far if the port has
 // no room for a packet for Options.Timeout.
 func (r *RootPort) Write(bar int, off uint64, p []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	addr, err := r.resolve("write", bar, off, len(p))
 	if err != nil {
 		return err

@@ -249,7 +249,7 @@ func TestMessages(t *testing.T) {
 	f.push(tlp.Packet{Kind: tlp.Msg, Requester: 0x100, Code: tlp.AssertINTA, Route: tlp.Local})
 	f.push(tlp.Packet{Kind: tlp.Msg, Requester: 0x100, Code: tlp.Vendor1})
 	require.NoError(t, r.Read(0, 0, make([]byte, 4)))
-	require.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 0, 0, 0}}}, h.Messages)
+	require.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 0, 0, 0}}}, h.Messages())
 	before := f.now
 	event, err := r.Wait(r.Now() + 1e9)
 	require.NoError(t, err)

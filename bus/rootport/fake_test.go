@@ -116,6 +116,8 @@ func (f *fake) Receive(timeout time.Duration) ([]byte, error) {
 	return nil, nil
 }
 
+func (f *fake) Interrupt() {}
+
 func (f *fake) Now() time.Duration { return f.now }
 
 func (f *fake) Close() error {

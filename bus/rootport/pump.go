@@ -10,16 +10,18 @@ import (
 )
 
 // pump receives one packet from the port, waiting for it until Now reaches
-// until, and handles it. Waiting answers are sent first.
-func (r *RootPort) pump(until time.Duration) {
+// until, and handles it. Waiting answers are sent first. It reports whether it
+// received one.
+func (r *RootPort) pump(until time.Duration) bool {
 	r.sendAnswers()
 	if r.down != nil {
-		return
+		return false
 	}
 	if r.closing.Load() {
 		r.fail(bus.ErrClosed)
-		return
+		return false
 	}
+	r.received++
 	packet, err := r.port.Receive(max(0, until-r.now()))
 	switch {
 	case err != nil:
@@ -28,6 +30,7 @@ func (r *RootPort) pump(until time.Duration) {
 		r.receive(packet)
 		r.sendAnswers()
 	}
+	return packet != nil
 }
 
 // transmit sends the packet in r.buf, and serves the device while the port has

@@ -4,7 +4,8 @@
 //
 // All work happens on the goroutine that is inside a call. Every wait of a call
 // receives packets from the Port, so the device's reads are answered while the
-// host's own requests wait for room. Time is the Port's.
+// host's own requests wait for room. With Options.ServeAlways a goroutine of the
+// root port serves the device while no call is in progress. Time is the Port's.
 //
 // The device is not trusted. A packet that breaks a rule is refused: dropped,
 // counted in Stats under a Reason, and completed if the specification requires
@@ -39,7 +40,7 @@ var (
 )
 
 // A Port carries packets to and from one device, exactly once and in order,
-// until it is down. Now and Close are safe for concurrent use; only one
+// until it is down. Now, Interrupt and Close are safe for concurrent use; only one
 // goroutine at a time may call the other methods.
 type Port interface {
 	// Send queues a copy of a packet. It fails with datalink.ErrFull if the
@@ -53,6 +54,10 @@ type Port interface {
 	// found the queue full may be retried. When the port is down and all
 	// earlier packets are taken, it fails with the cause.
 	Receive(timeout time.Duration) ([]byte, error)
+
+	// Interrupt makes the Receive in progress, or else the next one, return nil and
+	// no error before its time-out. A packet that has arrived is returned first.
+	Interrupt()
 
 	// MaxPacket returns the size of the largest packet of the session, in bytes.
 	MaxPacket() int
@@ -69,6 +74,10 @@ type Port interface {
 // longer than Timeout to send a full queue needs a larger one. A packet to the device
 // also obeys the device's Device Control register, which allows 128 bytes after reset,
 // and the size of packets that the port agreed on with the device.
+//
+// With ServeAlways a goroutine of the root port takes over within about two
+// milliseconds of the last call. From New to the return of Close it then also calls the
+// methods of bus.Host and Observer, one call at a time.
 type Options struct {
 	// Timeout is the completion time-out, and the longest wait of a write for the port; 0: 1 s.
 	Timeout time.Duration
@@ -85,9 +94,12 @@ type Options struct {
 	// MaxReadRequest limits one read, in bytes, a power of two from 128 to 4096; 0: 128.
 	MaxReadRequest int
 
+	// ServeAlways serves the device between calls too; needs a Port whose time passes by itself.
+	ServeAlways bool
+
 	// Observer, if not nil, is called with every packet that crosses the port,
-	// on the goroutine of the call; at is the time of Now. It must neither
-	// retain the packet nor call the root port.
+	// on the goroutine that serves the device; at is the time of Now. It must
+	// neither retain the packet nor call the root port, except Now.
 	Observer func(dir Dir, at time.Duration, packet []byte)
 }
 
@@ -104,15 +116,18 @@ type RootPort struct {
 	opt  Options
 
 	closing atomic.Bool
-	portMu  sync.Mutex // guards port, which changes only while mu is held too
+	portMu  sync.Mutex // guards port and base, which change only while mu is held too
 	port    Port
+	base    time.Duration
+	back    background
 
-	mu    sync.Mutex // held in every call but Close; guards the fields below
-	base  time.Duration
-	cut   int   // largest payload that the port carries, in bytes; 0 if it carries none
-	down  error // first cause, wraps bus.ErrLinkDown
-	event bool  // a message has arrived since the last Wait returned
+	mu    sync.Mutex // held in every call but Now and Close; guards the fields below
+	cut   int        // largest payload that the port carries, in bytes; 0 if it carries none
+	down  error      // first cause, wraps bus.ErrLinkDown
+	event bool       // a message has arrived since the last Wait returned
 	stats Stats
+
+	received uint64 // calls of Receive so far
 
 	function function
 	requests requests
@@ -141,6 +156,7 @@ func New(dial func() (Port, error), host bus.Host, opt Options) (*RootPort, erro
 	r := &RootPort{dial: dial, host: host, opt: opt, port: port, cut: tlp.PayloadFor(port.MaxPacket())}
 	r.stats.Sessions = 1
 	r.requests.init(opt)
+	r.startBackground()
 	return r, nil
 }
 
@@ -172,11 +188,13 @@ func (o *Options) complete() error {
 
 func validSize(n int) bool { return n >= 128 && n <= 4096 && n&(n-1) == 0 }
 
-// Now returns the nanoseconds since New.
+// Now returns the nanoseconds since New. It does not wait for a call in progress.
+// So it orders no accesses to host memory, and methods of bus.Host may call it.
 func (r *RootPort) Now() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return uint64(r.now())
+	r.portMu.Lock()
+	port, base := r.port, r.base
+	r.portMu.Unlock()
+	return uint64(base + port.Now())
 }
 
 // Hz returns 1e9.
@@ -188,8 +206,8 @@ const maxWait = 1 << 48
 // Wait serves the device until a message has arrived since the last Wait
 // returned, in any call, or until Now is at least deadline.
 func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	if err := r.usable(); err != nil {
 		return false, err
 	}
@@ -209,8 +227,8 @@ func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
 // fails with bus.ErrClosed, or with bus.ErrLinkDown and the error of dial; the
 // root port then stays down until the next Reopen.
 func (r *RootPort) Reopen() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	if r.closing.Load() {
 		return bus.ErrClosed
 	}
@@ -226,11 +244,11 @@ func (r *RootPort) Reopen() error {
 		return r.down
 	}
 	r.portMu.Lock()
-	r.port = port
+	r.port, r.base = port, now-port.Now()
 	r.portMu.Unlock()
-	r.base = now - port.Now()
 	r.cut, r.down = tlp.PayloadFor(port.MaxPacket()), nil
 	r.stats.Sessions++
+	r.resumeBackground()
 	if r.closing.Load() {
 		return errors.Join(bus.ErrClosed, port.Close())
 	}
@@ -238,14 +256,17 @@ func (r *RootPort) Reopen() error {
 }
 
 // Close ends the session. A call in progress and every later call return
-// bus.ErrClosed.
-func (r *RootPort) Close() error {
-	if r.closing.Swap(true) {
-		return nil
+// bus.ErrClosed. When Close returns, the device is no longer served between calls.
+// Neither a method of bus.Host nor Observer may call it.
+func (r *RootPort) Close() (err error) {
+	first := !r.closing.Swap(true)
+	if first {
+		r.portMu.Lock()
+		port := r.port
+		r.portMu.Unlock()
+		err = port.Close()
 	}
-	r.portMu.Lock()
-	err := r.port.Close()
-	r.portMu.Unlock()
+	r.stopBackground(first)
 	return err
 }
 

@@ -55,8 +55,8 @@ type Stats struct {
 
 // Stats returns the counts so far.
 func (r *RootPort) Stats() Stats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.enter()
+	defer r.leave()
 	return r.stats
 }
 

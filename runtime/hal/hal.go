@@ -3,11 +3,20 @@
 // [New] makes a [Machine], which is a [bus.Host]. A [Device] is a function that it has
 // enumerated on a [bus.Link].
 //
+// # Memory
+//
+// A device at the end of a link with its own clock accesses memory at any time, also while
+// no method runs. Memory that a command names belongs to the device from the doorbell
+// to the interrupt or the read that reports its end: see [bus.Host]. Each method of
+// Device that accesses the device orders the accesses to memory, and so does the
+// delivery of an interrupt.
+//
 // # Interrupts
 //
-// A message of the device is latched when it arrives. It is delivered when a
-// method of Device returns and the caller's IRQL allows it, never inside a Link
-// call. An interrupt service routine (ISR) may therefore use the link, and it
+// A message of the device is latched when it arrives, which may be between two calls.
+// It is delivered when a method of Device returns and the caller's IRQL allows it,
+// never inside a Link call and never on a goroutine of the link. The threads of a
+// driver are therefore those of its callers. An interrupt service routine (ISR) may therefore use the link, and it
 // may run inside any function that accesses the device, as on hardware. All
 // messages are delivered, in order of arrival. A deferred procedure call (DPC)
 // is queued at most once. It runs after all messages, when the IRQL is below
@@ -25,7 +34,8 @@
 // returns the cause, until Restore restarts the link and enumerates the device
 // again at the same addresses. Memory, vectors and Info remain valid, so their
 // users are not affected. The device itself may have lost power or kept its
-// state; its driver must handle both.
+// state; its driver must handle both. A failure between two calls is found by the
+// next access.
 package hal
 
 import (

@@ -141,7 +141,8 @@ func (m *Machine) WriteMem(addr uint64, p []byte) error {
 
 // ObserveWrites makes the machine call f after each write of a device to memory,
 // in order, with the address and the bytes. Interrupt messages are no writes to
-// memory. f must not call the machine or keep p. There is one observer; nil removes
+// memory. f runs on the goroutine that serves the device, one call at a time. It must
+// not call the machine, access a device or keep p. There is one observer; nil removes
 // it.
 func (m *Machine) ObserveWrites(f func(addr uint64, p []byte)) {
 	m.mu.Lock()

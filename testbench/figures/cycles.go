@@ -139,7 +139,7 @@ func clocks(ctx context.Context, board string, packets ...bare.Packet) (took flo
 	n.Push(p)
 	start := b.Clock.Now()
 	n.Doorbell()
-	arrived := b.Await(0, func() bool { return len(b.Host.Messages) > 0 })
+	arrived := b.Await(0, func() bool { return len(b.Host.Messages()) > 0 })
 	took = float64(b.Clock.Now() - start)
 	if !arrived || b.Host.Mem[cycleFence-cycleRing] != 1 {
 		return 0, fmt.Errorf("%w: %s", ErrStuck, n.State())

@@ -30,20 +30,20 @@ func open(t *testing.T, selector string) *bare.Board {
 func TestHost(t *testing.T) {
 	h := bare.NewHost(16)
 	watched := uint64(0)
-	h.Watch = func(addr uint64) { watched = addr }
+	h.Watch(func(addr uint64) { watched = addr })
 	require.NoError(t, h.WriteMem(bare.HostBase+12, []byte{1, 2, 3, 4}))
 	assert.Equal(t, uint64(bare.HostBase+12), watched)
 	p := make([]byte, 4)
 	require.NoError(t, h.ReadMem(bare.HostBase+12, p))
 	assert.Equal(t, []byte{1, 2, 3, 4}, p)
 	require.NoError(t, h.WriteMem(bare.MessageBase+8, []byte{5, 0, 0, 1}))
-	assert.Equal(t, []bare.Message{{Addr: bare.MessageBase + 8, Data: 0x01000005, Size: 4}}, h.Messages)
+	assert.Equal(t, []bare.Message{{Addr: bare.MessageBase + 8, Data: 0x01000005, Size: 4}}, h.Messages())
 	for _, addr := range []uint64{0, bare.HostBase - 1, bare.HostBase + 13, 1 << 63} {
 		assert.ErrorIs(t, h.ReadMem(addr, p), bare.ErrHost)
 	}
 	assert.EqualError(t, h.WriteMem(bare.HostBase+13, p), "bare: the device accessed memory outside its host memory: write of 4 bytes at 0x10000d")
-	assert.Len(t, h.Refused, 5)
-	assert.Equal(t, bare.Refusal{Addr: bare.HostBase + 13, Bytes: 4, Write: true}, h.Refused[4])
+	assert.Len(t, h.Refused(), 5)
+	assert.Equal(t, bare.Refusal{Addr: bare.HostBase + 13, Bytes: 4, Write: true}, h.Refused()[4])
 }
 
 // Open reads the description of a board from its registers.
@@ -91,7 +91,7 @@ func TestNode(t *testing.T) {
 		for i := range uint32(30) {
 			require.NoError(t, n.Do(pkt.NOP{Skip: 3}, pkt.WriteReg{Off: idreg.Scratch0, Value: i}, pkt.Fence{Addr: ring + 0x1000, ID: 6 + i, IRQ: true}))
 			require.Equal(t, i, b.Reg(idreg.Scratch0))
-			require.Len(t, b.Host.Messages, int(i+1))
+			require.Len(t, b.Host.Messages(), int(i+1))
 		}
 		assert.Equal(t, uint32(30*12%64), n.Wptr())
 		assert.Equal(t, byte(35), b.Host.Mem[0x1000])
@@ -147,7 +147,7 @@ func TestRevive(t *testing.T) {
 	n := b.Node(1)
 	require.NoError(t, n.Start(ring, 8, 0))
 	require.NoError(t, n.Do(pkt.Fence{Addr: ring + 0x1000, ID: 6, IRQ: true}))
-	assert.Len(t, b.Host.Messages, 1)
+	assert.Len(t, b.Host.Messages(), 1)
 	require.NoError(t, b.Close())
 }
 

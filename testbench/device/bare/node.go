@@ -148,8 +148,8 @@ func (n *Node) Settle() error {
 		return fmt.Errorf("%w: node %d: %s", ErrFault, n.id, n.State())
 	case !done:
 		return fmt.Errorf("%w: node %d is not done after %d s: %s", ErrStuck, n.id, TimeoutSeconds, n.State())
-	case len(n.a.Host.Refused) > 0:
-		return n.a.Host.Refused[0]
+	case len(n.a.Host.Refused()) > 0:
+		return n.a.Host.Refused()[0]
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func (r *runner) stage(st stage, s *session) outcome {
 		}
 	}
 	s.Err = nil
-	s.Host.Refused = nil
+	s.Host.ForgetRefused()
 	out := st.run(s)
 	if missing := r.missing(st); out.status == Fail && len(missing) > 0 {
 		out.details = append(out.details, "relies on "+strings.Join(missing, ", ")+", excluded by --only")

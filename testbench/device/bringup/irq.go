@@ -97,7 +97,7 @@ func (q *irq) event(e event) {
 		},
 		{"no mask", nil, nil, false},
 	} {
-		q.s.Host.Messages = nil
+		q.s.Host.ForgetMessages()
 		if gate.close != nil {
 			gate.close()
 		}
@@ -129,7 +129,7 @@ func (q *irq) checkStatus(e event, gate string) {
 // checkHeld checks that a mask holds the message back.
 func (q *irq) checkHeld(e event, gate string, pending bool) {
 	q.drain()
-	if n := len(q.s.Host.Messages); n > 0 {
+	if n := len(q.s.Host.Messages()); n > 0 {
 		q.f.add("a mask that does not mask", "%s: %d messages passed %s", e.name, n, gate)
 	}
 	want := uint32(0)
@@ -145,7 +145,7 @@ func (q *irq) checkHeld(e event, gate string, pending bool) {
 // address and its data.
 func (q *irq) await(e event, gate string) bool {
 	s := q.s
-	if !s.Until(func() bool { return len(s.Host.Messages) > 0 }) {
+	if !s.Until(func() bool { return len(s.Host.Messages()) > 0 }) {
 		if s.Err == nil {
 			status, _ := regmap.New().Lookup(intcreg.Base + intcreg.Status)
 			q.f.add("the message is lost between the device and the host: bus mastering, the message window, or the link",
@@ -155,12 +155,12 @@ func (q *irq) await(e event, gate string) bool {
 		return false
 	}
 	q.drain()
-	m := s.Host.Messages[0]
+	m := s.Host.Messages()[0]
 	if want := (bare.Message{Addr: messageAddr(e.vector), Data: q.data[e.vector], Size: 4}); m != want {
 		q.f.add("the message of another vector, or a table entry that does not keep its value",
 			"%s: message of %d bytes, %#x, at %#x, want 4 bytes, %#x, at %#x", e.name, m.Size, m.Data, m.Addr, want.Data, want.Addr)
 	}
-	if n := len(s.Host.Messages); n > 1 {
+	if n := len(s.Host.Messages()); n > 1 {
 		q.f.add("a storm: the message is sent repeatedly", "%s, %s: %d messages for one event", e.name, gate, n)
 	}
 	return true

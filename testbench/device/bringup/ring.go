@@ -74,7 +74,7 @@ func fenceOrder(s *session) outcome {
 			pkt.Fence{Addr: pkt.Host | (bare.HostBase + fenceAt), ID: uint32(i + 1)})
 	}
 	last := uint64(0)
-	s.Host.Watch = func(addr uint64) {
+	s.Host.Watch(func(addr uint64) {
 		if addr != bare.HostBase+fenceAt {
 			return
 		}
@@ -86,9 +86,9 @@ func fenceOrder(s *session) outcome {
 		if id <= fences && !bytes.Equal(src[:id*bytesEach], dst[:id*bytesEach]) {
 			f.add("writes are reordered between the DMA engine and the host", "fence %d arrived before the data of its copy", id)
 		}
-	}
+	})
 	problem = n.do(packets...)
-	s.Host.Watch = nil
+	s.Host.Watch(nil)
 	if problem != "" {
 		f.add("", "%s", problem)
 	} else if reg := s.Reg(node0 + cpreg.Fence); s.Err == nil && (last != fences || reg != fences) {

@@ -44,7 +44,7 @@ func (s *storm) compare() error {
 			return fmt.Errorf("%w: SCRATCH%d is %#x, want %#x", ErrDiffers, i, got, s.model.Scratch[i])
 		}
 	}
-	for _, r := range s.b.Host.Refused {
+	for _, r := range s.b.Host.Refused() {
 		if r.Write || !span(unmapped, regionBytes).Holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
 			return fmt.Errorf("%w: %w", ErrDiffers, r)
 		}
@@ -143,7 +143,7 @@ func (s *storm) compareInterrupts() error {
 			must[v] += events[v] - was[v]
 		}
 	}
-	for _, m := range s.b.Host.Messages {
+	for _, m := range s.b.Host.Messages() {
 		got[m.Data&1]++
 	}
 	if v := s.b.Reg(intcreg.Base + intcreg.Status); (v^status)&^open != 0 && s.b.Err == nil {

@@ -13,7 +13,8 @@ import (
 
 // round gives every node a batch, lets the nodes work concurrently, and compares.
 func (s *storm) round() error {
-	s.b.Host.Messages, s.b.Host.Refused = nil, nil
+	s.b.Host.ForgetMessages()
+	s.b.Host.ForgetRefused()
 	s.plan()
 	for _, st := range s.generators {
 		st.n.NoMaster, st.held = st.kind == noMaster, st.kind.reset() || st.kind == hangs
@@ -37,7 +38,7 @@ func (s *storm) round() error {
 		s.listing = s.disassemble()
 		return err
 	}
-	s.b.Host.Refused = nil
+	s.b.Host.ForgetRefused()
 	for _, st := range s.generators {
 		s.cover.hit(st.hits)
 		st.n.NoMaster = false
@@ -94,7 +95,7 @@ func (s *storm) work() error {
 	if s.generators[0].kind != noMaster {
 		return nil
 	}
-	if len(s.b.Host.Messages)+len(s.b.Host.Refused) > 0 && s.b.Err == nil {
+	if len(s.b.Host.Messages())+len(s.b.Host.Refused()) > 0 && s.b.Err == nil {
 		return fmt.Errorf("%w: the device accessed the host while bus mastering was off", ErrDiffers)
 	}
 	s.b.SetConfig(pcicfg.Command, bare.CommandOn)

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -148,7 +147,8 @@ func (w *work) push(node int, n *bare.Node) error {
 
 // measure runs all nodes and returns the number of clocks.
 func (w *work) measure() (uint64, error) {
-	w.b.Host.Messages, w.b.Host.Refused = nil, nil
+	w.b.Host.ForgetMessages()
+	w.b.Host.ForgetRefused()
 	start := w.b.Clock.Now()
 	for _, n := range w.nodes {
 		n.Doorbell()
@@ -162,8 +162,8 @@ func (w *work) measure() (uint64, error) {
 	if !done {
 		return 0, fmt.Errorf("%w: time-out: fences or their message missing after %d clocks: %s", ErrWrong, clocks, w.state())
 	}
-	if len(w.b.Host.Refused) > 0 {
-		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused[0])
+	if len(w.b.Host.Refused()) > 0 {
+		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused()[0])
 	}
 	return clocks, nil
 }
@@ -171,15 +171,15 @@ func (w *work) measure() (uint64, error) {
 // fenced reports whether every node's fence is in memory and a message has arrived.
 func (w *work) fenced() bool {
 	for i := range w.nodes {
-		if binary.LittleEndian.Uint64(w.b.Host.Mem[w.fenceAt(i)&^pkt.Host-bare.HostBase:]) != 1 {
+		if w.b.Host.Uint64(w.fenceAt(i)&^pkt.Host-bare.HostBase) != 1 {
 			return false
 		}
 	}
-	return len(w.b.Host.Messages) > 0
+	return len(w.b.Host.Messages()) > 0
 }
 
 func (w *work) faulted() bool {
-	for _, m := range w.b.Host.Messages {
+	for _, m := range w.b.Host.Messages() {
 		if m.Data == intcreg.VectorFault {
 			return true
 		}
