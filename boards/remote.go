@@ -180,7 +180,9 @@ func (o *opening) openRemote(v *values, stream func(c *channel.Config) (io.ReadW
 		return c, nil
 	}
 	var err error
-	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: o.wallObserver()})
+	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{
+		Timeout: time.Duration(ms) * time.Millisecond, ServeAlways: true, Observer: o.wallObserver(),
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -46,6 +46,10 @@ type Options struct {
 	Contexts      int // deferred contexts, 1 to MaxContexts
 	Seed          uint64
 	Sources       []Source // at least one
+
+	// Think, if not nil, is called where the application does something else: Run gives the GPU
+	// each upload and each executed list at once, and then calls Think.
+	Think func()
 }
 
 // placement is one image at one position, clipped to the frame.

@@ -126,6 +126,7 @@ func (r *run) upload() error {
 		}
 		r.ctx.CopyResource(tex, from)
 		from.Release()
+		r.think()
 	}
 	return nil
 }
@@ -187,8 +188,17 @@ func (r *run) draw() error {
 	for _, l := range lists {
 		r.ctx.ExecuteCommandList(l, false)
 		l.Release()
+		r.think()
 	}
 	return r.chain.Present(0, 0)
+}
+
+// think gives the GPU the work so far and calls Options.Think.
+func (r *run) think() {
+	if r.plan.Think != nil {
+		r.ctx.Flush()
+		r.plan.Think()
+	}
 }
 
 // record records list i. List 0 clears the frame first.
