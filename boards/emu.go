@@ -43,6 +43,10 @@ func configOptions() []option {
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16", values: []string{"2", "4", "8", "16"}},
 	}
+	all = append(all, option{
+		name: "payload", doc: "largest payload of a PCIe packet to the GPU in bytes, a power of two, 128 to 4096; 128 by default",
+		values: []string{"128", "256", "512", "1024", "2048", "4096"},
+	})
 	for _, c := range caps.Table {
 		all = append(all, option{name: c.Option(), doc: "1 for " + c.Doc + ", 0 for none", values: []string{"0", "1"}})
 	}
@@ -157,6 +161,7 @@ func (o *values) config() gpu.Config {
 	o.integer("hostbits", &config.HostBits, 32, 62)
 	o.integer("lengthbits", &config.LengthBits, 16, 32)
 	o.integer("tags", &config.Tags, 2, 16)
+	o.integer("payload", &config.MaxPayload, 128, 4096)
 	for _, c := range caps.Table {
 		o.capability(c, &config.Caps)
 	}

@@ -36,12 +36,12 @@ func openEther(o opening) (bus.Link, bus.Clock, error) {
 	}
 	mtu := 0
 	v.integer("mtu", &mtu, ether.MinMTU, ether.MaxMTU)
-	return o.openRemote(&v, func(c *channel.Config) (io.ReadWriteCloser, error) {
+	return o.openRemote(&v, datagramPort(), func(c *channel.Config) (io.ReadWriteCloser, error) {
 		s, err := ether.Open(name, ether.Link, mtu, serve.SocketBuffer)
 		if err != nil {
 			return nil, err
 		}
-		c.Datagram = s.Largest()
+		c.SetDatagram(s.Largest())
 		return &etherStream{socket: s, board: board}, nil
 	})
 }

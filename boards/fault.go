@@ -195,6 +195,9 @@ func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 // Hz returns the number of clocks per second.
 func (e *Emulator) Hz() uint64 { return e.hz }
 
+// MaxPayload returns the largest payload of a PCIe packet to the GPU, in bytes.
+func (e *Emulator) MaxPayload() int { return e.gpu.Config().MaxPayload }
+
 // Counters returns the counters of the GPU and of its injected faults. It must
 // not be called while the device is clocked.
 func (e *Emulator) Counters() []Counter {

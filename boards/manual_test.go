@@ -45,7 +45,7 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 			}
 		}
 	}
-	assert.Len(t, taken, 32)
+	assert.Len(t, taken, 33)
 	for option, schemes := range taken {
 		for _, scheme := range Schemes() {
 			if scheme == "eth" && runtime.GOOS != "linux" {

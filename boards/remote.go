@@ -74,7 +74,7 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	}
 	most := opt.Baud
 	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
-	return o.openRemote(&v, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
+	return o.openRemote(&v, rootport.Options{}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
 		s, c.Baud, err = openPort(o.place, opt, most)
 		return s, err
 	})
@@ -105,7 +105,7 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
-	return o.openRemote(&v, func(*channel.Config) (io.ReadWriteCloser, error) {
+	return o.openRemote(&v, rootport.Options{}, func(*channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
@@ -140,9 +140,15 @@ func dialAdvice(err error) string {
 	return "check the address and the network"
 }
 
+// datagramPort are the options of a root port over datagrams. The link limits payloads
+// to what fits into one.
+func datagramPort() rootport.Options {
+	return rootport.Options{MaxPayload: 4096, MaxReadRequest: 4096, Tags: 32}
+}
+
 // openRemote opens a root port over a channel over a stream. For each session
 // it calls stream, which also sets what the channel has to know of the stream.
-func (o *opening) openRemote(v *values, stream func(c *channel.Config) (io.ReadWriteCloser, error)) (bus.Link, bus.Clock, error) {
+func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *channel.Config) (io.ReadWriteCloser, error)) (bus.Link, bus.Clock, error) {
 	ms := uint64(1000)
 	v.number("timeout", &ms, 1, 3_600_000)
 	silence := uint64(0)
@@ -180,9 +186,8 @@ func (o *opening) openRemote(v *values, stream func(c *channel.Config) (io.ReadW
 		return c, nil
 	}
 	var err error
-	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{
-		Timeout: time.Duration(ms) * time.Millisecond, ServeAlways: true, Observer: o.wallObserver(),
-	})
+	port.Timeout, port.ServeAlways, port.Observer = time.Duration(ms)*time.Millisecond, true, o.wallObserver()
+	r.RootPort, err = rootport.New(dial, o.host, port)
 	if err != nil {
 		return nil, nil, err
 	}

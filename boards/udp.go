@@ -24,7 +24,7 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
-	return o.openRemote(&v, func(c *channel.Config) (io.ReadWriteCloser, error) {
+	return o.openRemote(&v, datagramPort(), func(c *channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := net.Dial("udp", o.place)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
@@ -33,7 +33,7 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 			u.SetReadBuffer(serve.SocketBuffer) // a smaller one costs replays only
 			u.SetWriteBuffer(serve.SocketBuffer)
 		}
-		c.Datagram = serve.MaxDatagram
+		c.SetDatagram(serve.MaxDatagram)
 		return udpStream{conn}, nil
 	})
 }

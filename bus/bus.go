@@ -66,6 +66,16 @@ type Host interface {
 	WriteMem(addr uint64, p []byte) error
 }
 
+// A PayloadLink is a Link that carries larger packets than every device accepts. The
+// host sets the size in the Device Control register of the device (PCIe 3.0 §7.8.4).
+type PayloadLink interface {
+	Link
+
+	// MaxPayload returns the largest payload of a packet in both directions, in bytes, a
+	// power of two from 128 to 4096, or less if the link carries less.
+	MaxPayload() int
+}
+
 // A Clock is the device's clock.
 type Clock interface {
 	// Now returns the time in ticks since the board was opened.

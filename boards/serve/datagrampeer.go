@@ -151,6 +151,7 @@ func (p *datagramPeer) begun() { p.server.hold(p) }
 
 // configure makes the channel one over datagrams.
 func (p *datagramPeer) configure(c *channel.Config) {
-	c.Datagram, c.Nonce = p.server.socket.largest(), p.nonce
+	c.SetDatagram(p.server.socket.largest())
+	c.Nonce = p.nonce
 	c.Link.Echo, c.Link.Challenge = true, p.server.challenge
 }

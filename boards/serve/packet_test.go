@@ -30,7 +30,7 @@ func TestAgreedPacketSize(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer link.Close()
-	for _, w := range [][2]uint32{{pcicfg.BAR2, 0xd0000000}, {pcicfg.BAR3, 0}, {pcicfg.Command, pcicfg.CommandMemory}} {
+	for _, w := range [][2]uint32{{pcicfg.BAR2, 0xd0000000}, {pcicfg.BAR3, 0}, {pcicfg.DevCtl, 1 << 5}, {pcicfg.Command, pcicfg.CommandMemory}} {
 		require.NoError(t, link.WriteConfig(int(w[0]), w[1]))
 	}
 	want, got := make([]byte, 512), make([]byte, 512)

@@ -47,14 +47,18 @@ func TestUDPConformance(t *testing.T) {
 				board, err := serve.New(dev, serve.Options{})
 				require.NoError(t, err)
 				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- l.Serve(ctx, board) }()
-				t.Cleanup(func() { cancel(); <-ended })
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					l.Serve(ctx, board) // ends with ctx
+				}()
+				kill := func() { cancel(); <-ended }
+				t.Cleanup(kill)
 				host := bustest.NewHost(8192)
 				link, err := connectUDP(t, l.Selector()[len("udp:"):], host, faults)
 				require.NoError(t, err)
 				f := bustest.DeviceFixture(link, link, host, dev)
-				f.Kill = cancel
+				f.Kill = kill
 				f.Requests = func() (n uint64) {
 					board.Sample(func() { n = dev.Requests() })
 					return n

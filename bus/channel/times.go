@@ -16,6 +16,13 @@ func (c *Config) largest() int {
 	return datalink.LargestFrame(c.Link.MaxPacket)
 }
 
+// SetDatagram sets the size of the largest datagram, in bytes, and that of the largest
+// packet to what fits into one.
+func (c *Config) SetDatagram(size int) {
+	c.Datagram = size
+	c.Link.MaxPacket = min(datalink.MaxPacket, size-2-datalink.Overhead)
+}
+
 // framing returns the framing of the transport.
 func (c *Config) framing() framing {
 	if c.Datagram > 0 {

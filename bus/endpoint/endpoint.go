@@ -48,7 +48,9 @@ const maxRequest = 4 * port.MaxLen
 const beatBytes = 8
 
 // Options configure an Endpoint. The zero value is the default. MaxPayload is by
-// default the Max_Payload_Size after reset (PCIe 3.0 §7.8.4). A device read that
+// default the Max_Payload_Size after reset (PCIe 3.0 §7.8.4). A completion also obeys
+// the Max_Payload_Size that the host writes to the Device Control register, with 128
+// bytes until then. A device read that
 // times out ends with port.CplAbort. The default Queue holds all reads of a root
 // port with 8-bit tags, so a completion is never stuck after them.
 type Options struct {

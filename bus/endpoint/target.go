@@ -19,7 +19,8 @@ type waiting struct {
 
 // target turns the host's requests into requests of the target port, in order.
 type target struct {
-	maxPayload int
+	maxPayload int // of the endpoint or the session, in bytes
+	allowed    int // by the Device Control register of the device, in bytes
 
 	queue  ring[waiting]
 	posted uint64 // memory writes received
@@ -41,6 +42,7 @@ type target struct {
 func newTarget(opt Options) target {
 	t := target{
 		maxPayload: opt.MaxPayload,
+		allowed:    RCB,
 		queue:      newRing[waiting](opt.Queue),
 		ready:      newRing[*read](opt.Reads),
 		reads:      make([]read, opt.Reads),
@@ -113,7 +115,7 @@ func (t *target) load() {
 	if !w.isPosted() && w.read == nil {
 		w.read = t.free[len(t.free)-1]
 		t.free = t.free[:len(t.free)-1]
-		w.read.start(w, t.maxPayload)
+		w.read.start(w, min(t.maxPayload, t.allowed))
 		t.offer(w.read) // if it has failed already
 	}
 	switch {
@@ -125,6 +127,7 @@ func (t *target) load() {
 		w.at = 4 * w.head.Len
 		t.show(w.read, port.Request{Kind: port.CfgRead, Len: 1, Addr: pcicfg.Command}, 0, w.at)
 	case w.head.Kind == tlp.CfgWr0:
+		t.watch(w)
 		t.loadWrite(w, port.CfgWrite)
 	case w.head.Kind == tlp.CfgRd0:
 		w.at = 4
@@ -134,6 +137,20 @@ func (t *target) load() {
 		n := min(4*w.head.Len-at, maxRequest-int(addr%maxRequest))
 		w.at += n
 		t.show(w.read, port.Request{Kind: port.MemRead, Len: uint8(n / 4), Addr: addr}, at, n)
+	}
+}
+
+// watch notes the Max_Payload_Size that the host writes to the Device Control register
+// of the device. After a function-level reset it is 128 bytes (PCIe 3.0 §7.8.4).
+func (t *target) watch(w *waiting) {
+	if w.head.Addr != pcicfg.DevCtl || w.at != 0 {
+		return
+	}
+	if w.head.First&1 != 0 {
+		t.allowed = RCB << (w.data[0] & pcicfg.DevCtlMaxPayload >> 5)
+	}
+	if w.head.First&2 != 0 && w.data[1]&(pcicfg.DevCtlReset>>8) != 0 {
+		t.allowed = RCB
 	}
 }
 

@@ -12,6 +12,30 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
+// TestMaxPayload: a completion obeys the Max_Payload_Size that the host has written, and
+// the endpoint's own. A write of other bytes leaves it, and a function-level reset ends it.
+func TestMaxPayload(t *testing.T) {
+	const whole, cut = 2, 3 // completions
+	b := newBench(t, &testDevice{}, endpoint.Options{MaxPayload: 256})
+	for i, tt := range []struct {
+		first uint8
+		data  []byte
+		want  int
+	}{
+		{0xf, []byte{0x20, 0x20, 0, 0}, whole},
+		{0xf, []byte{0xa0, 0x20, 0, 0}, whole},
+		{0x1, []byte{0x00, 0, 0, 0}, cut},
+		{0x2, []byte{0x20, 0x20, 0, 0}, cut},
+		{0x1, []byte{0x20, 0, 0, 0}, whole},
+		{0xf, []byte{0x20, 0xa0, 0, 0}, cut},
+	} {
+		b.send(tlp.Packet{Kind: tlp.CfgWr0, Len: 1, First: tt.first, Addr: 0x68, Completer: boardID, Data: tt.data})
+		require.Len(t, b.packets(), 1)
+		b.send(memory(false, 0x10c, 65, 0xe, 0x3))
+		assert.Len(t, b.packets(), tt.want, "step %d", i)
+	}
+}
+
 // summary is a completion without its data.
 type summary struct {
 	kind  tlp.Kind
@@ -49,8 +73,8 @@ func TestCompletions(t *testing.T) {
 		{"over one boundary, at once", memory(false, 0x17c, 2, 0xf, 0xf), 128, 0, 2, []summary{{tlp.CplD, tlp.SC, 2, 8, 0x7c}}},
 		{"unaligned over two boundaries", memory(false, 0x10c, 65, 0xe, 0x3), 128, 0, 2,
 			[]summary{{tlp.CplD, tlp.SC, 29, 257, 0x0d}, {tlp.CplD, tlp.SC, 32, 142, 0}, {tlp.CplD, tlp.SC, 4, 14, 0}}},
-		{"with larger payload", memory(false, 0x10c, 65, 0xe, 0x3), 256, 0, 2,
-			[]summary{{tlp.CplD, tlp.SC, 61, 257, 0x0d}, {tlp.CplD, tlp.SC, 4, 14, 0}}},
+		{"larger payload that the host has not allowed", memory(false, 0x10c, 65, 0xe, 0x3), 256, 0, 2,
+			[]summary{{tlp.CplD, tlp.SC, 29, 257, 0x0d}, {tlp.CplD, tlp.SC, 32, 142, 0}, {tlp.CplD, tlp.SC, 4, 14, 0}}},
 		{"all of it fails", memory(false, 0x10c, 65, 0xe, 0x3), 128, 0x10c, 2, []summary{{tlp.Cpl, tlp.CA, 0, 257, 0x0d}}},
 		{"the middle fails", memory(false, 0x10c, 65, 0xe, 0x3), 128, 0x1fc, 2,
 			[]summary{{tlp.CplD, tlp.SC, 29, 257, 0x0d}, {tlp.Cpl, tlp.CA, 0, 142, 0}}},

@@ -59,6 +59,13 @@ func (r *RootPort) readPayload() (int, error) {
 	return min(r.opt.MaxPayload, minPayload<<(ctl&pcicfg.DevCtlMaxPayload>>5)), nil
 }
 
+// MaxPayload implements bus.PayloadLink.
+func (r *RootPort) MaxPayload() int {
+	r.enter()
+	defer r.leave()
+	return min(r.opt.MaxPayload, r.cut)
+}
+
 // resolve checks the arguments of a memory access and returns its address. It
 // returns 0 and no error if there is nothing to move.
 func (r *RootPort) resolve(what string, bar int, off uint64, n int) (uint64, error) {

@@ -139,8 +139,8 @@ type RootPort struct {
 }
 
 var (
-	_ bus.Link  = (*RootPort)(nil)
-	_ bus.Clock = (*RootPort)(nil)
+	_ bus.PayloadLink = (*RootPort)(nil)
+	_ bus.Clock       = (*RootPort)(nil)
 )
 
 // New calls dial and returns a root port on the resulting port. It fails with

@@ -157,6 +157,7 @@ func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Sta
 		return s, err
 	}
 	o.Hz, o.Name, o.Log = dev.Hz(), selector, log
+	o.Endpoint.MaxPayload = dev.MaxPayload()
 	if s.Board, err = serve.New(dev, o); err != nil {
 		return s, err
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	HostBits   int    // width of a host address, 32 to 62
 	LengthBits int    // width of a linear packet's byte count, 16 to 32
 	Tags       int    // number of DMA reads in flight, 2, 4, 8 or 16
+	MaxPayload int    // largest payload of a PCIe packet to the GPU in bytes, power of two, 128 to 4096
 	ClockHz    uint32 // value of ID.CLOCK_HZ; not 0
 
 	Caps caps.Set // optional features to build, of caps.All
@@ -28,7 +29,7 @@ type Config struct {
 // Default returns the configuration of the selector "emu".
 func Default() Config {
 	return Config{
-		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
+		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, MaxPayload: 128, ClockHz: 100_000_000,
 		Caps: caps.Default(),
 	}
 }
@@ -37,7 +38,7 @@ func Default() Config {
 // smallest one that can execute every basic packet, for small FPGAs.
 func Small() Config {
 	return Config{
-		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000,
+		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, MaxPayload: 128, ClockHz: 100_000_000,
 		Caps: caps.Small(),
 	}
 }
@@ -55,6 +56,7 @@ func (c Config) check() error {
 		{"host address bits", uint64(c.HostBits), 32, 62, false},
 		{"length bits", uint64(c.LengthBits), 16, 32, false},
 		{"tags", uint64(c.Tags), 2, 16, true},
+		{"payload bytes", uint64(c.MaxPayload), 128, 4096, true},
 		{"clock Hz", uint64(c.ClockHz), 1, 1<<32 - 1, false},
 	} {
 		if r.v < r.lo || r.v > r.hi || r.pow2 && bits.OnesCount64(r.v) != 1 {

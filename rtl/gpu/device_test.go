@@ -57,7 +57,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	r := rand.New(rand.NewPCG(seed, 11))
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), VRAMPorts: 1 + r.IntN(2), HostBits: 34 + r.IntN(29),
-		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
+		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), MaxPayload: 128 << r.IntN(6), ClockHz: 1,
 	}
 	for _, have := range caps.Table {
 		if r.IntN(3) != 0 {

@@ -170,7 +170,7 @@ func TestBusMasterEndsMidway(t *testing.T) {
 // A node reset in the middle of work drains it and does not affect the other node.
 func TestResetMidway(t *testing.T) {
 	for seed := range uint64(12) {
-		m := boot(t, gpu.Config{Nodes: 2, VRAMBytes: 1 << 18, VRAMPorts: 2, Caps: caps.Aperture, HostBits: 48, LengthBits: 32, Tags: 8, ClockHz: 1}, seed)
+		m := boot(t, gpu.Config{Nodes: 2, VRAMBytes: 1 << 18, VRAMPorts: 2, Caps: caps.Aperture, HostBits: 48, LengthBits: 32, Tags: 8, MaxPayload: 128, ClockHz: 1}, seed)
 		m.stall, m.shuffle, m.latency = 20, true, 40
 		m.submit(0, pkt.Copy{Src: at(0x10000), Dst: 0x100, Bytes: 9000}, pkt.Copy{Src: 0x100, Dst: at(0x20000), Bytes: 9000}, fence(0, 1))
 		m.submit(1, pkt.Copy{Src: at(0x30001), Dst: 0x8003, Bytes: 9000}, fence(1, 1))

@@ -17,6 +17,8 @@
 package gpu
 
 import (
+	"math/bits"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -80,7 +82,7 @@ func New(c Config) (*GPU, error) {
 	}
 	return &GPU{
 		config: c,
-		pcie:   pcie.New(c.VRAMBytes, c.Caps.Has(caps.Aperture)),
+		pcie:   pcie.New(c.VRAMBytes, c.Caps.Has(caps.Aperture), uint32(bits.Len(uint(c.MaxPayload))-8)),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),

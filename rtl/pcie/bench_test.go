@@ -47,7 +47,7 @@ type timedCpl struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, m: New(vramSize, true), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
+	b := &bench{t: t, m: New(vramSize, true, 0), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
 	for i := range b.vram {
 		b.vram[i] = byte(i*7 + i>>8)
 	}

@@ -114,7 +114,7 @@ func (m *Module) readCaps(off uint16) uint32 {
 	case pcicfg.PCIe:
 		v = pcicfg.PCIeCapID | pcicfg.PCIeCapVal<<16
 	case pcicfg.DevCap:
-		v = pcicfg.DevCapReset
+		v = pcicfg.DevCapReset | m.maxPayload
 	case pcicfg.DevCtl:
 		v = uint32(m.cfg.devCtl) | bit(m.cfg.nonFatal, pcicfg.DevStaNonFatal) |
 			bit(m.cfg.sawUR, pcicfg.DevStaUnsupported) | bit(m.cfg.pending, pcicfg.DevStaPending)

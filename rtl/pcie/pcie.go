@@ -82,8 +82,9 @@ const noBAR = 7
 //	        PARTIAL
 //	Source  pcicfg; PCIe 3.0 §2.3.1, §6.6.2, §7.5, §7.8; PCI 3.0 §6.8.2
 type Module struct {
-	vramBytes uint64
-	aperture  bool
+	vramBytes  uint64
+	aperture   bool
+	maxPayload uint32 // field of DevCap
 
 	cfg config
 
@@ -105,16 +106,17 @@ type Module struct {
 }
 
 // New returns the function after reset. vramBytes is the size of BAR 2, a power
-// of two of at least 16. Without the aperture there is no BAR 2.
-func New(vramBytes uint64, aperture bool) Module {
-	m := Module{vramBytes: vramBytes, aperture: aperture}
+// of two of at least 16. Without the aperture there is no BAR 2. maxPayload is the
+// largest payload that the function accepts: 128 bytes shifted left by 0 to 5.
+func New(vramBytes uint64, aperture bool, maxPayload uint32) Module {
+	m := Module{vramBytes: vramBytes, aperture: aperture, maxPayload: maxPayload}
 	m.Reset()
 	return m
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, cfg: resetConfig()}
+	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, maxPayload: m.maxPayload, cfg: resetConfig()}
 }
 
 // Target returns the outputs of the target port: a completion, which is taken if

@@ -50,6 +50,15 @@ func TestConfigSpace(t *testing.T) {
 	}
 }
 
+// TestMaxPayload: the field of DevCap, PCIe 3.0 §7.8.3.
+func TestMaxPayload(t *testing.T) {
+	b := newBench(t)
+	b.m = New(vramSize, true, 5)
+	assert.Equal(t, uint32(0x10000005), b.readConfig(0x64))
+	b.m.Reset()
+	assert.Equal(t, uint32(0x10000005), b.readConfig(0x64))
+}
+
 // A write of the reset bit requests one reset and is completed. The reset clears
 // the writable state, and does not disturb a register read.
 func TestFunctionLevelReset(t *testing.T) {
@@ -264,7 +273,7 @@ func TestRetry(t *testing.T) {
 // would be is unsupported.
 func TestNoAperture(t *testing.T) {
 	b := newBench(t)
-	b.m = New(vramSize, false)
+	b.m = New(vramSize, false, 0)
 	b.config(pcicfg.BAR0, bar0)
 	b.config(pcicfg.Command, pcicfg.CommandMemory)
 	for _, base := range []uint64{bar2, 0, 0xffffffff_ffffffff} {

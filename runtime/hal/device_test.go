@@ -3,6 +3,7 @@ package hal_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,6 +112,52 @@ func TestAttachSteps(t *testing.T) {
 	assert.Equal(t, hal.Info{VendorID: 0x1234, DeviceID: 0x4847, BARs: [6]uint64{0: 64 << 10, 2: 64 << 10}, Messages: 2}, d.Info())
 	assert.Equal(t, r.Now(), d.Now())
 	assert.Equal(t, r.Hz(), d.Hz())
+}
+
+// payloadLink is a link to a device with a given DevCap and DevCtl.
+type payloadLink struct {
+	*recorder
+	payload int
+	capable uint32
+	control uint32
+}
+
+func (p *payloadLink) MaxPayload() int { return p.payload }
+
+func (p *payloadLink) ReadConfig(off int) (uint32, error) {
+	v, err := p.recorder.ReadConfig(off)
+	switch off {
+	case 0x64:
+		v = p.capable
+	case 0x68:
+		v = p.control
+	}
+	return v, err
+}
+
+// TestAttachPayload: the smaller one of both payload sizes is set. No status bit is
+// cleared, and nothing is written for a link that carries 128 bytes.
+func TestAttachPayload(t *testing.T) {
+	for _, tt := range []struct {
+		link    int
+		capable uint32
+		want    string
+	}{
+		{128, 0x10000005, ""}, {4096, 0x10000005, "config 0x68 = 0x20a0"}, {4096, 0x10000002, "config 0x68 = 0x2040"},
+		{1024, 0x10000005, "config 0x68 = 0x2060"}, {1024, 0x10000000, "config 0x68 = 0x2000"}, {64, 0x10000005, ""},
+	} {
+		m := hal.New(1 << 20)
+		l := &payloadLink{recorder: wire(t, m, bustest.DeviceOptions{}), payload: tt.link, capable: tt.capable, control: 0x000f2080}
+		_, err := m.Attach(new(ddi.Thread), l, l)
+		require.NoError(t, err)
+		var got string
+		for _, c := range l.calls {
+			if strings.HasPrefix(c, "config 0x68") {
+				got += c
+			}
+		}
+		assert.Equal(t, tt.want, got, "%+v", tt)
+	}
 }
 
 // TestAttachWrong checks the enumeration errors of invalid devices.

@@ -31,6 +31,9 @@ const (
 	headerMulti = 0x80 // in the header type: multi-function device
 )
 
+// leastPayload is the payload that every function accepts, in bytes.
+const leastPayload = 128
+
 // Words of an MSI-X table entry (PCI 3.0 §6.8.2), in bytes.
 const (
 	msixStride  = 16
@@ -157,8 +160,27 @@ func (e *enumerator) run() error {
 	at := e.findCap(pcicfg.MSIXCapID)
 	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandINTxDisable)
 	e.enableMSIX(at)
+	e.setPayload()
 	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandBusMaster|pcicfg.CommandINTxDisable)
 	return e.err
+}
+
+// setPayload sets the Max_Payload_Size of the device to the largest one that it and the
+// link support (PCIe 3.0 §7.8.4). Without a PCI Express capability it stays 128 bytes.
+func (e *enumerator) setPayload() {
+	link, ok := e.link.(bus.PayloadLink)
+	if !ok || e.err != nil || link.MaxPayload() <= leastPayload {
+		return
+	}
+	at := e.findCap(pcicfg.PCIeCapID)
+	if at == 0 {
+		return
+	}
+	supported := leastPayload << (e.read(at+pcicfg.DevCap-pcicfg.PCIe) & pcicfg.DevCapMaxPayload)
+	size := bits.Len(uint(min(supported, link.MaxPayload())) / leastPayload) - 1
+	control := at + pcicfg.DevCtl - pcicfg.PCIe
+	const status = 0xffff << 16 // its bits are write-1-to-clear
+	e.write(control, e.read(control)&^(status|pcicfg.DevCtlMaxPayload)|uint32(size)<<5)
 }
 
 func (e *enumerator) identify() {
@@ -263,7 +285,7 @@ func (m *Machine) allocMMIO(size uint64, above4G bool) (uint64, bool) {
 	return addr, true
 }
 
-// findCap returns the offset of a capability (PCI 3.0 §6.7).
+// findCap returns the offset of a capability, or 0 (PCI 3.0 §6.7).
 func (e *enumerator) findCap(id uint32) int {
 	if e.read(pcicfg.Command)&pcicfg.StatusCapList == 0 {
 		e.failf("no capability list")
@@ -280,13 +302,16 @@ func (e *enumerator) findCap(id uint32) int {
 			e.failf("capability list does not end")
 		}
 	}
-	e.failf("no MSI-X capability")
 	return 0
 }
 
 // enableMSIX programs the vector table under the function mask, so that no
 // partially written entry is used, and enables MSI-X.
 func (e *enumerator) enableMSIX(at int) {
+	if at == 0 {
+		e.failf("no MSI-X capability")
+		return
+	}
 	ctl, table := e.read(at), e.read(at+4)
 	bar, off := int(table&7), uint64(table&^7)
 	n := int(ctl&pcicfg.MSIXSize>>16) + 1

@@ -82,6 +82,7 @@ const (
 	PCIeCapVal = 0x0002 // version 2, device/port type 0000: endpoint
 
 	DevCapReset       = 1 << 28 // function-level reset is supported
+	DevCapMaxPayload  = 7       // largest payload that the function accepts: 128 bytes shifted left
 	DevCtlReset       = 1 << 15 // write-1: a function-level reset; reads as 0
 	DevCtlMaxPayload  = 7 << 5
 	DevCtlMaxReadReq  = 7 << 12
