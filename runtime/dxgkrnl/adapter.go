@@ -29,9 +29,9 @@
 // # Time-outs
 //
 // Every wait ends at the latest TdrDelay after the last progress of a node that
-// has work. The kernel then calls DxgkDdiQueryCurrentFence, which recovers a
-// lost interrupt. If there was no progress, the adapter is stopped and Err
-// returns the reason. Preemption and engine reset are not supported.
+// has work. The kernel then delivers the interrupts that have arrived, and calls
+// DxgkDdiQueryCurrentFence, which recovers a lost interrupt. If there was no
+// progress, the adapter is stopped and Err returns the reason. Preemption and engine reset are not supported.
 //
 // # A stopped adapter
 //
@@ -47,7 +47,8 @@
 //
 // One lock is held from the entry of a thunk to its return, even while it
 // waits. Interrupts and DPCs are delivered on the thread that holds the lock,
-// within any access to the device.
+// within any access to the device. An interrupt that arrives while no thunk runs is
+// delivered at the beginning of the next one.
 package dxgkrnl
 
 import (

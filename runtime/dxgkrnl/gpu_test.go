@@ -65,6 +65,7 @@ type gpu struct {
 	auto       bool       // Wait completes jobs
 	ignores    bool       // jobs complete without being executed
 	onComplete func()     // called before a job completes
+	onNow      func()     // called when the time is read, as if between two accesses
 	choose     func() int // node to complete next, if it has a job; nil: the lowest
 	lostIRQ    bool       // interrupts do not arrive
 	storm      bool       // each read of the status sends a message again
@@ -134,8 +135,15 @@ func (g *gpu) bar(i int) []byte {
 }
 
 func (g *gpu) Close() error { return nil }
-func (g *gpu) Now() uint64  { return g.now }
-func (g *gpu) Hz() uint64   { return 1000 }
+
+func (g *gpu) Now() uint64 {
+	if g.onNow != nil {
+		g.onNow()
+	}
+	return g.now
+}
+
+func (g *gpu) Hz() uint64 { return 1000 }
 
 // Wait completes one job if auto is set.
 func (g *gpu) Wait(deadline uint64) (bool, error) {

@@ -83,7 +83,7 @@ func (k *Kernel) pollNodes(t *ddi.Thread) {
 			k.poll(t, n)
 		}
 	}
-	if k.err == nil && k.working() && k.dev.Now() >= k.deadline(k.dev.Now()) {
+	if k.err == nil && k.working() && k.late(t, k.dev.Now()) && k.err == nil {
 		k.expire(t)
 	}
 }

@@ -184,16 +184,30 @@ func (k *Kernel) passed(numbers []uint64) bool {
 func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
 	began := k.dev.Now()
 	for k.err == nil && !done() {
-		deadline := k.deadline(began)
-		if k.dev.Now() >= deadline {
+		late := k.late(t, began)
+		switch {
+		case k.err != nil || done(): // by a message that late delivered
+		case late:
 			k.expire(t)
-			continue
-		}
-		if err := k.dev.Wait(t, deadline); err != nil {
-			k.stopLink(t, err)
+		default:
+			if err := k.dev.Wait(t, k.deadline(began)); err != nil {
+				k.stopLink(t, err)
+			}
 		}
 	}
 	return k.status(t)
+}
+
+// late reports whether the deadline of a wait has passed. First it delivers the
+// messages that arrived by now: those of a board in another process arrive at any time,
+// and a wait after a long pause of the application finds them and the time at once.
+func (k *Kernel) late(t *ddi.Thread, began uint64) bool {
+	now := k.dev.Now()
+	if now < k.deadline(began) {
+		return false
+	}
+	k.dev.Deliver(t)
+	return now >= k.deadline(began)
 }
 
 // idle waits until nothing is submitted or waiting.
