@@ -1,12 +1,17 @@
 package testbench_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/suite"
@@ -59,4 +64,64 @@ func BenchmarkVerifier(b *testing.B) {
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "with/without")
+}
+
+// BenchmarkComposeWithPauses composes over TCP on loopback, with and without an
+// application that sleeps for half of the time, by turns. It reports the time beyond the
+// sleeps, relative to the time without them.
+func BenchmarkComposeWithPauses(b *testing.B) {
+	sources, err := compose.Samples()
+	require.NoError(b, err)
+	plan, err := compose.NewPlan(compose.Options{Width: 320, Height: 240, Contexts: 2, Seed: 1, Sources: sources})
+	require.NoError(b, err)
+	sys, err := testbench.Open(serveTCP(b, "emu"), testbench.HostDrivers(), testbench.Options{NoVerify: true})
+	require.NoError(b, err)
+	pause, slept, pauses := time.Duration(0), time.Duration(0), 0
+	plan.Think = func() {
+		pauses++
+		begun := time.Now()
+		time.Sleep(pause)
+		slept += time.Since(begun)
+	}
+	run := func(d time.Duration) time.Duration {
+		pause, slept, pauses = d, 0, 0
+		begun := time.Now()
+		_, err := compose.Run(sys, plan)
+		require.NoError(b, err)
+		return time.Since(begun) - slept
+	}
+	run(0)
+	var ratios, shares []float64
+	for b.Loop() {
+		for range 9 {
+			without := run(0)
+			with := run(without / time.Duration(pauses))
+			ratios = append(ratios, float64(with)/float64(without))
+			shares = append(shares, float64(slept)/float64(slept+with))
+		}
+	}
+	require.NoError(b, sys.Close())
+	slices.Sort(ratios)
+	slices.Sort(shares)
+	ratio := ratios[len(ratios)/2]
+	b.ReportMetric(100*shares[len(shares)/2], "%asleep")
+	bustest.Figure(b, "compose over TCP with an application that sleeps half of the time, beyond its sleeps, median", ratio, "x without", ratio <= 1.1, "at most 1.1")
+}
+
+// serveTCP serves a board until the end of the benchmark and returns its selector.
+func serveTCP(b *testing.B, selector string) string {
+	dev, err := boards.Device(selector)
+	require.NoError(b, err)
+	board, err := serve.New(dev, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()})
+	require.NoError(b, err)
+	l, err := serve.ListenTCP("127.0.0.1:0")
+	require.NoError(b, err)
+	ctx, cancel := context.WithCancel(b.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Serve(ctx, board) // returns when the context is done
+	}()
+	b.Cleanup(func() { cancel(); <-done })
+	return l.Selector()
 }
