@@ -18,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
 // onServedBoards runs a test on a served board, over each transport. The board gives
@@ -148,6 +149,33 @@ func TestPauseAfterFlush(t *testing.T) {
 		assert.Zero(t, s.Stats().Lost)
 		c.dev.Close()
 	})
+}
+
+// A board that disconnects while the application thinks is a link failure at the next
+// call. After the recovery its work continues in pauses again.
+func TestDisconnectInAPause(t *testing.T) {
+	server := &served{addr: "127.0.0.1:0"}
+	server.powerOn(t, "emu?vram=64KiB")
+	server.plugIn(t)
+	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{})
+	require.NoError(t, err)
+	for range 3 {
+		c := newCopying(t, s)
+		before := s.device.Stats().Messages
+		c.flush(1)
+		waitFor(t, "the interrupt", func() bool { return s.device.Stats().Messages > before })
+		c.check(1)
+		server.stop()
+		c.flush(2)
+		require.Error(t, c.ctx.Map(c.dst, 0, d3d11.MapRead, 0, new(d3d11.MappedSubresource)))
+		var stopped *dxgkrnl.DeviceError
+		require.ErrorAs(t, s.Err(), &stopped)
+		assert.Equal(t, dxgkrnl.Link, stopped.Kind)
+		c.dev.Close()
+		server.plugIn(t)
+		require.NoError(t, s.Recover())
+	}
+	require.NoError(t, s.Close())
 }
 
 // An application that sleeps half of the time composes the same frame.

@@ -179,6 +179,21 @@ func TestUnplug(t *testing.T) {
 	}
 }
 
+// TestInterrupt: a Receive after Interrupt takes no time, and the one after it does.
+func TestInterrupt(t *testing.T) {
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{}, rootport.Options{})
+	port, err := g.line.Dial()
+	require.NoError(t, err)
+	at := port.Now()
+	port.Interrupt()
+	for _, want := range []time.Duration{0, time.Second} {
+		packet, err := port.Receive(time.Second)
+		require.NoError(t, err)
+		assert.Nil(t, packet)
+		assert.Equal(t, at+want, port.Now())
+	}
+}
+
 // TestCutLosesTheRest: bytes in flight when the line is cut do not arrive, and
 // packets accepted before a session ended do not arrive in the next.
 func TestCutLosesTheRest(t *testing.T) {

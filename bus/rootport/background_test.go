@@ -127,6 +127,18 @@ func countAnswers(f *fake) (n int) {
 	return n
 }
 
+// TestServeStorm: a device that never stops sending does not keep calls out.
+func TestServeStorm(t *testing.T) {
+	l, r, m := openOne(t)
+	l.do(func(*fake) { l.storm = true })
+	l.until(t, "the storm begins", func(*fake) bool { return m.count() > 1000 })
+	for range 20 {
+		require.NoError(t, r.Read(0, 0, make([]byte, 4)))
+		before := m.count()
+		l.until(t, "the storm continues", func(*fake) bool { return m.count() > before+1000 })
+	}
+}
+
 // TestServeReopen: the device of each session is served between calls, and that of
 // none after Close.
 func TestServeReopen(t *testing.T) {
