@@ -177,7 +177,7 @@ func (e *enumerator) setPayload() {
 		return
 	}
 	supported := leastPayload << (e.read(at+pcicfg.DevCap-pcicfg.PCIe) & pcicfg.DevCapMaxPayload)
-	size := bits.Len(uint(min(supported, link.MaxPayload())) / leastPayload) - 1
+	size := bits.Len(uint(min(supported, link.MaxPayload()))/leastPayload) - 1
 	control := at + pcicfg.DevCtl - pcicfg.PCIe
 	const status = 0xffff << 16 // its bits are write-1-to-clear
 	e.write(control, e.read(control)&^(status|pcicfg.DevCtlMaxPayload)|uint32(size)<<5)
