@@ -3,10 +3,12 @@
 // bus/datalink the framing of bus/frame or of datagrams, the wall clock, and the
 // goroutines that both need.
 //
-// A Channel has two goroutines. The reader reads the stream; it never writes,
-// so two ends that both write cannot block each other. The timer goroutine does
-// work that is due at a given time. Frames are written by the goroutine that
-// made them, Send or the timer, one at a time.
+// Receive reads the stream itself, so that an answer passes through no other
+// goroutine. A Channel has two goroutines. The reader reads the stream while no
+// Receive has done so for about a millisecond; it never writes, so two ends that both
+// write cannot block each other. The timer goroutine does work that is due at a
+// given time. Frames are written by the goroutine that made them, Send or the timer,
+// one at a time.
 package channel
 
 import (
@@ -81,16 +83,22 @@ type Channel struct {
 	start   time.Time
 	nonces  nonces
 	token   chan struct{} // held by the writing goroutine
-	wake    chan struct{} // wakes Receive
+	wake    chan struct{} // wakes a Receive that waits for the reader
+	idle    chan struct{} // wakes the reader
 	kick    chan struct{} // wakes the timer goroutine
 	done    chan struct{} // Close was called
 	timer   *time.Timer   // of the timer goroutine
 	rxTimer *time.Timer   // of Receive
 	wg      sync.WaitGroup
 
-	console sync.Mutex // held while config.Console runs; taken before mu
+	reading  sync.Mutex    // held by the goroutine that reads the stream, which takes it while it holds mu
+	buf      []byte        // for one Read, owned by the holder of reading
+	deadline time.Duration // of a Write, owned by the holder of token; 0 if there is none
+	console  sync.Mutex    // held while config.Console runs; taken before mu
 
 	mu       sync.Mutex // guards the fields below
+	turns    turns
+	timed    timedReader
 	link     *datalink.Link
 	out      datalink.Output
 	framing  framing
@@ -120,11 +128,11 @@ type Channel struct {
 
 // Open makes a channel on a stream and takes ownership: the channel closes the
 // stream. Closing the stream must end its Read and Write. A Read that returns
-// neither bytes nor an error is a time-out. If the stream has SetReadDeadline,
-// Open uses it to make Read time out; a stream whose Read times out by itself
-// within a tenth of a second has a method ReadTimeout. With either, a process
-// starved of CPU time does not declare a peer dead whose bytes it has not read
-// yet. If the stream has SetWriteDeadline, that bounds a Write; otherwise a
+// neither bytes nor an error is a time-out. If the stream has SetReadDeadline, which
+// must also end a Read in progress, Receive reads the stream itself. A stream whose
+// Read times out by itself within a tenth of a second has a method ReadTimeout. With
+// either, a process starved of CPU time does not declare a peer dead whose bytes it
+// has not read yet. If the stream has SetWriteDeadline, that bounds a Write; otherwise a
 // Write that takes too long is ended by closing the stream.
 //
 // A host's Open returns when the session is up, or with the cause:
@@ -160,9 +168,11 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		stream: stream, config: config, start: time.Now(), link: link,
 		framing: config.framing(),
 		token:   make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		kick: make(chan struct{}, 1), done: make(chan struct{}),
+		idle: make(chan struct{}, 1), kick: make(chan struct{}, 1), done: make(chan struct{}),
 		timer: time.NewTimer(never), rxTimer: time.NewTimer(never), armed: never,
+		timed: newTimedReader(stream), buf: make([]byte, max(chunk, config.Datagram)),
 	}
+	c.turns.hungry = true
 	if err := c.nonces.seed(config.Seed); err != nil {
 		return nil, err
 	}
@@ -175,15 +185,16 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 			j.Restore()
 		}
 	}
-	timed := newTimedReader(stream)
 	c.mu.Lock()
-	c.live.times = timed.times()
+	c.live.times = c.timed.times()
 	link.Open(nonce, c.Now(), &c.out)
 	c.settle(c.Now())
-	c.kickTimer()
+	c.kickTimer(c.Now())
+	c.arm(c.Now())
+	c.turns.opens = config.Link.Role == datalink.Host
 	c.mu.Unlock()
 	c.wg.Add(2)
-	go c.read(timed)
+	go c.read()
 	go c.runTimer()
 	if config.Link.Role == datalink.Host {
 		return c, c.await()
@@ -196,6 +207,7 @@ func (c *Channel) await() error {
 	for range c.wake {
 		c.mu.Lock()
 		up, err := c.link.State() == datalink.Up, c.err
+		c.turns.opens = !up
 		c.mu.Unlock()
 		if err != nil {
 			c.Close()
@@ -237,7 +249,7 @@ func (c *Channel) Send(packet []byte) error {
 		return err
 	}
 	c.settle(now)
-	c.flush()
+	c.arm(c.flush(now))
 	return nil
 }
 
@@ -249,10 +261,11 @@ func (c *Channel) Send(packet []byte) error {
 // before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
 // begun; packets of the previous session are dropped.
 func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
-	timed := false
+	var until time.Duration
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.release()
+	now := c.Now()
+	c.release(now)
 	for {
 		switch {
 		case c.announce:
@@ -266,19 +279,16 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 			c.room, c.broken = false, false
 			return nil, nil
 		case timeout <= 0:
+			c.poll()
 			return nil, nil
 		}
-		if !timed {
-			timed = true
-			c.rxTimer.Reset(timeout)
+		switch {
+		case until == 0:
+			until = now + min(timeout, never-now)
+		case now >= until:
+			return nil, nil
 		}
-		c.mu.Unlock()
-		select {
-		case <-c.wake:
-		case <-c.rxTimer.C:
-			timeout = 0
-		}
-		c.mu.Lock()
+		now = c.wait(now, until)
 	}
 }
 
@@ -288,19 +298,19 @@ func (c *Channel) Interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = true
-	signal(c.wake)
+	c.notify()
 }
 
 // release returns the credits of the packet that Receive returned last.
-func (c *Channel) release() {
+func (c *Channel) release(now time.Duration) {
 	packet, session := c.inbox.taken()
 	if packet == nil || session != c.session {
 		return
 	}
-	now := c.Now()
 	c.link.Release(packet, now, &c.out)
 	c.settle(now)
-	c.kickTimer()
+	c.kickTimer(now)
+	c.arm(now)
 }
 
 // MaxPacket returns the size of the largest packet of the session, in bytes.

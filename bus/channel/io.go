@@ -31,42 +31,41 @@ func (c *Channel) runTimer() {
 			c.framing.Flush(sink{c})
 		}
 		c.settle(now)
-		c.flush()
-		c.arm(c.Now())
+		c.arm(c.flush(now))
 		c.mu.Unlock()
 		c.showText()
 	}
 }
 
 // kickTimer makes the timer goroutine write pending bytes.
-func (c *Channel) kickTimer() {
-	if len(c.pending) > 0 && c.freeAt <= c.Now() {
+func (c *Channel) kickTimer(now time.Duration) {
+	if len(c.pending) > 0 && c.freeAt <= now {
 		signal(c.kick)
 	}
 }
 
-// flush writes pending bytes as far as the rate allows. If another goroutine is
-// writing, that one writes them. The caller holds mu; flush releases it while
-// it writes.
-func (c *Channel) flush() {
+// flush writes pending bytes as far as the rate allows, and returns the time after
+// that. If another goroutine is writing, that one writes them. The caller holds mu;
+// flush releases it while it writes.
+func (c *Channel) flush(now time.Duration) time.Duration {
 	if len(c.pending) == 0 {
-		return
+		return now
 	}
 	select {
 	case c.token <- struct{}{}:
 	default:
-		return
+		return now
 	}
-	for len(c.pending) > 0 && c.freeAt <= c.Now() && !c.closing {
-		c.writeSome()
+	for len(c.pending) > 0 && c.freeAt <= now && !c.closing {
+		now = c.writeSome(now)
 	}
 	<-c.token
-	c.arm(c.Now())
+	return now
 }
 
-// writeSome writes one piece of the pending bytes. The caller holds token and
-// mu.
-func (c *Channel) writeSome() {
+// writeSome writes one piece of the pending bytes, and returns the time after that. The
+// caller holds token and mu.
+func (c *Channel) writeSome(now time.Duration) time.Duration {
 	limit := chunk
 	if c.config.Datagram > 0 {
 		limit = c.link.Datagram()
@@ -76,25 +75,33 @@ func (c *Channel) writeSome() {
 	}
 	n := c.framing.Take(c.pending, limit)
 	if c.config.Baud > 0 {
-		now := c.Now()
 		c.freeAt = max(c.freeAt, now-catchUp) + c.config.lineTime(n)
 	}
 	c.spare = append(c.spare[:0], c.pending[:n]...)
 	c.pending = c.pending[:copy(c.pending, c.pending[n:])]
 	c.mu.Unlock()
-	written, err := c.write(c.spare, c.config.Link.DeadAfter)
+	written, err := c.write(c.spare, c.config.Link.DeadAfter, now)
 	c.mu.Lock()
-	c.wroteAt = c.Now()
+	now = c.Now()
+	c.wroteAt = now
 	c.stats.BytesWritten += uint64(max(written, 0))
 	if err != nil && !c.closing {
-		c.writeFailed(err)
+		c.writeFailed(err, now)
 	}
+	return now
 }
 
-// write writes p to the stream within limit.
-func (c *Channel) write(p []byte, limit time.Duration) (int, error) {
+// write writes p to the stream within limit, or a quarter more. It changes the deadline
+// of the stream only if it must. The caller holds token.
+func (c *Channel) write(p []byte, limit, now time.Duration) (int, error) {
 	if s, ok := c.stream.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		if err := s.SetWriteDeadline(time.Now().Add(limit)); err == nil {
+		if left := c.deadline - now; left < limit || left > limit+limit/4 {
+			c.deadline = now + limit + limit/4
+			if err := s.SetWriteDeadline(c.start.Add(c.deadline)); err != nil {
+				c.deadline = 0
+			}
+		}
+		if c.deadline > 0 {
 			return c.stream.Write(p)
 		}
 	}
@@ -108,8 +115,7 @@ func (c *Channel) write(p []byte, limit time.Duration) (int, error) {
 
 // writeFailed handles a failed write. A write that was only too slow ends the
 // session but not the stream.
-func (c *Channel) writeFailed(err error) {
-	now := c.Now()
+func (c *Channel) writeFailed(err error, now time.Duration) {
 	c.pending = c.pending[:0]
 	c.framing.Break()
 	if errors.Is(err, ErrStalled) {
@@ -155,37 +161,13 @@ func (s sink) Text(p []byte) {
 // frames at once.
 func (s sink) Damaged(int) { s.c.arrived.add(nil) }
 
-// read takes bytes from the stream until it ends.
-func (c *Channel) read(timed *timedReader) {
-	defer c.wg.Done()
-	buf := make([]byte, max(chunk, c.config.Datagram))
-	for {
-		begun := c.Now()
-		n, err := timed.read(buf)
-		c.mu.Lock()
-		if n > 0 || err != nil {
-			c.take(buf[:n], err)
-		}
-		c.live.begun = begun
-		closing := c.closing
-		c.mu.Unlock()
-		c.showText()
-		if err != nil || closing {
-			return
-		}
-		if n == 0 && c.Now()-begun < time.Millisecond {
-			c.sleep(2 * time.Millisecond)
-		}
-	}
-}
-
-// take passes the result of a Read to the link. The caller holds mu; take
-// releases it during a stall.
-func (c *Channel) take(p []byte, err error) {
+// take passes the result of a Read to the link, and returns the time after an injected
+// stall. The caller holds mu; take releases it during the stall.
+func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 	c.stats.BytesRead += uint64(len(p))
 	c.arrived.reset()
 	c.held = 0
-	if c.isCut(c.Now()) {
+	if c.isCut(now) {
 		p = nil
 	}
 	c.framing.Feed(p, sink{c})
@@ -198,8 +180,8 @@ func (c *Channel) take(p []byte, err error) {
 		c.sleep(c.held)
 		c.mu.Lock()
 		c.live.stalled = false
+		now = c.Now()
 	}
-	now := c.Now()
 	c.textAt = now + c.config.Link.DeadAfter
 	c.arrived.each(func(f []byte) {
 		if !c.isCut(now) {
@@ -208,11 +190,15 @@ func (c *Channel) take(p []byte, err error) {
 			c.settle(now)
 		}
 	})
-	if err != nil && !c.closing {
-		c.streamFailed(err, now)
+	if err != nil {
+		c.turns.ended = true
+		if !c.closing {
+			c.streamFailed(err, now)
+		}
 	}
-	c.kickTimer()
+	c.kickTimer(now)
 	c.arm(now)
+	return now
 }
 
 // sleep waits for d, or until the channel is closed.
@@ -222,6 +208,15 @@ func (c *Channel) sleep(d time.Duration) {
 	select {
 	case <-t.C:
 	case <-c.done:
+	}
+}
+
+// showTextUnlocked is showText for a caller that holds mu, which is released meanwhile.
+func (c *Channel) showTextUnlocked() {
+	if len(c.text) > 0 {
+		c.mu.Unlock()
+		c.showText()
+		c.mu.Lock()
 	}
 }
 
@@ -241,7 +236,7 @@ func (c *Channel) showText() {
 	}
 }
 
-// Close ends the session, closes the stream and waits for both goroutines. It
+// Close ends the session, closes the stream and waits until nothing reads it. It
 // tries for a tenth of a second to notify the peer. Later calls of Send and
 // Receive fail with bus.ErrClosed, unless the link was down before: that cause
 // stays. Close is idempotent.
@@ -251,14 +246,22 @@ func (c *Channel) Close() error {
 	c.closing = true
 	c.mu.Unlock()
 	if !first {
-		c.wg.Wait()
+		c.stopped()
 		return nil
 	}
 	c.sendDown()
 	close(c.done)
 	err := c.stream.Close()
-	c.wg.Wait()
+	c.stopped()
 	return err
+}
+
+// stopped waits until no goroutine uses the stream.
+func (c *Channel) stopped() {
+	c.wg.Wait()
+	c.reading.Lock() // a Receive has ended
+	c.buf = nil
+	c.reading.Unlock()
 }
 
 // sendDown notifies the peer that the session ends.
@@ -282,6 +285,6 @@ func (c *Channel) sendDown() {
 	c.encode(c.Now())
 	last := append([]byte(nil), c.pending...)
 	c.mu.Unlock()
-	c.write(last, closeTimeout)
+	c.write(last, closeTimeout, c.Now())
 	c.mu.Lock()
 }

@@ -1,11 +1,6 @@
 package channel
 
-import (
-	"errors"
-	"io"
-	"os"
-	"time"
-)
+import "time"
 
 // liveness distinguishes a silent peer from a process that was starved of CPU
 // time and has not read. It can do so only if Read times out; otherwise the
@@ -45,40 +40,4 @@ func (c *Channel) starved(now time.Duration) bool {
 // declare the peer dead although the reader was starved.
 func (c *Channel) mayTick(now time.Duration) bool {
 	return now-c.live.heard < c.config.Link.DeadAfter || !c.starved(now)
-}
-
-// A timedReader makes Read time out if the stream has a read deadline.
-type timedReader struct {
-	io.Reader
-	deadline interface{ SetReadDeadline(time.Time) error } // nil if there is none
-	until    time.Time
-}
-
-func newTimedReader(stream io.Reader) *timedReader {
-	r := &timedReader{Reader: stream}
-	r.deadline, _ = stream.(interface{ SetReadDeadline(time.Time) error })
-	return r
-}
-
-// times reports whether Read is known to time out.
-func (r *timedReader) times() bool {
-	_, itself := r.Reader.(interface{ ReadTimeout() time.Duration })
-	return itself || r.deadline != nil
-}
-
-// read returns 0 and no error if nothing arrives for one to two times
-// readTimeout. It renews the deadline only after half of it has passed.
-func (r *timedReader) read(p []byte) (int, error) {
-	if r.deadline == nil {
-		return r.Read(p)
-	}
-	if now := time.Now(); r.until.Sub(now) < readTimeout/2 {
-		r.until = now.Add(readTimeout)
-		r.deadline.SetReadDeadline(r.until) // Read reports the error
-	}
-	n, err := r.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
-	}
-	return n, err
 }

@@ -11,7 +11,7 @@ import (
 
 // settle processes the output of the link's last call: packets, frames, and the
 // ends and beginnings of sessions. It is called with mu held after every call
-// that can have an output.
+// that can have an output, and before arm.
 func (c *Channel) settle(now time.Duration) {
 	c.checkSession()
 	for i := range c.out.Packets.Len() {
@@ -24,7 +24,7 @@ func (c *Channel) settle(now time.Duration) {
 	if c.link.State() == datalink.Down && c.err == nil {
 		c.sessionEnded(c.link.Err(), now)
 	}
-	c.observe(now)
+	c.observe()
 }
 
 // checkSession handles the beginning of a session.
@@ -35,7 +35,7 @@ func (c *Channel) checkSession() {
 	}
 	c.session = n
 	c.full, c.room = false, false
-	signal(c.wake)
+	c.notify()
 	if c.config.Link.Role == datalink.Board {
 		c.inbox.drop()
 		c.announce = true
@@ -60,7 +60,7 @@ func (c *Channel) sessionEnded(cause error, now time.Duration) {
 		return
 	}
 	c.room = true // Receive returns, so that the board looks at the session
-	signal(c.wake)
+	c.notify()
 	c.link.Open(c.nonces.next(), now, &c.out)
 	c.checkSession()
 	c.encode(now)
@@ -79,7 +79,7 @@ func linkError(cause error) error {
 func (c *Channel) fail(err error) {
 	if c.err == nil {
 		c.err = err
-		signal(c.wake)
+		c.notify()
 	}
 }
 
@@ -94,14 +94,13 @@ func (c *Channel) streamFailed(err error, now time.Duration) {
 }
 
 // observe wakes Receive if it has something to return.
-func (c *Channel) observe(now time.Duration) {
+func (c *Channel) observe() {
 	if c.full && c.link.Stats().PacketsSent != c.sent {
 		c.full, c.room = false, true
 	}
 	if c.inbox.n > 0 || c.announce || c.room {
-		signal(c.wake)
+		c.notify()
 	}
-	c.arm(now)
 }
 
 // encode appends the frames of the link's last call to the output.
