@@ -22,6 +22,7 @@ type terminal interface {
 	io.Closer
 	Path() string
 	ReadTimeout() time.Duration
+	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
 }
 
@@ -43,7 +44,8 @@ func (p *Pty) Serve(ctx context.Context, b *Board) error {
 		base = serial.DefaultBaud
 	}
 	for {
-		if err := p.stream.SetWriteDeadline(time.Time{}); err != nil { // left by the previous channel
+		// The previous channel has left deadlines.
+		if err := errors.Join(p.stream.SetReadDeadline(time.Time{}), p.stream.SetWriteDeadline(time.Time{})); err != nil {
 			return fmt.Errorf("serve: %w", err)
 		}
 		rate, err := serial.AnswerBaud(p.stream, base, serial.Rates(), ctx.Done())

@@ -6,19 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// own is a second descriptor of the device; the library's descriptor carries
-// the bytes. own holds the lock and detects two conditions that the libraries
-// cannot: an unplugged adapter rather than a time-out, and a line that accepts
-// no bytes.
-type own struct{ fd int }
+// own is a second descriptor of the device. It holds the lock and detects two
+// conditions that the libraries cannot: an unplugged adapter rather than a time-out,
+// and a line that accepts no bytes. The library's descriptor carries the bytes, but
+// on Linux fd does, because no Read of a library can be interrupted.
+type own struct {
+	fd    int
+	in    *os.File    // reads fd; nil: the library carries the bytes
+	timed atomic.Bool // on Linux: the user sets the deadlines of in
+}
 
 // release releases the lock.
-func (o own) release() error { return unix.Close(o.fd) }
+func (o *own) release() error {
+	if o.in != nil {
+		return o.in.Close()
+	}
+	return unix.Close(o.fd)
+}
 
 // open opens a port and locks it first.
 func open(path string, opt Options) (*Port, error) {
@@ -31,7 +41,7 @@ func open(path string, opt Options) (*Port, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	p := &Port{path: path, driver: opt.Driver, own: own{fd}, dev: dev}
+	p := &Port{path: path, driver: opt.Driver, own: own{fd: fd, in: input(fd, path)}, dev: dev}
 	if err := p.prepare(); err != nil {
 		p.Close()
 		return nil, err
@@ -63,6 +73,9 @@ func (p *Port) writePiece(b []byte) (int, error) {
 	if p.closed.Load() {
 		return 0, p.ended()
 	}
+	if n, err := p.sendNow(b); n > 0 || err != nil {
+		return n, err
+	}
 	ready, err := writable(p.fd, readTime/10)
 	if err != nil {
 		return 0, p.gone(err)
@@ -76,6 +89,21 @@ func (p *Port) writePiece(b []byte) (int, error) {
 	n, err := p.dev.Write(b)
 	if err != nil {
 		return n, p.gone(err)
+	}
+	return n, nil
+}
+
+// sendNow writes as much of b as the line accepts at once.
+func (p *Port) sendNow(b []byte) (int, error) {
+	if p.in == nil {
+		return 0, nil
+	}
+	n, err := unix.Write(p.fd, b)
+	switch {
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return 0, nil
+	case err != nil:
+		return 0, p.gone(err)
 	}
 	return n, nil
 }

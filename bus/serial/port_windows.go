@@ -16,6 +16,9 @@ type own struct{ baud int }
 // release does nothing: the handle is the lock.
 func (own) release() error { return nil }
 
+// receive reads the port, or times out.
+func (p *Port) receive(b []byte) (int, error) { return p.dev.Read(b) }
+
 // endOfFile returns an error: an existing port has no end of file.
 func (own) endOfFile() error { return ErrUnplugged }
 

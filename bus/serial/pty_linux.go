@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ type Pty struct {
 	link  string
 	once  sync.Once
 	done  chan struct{}
+	timed atomic.Bool // the user sets the deadlines of Read
 }
 
 // ListenPty creates a pseudo-terminal in raw mode. If path is not empty, it
@@ -110,15 +112,22 @@ func (p *Pty) Path() string {
 const idle = 20 * time.Millisecond
 
 // Read returns received bytes, or 0 and no error after a tenth of a second
-// without any. It fails with os.ErrClosed after Close.
+// without any, or fails with os.ErrDeadlineExceeded at the deadline if there is one.
+// It fails with os.ErrClosed after Close.
 func (p *Pty) Read(b []byte) (int, error) {
-	if err := p.file.SetReadDeadline(time.Now().Add(readTime)); err != nil {
-		return 0, p.closed(err)
+	timed := p.timed.Load()
+	if !timed {
+		if err := p.file.SetReadDeadline(time.Now().Add(readTime)); err != nil {
+			return 0, p.closed(err)
+		}
 	}
 	n, err := p.file.Read(b)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, nil
+		if !timed {
+			err = nil
+		}
+		return n, err
 	case !errors.Is(err, unix.EIO):
 		return n, p.closed(err)
 	}
@@ -143,6 +152,16 @@ func (p *Pty) closed(err error) error {
 	default:
 	}
 	return err
+}
+
+// SetReadDeadline sets the deadline of Read, also of one in progress. The zero time
+// means no deadline: Read waits a tenth of a second.
+func (p *Pty) SetReadDeadline(t time.Time) error {
+	p.timed.Store(!t.IsZero())
+	if t.IsZero() {
+		return nil
+	}
+	return p.file.SetReadDeadline(t)
 }
 
 // ReadTimeout returns how long a Read waits.

@@ -135,11 +135,13 @@ func (p *Port) Read(b []byte) (int, error) {
 	if p.closed.Load() {
 		return 0, p.ended()
 	}
-	n, err := p.dev.Read(b)
+	n, err := p.receive(b)
 	if n > 0 || len(b) == 0 {
 		return n, nil
 	}
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, err
 	case err == nil, errors.Is(err, syscall.EINTR): // a signal of the process
 		return 0, nil
 	case errors.Is(err, io.EOF):

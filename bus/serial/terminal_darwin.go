@@ -3,6 +3,7 @@ package serial
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,8 +17,14 @@ func dropInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH
 // drain waits until all written bytes have been sent: tcdrain(3).
 func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TIOCDRAIN, 0) }
 
+// input returns nil: the poller of the runtime does not support terminals on macOS.
+func input(int, string) *os.File { return nil }
+
+// receive reads the port, or times out.
+func (p *Port) receive(b []byte) (int, error) { return p.dev.Read(b) }
+
 // endOfFile returns an error: an existing terminal has no end of file.
-func (o own) endOfFile() error { return ErrUnplugged }
+func (o *own) endOfFile() error { return ErrUnplugged }
 
 // writable waits until a terminal accepts bytes, and reports whether it does.
 // It uses select(2), because poll(2) does not support devices on macOS.

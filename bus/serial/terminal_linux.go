@@ -2,6 +2,7 @@ package serial
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,37 @@ func dropInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCI
 // this as Drain, tarm does not have it.
 func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TCSBRK, 1) }
 
+// input returns a file that reads a terminal.
+func input(fd int, path string) *os.File { return os.NewFile(uintptr(fd), path) }
+
+// SetReadDeadline sets the deadline of Read, also of one in progress, instead of a tenth
+// of a second from its beginning. Read then fails with os.ErrDeadlineExceeded.
+func (p *Port) SetReadDeadline(t time.Time) error {
+	p.timed.Store(true)
+	return p.in.SetReadDeadline(t)
+}
+
+// receive reads the port, or times out.
+func (p *Port) receive(b []byte) (int, error) {
+	if p.in == nil {
+		return p.dev.Read(b)
+	}
+	if p.timed.Load() {
+		return p.in.Read(b)
+	}
+	if err := p.in.SetReadDeadline(time.Now().Add(readTime)); err != nil {
+		return 0, err
+	}
+	n, err := p.in.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	return n, err
+}
+
 // endOfFile returns an error if the terminal was hung up. Tarm reads with VMIN 0,
 // where a time-out and a hang-up are both an end of file.
-func (o own) endOfFile() error {
+func (o *own) endOfFile() error {
 	return uninterrupted(func() error {
 		_, err := poll(o.fd, 0, 0)
 		return err
