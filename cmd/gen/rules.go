@@ -12,7 +12,8 @@ func rulesDoc() ([]byte, error) {
 	p.text("Package `runtime/verifier` sits between the Direct3D runtime and the user-mode display driver, and its package `kmcheck` between\n" +
 		"the graphics kernel and the display miniport driver. They check both sides against these rules. The kernel checks a rule with a\n" +
 		"bugcheck code itself. A violation stops the system with the rule, the DDI functions of the thread and the last calls, and\n" +
-		"`hilgpu` exits with 7.\n" +
+		"`hilgpu` exits with 7. If a mistake shows only in a later call and the checker knows the call that made it, the message names\n" +
+		"that one as the call to blame, with its number among the last calls, or as missing.\n" +
 		"The checks are on in every test and in `hilgpu run`; `--verify=false` turns them off, `--waive RULE` only counts violations of a rule.\n" +
 		"`hilgpu rules explain RULE` prints the entry of a rule. Sources are pages of the Windows driver documentation, by title.")
 	rows := [][]string{}

@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"fmt"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -65,7 +67,8 @@ func (k *Checker) checkReadOnly(fr *frame, m umddi.Mapped) {
 	for _, l := range fr.readOnly {
 		for i := range l.Data {
 			if &l.Data[i] == &m.Data[0] {
-				k.fail(fr, "lock-readonly", "returns memory to write of allocation %#x, which pfnLockCb locked with ReadOnly", l.Allocation)
+				k.failBy(fr, &Culprit{Function: "pfnLockCb", Call: l.call, Argument: "argument ReadOnly", Why: fmt.Sprintf("is TRUE for allocation %#x", l.Allocation)},
+					"lock-readonly", "returns memory to write of allocation %#x, which pfnLockCb locked with ReadOnly", l.Allocation)
 				return
 			}
 		}

@@ -155,6 +155,12 @@ func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	fr.ctx.device.running--
 	k.endContent(fr)
 	k.finish(fr, rets)
+	if unlocks(fr) {
+		fr.ctx.unmapped = use{}
+		if !fr.unlocked {
+			fr.ctx.unmapped = use{f: fr.f, call: fr.call}
+		}
+	}
 	if s := fr.ctx.device.kernel; fr.rendered && s != nil {
 		s.noteRendered()
 	}
@@ -217,10 +223,10 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
 		k.checkRange(fr, rets[0].(int))
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
-		k.recordSize(fr.th, "pfnCreate"+kind, rets[0].(int))
+		k.recordSize(fr, "pfnCreate"+kind, rets[0].(int))
 	case "pfnCalcPrivateDeferredContextSize":
 		k.checkRange(fr, rets[0].(int))
-		k.recordSize(fr.th, "pfnCreateDeferredContext", rets[0].(int))
+		k.recordSize(fr, "pfnCreateDeferredContext", rets[0].(int))
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.checkMapped(fr, rets)

@@ -88,9 +88,13 @@ func (s *kernelState) unknownContext(h ddi.KMHandle) string {
 	return ", which no pfnCreateContextCb of the device returned"
 }
 
-// unmapOf returns the function that ends the maps of a map function.
+// unmapOf returns the function that ends the maps of a map function. For another
+// function, which unlocks by itself, it returns that one.
 func unmapOf(function string) string {
 	at := strings.Index(function, "Map")
+	if at < 0 {
+		return function
+	}
 	return function[:at] + "Unmap"
 }
 

@@ -24,7 +24,8 @@ type Checker struct {
 	destroyedObjects  []*object  // in the order in which they are forgotten
 	destroyedContexts []*context // likewise
 	contents          content.Model
-	ids               uint64 // last id given to a context or object
+	worked            map[sized]bool // sizes with which objects were created
+	ids               uint64         // last id given to a context or object
 }
 
 // maxDestroyedObjects and maxDestroyedContexts bound the destroyed objects and
@@ -38,7 +39,7 @@ const (
 func New(m *Monitor) *Checker {
 	k := &Checker{
 		m: m, threads: map[*ddi.Thread]*thread{}, caps: map[*ddi.Root]uint32{}, contexts: map[*ddi.Root]*context{},
-		cores: map[any]*context{}, objects: map[*ddi.Object]*object{},
+		cores: map[any]*context{}, objects: map[*ddi.Object]*object{}, worked: map[sized]bool{},
 	}
 	m.OnPanic(k.explain)
 	return k
@@ -48,7 +49,7 @@ func New(m *Monitor) *Checker {
 type thread struct {
 	frames []*frame // outermost first
 	spare  []*frame
-	sizes  map[string][]int // answers of Calc functions, by the name of the Create function
+	sizes  map[string][]answer // answers of Calc functions, by the name of the Create function
 
 	answers answers // to the function that opens an adapter or a device
 }
@@ -62,6 +63,7 @@ type frame struct {
 	args []any
 
 	level ddi.IRQL // at its entry
+	call  uint64   // its number in the order of all calls
 
 	ctx            *context      // context of the function; for a callback, of its core layer
 	holds          []*context    // contexts that this call has acquired for its thread
@@ -79,9 +81,12 @@ type frame struct {
 	errors         []ddi.HRESULT // reported through SetErrorCb
 	predicated     bool          // its work depends on a predicate
 	unsynchronized string        // describes a lock that did not wait, or is ""
-	readOnly       []umddi.Lock  // locks of a map function with ReadOnly
+	readOnly       []lock        // of a map function, with ReadOnly
 	legal          results       // errors that it may report
-	busy           string        // callback that returned that work is in progress
+	busy           *Culprit      // callback that returned that work is in progress
+	before         []byte        // private memory of the object that it creates, at its entry
+	unlocked       bool          // it called UnlockCb
+	presentCall    uint64        // last call of PresentCb
 	locked         []*allocation // that a map function locked
 	refresh        *refresh      // for a state-refresh callback
 	inRefresh      bool          // a Set function in a state refresh
@@ -113,7 +118,7 @@ func (th *thread) inDriver() *frame {
 func (k *Checker) thread(t *ddi.Thread) *thread {
 	th := k.threads[t]
 	if th == nil {
-		th = &thread{sizes: map[string][]int{}}
+		th = &thread{sizes: map[string][]answer{}}
 		k.threads[t] = th
 	}
 	return th
@@ -149,7 +154,8 @@ func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 		fr = new(frame)
 	}
 	*fr = frame{
-		t: t, th: th, f: f, spec: specOf(f), args: args, level: t.IRQL(), holds: fr.holds[:0], objects: fr.objects[:0], errors: fr.errors[:0],
+		t: t, th: th, f: f, spec: specOf(f), args: args, level: t.IRQL(), call: k.m.Number(t), holds: fr.holds[:0], objects: fr.objects[:0], errors: fr.errors[:0],
+		before: fr.before[:0],
 	}
 	outer := th.top()
 	fr.outer = th.inDriver()

@@ -147,13 +147,13 @@ func TestStops(t *testing.T) {
 	got := r.m.Err()
 	require.NotNil(t, got)
 	assert.Empty(t, r.th.Stack(), "the calls on the thread have unwound")
-	assert.EqualError(t, got, "verifier: error-success (driver): pfnFlush: reports S_OK")
+	assert.EqualError(t, got, "verifier: error-success (driver): pfnFlush: reports S_OK; the call to blame: pfnSetErrorCb (call #5), argument hr, which is S_OK")
 	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, got.Stack)
 	assert.Equal(t, []string{
 		"#1 thread 1:1 OpenAdapter10_2", "#2 thread 1:1 pfnGetCaps", "#3 thread 1:1 pfnCreateDevice",
 		"#4 thread 1:1 pfnFlush on context 1", "#5 thread 1:1   pfnSetErrorCb on context 1",
 	}, got.Calls)
-	assert.Equal(t, `verifier: error-success (driver): pfnFlush: reports S_OK
+	assert.Equal(t, `verifier: error-success (driver): pfnFlush: reports S_OK; the call to blame: pfnSetErrorCb (call #5), argument hr, which is S_OK
   rule    Success is not reported.
   source  Handling Errors
   where   thread 1:1 at PASSIVE_LEVEL, cycle 0, error
@@ -194,7 +194,7 @@ func TestWaiver(t *testing.T) {
 	require.NotNil(t, found[0].Violation)
 	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, found[0].Violation.Stack)
 	found[0].Violation = nil
-	assert.Equal(t, []Finding{{Rule: "error-success", Waived: true, Count: 2, First: "pfnFlush: reports S_OK"}}, found)
+	assert.Equal(t, []Finding{{Rule: "error-success", Waived: true, Count: 2, First: "pfnFlush: reports S_OK; the call to blame: pfnSetErrorCb (call #5), argument hr, which is S_OK"}}, found)
 	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
 	assert.NotNil(t, r.m.Err(), "another rule stops")
 }

@@ -49,7 +49,7 @@ func componentBytes(info dxgi.Info) int {
 
 // callOf returns the call of fr.
 func (k *Checker) callOf(fr *frame) content.Call {
-	return content.Call{Function: fr.f.Name, Number: k.m.number(fr.t)}
+	return content.Call{Function: fr.f.Name, Number: fr.call}
 }
 
 // contentOf returns the contents of the resource of a handle. They are nil if they are
@@ -198,7 +198,7 @@ func (k *Checker) executed(fr *frame) {
 	case len(fr.errors) > 0 || fr.predicated:
 		k.contents.Lose(list)
 	default:
-		k.contents.Run(list, k.m.number(fr.t))
+		k.contents.Run(list, fr.call)
 	}
 }
 

@@ -35,8 +35,9 @@ type context struct {
 	deferred bool
 	device   *context // the device; for an immediate context, itself
 	state    contextState
-	last     *Func // function that last created or recycled a deferred context
-	used     bool  // something was recorded since the last list
+	last     use    // call that last created or recycled a deferred context
+	calc     uint64 // call that returned the size of its private memory
+	used     bool   // something was recorded since the last list
 
 	// Thread in a function of this context, its call depth, and the first call.
 	owner *ddi.Thread
@@ -65,11 +66,13 @@ type context struct {
 	lacks     map[string]bool // entries that the driver left nil
 	lists     bool            // the driver reports CapsCommandListsBuild2
 	sizes     []umddi.HandleSize
+	sizeCall  uint64          // last call of CheckDeferredContextHandleSizes
 	sizeCount int             // length that CheckDeferredContextHandleSizes returned; -1: not called
 	calls     uint64          // driver functions entered
 	running   int             // driver functions running
 	kernel    *kernelState    // nil: no callback was made
 	resources map[any]*object // by the runtime's handle
+	unmapped  use             // last unmap function of the immediate context that called no UnlockCb
 	work      *Func           // last work of the immediate context since RenderCb, or nil
 	serial    *frame          // the running function, if the driver is not free-threaded
 }
@@ -204,7 +207,9 @@ func (k *Checker) createContext(fr *frame, fresh bool) {
 		fr.target = k.newContext(arg.Context.Root, arg.RTCoreLayer.Runtime, fr.ctx.device)
 		memory := arg.Context.Root.Private
 		fr.target.size, fr.target.at = len(memory), start(memory)
-		k.checkMemory(fr, fr.target, memory, answered(fr, len(memory)))
+		want := answered(fr, len(memory))
+		fr.target.calc = want.call
+		k.checkMemory(fr, fr.target, memory, want.size)
 		return
 	}
 	if c = k.deferredOf(fr, arg.Context); c == nil {
@@ -262,7 +267,7 @@ func (k *Checker) endContext(fr *frame, fresh, ok bool) {
 	}
 	k.dropLocals(c)
 	c.clear()
-	c.state, c.last = recording, fr.f
+	c.state, c.last = recording, use{f: fr.f, call: fr.call}
 	k.setLayer(c, arg.RTCoreLayer.Runtime)
 	k.checkTable(fr, arg.ContextFuncs, true)
 	k.checkOldTable(fr, c)

@@ -203,7 +203,7 @@ func (m *Monitor) recordPanic(t *ddi.Thread, p any) bool {
 		cause = errors.New(r.Text)
 	}
 	if r.Rule == "driver-panic" {
-		r.Text = m.explained(t, r.Text)
+		r = m.explained(r)
 	}
 	m.record(r, &panicError{cause, debug.Stack()}, false)
 	return true

@@ -203,19 +203,19 @@ func TestAnswers(t *testing.T) {
 			r.funcs.CalcPrivateQuerySize(r.th, r.dev, umddi.CreateQuery{})
 		}},
 		{"a pitch below a row", "map-result (driver): pfnStagingResourceMap: RowPitch is 7, want at least 8, a row of resource 2, or an error in pfnSetErrorCb", mapping(64, 7)},
-		{"a context remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 1 context of pfnCreateContextCb without pfnDestroyContextCb", func(r *rig) {
+		{"a context remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 1 context of pfnCreateContextCb without pfnDestroyContextCb; the call to blame: pfnDestroyContextCb, which is missing in pfnDestroyDevice", func(r *rig) {
 			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
 				kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 4})
 			})
 			r.funcs.DestroyDevice(r.th, r.dev)
 		}},
-		{"an allocation remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 2 allocations of pfnAllocateCb without pfnDeallocateCb (0x3 from pfnFlush)", func(r *rig) {
+		{"an allocation remains", "kernel-leak (driver): pfnDestroyDevice: returns and leaves 2 allocations of pfnAllocateCb without pfnDeallocateCb (0x3 from pfnFlush); the call to blame: pfnDeallocateCb, which is missing in pfnDestroyDevice", func(r *rig) {
 			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
 				kt.AllocateCb(t, h, &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{Allocation: 4}, {Allocation: 3}}})
 			})
 			r.funcs.DestroyDevice(r.th, r.dev)
 		}},
-		{"a lock remains", "lock-held (driver): pfnDeallocateCb: allocation 0x3 is locked 2 times: the pfnLockCb in pfnFlush lacks a pfnUnlockCb", func(r *rig) {
+		{"a lock remains", "lock-held (driver): pfnDeallocateCb: allocation 0x3 is locked 2 times: the pfnLockCb in pfnFlush lacks a pfnUnlockCb; the call to blame: pfnUnlockCb, which is missing in pfnFlush", func(r *rig) {
 			r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
 				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
 				kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
@@ -230,23 +230,23 @@ func TestAnswers(t *testing.T) {
 			kt.CreateContextCb(t, h, &umddi.CreateContext{Context: 7, AllocationList: []umddi.AllocationList{{Allocation: 8}}})
 			kt.RenderCb(t, h, &umddi.Render{Context: 7, NumAllocations: 1})
 		})},
-		{"an unlock without a lock", "callback-refused (driver): pfnUnlockCb: returns E_INVALIDARG, called in pfnFlush with Allocations [0x3]; 0x3 was never locked by pfnLockCb", refused(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+		{"an unlock without a lock", "callback-refused (driver): pfnUnlockCb: returns E_INVALIDARG, called in pfnFlush with Allocations [0x3]; 0x3 was never locked by pfnLockCb; the call to blame: pfnLockCb, which has not locked allocation 0x3", refused(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
 			kt.AllocateCb(t, h, &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{Allocation: 3}}})
 			kt.UnlockCb(t, h, &umddi.Unlock{Allocations: []ddi.KMHandle{3}})
 		})},
 		{"the second map locks again", "lock-unmapped (driver): pfnStagingResourceMap: allocation 0x3 has 2 pfnLockCb of map functions and 1 subresource is mapped, " +
-			"want the pfnUnlockCb of the earlier ones in pfnStagingResourceUnmap", mapsAndLocks(2, false)},
+			"want the pfnUnlockCb of the earlier ones in pfnStagingResourceUnmap; the call to blame: pfnStagingResourceUnmap (call #8, 2 calls ago), which made no pfnUnlockCb", mapsAndLocks(2, false)},
 		{"a size that is not written", "size-check (driver): pfnCheckDeferredContextHandleSizes: returns 5 and wrote only 4 sizes", func(r *rig) {
 			r.driver["CheckDeferredContextHandleSizes"] = func(_, results []any) { results[0] = 5 }
 			r.funcs.CheckDeferredContextHandleSizes(r.th, r.dev, make([]umddi.HandleSize, 5))
 		}},
 		{"an index beyond private memory", "driver-panic (driver): pfnCreateQuery: runtime error: index out of range [12] with length 12; " +
-			"query 2 has 12 bytes of private memory as pfnCalcPrivateQuerySize returned", func(r *rig) {
+			"query 2 has 12 bytes of private memory as pfnCalcPrivateQuerySize returned; the call to blame: pfnCalcPrivateQuerySize (call #4, 1 call ago), result, which is 12 for query 2", func(r *rig) {
 			r.driver["CreateQuery"] = func(args, _ []any) { args[3].(umddi.HQuery).Private[rigPrivate]++ }
 			r.make().query()
 		}},
 		{"a failed recycling", "recycle-result (driver): pfnRecycleCreateCommandList: returns E_FAIL, want S_OK or E_OUTOFMEMORY; context 2 is from pfnRecycleCreateDeferredContext; " +
-			"command list 3 has 12 bytes of private memory as pfnCalcPrivateCommandListSize returned and is from pfnCreateCommandList, pfnRecycleDestroyCommandList, pfnRecycleCommandList", func(r *rig) {
+			"command list 3 has 12 bytes of private memory as pfnCalcPrivateCommandListSize returned and is from pfnCreateCommandList, pfnRecycleDestroyCommandList, pfnRecycleCommandList; the call to blame: pfnCreateCommandList (call #7, 4 calls ago), which left the 12 bytes of private memory of command list 3 as they were", func(r *rig) {
 			d := r.deferred("d")
 			l := d.finish()
 			r.funcs.RecycleDestroyCommandList(r.th, r.dev, l)

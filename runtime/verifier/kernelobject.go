@@ -16,6 +16,8 @@ import (
 type kernelState struct {
 	allocations map[ddi.KMHandle]*allocation
 	contexts    map[ddi.KMHandle]*recordings
+	destroyed   int  // contexts that pfnDestroyContextCb has destroyed
+	freed       int  // allocations that pfnDeallocateCb has freed
 	lost        bool // a callback returned that the device is removed
 	orphans     []orphan
 	failed      bool // a callback returned an error, except that work is still in progress
@@ -29,6 +31,9 @@ type allocation struct {
 	locks    int     // pfnLockCb without pfnUnlockCb
 	lockedIn string  // function of the driver that called the last pfnLockCb
 	maps     int     // of the locks, those of map functions
+	call     uint64  // of pfnAllocateCb, in the order of all calls
+	lockCall uint64  // of the last pfnLockCb
+	used     bool    // a later callback named it
 }
 
 // allocation returns the allocation of a handle. The driver may have it from
@@ -46,6 +51,8 @@ func (s *kernelState) allocation(h ddi.KMHandle) *allocation {
 // those of its last submission.
 type recordings struct {
 	now, old buffers
+	call     uint64 // of pfnCreateContextCb, in the order of all calls
+	used     bool   // it got a submission
 	start    []byte // beginning of the command buffer before commands were recorded
 	fresh    bool   // start is not known yet
 }
@@ -139,7 +146,7 @@ func (k *Checker) enterKernel(fr *frame) {
 	case "pfnDeallocateCb":
 		for _, a := range fr.args[1].(*umddi.Deallocate).Allocations {
 			if at := s.allocations[a]; at != nil && at.locks > 0 && !s.lost {
-				k.fail(fr, "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
+				k.failBy(fr, missing("pfnUnlockCb", unmapOf(at.lockedIn)), "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
 			}
 		}
 	case "pfnPresentCb":
@@ -149,7 +156,11 @@ func (k *Checker) enterKernel(fr *frame) {
 	case "pfnAllocateCb":
 		fr.owner = k.checkOwner(fr, fr.args[1].(*umddi.Allocate).Resource)
 	case "pfnRenderCb":
-		r := s.contexts[fr.args[1].(*umddi.Render).Context]
+		arg := fr.args[1].(*umddi.Render)
+		r := s.contexts[arg.Context]
+		if r != nil {
+			s.use(r.now.allocs[:min(int(arg.NumAllocations), len(r.now.allocs))])
+		}
 		if r == nil || r.now.same(r.old) {
 			return
 		}
@@ -195,7 +206,7 @@ func (k *Checker) leaveKernel(fr *frame, rets []any) {
 	s := fr.kernelOf()
 	switch {
 	case hr == ddi.DDIStillDrawing:
-		fr.outer.busy = fr.f.Name
+		fr.outer.busy = fr.busyBy()
 	case s != nil && hr.Failed():
 		s.failed = true
 	}
@@ -209,7 +220,7 @@ func (k *Checker) leaveKernel(fr *frame, rets []any) {
 	case hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing:
 		return
 	default:
-		k.fail(fr, "callback-refused", "returns %v%s, called in %s%s", hr, k.m.refusalOf(fr.t), fr.outer.f.Name, callbackArguments(fr, s))
+		k.failBy(fr, k.refusedBy(fr, s), "callback-refused", "returns %v%s, called in %s%s", hr, k.m.refusalOf(fr.t), fr.outer.f.Name, callbackArguments(fr, s))
 		return
 	}
 	if s != nil {
@@ -222,7 +233,7 @@ func (s *kernelState) note(fr *frame) {
 	switch arg := fr.args[1].(type) {
 	case *umddi.Allocate:
 		for _, a := range arg.AllocationInfo {
-			s.allocations[a.Allocation] = &allocation{handle: a.Allocation, madeIn: fr.outer.f.Name, owner: fr.owner}
+			s.allocations[a.Allocation] = &allocation{handle: a.Allocation, madeIn: fr.outer.f.Name, owner: fr.owner, call: fr.call}
 			if fr.owner != nil {
 				fr.owner.allocations++
 			}
@@ -230,30 +241,34 @@ func (s *kernelState) note(fr *frame) {
 	case *umddi.Deallocate:
 		for _, a := range arg.Allocations {
 			delete(s.allocations, a)
+			s.freed++
 		}
 	case *umddi.CreateContext:
-		s.contexts[arg.Context] = &recordings{now: buffers{arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList}, fresh: true}
+		s.contexts[arg.Context] = &recordings{now: buffers{arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList}, fresh: true, call: fr.call}
 		fr.outer.rendered = true
 	case ddi.KMHandle: // pfnDestroyContextCb
 		delete(s.contexts, arg)
+		s.destroyed++
 	case *umddi.Lock:
-		s.allocation(arg.Allocation).lock(fr.outer)
+		s.allocation(arg.Allocation).lock(fr)
 		if arg.ReadOnly && isMap(fr.outer) {
-			fr.outer.readOnly = append(fr.outer.readOnly, *arg)
+			fr.outer.readOnly = append(fr.outer.readOnly, lock{*arg, fr.call})
 		}
 		if arg.IgnoreSync && isMap(fr.outer) {
 			fr.outer.unsynchronized = fmt.Sprintf("the pfnLockCb of allocation %#x did not wait: IgnoreSync is set", arg.Allocation)
 		}
 	case *umddi.Unlock:
+		fr.outer.unlocked = true
 		for _, a := range arg.Allocations {
 			s.allocation(a).unlock()
 		}
 	case *umddi.PresentCB:
-		fr.outer.presents++
+		fr.outer.presents, fr.outer.presentCall = fr.outer.presents+1, fr.call
+		s.use([]umddi.AllocationList{{Allocation: arg.SrcAllocation}, {Allocation: arg.DstAllocation}})
 	case *umddi.Render:
 		fr.outer.rendered, fr.outer.ctx.device.work = true, nil
 		if r := s.contexts[arg.Context]; r != nil {
-			r.fresh = true
+			r.fresh, r.used = true, true
 			r.old, r.now = r.now, buffers{arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList}
 			if !r.old.same(r.now) {
 				r.old.poison()
@@ -262,9 +277,25 @@ func (s *kernelState) note(fr *frame) {
 	}
 }
 
-// lock notes a lock in a function of the driver.
-func (a *allocation) lock(in *frame) {
-	a.locks, a.lockedIn = a.locks+1, in.f.Name
+// A lock is a pfnLockCb that succeeded.
+type lock struct {
+	umddi.Lock
+	call uint64 // its number in the order of all calls
+}
+
+// use notes the allocations that a callback names.
+func (s *kernelState) use(all []umddi.AllocationList) {
+	for _, e := range all {
+		if a := s.allocations[e.Allocation]; a != nil {
+			a.used = true
+		}
+	}
+}
+
+// lock notes a pfnLockCb.
+func (a *allocation) lock(fr *frame) {
+	in := fr.outer
+	a.locks, a.lockedIn, a.lockCall, a.used = a.locks+1, in.f.Name, fr.call, true
 	if isMap(in) {
 		a.maps++
 		in.locked = append(in.locked, a)
@@ -290,7 +321,7 @@ func (k *Checker) checkLocked(fr *frame) {
 	}
 	for _, a := range fr.locked {
 		if a.maps > mapped {
-			k.fail(fr, "lock-unmapped", "allocation %#x has %d pfnLockCb of map functions and %s mapped, want the pfnUnlockCb of the earlier ones in %s",
+			k.failBy(fr, unmappedBy(fr, a), "lock-unmapped", "allocation %#x has %d pfnLockCb of map functions and %s mapped, want the pfnUnlockCb of the earlier ones in %s",
 				a.handle, a.maps, are(mapped, "subresource"), unmapOf(fr.f.Name))
 		}
 	}
@@ -316,6 +347,6 @@ func (k *Checker) checkKernelLeaks(fr *frame) {
 		left = append(left, plural(n, "context")+" of pfnCreateContextCb without pfnDestroyContextCb")
 	}
 	if left != nil {
-		k.fail(fr, "kernel-leak", "returns and leaves %s", strings.Join(left, " and "))
+		k.failBy(fr, s.leakedBy(fr), "kernel-leak", "returns and leaves %s", strings.Join(left, " and "))
 	}
 }

@@ -47,7 +47,8 @@ type Monitor struct {
 	spare    [][]runningCall               // for running
 	refusals map[*ddi.Thread]refusal       // the last failure in the kernel
 	onStop   []func(*Violation)
-	explain  []func(t *ddi.Thread, text string) string // of panics
+	explain  []func(t *ddi.Thread, text string) (string, *Culprit)              // of panics
+	blame    map[string][]func(t *ddi.Thread, broken, function string) *Culprit // by rule
 }
 
 // NewMonitor returns a Monitor. The error wraps rule.ErrName if a waived rule does
@@ -56,7 +57,7 @@ func NewMonitor(o Options) (*Monitor, error) {
 	m := &Monitor{
 		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, now: o.Now,
 		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{}, refusals: map[*ddi.Thread]refusal{},
-		hung: make(chan struct{}),
+		blame: map[string][]func(t *ddi.Thread, broken, function string) *Culprit{}, hung: make(chan struct{}),
 	}
 	m.lost = sync.OnceFunc(func() { close(m.hung) })
 	if m.now == nil {
@@ -93,24 +94,28 @@ func (m *Monitor) OnStop(f func(*Violation)) {
 }
 
 // OnPanic makes the Monitor call f with the thread and the text of a panic of a
-// driver. f returns additional information, to be appended to the text, or "".
-func (m *Monitor) OnPanic(f func(t *ddi.Thread, text string) string) {
+// driver. f returns additional information, to be appended to the text, or "", and
+// the culprit, or nil.
+func (m *Monitor) OnPanic(f func(t *ddi.Thread, text string) (string, *Culprit)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.explain = append(m.explain, f)
 }
 
-// explained returns the text of a panic of a driver and additional information
-// about it.
-func (m *Monitor) explained(t *ddi.Thread, text string) string {
+// explained adds to the report of a panic of a driver what is known about it.
+func (m *Monitor) explained(r Report) Report {
 	m.mu.Lock()
 	all := slices.Clone(m.explain)
 	m.mu.Unlock()
-	out := text
+	text := r.Text
 	for _, f := range all {
-		out += f(t, text)
+		more, culprit := f(r.Thread, text)
+		r.Text += more
+		if r.Culprit == nil {
+			r.Culprit = culprit
+		}
 	}
-	return out
+	return r
 }
 
 // Violations returns the violations found so far, in order.
@@ -173,17 +178,6 @@ func (m *Monitor) Label(t *ddi.Thread, kind string, id uint64) {
 	m.last.label(t, kind, id)
 }
 
-// number returns the number of the innermost call on t, in the order of all calls.
-func (m *Monitor) number(t *ddi.Thread) uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	frames := m.running[t]
-	if len(frames) == 0 {
-		return 0
-	}
-	return frames[len(frames)-1].number
-}
-
 // A runningCall is a call that has not returned.
 type runningCall struct {
 	f      *Func
@@ -199,6 +193,7 @@ type Report struct {
 	Handles []string // objects concerned, as in "resource 3"
 	Text    string   // what was found and what is wanted
 	Cause   error    // the status that the function returned, or nil
+	Culprit *Culprit // the call to blame if it is not Func, or nil
 	Place   *Place   // of a report that is made later; nil: where Thread is
 }
 
@@ -229,6 +224,7 @@ func (m *Monitor) record(r Report, cause error, survive bool) {
 	if r.Place == nil {
 		r.Place = PlaceOf(r.Thread)
 	}
+	r = m.blamed(r)
 	known, ok := m.rules[r.Rule]
 	if !ok {
 		panic("verifier: no rule " + r.Rule)
@@ -266,7 +262,7 @@ func (m *Monitor) follows(known rule.Rule) bool {
 func (m *Monitor) count(r Report, waived bool, v *Violation) {
 	f := m.findings[r.Rule]
 	if f == nil {
-		f = &Finding{Rule: r.Rule, Waived: waived, First: r.Func.Name + ": " + r.Text, Violation: v}
+		f = &Finding{Rule: r.Rule, Waived: waived, First: v.what(), Violation: v}
 		m.findings[r.Rule] = f
 	}
 	f.Count++
@@ -281,6 +277,13 @@ func (m *Monitor) violation(known rule.Rule, r Report, cause error) *Violation {
 	}
 	if cause == nil {
 		v.Cause = r.Cause
+	}
+	if r.Culprit != nil {
+		c := *r.Culprit
+		if c.Call > 0 {
+			c.Ago = m.last.n - c.Call
+		}
+		v.Culprit = &c
 	}
 	return v
 }

@@ -33,13 +33,14 @@ type object struct {
 	dep    *object  // views: the resource, local if the view is
 	state  objectState
 
-	primary bool
-	mips    []extent // resources only: the sizes of the mip levels
-	usage   umddi.Usage
-	bind    uint32
-	views   int // number of living views
-	locals  int // number of open local handles
-	size    int // answer of CalcDeferredContextHandleSize; -1: not asked
+	primary  bool
+	mips     []extent // resources only: the sizes of the mip levels
+	usage    umddi.Usage
+	bind     uint32
+	views    int    // number of living views
+	locals   int    // number of open local handles
+	size     int    // answer of CalcDeferredContextHandleSize; -1: not asked
+	sizeCall uint64 // call that returned it
 
 	discarded map[uint32]bool // local handles: subresources discarded in this list
 
@@ -48,9 +49,12 @@ type object struct {
 	maps    map[subresource]bool
 	queries map[*object]bool
 
-	last        [2]*Func // functions that got it last, except Calc functions; the latest is last[1]
-	rt          any      // resources only: the runtime's handle, or nil
-	allocations int      // resources only: allocations that pfnAllocateCb attached to it
+	last        [2]use // calls that got it last, except those of Calc functions; the latest is last[1]
+	calc        uint64 // call that returned the size of its private memory
+	made        uint64 // call that created it
+	blank       bool   // its Create function left the private memory as it was
+	rt          any    // resources only: the runtime's handle, or nil
+	allocations int    // resources only: allocations that pfnAllocateCb attached to it
 	query       umddi.QueryType
 	content     *content.Resource            // resources only; nil: unknown
 	view        umddi.CreateRenderTargetView // views only
@@ -155,6 +159,7 @@ func (k *Checker) create(fr *frame, h *ddi.Object, kind umddi.HandleType, rt any
 		o.discarded = map[uint32]bool{}
 	}
 	k.checkSize(fr, o)
+	o.made, fr.before = fr.call, append(fr.before, h.Private...)
 	k.objects[h] = o
 	fr.created = o
 	return o
@@ -271,6 +276,8 @@ func (k *Checker) endCreate(fr *frame) {
 		o.ctx.locals[o.of] = o
 		o.of.locals++
 	}
+	o.blank = isBlank(fr.before, o.h.Private)
+	k.worked[sized{o.kind, o.of != nil, len(o.h.Private)}] = true
 	k.beginPrivate(o)
 }
 

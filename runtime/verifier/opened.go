@@ -44,5 +44,8 @@ func (k *Checker) checkOpened(fr *frame, rets []any) {
 		after = fmt.Sprintf(" after pfnQueryAdapterInfoCb returned %d bytes of DxgkDdiQueryAdapterInfo", a.bytes)
 	}
 	r := Report{Rule: "open-failed", Thread: fr.t, Func: fr.f, Cause: hr, Text: fmt.Sprintf("returns %v%s, but no callback failed", hr, after)}
+	if a.asked {
+		r.Culprit = &Culprit{Function: "DxgkDdiQueryAdapterInfo", Argument: "result UMDriverPrivate", Why: "is the only answer that the driver got"}
+	}
 	k.m.Report(r)
 }

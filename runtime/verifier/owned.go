@@ -72,7 +72,11 @@ func (k *Checker) checkOrphans(fr *frame) {
 	s.orphans = slices.DeleteFunc(s.orphans, func(o orphan) bool {
 		left := s.allocations[o.handle] == o.allocation
 		if left && o.calls < fr.number {
-			k.fail(fr, "resource-allocations", "leaves allocation %#x of %v, which was destroyed by pfnDestroyResource: the pfnAllocateCb in %s lacks a pfnDeallocateCb", o.handle, o.owner, o.madeIn)
+			culprit := &Culprit{Function: "pfnDeallocateCb", Why: "is missing since pfnDestroyResource"}
+			if !o.used && s.freed > 0 {
+				culprit = &Culprit{Function: "pfnAllocateCb", Call: o.call, Why: "made an allocation that no later callback named"}
+			}
+			k.failBy(fr, culprit, "resource-allocations", "leaves allocation %#x of %v, which was destroyed by pfnDestroyResource: the pfnAllocateCb in %s lacks a pfnDeallocateCb", o.handle, o.owner, o.madeIn)
 		}
 		return !left || o.calls < fr.number
 	})

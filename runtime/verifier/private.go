@@ -136,15 +136,19 @@ func noteLast(fr *frame) {
 	if strings.HasPrefix(fr.f.Name, "pfnCalc") {
 		return
 	}
-	note := func(o *object) {
-		if o != nil && o.last[1] != fr.f {
-			o.last[0], o.last[1] = o.last[1], fr.f
+	note := func(o *object, wrote bool) {
+		if o != nil && (fr.created == nil || o == fr.created) { // a creation makes nothing else ready
+			o.note(use{fr.f, fr.call, wrote})
 		}
 	}
-	note(fr.created)
+	if o := fr.created; o != nil {
+		note(o, !o.blank)
+	}
 	for _, o := range fr.objects {
-		note(o)
-		note(o.of)
+		note(o, o.private.users == 1 && o.private.valid && !bytes.Equal(o.h.Private, o.private.content))
+		if fr.destroyed != o { // a close changes nothing
+			note(o.of, false)
+		}
 	}
 }
 
@@ -167,19 +171,21 @@ const maxAnswers = 64
 // recordSize records the answer of a Calc function. If the driver is not
 // free-threaded, all calls are on one thread and those of several creations can
 // interleave.
-func (k *Checker) recordSize(th *thread, create string, size int) {
-	answers := append(th.sizes[create], size)
+func (k *Checker) recordSize(fr *frame, create string, size int) {
+	th := fr.th
+	answers := append(th.sizes[create], answer{size, fr.call})
 	th.sizes[create] = answers[max(0, len(answers)-maxAnswers):]
 }
 
 // answered returns the size that the driver returned for the Create function of
-// fr, n if that is one of several answers, or -1 if it was not asked.
-func answered(fr *frame, n int) int {
+// fr, n if that is one of several answers, or -1 if it was not asked. It returns the
+// call too.
+func answered(fr *frame, n int) answer {
 	answers := fr.th.sizes[fr.f.Name]
 	if len(answers) == 0 {
-		return -1
+		return answer{size: -1}
 	}
-	at := max(0, slices.Index(answers, n))
+	at := max(0, slices.IndexFunc(answers, func(a answer) bool { return a.size == n }))
 	want := answers[at]
 	fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1)
 	return want
@@ -189,13 +195,14 @@ func answered(fr *frame, n int) int {
 // driver asked for.
 func (k *Checker) checkSize(fr *frame, o *object) {
 	n := len(o.h.Private)
-	want := -1
+	want := answer{-1, 0}
 	if o.of != nil {
-		want = o.of.size
+		want = answer{o.of.size, o.of.sizeCall}
 	} else {
 		want = answered(fr, n)
 	}
-	k.checkMemory(fr, o, o.h.Private, want)
+	o.calc = want.call
+	k.checkMemory(fr, o, o.h.Private, want.size)
 }
 
 // checkMemory checks the private memory of a new object or context.

@@ -19,39 +19,24 @@ func (k *Checker) checkRemoved(fr *frame, verb string) {
 		return
 	}
 	busy := ""
-	if fr.busy != "" {
-		busy = fmt.Sprintf(" but %s with %v", fr.busy, ddi.DDIStillDrawing)
+	if fr.busy != nil {
+		busy = fmt.Sprintf(" but %s with %v", fr.busy.Function, ddi.DDIStillDrawing)
 	}
-	k.fail(fr, "removed-report", "%s %v, and no callback has failed%s%s", verb, ddi.DDIDeviceRemoved, busy, k.got(fr))
+	k.failBy(fr, k.failedBy(fr), "removed-report", "%s %v, and no callback has failed%s%s", verb, ddi.DDIDeviceRemoved, busy, k.got(fr))
 }
 
 // got describes the objects passed to the function of fr: their private memory and
 // the functions that made them ready.
 func (k *Checker) got(fr *frame) string {
 	var all []string
-	if c := fr.ctx; c != nil && c.deferred && c.last != nil {
-		all = append(all, fmt.Sprintf("%v is from %s", c, c.last.Name))
+	if c := fr.ctx; c != nil && c.deferred && c.last.f != nil {
+		all = append(all, fmt.Sprintf("%v is from %s", c, c.last.f.Name))
 	}
-	if c := fr.target; c != nil && c.last != nil {
-		all = append(all, fmt.Sprintf("%v is from %s", c, c.last.Name))
+	if c := fr.target; c != nil && c.last.f != nil {
+		all = append(all, fmt.Sprintf("%v is from %s", c, c.last.f.Name))
 	}
-	seen := map[*object]bool{}
-	add := func(o *object) {
-		if o == nil || seen[o] {
-			return
-		}
-		seen[o] = true
+	for _, o := range fr.inputs() {
 		all = append(all, o.origin())
-	}
-	add(fr.created)
-	for _, o := range fr.objects {
-		add(o)
-		add(o.of)
-	}
-	if fr.f.Name == "pfnCommandListExecute" && len(fr.objects) > 0 {
-		for _, s := range sorted(fr.objects[0].source().maps) {
-			add(s.res)
-		}
 	}
 	if all == nil {
 		return ""
@@ -62,19 +47,15 @@ func (k *Checker) got(fr *frame) string {
 // origin describes the private memory of an object and the functions that made it
 // ready.
 func (o *object) origin() string {
-	sized := "pfnCalcPrivate" + createNames[o.kind] + "Size"
-	if o.of != nil {
-		sized = "pfnCalcDeferredContextHandleSize"
-	}
-	text := fmt.Sprintf("%v has %s of private memory as %s returned", o, plural(len(o.h.Private), "byte"), sized)
+	text := fmt.Sprintf("%v has %s of private memory as %s returned", o, plural(len(o.h.Private), "byte"), o.calcOf())
 	create := "pfnCreate" + createNames[o.kind]
-	if o.last[1] == nil {
+	if o.last[1].f == nil {
 		return text
 	}
 	text += " and is from " + create
-	for _, f := range o.last {
-		if f != nil && f.Name != create {
-			text += ", " + f.Name
+	for _, u := range o.last {
+		if u.f != nil && u.f.Name != create {
+			text += ", " + u.f.Name
 		}
 	}
 	return text
@@ -86,18 +67,18 @@ var createNames = map[umddi.HandleType]string{
 }
 
 // explain adds to a panic of a driver on t: if an index is out of range in a Create
-// function, or of the private memory of an object, which function asked for its size.
-func (k *Checker) explain(t *ddi.Thread, text string) string {
+// function, or of the private memory of an object, the call that returned its size.
+func (k *Checker) explain(t *ddi.Thread, text string) (string, *Culprit) {
 	at := strings.LastIndexAny(text, " ")
 	n, err := strconv.Atoi(text[at+1:])
 	if err != nil || !strings.Contains(text, "out of range") {
-		return ""
+		return "", nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fr := k.thread(t).inDriver()
 	if fr == nil {
-		return ""
+		return "", nil
 	}
 	all := fr.objects
 	if fr.created != nil {
@@ -105,13 +86,15 @@ func (k *Checker) explain(t *ddi.Thread, text string) string {
 	}
 	for _, o := range all {
 		if len(o.h.Private) == n || o == fr.created && strings.HasPrefix(fr.f.Name, "pfnCreate") {
-			return "; " + o.origin()
+			return "; " + o.origin(), o.sizedBy()
 		}
 	}
 	for _, c := range []*context{fr.target, fr.ctx} {
 		if c != nil && c.deferred && c.size == n {
-			return fmt.Sprintf("; %v has %s of private memory as pfnCalcPrivateDeferredContextSize returned", c, plural(n, "byte"))
+			const function = "pfnCalcPrivateDeferredContextSize"
+			return fmt.Sprintf("; %v has %s of private memory as %s returned", c, plural(n, "byte"), function),
+				&Culprit{Function: function, Call: c.calc, Argument: "result", Why: fmt.Sprintf("is %d for %v", n, c)}
 		}
 	}
-	return ""
+	return "", nil
 }

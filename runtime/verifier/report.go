@@ -21,11 +21,11 @@ func (k *Checker) report(fr *frame) {
 	allowed := in.legal
 	switch {
 	case !hr.Failed():
-		k.fail(in, "error-success", "reports %v", hr)
+		k.failBy(in, fr.self("argument hr", "is %v", hr), "error-success", "reports %v", hr)
 	case isRecycleCreate(in.f.Name) && hr == ddi.EOutOfMemory:
 		k.fail(in, "recycle-result", "reports %v, want it returned", hr)
 	case !allowed.has(hr):
-		k.fail(in, "error-status", "reports %v, may report %v", hr, allowed)
+		k.failBy(in, fr.self("argument hr", "is %v", hr), "error-status", "reports %v, may report %v", hr, allowed)
 	case hr == ddi.DDIDeviceRemoved:
 		k.checkRemoved(in, "reports")
 	}
@@ -91,7 +91,7 @@ func succeeded(rets []any) bool {
 func (k *Checker) checkRecycled(fr *frame, rets []any) bool {
 	hr := rets[0].(ddi.HRESULT)
 	if hr != ddi.OK && hr != ddi.EOutOfMemory {
-		k.fail(fr, "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY%s", hr, k.got(fr))
+		k.failBy(fr, k.failedBy(fr), "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY%s", hr, k.got(fr))
 	}
 	return hr == ddi.OK
 }

@@ -46,7 +46,7 @@ func (k *Checker) checkSubmitted(fr *frame, in *frame) {
 		if fr != in {
 			what = "is called in " + in.f.Name
 		}
-		k.fail(fr, "submit-work", "%s, and the command buffer of context %#x has commands that no pfnRenderCb submitted; the last work is that of %s", what, h, c.work.Name)
+		k.failBy(fr, missing("pfnRenderCb", in.f.Name), "submit-work", "%s, and the command buffer of context %#x has commands that no pfnRenderCb submitted; the last work is that of %s", what, h, c.work.Name)
 		c.work = nil
 		return
 	}
@@ -55,6 +55,10 @@ func (k *Checker) checkSubmitted(fr *frame, in *frame) {
 // checkPresents checks that a Present that succeeded called PresentCb once.
 func (k *Checker) checkPresents(fr *frame, hr ddi.HRESULT) {
 	if !hr.Failed() && fr.presents != 1 {
-		k.fail(fr, "present-callback", "returns %v after %s of pfnPresentCb, want 1", hr, plural(fr.presents, "call"))
+		culprit := missing("pfnPresentCb", fr.f.Name)
+		if fr.presents > 0 {
+			culprit = &Culprit{Function: "pfnPresentCb", Call: fr.presentCall, Why: "was made before"}
+		}
+		k.failBy(fr, culprit, "present-callback", "returns %v after %s of pfnPresentCb, want 1", hr, plural(fr.presents, "call"))
 	}
 }

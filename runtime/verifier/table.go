@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func (k *Checker) endSizes(fr *frame, rets []any) {
 	if dev.sizeCount >= 0 && n != dev.sizeCount {
 		k.fail(fr, "size-check", "%d sizes, want %d as before", n, dev.sizeCount)
 	}
-	dev.sizeCount = n
+	dev.sizeCount, dev.sizeCall = n, fr.call
 	sizes := fr.args[1].([]umddi.HandleSize)
 	if sizes == nil {
 		return
@@ -152,11 +153,15 @@ func (k *Checker) endCalcLocal(fr *frame, rets []any) {
 	}
 	switch {
 	case !slices.Contains(want, n):
-		k.fail(fr, "size-member", "%d for a %s, want one of %v from pfnCheckDeferredContextHandleSizes", n, kindNames[o.kind], want)
+		var culprit *Culprit
+		if want == nil {
+			culprit = &Culprit{Function: "pfnCheckDeferredContextHandleSizes", Call: fr.ctx.device.sizeCall, Why: fmt.Sprintf("gave no size of a %s", kindNames[o.kind])}
+		}
+		k.failBy(fr, culprit, "size-member", "%d for a %s, want one of %v from pfnCheckDeferredContextHandleSizes", n, kindNames[o.kind], want)
 	case o.size >= 0 && o.size != n:
 		k.fail(fr, "size-varies", "%d for %v, want %d as before", n, o, o.size)
 	}
-	o.size = n
+	o.size, o.sizeCall = n, fr.call
 }
 
 // fixed reports whether an entry may be called on any thread at any time and

@@ -13,6 +13,7 @@ type Violation struct {
 	Rule     rule.Rule `json:"rule"`
 	Function string    `json:"function"`          // WDK name of the function that was entered or left
 	Text     string    `json:"text"`              // what was found and what is wanted
+	Culprit  *Culprit  `json:"culprit,omitempty"` // the call to blame if it is not Function, or nil
 	Handles  []string  `json:"handles,omitempty"` // objects concerned, as in "resource 3"
 	Stack    []string  `json:"stack"`             // DDI functions on the thread, outermost first
 	Calls    []string  `json:"calls"`             // the last calls of all threads, oldest first
@@ -26,7 +27,16 @@ type Violation struct {
 
 // Error describes the violation in one line.
 func (v *Violation) Error() string {
-	return fmt.Sprintf("verifier: %s (%s): %s: %s", v.Rule.Name, v.Rule.Fault, v.Function, v.Text)
+	return fmt.Sprintf("verifier: %s (%s): %s", v.Rule.Name, v.Rule.Fault, v.what())
+}
+
+// what describes what was found, where, and the culprit.
+func (v *Violation) what() string {
+	text := v.Function + ": " + v.Text
+	if v.Culprit != nil {
+		text += "; the call to blame: " + v.Culprit.String()
+	}
+	return text
 }
 
 // Unwrap returns the cause.
@@ -105,9 +115,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("verifier: %s: %s, %d times, first: %s", kind, f.Rule, f.Count, f.First)
 }
 
-// fail reports a violation of the named rule.
+// fail reports a violation of the named rule in the function of fr.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
-	r := Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...)}
+	k.failBy(fr, nil, broken, format, args...)
+}
+
+// failBy is fail for a mistake of another call, if c is not nil.
+func (k *Checker) failBy(fr *frame, c *Culprit, broken, format string, args ...any) {
+	r := Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...), Culprit: c}
 	if fr.ctx != nil {
 		r.Handles = append(r.Handles, fr.ctx.String())
 	}

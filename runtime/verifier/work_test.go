@@ -107,7 +107,7 @@ func workCases() []ruleCase {
 // workAnswers are further ways to break the rules of workCases.
 func workAnswers() []answerCase {
 	return []answerCase{
-		{"allocations remain", "resource-allocations (driver): pfnFlush: leaves allocation 0x3 of resource 2, which was destroyed by pfnDestroyResource: the pfnAllocateCb in pfnCreateResource lacks a pfnDeallocateCb", destroys("")},
+		{"allocations remain", "resource-allocations (driver): pfnFlush: leaves allocation 0x3 of resource 2, which was destroyed by pfnDestroyResource: the pfnAllocateCb in pfnCreateResource lacks a pfnDeallocateCb; the call to blame: pfnDeallocateCb, which is missing since pfnDestroyResource", destroys("")},
 		{"an allocation of another resource", "resource-allocations (driver): pfnAllocateCb: hResource is not the hRTResource of resource 3, which pfnCreateResource creates", func(r *rig) {
 			r.named("a")
 			r.allocates("a")
@@ -119,11 +119,11 @@ func workAnswers() []answerCase {
 				kt.AllocateCb(t, h, &umddi.Allocate{Resource: umddi.HRTResource{Runtime: "a"}})
 			})
 		}},
-		{"two presents", "present-callback (driver): pfnPresent: returns S_OK after 2 calls of pfnPresentCb, want 1", presenting(2)},
+		{"two presents", "present-callback (driver): pfnPresent: returns S_OK after 2 calls of pfnPresentCb, want 1; the call to blame: pfnPresentCb (call #8), which was made before", presenting(2)},
 		{"work is not submitted", "submit-work (driver): pfnFlush: returns, and the command buffer of context 0x7 has commands that no pfnRenderCb submitted; " +
-			"the last work is that of pfnResourceCopy", func(r *rig) { r.records("") }},
+			"the last work is that of pfnResourceCopy; the call to blame: pfnRenderCb, which is missing in pfnFlush", func(r *rig) { r.records("") }},
 		{"present before the work", "submit-work (driver): pfnPresentCb: is called in pfnPresent, and the command buffer of context 0x7 has commands that no pfnRenderCb submitted; " +
-			"the last work is that of pfnResourceCopy", func(r *rig) {
+			"the last work is that of pfnResourceCopy; the call to blame: pfnRenderCb, which is missing in pfnPresent", func(r *rig) {
 			r.reports("Flush", "device", ddi.DDIDeviceRemoved)
 			r.records("")
 			presenting(1)(r)

@@ -19,8 +19,8 @@ const (
 	NotReached Outcome = "not reached" // the suite never makes the call, or the value is already that
 	Missed     Outcome = "missed"      // the suite passes
 	Noticed    Outcome = "noticed"     // a case fails, without a rule that has the call
-	Named      Outcome = "named"       // a rule blames the call that has the mistake
-	Mentioned  Outcome = "mentioned"   // the text of a rule lists the call among others
+	Named      Outcome = "named"       // the function or the culprit of the violation is the call that has the mistake
+	Mentioned  Outcome = "mentioned"   // its stack or its text has the call, among others
 	Hung       Outcome = "hung"        // a call did not return
 	Panicked   Outcome = "panicked"    // the system panicked
 )
@@ -66,40 +66,22 @@ func (r *Result) failed(of suite.Result) {
 		}
 		return
 	}
-	r.Rule, r.Text = v.Rule.Name, v.Function+": "+v.Text
+	_, r.Text, _ = strings.Cut(v.Error(), "): ")
+	r.Rule = v.Rule.Name
 	switch {
 	case r.Rule == "call-hang":
 		r.Outcome = Hung
 	case r.Rule == "system-panic":
 		r.Outcome = Panicked
-	case v.Function == r.Mutant.Function, slices.Contains(v.Stack, r.Mutant.Function), slices.Contains(blamedBy(v.Text), r.Mutant.Function):
+	case v.Function == r.Mutant.Function, v.Culprit != nil && v.Culprit.Function == r.Mutant.Function:
 		r.Outcome = Named
-	case slices.Contains(callsIn(v.Text), r.Mutant.Function):
+	case slices.Contains(v.Stack, r.Mutant.Function), slices.Contains(callsIn(r.Text), r.Mutant.Function):
 		r.Outcome = Mentioned
 	}
 }
 
 // call is a regular expression of the WDK names of functions and callbacks.
 const call = `\b((?:DxgkDdi|DxgkCb|pfn|(?:READ|WRITE)_REGISTER_|Mm(?:Allocate|Free)Contig)\w+)`
-
-// blame matches the calls that a text finds missing or wrong.
-const blame = `\b(?:lacks an?|without(?: a later)?|want(?: the| it reported by)?|no|never \w+ by) ` + call + `|since ` + call + ` (?:did not|returned)`
-
-// blamedBy returns the calls that the text of a violation blames: those that it
-// finds missing, and a call that is the only one up to the first comma. What follows
-// a semicolon is evidence.
-func blamedBy(text string) []string {
-	finding, _, _ := strings.Cut(text, ";")
-	var out []string
-	for _, m := range regexp.MustCompile(blame).FindAllStringSubmatch(finding, -1) {
-		out = append(out, m[1]+m[2])
-	}
-	first, _, _ := strings.Cut(finding, ",")
-	if calls := callsIn(first); len(calls) == 1 {
-		out = append(out, calls[0])
-	}
-	return out
-}
 
 // callsIn returns the calls in a text.
 func callsIn(text string) []string { return regexp.MustCompile(call).FindAllString(text, -1) }
@@ -123,18 +105,13 @@ func (t Table) NoticedShare() float64 {
 	return float64(t.Reached()-t[Missed]) / float64(max(t.Reached(), 1))
 }
 
-// NamedShare is the share of the reached mutants whose call a rule blamed, 0 to 1.
+// NamedShare is the share of the reached mutants whose call a violation named as its
+// function or its culprit, 0 to 1.
 func (t Table) NamedShare() float64 { return float64(t[Named]) / float64(max(t.Reached(), 1)) }
-
-// MentionedShare is the share of the reached mutants whose call a rule blamed or
-// mentioned, 0 to 1.
-func (t Table) MentionedShare() float64 {
-	return float64(t[Named]+t[Mentioned]) / float64(max(t.Reached(), 1))
-}
 
 // String describes the counts in a line.
 func (t Table) String() string {
-	return fmt.Sprintf("%d mutants reached: %d named, %d mentioned, %d noticed, %d missed, %d hung, %d panicked; %d not reached; noticed %.1f %%, named %.1f %%, named or mentioned %.1f %%",
+	return fmt.Sprintf("%d mutants reached: %d named, %d mentioned, %d noticed, %d missed, %d hung, %d panicked; %d not reached; noticed %.1f %%, named %.1f %%",
 		t.Reached(), t[Named], t[Mentioned], t[Noticed], t[Missed], t[Hung], t[Panicked], t[NotReached],
-		100*t.NoticedShare(), 100*t.NamedShare(), 100*t.MentionedShare())
+		100*t.NoticedShare(), 100*t.NamedShare())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 // The parts of configuration space that the system sets (PCI 3.0 §6.1, §6.2.2 and
@@ -54,8 +55,12 @@ func (k *Checker) checkConfig(fr *frame, off int, v uint32) {
 	switch in := fr.function(); {
 	case off >= configBARs && off < configBARsEnd:
 		k.fail(fr, "config-write", "writes %#x to %#x, a base address, which the system assigns", v, off)
-	case off == configCommand && v&commandMemory == 0 && (in == nil || in.f.Name != "DxgkDdiStopDevice"):
-		k.fail(fr, "config-write", "writes %#x to Command in %s, which turns memory decode (%#x) off, want it as DxgkCbReadDeviceSpace returns it",
+	case off == configCommand && v&commandMemory == 0 && (in == nil || in.f.Name != stopDevice):
+		var culprit *verifier.Culprit
+		if !k.evidence.command {
+			culprit = missing("DxgkCbReadDeviceSpace", fr.place())
+		}
+		k.failBy(fr, culprit, "config-write", "writes %#x to Command in %s, which turns memory decode (%#x) off, want it as DxgkCbReadDeviceSpace returns it",
 			v, fr.place(), uint32(commandMemory))
 	}
 }
@@ -65,8 +70,21 @@ func (k *Checker) checkConfig(fr *frame, off int, v uint32) {
 func (k *Checker) checkArguments(fr *frame, s ddi.Status) {
 	tried := fr.f.Name == "DxgkCbMapMemory" && s == ddi.StatusInvalidParameter
 	if !tried && (s == ddi.StatusInvalidHandle || s == ddi.StatusInvalidParameter) {
-		k.fail(fr, "callback-argument", "returns %v, called in %s with %s", s, fr.place(), k.arguments(fr))
+		var culprit *verifier.Culprit
+		if k.unmapped(fr) {
+			culprit = &verifier.Culprit{Function: "DxgkCbMapMemory", Why: "has made no mapping"}
+		}
+		k.failBy(fr, culprit, "callback-argument", "returns %v, called in %s with %s", s, fr.place(), k.arguments(fr))
 	}
+}
+
+// unmapped reports whether a callback gets the zero HMapping of a driver that has
+// mapped nothing.
+func (k *Checker) unmapped(fr *frame) bool {
+	return k.callsOf("DxgkCbMapMemory") == 0 && slices.ContainsFunc(fr.args, func(a any) bool {
+		m, ok := a.(kmddi.HMapping)
+		return ok && m.System == nil
+	})
 }
 
 // arguments shows the mapping and the numbers among the arguments of a callback.
@@ -115,8 +133,13 @@ func (k *Checker) checkRefused(fr *frame, s ddi.Status) bool {
 	}
 	command := fr.f.Name == "DxgkDdiRender" || fr.f.Name == "DxgkDdiPresent"
 	for _, o := range fr.objects {
-		if o.driver == nil && o.root.Driver == nil && (!command || k.sets[o.kind]) {
-			k.fail(fr, "handle-refused", "returned %v: Driver of %v is nil, since %s did not set it", s, o, creators[o.kind])
+		if o.driver != nil || o.root.Driver != nil {
+			continue
+		}
+		if command && !k.sets[o.kind] {
+			k.m.BlameRefusal(fr.t, createdBy(o))
+		} else {
+			k.failBy(fr, createdBy(o), "handle-refused", "returned %v: Driver of %v is nil, since %s did not set it", s, o, creators[o.kind])
 			return true
 		}
 	}

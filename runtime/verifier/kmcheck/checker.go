@@ -48,6 +48,9 @@ type Checker struct {
 	writes  uint64            // counts writes to registers and configuration space
 	patch   patcher
 
+	evidence evidence
+	start    uint64 // the last StartDevice, in the order of all calls
+
 	calls    uint64           // counts calls of functions of the driver
 	made     [maxMade]made    // the last callbacks
 	madeNext uint64           // counts callbacks
@@ -56,10 +59,12 @@ type Checker struct {
 
 // New returns a Checker that reports to m. It must be a later hook than m.
 func New(m *verifier.Monitor, o Options) *Checker {
-	return &Checker{
+	k := &Checker{
 		m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}, objects: map[*ddi.Root]*object{},
-		queues: map[uint32]*queue{}, sets: map[kind]bool{},
+		queues: map[uint32]*queue{}, sets: map[kind]bool{}, evidence: evidence{written: map[*byte]uint64{}, freed: map[string]int{}},
 	}
+	m.OnBlame(k.blame, judged...)
+	return k
 }
 
 // A thread is the state of a ddi.Thread.
@@ -77,13 +82,15 @@ type frame struct {
 
 	caller *frame   // for a callback, the code of the driver that made it
 	level  ddi.IRQL // at its entry
-	number uint64   // of a function, in the order of all calls
+	number uint64   // of a function, in the order of those of the driver
+	call   uint64   // its number in the order of all calls
 
 	objects   []*object    // that a function gets
 	created   *object      // that it creates
 	destroyed *object      // that it destroys
 	passed    []ddi.Status // of its callbacks
 	notified  bool         // it called NotifyInterrupt
+	callbacks int          // that it made
 
 	began    uint64 // of an access: when it began
 	accesses int    // that a function made
@@ -106,10 +113,11 @@ func (k *Checker) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	fr := k.thread(t).push(frame{t: t, f: f, spec: k.specOf(f), args: args, level: t.IRQL()})
+	fr := k.thread(t).push(frame{t: t, f: f, spec: k.specOf(f), args: args, level: t.IRQL(), call: k.m.Number(t)})
 	if fr.spec == nil {
 		return
 	}
+	k.enterEvidence(fr)
 	if f.Callback {
 		k.enterCallback(fr)
 	} else {
@@ -171,6 +179,7 @@ func (k *Checker) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 	}
 	fr := th.top()
 	if fr.spec != nil {
+		k.leaveEvidence(fr)
 		if f.Callback {
 			k.leaveCallback(fr, results)
 		} else {
@@ -254,7 +263,12 @@ func statusOf(results []any) (ddi.Status, bool) {
 
 // fail reports a violation of the named rule in the function of fr.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
-	r := verifier.Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...)}
+	k.failBy(fr, nil, broken, format, args...)
+}
+
+// failBy is fail for a mistake of another call, if c is not nil.
+func (k *Checker) failBy(fr *frame, c *verifier.Culprit, broken, format string, args ...any) {
+	r := verifier.Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...), Culprit: c}
 	for _, o := range fr.objects {
 		if o.kind != adapterKind {
 			r.Handles = append(r.Handles, o.String())

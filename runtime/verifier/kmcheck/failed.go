@@ -18,12 +18,13 @@ const maxMade = 8
 
 // A made is a callback that has returned, with what it returned.
 type made struct {
-	call  uint64 // of the function of the driver that made it
-	f     *verifier.Func
-	args  []any
-	value uint32 // that was read
-	reads bool
-	s     ddi.Status
+	call   uint64 // of the function of the driver that made it
+	number uint64 // in the order of all calls
+	f      *verifier.Func
+	args   []any
+	value  uint32 // that was read
+	reads  bool
+	s      ddi.Status
 }
 
 // String shows the callback, as in "READ_REGISTER_ULONG 0x10 = 0x5".
@@ -66,10 +67,13 @@ func numberOf(a any) (uint64, bool) {
 func (k *Checker) noteMade(fr *frame, results []any) {
 	fr.spec.calls++
 	in := fr.function()
+	if in != nil {
+		in.callbacks++
+	}
 	if in == nil || fr.f.Name == "DxgkCbUnmapMemory" || fr.f.Name == "MmFreeContiguousMemory" {
 		return // a function that fails gives back what it holds
 	}
-	c := made{call: in.number, f: fr.f, args: fr.args}
+	c := made{call: in.number, number: fr.call, f: fr.f, args: fr.args}
 	c.s, _ = statusOf(results)
 	if len(results) == 2 {
 		c.value, c.reads = results[0].(uint32)
@@ -90,15 +94,20 @@ func (fr *frame) function() *frame {
 // checkFailed checks that a function that needs no more than the device did not
 // fail while the device answered and the system gave memory.
 func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
-	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) || slices.ContainsFunc(fr.passed, lacking) {
+	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) && k.unseen() == "" || slices.ContainsFunc(fr.passed, lacking) {
 		return
 	}
 	why := ", but each of its accesses to the device was answered"
 	if c, ok := k.refusedOf(fr); ok {
 		why = fmt.Sprintf(" since %s returned %v", c.f.Name, c.s)
 	}
+	culprit := k.failedBy(fr, s)
+	if refusesDevice(fr, s) {
+		why = ", but it has not looked at the device"
+		culprit = missing(k.unseen(), fr.f.Name)
+	}
 	r := verifier.Report{
-		Rule: "call-failed", Thread: fr.t, Func: fr.f, Cause: s,
+		Rule: "call-failed", Thread: fr.t, Func: fr.f, Cause: s, Culprit: culprit,
 		Text: fmt.Sprintf("returned %v%s; %s", s, why, k.madeBy(fr)),
 	}
 	if fr.f.Name == startDevice {
@@ -127,7 +136,7 @@ func refusesDevice(fr *frame, s ddi.Status) bool {
 // lack of memory. After a reset the device may be another one.
 func mustSucceed(fr *frame) bool {
 	switch fr.f.Name {
-	case "DxgkDdiAddDevice", startDevice, "DxgkDdiStopDevice", "DxgkDdiRemoveDevice", queryFence,
+	case "DxgkDdiAddDevice", startDevice, stopDevice, "DxgkDdiRemoveDevice", queryFence,
 		"DxgkDdiDestroyDevice", "DxgkDdiDestroyContext", "DxgkDdiDestroyAllocation", "DxgkDdiCloseAllocation":
 		return true
 	case "DxgkDdiQueryAdapterInfo":
@@ -150,10 +159,8 @@ var startCallbacks = []string{
 // that it has not reached.
 func (k *Checker) madeBy(fr *frame) string {
 	var last []string
-	for i := k.madeNext - min(k.madeNext, maxMade); i < k.madeNext; i++ {
-		if c := k.made[i%maxMade]; c.call == fr.number {
-			last = append(last, c.String())
-		}
+	for _, c := range k.madeIn(fr) {
+		last = append(last, c.String())
 	}
 	text := "it made no callback"
 	switch {
@@ -181,8 +188,8 @@ func (k *Checker) madeBy(fr *frame) string {
 
 // refusedOf returns the last callback of a function that failed.
 func (k *Checker) refusedOf(fr *frame) (c made, ok bool) {
-	for i := k.madeNext - min(k.madeNext, maxMade); i < k.madeNext; i++ {
-		if m := k.made[i%maxMade]; m.call == fr.number && m.s.Failed() {
+	for _, m := range k.madeIn(fr) {
+		if m.s.Failed() {
 			c, ok = m, true
 		}
 	}

@@ -37,6 +37,11 @@ func (r *rig) rejects(name string, s ddi.Status) {
 	r.funcs.RemoveDevice(r.th, r.adapter)
 }
 
+// looks makes StartDevice ask for the device.
+func (r *rig) looks() {
+	r.on["StartDevice"] = func(t *ddi.Thread) { r.cb.GetDeviceInformation(t, r.h) }
+}
+
 func failedCases() []ruleCase {
 	render := func(other bool) func(r *rig) {
 		return func(r *rig) {
@@ -62,9 +67,11 @@ func failedCases() []ruleCase {
 		{rule: "call-failed", breaks: func(r *rig) { r.refuses(ddi.StatusSuccess) },
 			keeps: func(r *rig) { r.refuses(ddi.StatusIODeviceError) }}, // the device does not answer
 		{rule: "call-failed", breaks: func(r *rig) { r.rejects("StartDevice", ddi.StatusUnsuccessful) },
-			keeps: func(r *rig) { r.rejects("StartDevice", ddi.StatusNoSuchDevice) }},
+			keeps: func(r *rig) { r.looks(); r.rejects("StartDevice", ddi.StatusNoSuchDevice) }},
+		{rule: "call-failed", breaks: func(r *rig) { r.rejects("StartDevice", ddi.StatusNoSuchDevice) }, // it has not looked at the device
+			keeps: func(r *rig) { r.looks(); r.rejects("StartDevice", ddi.StatusRevisionMismatch) }},
 		{rule: "call-failed", breaks: func(r *rig) { r.rejects("AddDevice", ddi.StatusRevisionMismatch) },
-			keeps: func(r *rig) { r.rejects("StartDevice", ddi.StatusRevisionMismatch) }},
+			keeps: func(r *rig) { r.begin(); r.end() }},
 		{rule: "call-failed", breaks: func(r *rig) {
 			r.fails("AddDevice", nil)
 			r.funcs.AddDevice(r.th, r.adapter)

@@ -26,6 +26,7 @@ type pending struct {
 	seen  bool   // the fence was in a register or in memory that the GPU wrote
 
 	writes uint64 // Checker.writes when it was submitted
+	writer uint64 // call that wrote its buffer, in the order of all calls; 0: not known
 	flags  kmddi.SubmitFlags
 	isrs   uint64 // Checker.isrs when the fence was first seen
 	claims uint64 // Checker.claims then
@@ -47,10 +48,15 @@ func (q *queue) find(fence uint32) int {
 }
 
 // submitted notes a submission.
-func (k *Checker) submitted(arg kmddi.SubmitCommand) {
+func (k *Checker) submitted(fr *frame, arg kmddi.SubmitCommand) {
+	k.evidence.submit = fr.call
+	writer := k.evidence.writer
+	if arg.Flags.Paging {
+		writer = k.evidence.paging
+	}
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{
-		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, flags: arg.Flags,
+		fence: arg.SubmissionFenceID, news: k.news, writes: k.writes, flags: arg.Flags, writer: writer,
 		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
 	})
 }
@@ -77,10 +83,14 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	}
 	q := k.queueOf(arg.NodeOrdinal)
 	i := q.find(arg.FenceID)
+	k.evidence.unknown = i < 0 && k.evidence.came(arg.FenceID)
 	switch {
 	case arg.InterruptType == kmddi.InterruptDMAFaulted:
 		if i < 0 {
 			k.fail(fr, "fence-faulted", "node %d: fence %d has faulted, want one that is submitted and not reported", arg.NodeOrdinal, arg.FenceID)
+		} else {
+			p := q.pending[i]
+			k.evidence.faulted = &p
 		}
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
@@ -128,6 +138,7 @@ func (k *Checker) checkUnclaimed(fr *frame, arg kmddi.NotifyInterrupt, done []pe
 
 // see notes a value that came from the GPU.
 func (k *Checker) see(v uint32) {
+	k.evidence.receive(v)
 	for _, q := range k.queues {
 		if i := q.find(v); i >= 0 && !q.pending[i].seen {
 			p := &q.pending[i]
@@ -146,7 +157,7 @@ func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
 		if q.any {
 			last = fmt.Sprint(q.last)
 		}
-		k.fail(fr, "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported by DxgkCbNotifyInterrupt before the return",
+		k.failBy(fr, missing("DxgkCbNotifyInterrupt", fr.f.Name), "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported by DxgkCbNotifyInterrupt before the return",
 			node, out.CurrentFence, last)
 	}
 }
@@ -179,7 +190,7 @@ func (k *Checker) enterFence(fr *frame) {
 	case "WRITE_REGISTER_ULONG", "DxgkCbWriteDeviceSpace":
 		k.writes++
 	case "DxgkDdiSubmitCommand":
-		k.submitted(fr.args[1].(kmddi.SubmitCommand))
+		k.submitted(fr, fr.args[1].(kmddi.SubmitCommand))
 	case "DxgkCbNotifyInterrupt":
 		if fr.level == ddi.DIRQL {
 			k.reported(fr, fr.args[1].(kmddi.NotifyInterrupt))
@@ -202,7 +213,7 @@ func (k *Checker) leaveFence(fr *frame, results []any) {
 		}
 	case queryFence:
 		k.checkQuery(fr, results[0].(kmddi.QueryCurrentFenceOut))
-	case "DxgkDdiResetFromTimeout", "DxgkDdiStopDevice":
+	case "DxgkDdiResetFromTimeout", stopDevice:
 		k.drop()
 	case "READ_REGISTER_ULONG", "DxgkCbReadDeviceSpace":
 		k.news++

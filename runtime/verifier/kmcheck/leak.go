@@ -17,6 +17,7 @@ type resource struct {
 	mapping any    // HMapping.System
 	text    string // what it is
 	site    string // where the driver got it
+	call    uint64 // that gave it, in the order of all calls
 }
 
 // leaveResource notes memory and mappings that a callback gave or took.
@@ -43,7 +44,7 @@ func (k *Checker) leaveResource(fr *frame, results []any) {
 
 // hold notes a resource that a callback gave.
 func (k *Checker) hold(fr *frame, r resource) {
-	r.site = fr.place() + " at " + callSite()
+	r.site, r.call = fr.place()+" at "+callSite(), fr.call
 	k.held = append(k.held, r)
 }
 
@@ -67,8 +68,9 @@ func (k *Checker) checkLeaks(fr *frame) {
 			if n := len(left) - 1; n > 0 {
 				more = fmt.Sprintf(" and %d more", n)
 			}
+			culprit := k.heldBy(left[0], of.from, of.undo)
 			k.refusal = nil // one mistake
-			k.fail(fr, of.rule, "the miniport still holds %s of %s, from %s%s, want %s before the end of %s",
+			k.failBy(fr, culprit, of.rule, "the miniport still holds %s of %s, from %s%s, want %s before the end of %s",
 				left[0].text, of.from, left[0].site, more, of.undo, k.stopper())
 		}
 	}
@@ -78,7 +80,7 @@ func (k *Checker) checkLeaks(fr *frame) {
 // stopper names the function that gives back what the driver holds.
 func (k *Checker) stopper() string {
 	if k.ran {
-		return "DxgkDdiStopDevice"
+		return stopDevice
 	}
 	return startDevice + ", which failed"
 }

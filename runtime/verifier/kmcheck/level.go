@@ -11,6 +11,7 @@ const (
 	interruptRoutine = "DxgkDdiInterruptRoutine"
 	dpcRoutine       = "DxgkDdiDpcRoutine"
 	startDevice      = "DxgkDdiStartDevice"
+	stopDevice       = "DxgkDdiStopDevice"
 	synchronize      = "DxgkCbSynchronizeExecution"
 )
 

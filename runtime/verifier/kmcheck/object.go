@@ -51,6 +51,7 @@ type object struct {
 	parents  []*object // objects that must outlive it
 	children int       // objects that it must outlive
 	driver   any       // Root.Driver after its Create function
+	made     uint64    // its Create function, in the order of all calls
 
 	info kmddi.AllocationInfo // of an allocation
 }
@@ -65,7 +66,7 @@ func (k *Checker) create(fr *frame, root *ddi.Root, of kind, parents ...*object)
 		return
 	}
 	k.ids++
-	fr.created = &object{kind: of, id: k.ids, root: root, parents: parents}
+	fr.created = &object{kind: of, id: k.ids, root: root, parents: parents, made: fr.call}
 	k.objects[root] = fr.created
 	k.m.Label(fr.t, string(of), k.ids)
 }
@@ -266,7 +267,7 @@ func (k *Checker) checkDriver(fr *frame, o *object, when string) {
 	if o.life != alive || o == fr.destroyed || fr.spec.class == exclusive || same(o.driver, o.root.Driver) {
 		return
 	}
-	k.fail(fr, "driver-replaced", "Driver of %v has changed %s, want that of %s", o, when, creators[o.kind])
+	k.failBy(fr, k.replacedBy(o), "driver-replaced", "Driver of %v has changed %s, want that of %s", o, when, creators[o.kind])
 	o.driver = o.root.Driver
 }
 

@@ -1,10 +1,12 @@
 package kmcheck
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 const (
@@ -177,13 +179,35 @@ func (k *Checker) checkWritten(fr *frame, arg kmddi.Patch, locations []kmddi.Pat
 	}
 	for i, p := range locations {
 		if !written[p.AllocationIndex] {
-			k.fail(fr, "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes of each location of the allocation are the same for its addresses %#x and %#x",
+			k.failBy(fr, k.listedBy(arg, locations), "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes of each location of the allocation are the same for its addresses %#x and %#x",
 				int(arg.PatchLocationListSubmissionStart)+i, writerOf(arg.Flags), p.PatchOffset, p.AllocationIndex,
 				k.patch.moved[p.AllocationIndex].PhysicalAddress, arg.AllocationList[p.AllocationIndex].PhysicalAddress)
 			return false
 		}
 	}
 	return true
+}
+
+// listedBy returns the culprit for an allocation whose locations do not hold its
+// address, if other allocations have theirs or have no location: the function that
+// listed the locations.
+func (k *Checker) listedBy(arg kmddi.Patch, locations []kmddi.PatchLocation) *verifier.Culprit {
+	for i, e := range arg.AllocationList {
+		if e.PhysicalAddress == k.patch.moved[i].PhysicalAddress {
+			continue
+		}
+		why := ""
+		switch listed := slices.ContainsFunc(locations, func(p kmddi.PatchLocation) bool { return int(p.AllocationIndex) == i }); {
+		case !listed:
+			why = fmt.Sprintf("has no location of allocation %d", i)
+		case k.patch.written[i]:
+			why = fmt.Sprintf("has the location, and %s writes those of allocation %d", patchFunction, i)
+		default:
+			continue
+		}
+		return &verifier.Culprit{Function: writerOf(arg.Flags), Call: k.evidence.writer, Argument: "argument PatchLocationListOut", Why: why}
+	}
+	return nil
 }
 
 // windowOf returns the bytes that an address at a patch location can have in a part

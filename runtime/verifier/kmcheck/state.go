@@ -54,7 +54,7 @@ func (k *Checker) changeState(fr *frame, ok bool) {
 		if ok {
 			k.state, k.ran = started, true
 		}
-	case "DxgkDdiStopDevice":
+	case stopDevice:
 		k.state = added
 	case "DxgkDdiRemoveDevice":
 		k.state = removed

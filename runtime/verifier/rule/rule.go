@@ -272,7 +272,7 @@ func memoryRules() []Rule {
 		{Name: "table-excluded", Title: "The table of a deferred context lacks functions of immediate contexts.", Fault: Driver, Source: srcExclude,
 			Catches: "an entry for immediate contexts only that is not nil after CreateDeferredContext or RecycleCreateDeferredContext.",
 			Example: "pfnCreateDeferredContext: pfnFlush is not nil"},
-		{Name: "table-missing", Title: "Tables have all entries that the capabilities require.", Fault: Driver, Source: srcLists,
+		{Name: "table-missing", Title: "Tables have all entries that the capabilities require.", Fault: Driver, Source: "D3D11DDI_DEVICEFUNCS; DXGI_DDI_BASE_FUNCTIONS; for entries of command lists: " + srcLists,
 			Catches: "a driver that leaves an entry nil in a device's table, except pfnQueryBegin, pfnSetPredication, pfnResourceIsStagingBusy, pfnRelocateDeviceFuncs and, without CapsCommandListsBuild2, those of command lists; a recording entry that is nil in a deferred context's table.",
 			Example: "pfnCreateDevice: pfnRecycleCreateCommandList is nil"},
 		{Name: "table-relocate", Title: "RelocateDeviceFuncs does not change the free-threaded entries, and a table that has moved is not used.", Fault: Driver, Source: srcRelocate,

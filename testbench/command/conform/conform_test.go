@@ -31,9 +31,12 @@ func sample(t *testing.T) *Report {
 		{Name: "present", Tier: suite.API, Doc: "Present copies", Source: "a page", Outcome: suite.Passed, Time: time.Second,
 			Coverage: &suite.Coverage{Calls: map[string]uint64{"pfnFlush": 2, "DxgkDdiPatch": 1}, Packets: map[string]uint64{"COPY": 3}}},
 		{Name: "order-flush", Tier: suite.DDI, Doc: "steps", Source: "another page", Seed: 4, Outcome: suite.Failed,
-			Messages:  []string{`got <script>alert("x")</script>`},
-			Violation: &verifier.Violation{Rule: broken, Function: "pfnFlush", Text: "reports S_OK"},
-			Coverage:  &suite.Coverage{Calls: map[string]uint64{"pfnFlush": 5}, NotDecodable: 7}},
+			Messages: []string{`got <script>alert("x")</script>`},
+			Violation: &verifier.Violation{
+				Rule: broken, Function: "pfnFlush", Text: "reports S_OK",
+				Culprit: &verifier.Culprit{Function: "pfnSetErrorCb", Call: 7, Ago: 2, Argument: "argument hr", Why: "is S_OK"},
+			},
+			Coverage: &suite.Coverage{Calls: map[string]uint64{"pfnFlush": 5}, NotDecodable: 7}},
 		{Name: "driver-lists", Tier: suite.Caps, Outcome: suite.Skipped, Messages: []string{"the driver does not claim CapsCommandListsBuild2"}},
 	}
 	info := &debug.BuildInfo{
@@ -63,6 +66,9 @@ func TestReport(t *testing.T) {
 	}
 	assert.Equal(t, []string{"ddi", "api", "caps"}, tiers, "the tiers with a case, in order")
 	assert.Len(t, r.Tiers[0].Violations(), 1)
+	var html bytes.Buffer
+	require.NoError(t, r.WriteHTML(&html))
+	assert.Contains(t, html.String(), "reports S_OK<br/>The call to blame: pfnSetErrorCb (call #7, 2 calls ago), argument hr, which is S_OK.<br/>")
 
 	var b bytes.Buffer
 	require.NoError(t, r.WriteJSON(&b))
@@ -71,6 +77,7 @@ func TestReport(t *testing.T) {
 	for _, key := range []string{"drivers", "hilgpu", "go", "date", "board", "seed", "tiers", "calls", "uncalled", "packets", "not_decodable"} {
 		assert.Contains(t, back, key)
 	}
+	assert.Regexp(t, `"culprit": \{\s*"function": "pfnSetErrorCb",\s*"call": 7,\s*"ago": 2,\s*"argument": "argument hr",\s*"why": "is S_OK"\s*\}`, b.String())
 }
 
 // A driver that a folder replaces, and a program without build information.
