@@ -1,6 +1,9 @@
 package d3d11
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // An InfoQueueFilterDesc is D3D11_INFO_QUEUE_FILTER_DESC: kinds of messages.
 type InfoQueueFilterDesc struct {
@@ -44,37 +47,76 @@ func (f InfoQueueFilter) with(more InfoQueueFilter) InfoQueueFilter {
 	return InfoQueueFilter{f.AllowList.with(more.AllowList), f.DenyList.with(more.DenyList)}
 }
 
-// A filterStack is a stack of filters, of which the last applies.
-type filterStack []InfoQueueFilter
-
-func (s filterStack) top() InfoQueueFilter {
-	if len(s) == 0 {
-		return InfoQueueFilter{}
-	}
-	return s[len(s)-1]
+// A filterStack is a stack of filters, of which the last applies. It is safe for
+// concurrent use.
+type filterStack struct {
+	mu  sync.Mutex
+	all []InfoQueueFilter
 }
 
-func (s filterStack) pass(m *Message) bool { return len(s) == 0 || s[len(s)-1].pass(m) }
+// top returns a copy of the current filter.
+func (s *filterStack) top() InfoQueueFilter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current().with(InfoQueueFilter{})
+}
 
-func (s *filterStack) push(f InfoQueueFilter) { *s = append(*s, f.with(InfoQueueFilter{})) }
+// current returns the current filter. s.mu is held.
+func (s *filterStack) current() InfoQueueFilter {
+	if n := len(s.all); n > 0 {
+		return s.all[n-1]
+	}
+	return InfoQueueFilter{}
+}
 
+// size returns the number of filters.
+func (s *filterStack) size() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint32(len(s.all))
+}
+
+// pass reports whether the current filter accepts a message.
+func (s *filterStack) pass(m *Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all) == 0 || s.all[len(s.all)-1].pass(m)
+}
+
+// push pushes a copy of f.
+func (s *filterStack) push(f InfoQueueFilter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, f.with(InfoQueueFilter{}))
+}
+
+// pushTop pushes a copy of the current filter.
+func (s *filterStack) pushTop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, s.current().with(InfoQueueFilter{}))
+}
+
+// pop removes the current filter, if there is one.
 func (s *filterStack) pop() {
-	if n := len(*s); n > 0 {
-		*s = (*s)[:n-1]
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = s.all[:max(len(s.all)-1, 0)]
 }
 
-// add adds entries to the top filter, or to a new one if there is none.
+// add adds entries to the current filter, or to a new one if there is none.
 func (s *filterStack) add(f InfoQueueFilter) {
-	top := s.top().with(f)
-	s.pop()
-	*s = append(*s, top)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all[:max(len(s.all)-1, 0)], s.current().with(f))
 }
 
-// clear removes the entries of the top filter.
-func (s filterStack) clear() {
-	if n := len(s); n > 0 {
-		s[n-1] = InfoQueueFilter{}
+// clear removes the entries of the current filter.
+func (s *filterStack) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.all); n > 0 {
+		s.all[n-1] = InfoQueueFilter{}
 	}
 }
 

@@ -66,14 +66,15 @@ type InfoQueue struct {
 	onBreak func(Message) // Config.Break
 	output  func(Message) // Config.DebugOutput
 
+	storage   filterStack
+	retrieval filterStack
+
 	mu         sync.Mutex // guards the fields below
 	messages   []Message  // oldest first
 	limit      uint64
 	discarded  uint64
 	allowed    uint64
 	denied     uint64
-	storage    filterStack
-	retrieval  filterStack
 	breakCause breakSettings
 	muted      bool
 }

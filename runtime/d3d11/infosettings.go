@@ -4,111 +4,55 @@ import "slices"
 
 // AddStorageFilterEntries adds the entries of f to the storage filter, the top one of its
 // stack. If the stack is empty, it pushes a filter. The storage filter rejects messages before they are stored.
-func (q *InfoQueue) AddStorageFilterEntries(f InfoQueueFilter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.storage.add(f)
-}
+func (q *InfoQueue) AddStorageFilterEntries(f InfoQueueFilter) { q.storage.add(f) }
 
 // PushStorageFilter pushes a copy of f onto the stack of storage filters.
-func (q *InfoQueue) PushStorageFilter(f InfoQueueFilter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.storage.push(f)
-}
+func (q *InfoQueue) PushStorageFilter(f InfoQueueFilter) { q.storage.push(f) }
 
 // PushEmptyStorageFilter pushes a storage filter that accepts every message.
 func (q *InfoQueue) PushEmptyStorageFilter() { q.PushStorageFilter(InfoQueueFilter{}) }
 
 // PushCopyOfStorageFilter pushes a copy of the current storage filter.
-func (q *InfoQueue) PushCopyOfStorageFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.storage.push(q.storage.top())
-}
+func (q *InfoQueue) PushCopyOfStorageFilter() { q.storage.pushTop() }
 
 // PopStorageFilter removes the top storage filter. It does nothing if the stack is
 // empty.
-func (q *InfoQueue) PopStorageFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.storage.pop()
-}
+func (q *InfoQueue) PopStorageFilter() { q.storage.pop() }
 
 // ClearStorageFilter removes all entries of the top storage filter.
-func (q *InfoQueue) ClearStorageFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.storage.clear()
-}
+func (q *InfoQueue) ClearStorageFilter() { q.storage.clear() }
 
 // StorageFilter returns a copy of the current storage filter.
-func (q *InfoQueue) StorageFilter() InfoQueueFilter {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.storage.top().with(InfoQueueFilter{})
-}
+func (q *InfoQueue) StorageFilter() InfoQueueFilter { return q.storage.top() }
 
 // StorageFilterStackSize returns the number of storage filters.
-func (q *InfoQueue) StorageFilterStackSize() uint32 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return uint32(len(q.storage))
-}
+func (q *InfoQueue) StorageFilterStackSize() uint32 { return q.storage.size() }
 
 // AddRetrievalFilterEntries adds the entries of f to the retrieval filter, the top one of its
 // stack. If the stack is empty, it pushes a filter. The retrieval filter hides stored messages from GetMessage.
-func (q *InfoQueue) AddRetrievalFilterEntries(f InfoQueueFilter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retrieval.add(f)
-}
+func (q *InfoQueue) AddRetrievalFilterEntries(f InfoQueueFilter) { q.retrieval.add(f) }
 
 // PushRetrievalFilter pushes a copy of f onto the stack of retrieval filters.
-func (q *InfoQueue) PushRetrievalFilter(f InfoQueueFilter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retrieval.push(f)
-}
+func (q *InfoQueue) PushRetrievalFilter(f InfoQueueFilter) { q.retrieval.push(f) }
 
 // PushEmptyRetrievalFilter pushes a retrieval filter that accepts every message.
 func (q *InfoQueue) PushEmptyRetrievalFilter() { q.PushRetrievalFilter(InfoQueueFilter{}) }
 
 // PushCopyOfRetrievalFilter pushes a copy of the current retrieval filter.
-func (q *InfoQueue) PushCopyOfRetrievalFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retrieval.push(q.retrieval.top())
-}
+func (q *InfoQueue) PushCopyOfRetrievalFilter() { q.retrieval.pushTop() }
 
 // PopRetrievalFilter removes the top retrieval filter. It does nothing if the stack is
 // empty.
-func (q *InfoQueue) PopRetrievalFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retrieval.pop()
-}
+func (q *InfoQueue) PopRetrievalFilter() { q.retrieval.pop() }
 
 // ClearRetrievalFilter removes all entries of the top retrieval filter.
-func (q *InfoQueue) ClearRetrievalFilter() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.retrieval.clear()
-}
+func (q *InfoQueue) ClearRetrievalFilter() { q.retrieval.clear() }
 
 // RetrievalFilter returns a copy of the current retrieval filter.
-func (q *InfoQueue) RetrievalFilter() InfoQueueFilter {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.retrieval.top().with(InfoQueueFilter{})
-}
+func (q *InfoQueue) RetrievalFilter() InfoQueueFilter { return q.retrieval.top() }
 
 // RetrievalFilterStackSize returns the number of retrieval filters.
-func (q *InfoQueue) RetrievalFilterStackSize() uint32 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return uint32(len(q.retrieval))
-}
+func (q *InfoQueue) RetrievalFilterStackSize() uint32 { return q.retrieval.size() }
 
 // SetBreakOnCategory makes each message of a category that passes the storage filter call
 // Config.Break, or not. Without Config.Break it has no effect.
