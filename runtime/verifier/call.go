@@ -179,7 +179,21 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	if isRecycleCreate(name) {
 		ok = k.checkRecycled(fr, rets) && ok
 	}
-	switch name {
+	switch {
+	case isCreate(name), strings.HasPrefix(name, "pfnRecycle"):
+		k.finishCreation(fr, ok)
+	case strings.HasPrefix(name, "pfnDestroy"):
+		k.finishDestruction(fr)
+	case strings.HasPrefix(name, "pfnCalc"), strings.HasPrefix(name, "pfnCheck"):
+		k.finishAnswer(fr, rets)
+	default:
+		k.finishWork(fr, rets)
+	}
+}
+
+// finishCreation is finish for the functions that create or recycle.
+func (k *Checker) finishCreation(fr *frame, ok bool) {
+	switch fr.f.Name {
 	case "pfnCreateDeferredContext":
 		k.endContext(fr, true, ok)
 	case "pfnRecycleCreateDeferredContext":
@@ -193,40 +207,56 @@ func (k *Checker) finish(fr *frame, rets []any) {
 		setListState(fr, objectRetired)
 	case "pfnRecycleCommandList":
 		setListState(fr, objectCached)
-	case "pfnCommandListExecute":
-		fr.ctx.bound = bindings{}
-	case "pfnAbandonCommandList":
-		fr.ctx.state = abandoned
+	}
+}
+
+// finishDestruction is finish for the functions that destroy.
+func (k *Checker) finishDestruction(fr *frame) {
+	switch fr.f.Name {
 	case "pfnDestroyDevice":
 		k.checkKernelLeaks(fr)
 		k.endDestroy(fr.ctx)
-	case "pfnPresent":
-		k.checkPresented(fr, rets[0].(ddi.HRESULT))
-		k.checkPresents(fr, rets[0].(ddi.HRESULT))
-	case "pfnFlush":
-		k.checkSubmitted(fr, fr)
-		k.checkOrphans(fr)
 	case "pfnDestroyResource":
 		if o := fr.destroyed; o != nil && o.ctx == nil {
 			o.device.orphan(o)
 		}
-	case "pfnQueryGetData":
-		k.endGetData(fr)
+	}
+}
+
+// finishAnswer is finish for the functions that return sizes and capabilities.
+func (k *Checker) finishAnswer(fr *frame, rets []any) {
+	switch name := fr.f.Name; name {
 	case "pfnCheckFormatSupport":
 		k.checkFormat(fr, rets[0].(uint32))
 	case "pfnCheckDeferredContextHandleSizes":
 		k.endSizes(fr, rets)
 	case "pfnCalcDeferredContextHandleSize":
 		k.endCalcLocal(fr, rets)
-	case "pfnRelocateDeviceFuncs":
-		k.afterRelocate(fr)
-	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
+	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize",
+		"pfnCalcPrivateDeferredContextSize":
 		k.checkRange(fr, rets[0].(int))
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
 		k.recordSize(fr, "pfnCreate"+kind, rets[0].(int))
-	case "pfnCalcPrivateDeferredContextSize":
-		k.checkRange(fr, rets[0].(int))
-		k.recordSize(fr, "pfnCreateDeferredContext", rets[0].(int))
+	}
+}
+
+// finishWork is finish for the functions that record, execute, map and submit.
+func (k *Checker) finishWork(fr *frame, rets []any) {
+	switch name := fr.f.Name; name {
+	case "pfnCommandListExecute":
+		fr.ctx.bound = bindings{}
+	case "pfnAbandonCommandList":
+		fr.ctx.state = abandoned
+	case "pfnPresent":
+		k.checkPresented(fr, rets[0].(ddi.HRESULT))
+		k.checkPresents(fr, rets[0].(ddi.HRESULT))
+	case "pfnFlush":
+		k.checkSubmitted(fr, fr)
+		k.checkOrphans(fr)
+	case "pfnQueryGetData":
+		k.endGetData(fr)
+	case "pfnRelocateDeviceFuncs":
+		k.afterRelocate(fr)
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.checkMapped(fr, rets)

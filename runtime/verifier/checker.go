@@ -190,7 +190,7 @@ func (k *Checker) leave(t *ddi.Thread, f *Func, results []any) {
 	if f.Callback {
 		k.leaveCallback(fr, results)
 	} else {
-		k.checkReturnLevel(fr)
+		CheckReturnLevel(t, fr.level, func(broken, format string, args ...any) { k.fail(fr, broken, format, args...) })
 		k.leaveFunction(fr, results)
 	}
 	k.release(fr)

@@ -65,12 +65,17 @@ func (m *Monitor) callback(t *ddi.Thread, f *Func) bool {
 	driver := m.sides.inDriver()
 	if driver {
 		m.check()
-		if t != nil && len(t.Stack()) > 0 {
-			return true
-		}
+	}
+	foreign := driver && t != nil && m.foreign(t)
+	if driver && !foreign && t != nil && len(t.Stack()) > 0 {
+		return true
 	}
 	r := Report{Rule: "callback-outside", Thread: t, Func: f}
 	switch {
+	case foreign:
+		r.Rule = "callback-thread"
+		r.Text = fmt.Sprintf("called with the thread %d:%d, which another call uses, want that of the call that makes it", t.Process, t.ID)
+		r.Thread = nil // only its ID can be read
 	case t == nil:
 		r.Text = "the thread is nil, want that of the running function of the driver"
 	case len(t.Stack()) > 0:
@@ -203,6 +208,9 @@ func (m *Monitor) recordPanic(t *ddi.Thread, p any) bool {
 		cause = errors.New(r.Text)
 	}
 	if r.Rule == "driver-panic" {
+		if r.Func.Name == synchronizeName {
+			r.Text += ", in the function that the driver passed"
+		}
 		r = m.explained(r)
 	}
 	m.record(r, &panicError{cause, debug.Stack()}, false)

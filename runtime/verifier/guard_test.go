@@ -311,3 +311,43 @@ func BenchmarkWrapper(b *testing.B) {
 		})
 	}
 }
+
+// A panic in the function that SynchronizeExecution runs is the driver's, and one in
+// the callback itself the system's.
+func TestPanicInSynchronizeExecution(t *testing.T) {
+	for _, tt := range []struct {
+		driver     bool
+		rule, text string
+	}{
+		{true, "driver-panic", "boom, in the function that the driver passed"}, {false, "system-panic", "boom"},
+	} {
+		m, err := NewMonitor(Options{})
+		require.NoError(t, err)
+		table := WrapKernelMode(func() kmddi.DriverInitializationData {
+			return kmddi.DriverInitializationData{
+				StartDevice: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (out kmddi.StartDeviceOut, s ddi.Status) {
+					_, s = cb.SynchronizeExecution(t, cb.DeviceHandle, 0, func(*ddi.Thread) bool {
+						if tt.driver {
+							panic("boom")
+						}
+						return true
+					})
+					return out, s
+				},
+			}
+		}, m, m)()
+		system := &kmddi.DxgkrnlInterface{SynchronizeExecution: func(t *ddi.Thread, _ kmddi.HDxgkrnl, _ uint32, fn func(*ddi.Thread) bool) (bool, ddi.Status) {
+			fn(t)
+			panic("boom")
+		}}
+		th := new(ddi.Thread)
+		err = m.Guard(th, func() error {
+			table.StartDevice(th, kmddi.HAdapter{}, kmddi.StartInfo{}, system)
+			return nil
+		})
+		require.ErrorIs(t, err, m.Err())
+		assert.Equal(t, tt.rule, m.Err().Rule.Name)
+		assert.Equal(t, "DxgkCbSynchronizeExecution", m.Err().Function)
+		assert.Equal(t, tt.text, m.Err().Text)
+	}
+}

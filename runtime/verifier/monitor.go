@@ -144,11 +144,15 @@ func (m *Monitor) Enter(t *ddi.Thread, f *Func, _ ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	frames := m.running[t]
+	var by goroutine
+	if frames == nil && len(m.running) > 0 {
+		by = thisGoroutine()
+	}
 	if n := len(m.spare); frames == nil && n > 0 {
 		frames, m.spare = m.spare[n-1], m.spare[:n-1]
 	}
 	m.last.add(historyCall{f: f, t: t, process: t.Process, thread: t.ID, depth: len(frames)})
-	m.running[t] = append(frames, runningCall{f, m.last.n, t.IRQL()})
+	m.running[t] = append(frames, runningCall{f, m.last.n, t.IRQL(), by})
 }
 
 // Leave removes a call from those that have not returned.
@@ -181,8 +185,9 @@ func (m *Monitor) Label(t *ddi.Thread, kind string, id uint64) {
 // A runningCall is a call that has not returned.
 type runningCall struct {
 	f      *Func
-	number uint64   // in the order of all calls
-	level  ddi.IRQL // at its entry
+	number uint64    // in the order of all calls
+	level  ddi.IRQL  // at its entry
+	by     goroutine // of an outermost call; 0: not known, which at most one has
 }
 
 // A Report is what a hook found.

@@ -38,19 +38,19 @@ func (k *Checker) checkCallbackLevel(fr *frame) {
 	}
 }
 
-// checkReturnLevel checks the level at which a function of the driver returns. If
-// violations are collected, it restores the level, so that one mistake is one
-// violation.
-func (k *Checker) checkReturnLevel(fr *frame) {
-	at := fr.t.IRQL()
-	if at == fr.level {
+// CheckReturnLevel checks the level at which a function of a driver returns on t, which
+// called it at level entry. It calls fail for a violation, and then restores the level,
+// so that one mistake is one violation if violations are collected.
+func CheckReturnLevel(t *ddi.Thread, entry ddi.IRQL, fail func(broken, format string, args ...any)) {
+	at := t.IRQL()
+	if at == entry {
 		return
 	}
-	k.fail(fr, "level-return", "returns at %v, want %v as at its entry", at, fr.level)
-	if at < fr.level {
-		fr.t.Raise(fr.level)
+	fail("level-return", "returns at %v, want %v as at its entry", at, entry)
+	if at < entry {
+		t.Raise(entry)
 	} else {
-		fr.t.Lower(fr.level)
+		t.Lower(entry)
 	}
 }
 

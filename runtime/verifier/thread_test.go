@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -163,4 +164,83 @@ func TestLevelsOfTheUserMode(t *testing.T) {
 	r.calls("Flush", func(*ddi.Thread) {})
 	r.funcs.Flush(r.th, r.dev)
 	assert.Equal(t, []string{"level-return"}, r.broken())
+}
+
+// meets runs Flush of the device on one goroutine and a function of a deferred context
+// on another. Both run when the driver makes a callback in the given one, with the
+// thread of the other call or its own.
+func meets(t *testing.T, inFlush, other bool) *rig {
+	r := newRig(t, Options{Collect: true}, native)
+	d := r.deferred("d")
+	entered, done := make(chan bool), make(chan bool)
+	own, its := r.dth, r.th
+	if inFlush {
+		own, its = its, own
+	}
+	callback := func() {
+		if !other {
+			its = own
+		}
+		r.inner.KTCallbacks.LockCb(its, r.inner.RTDevice, &umddi.Lock{Allocation: 3})
+		close(done)
+	}
+	r.calls("IaSetTopology", func(*ddi.Thread) { // it begins second
+		entered <- true
+		if inFlush {
+			<-done
+			return
+		}
+		callback()
+	})
+	r.calls("Flush", func(*ddi.Thread) {
+		go d.funcs.IaSetTopology(r.dth, d.h, 1)
+		<-entered
+		if inFlush {
+			callback()
+			return
+		}
+		<-done
+	})
+	r.funcs.Flush(r.th, r.dev)
+	return r
+}
+
+// A callback with the thread of another call that runs is a violation and is not made.
+func TestThreadOfAnotherCall(t *testing.T) {
+	for _, inFlush := range []bool{false, true} {
+		r := meets(t, inFlush, true)
+		require.Equal(t, []string{"callback-thread"}, r.broken(), "in Flush: %v", inFlush)
+		v := r.m.Violations()[0]
+		want := "verifier: callback-thread (driver): pfnLockCb: called with the thread 1:1, which another call uses, want that of the call that makes it"
+		if inFlush {
+			want = strings.Replace(want, "1:1", "1:2", 1)
+		}
+		assert.EqualError(t, v, want)
+		assert.Empty(t, meets(t, inFlush, false).broken(), "with its own thread")
+	}
+}
+
+// A thread that has called the system is another call's too, until the callback returns.
+func TestThreadInACallback(t *testing.T) {
+	r := newRig(t, Options{Collect: true}, native)
+	r.system["RenderCb"] = func([]any, []any) {
+		r.calls("IaSetTopology", func(*ddi.Thread) { r.inner.KTCallbacks.LockCb(r.th, r.inner.RTDevice, &umddi.Lock{Allocation: 3}) })
+		d := r.deferred("d")
+		d.funcs.IaSetTopology(r.dth, d.h, 1)
+	}
+	r.flush(func(t *ddi.Thread, kt *umddi.DeviceCallbacks, h umddi.HRTDevice) {
+		kt.RenderCb(t, h, &umddi.Render{})
+		kt.LockCb(t, h, &umddi.Lock{Allocation: 3})
+	})
+	assert.Contains(t, r.broken(), "callback-thread")
+	assert.Equal(t, 1, count(r.broken(), "callback-thread"))
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
 }

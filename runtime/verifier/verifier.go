@@ -133,9 +133,36 @@ func WrapKernelMode(entry kmddi.DriverEntry, m *Monitor, h Hook) kmddi.DriverEnt
 		driver := entry()
 		if start := driver.StartDevice; start != nil {
 			driver.StartDevice = func(t *ddi.Thread, a kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
-				return start(t, a, info, wrapDxgkrnlInterface(cb, m, h))
+				inner := wrapDxgkrnlInterface(cb, m, h)
+				inner.SynchronizeExecution = synchronizing(inner.SynchronizeExecution)
+				return start(t, a, info, inner)
 			}
 		}
 		return *wrapDriverInitializationData(&driver, m, h)
 	}
+}
+
+// synchronizeName is the callback that runs a function of the driver.
+const synchronizeName = "DxgkCbSynchronizeExecution"
+
+// synchronizeExecution is the type of DxgkCbSynchronizeExecution.
+type synchronizeExecution = func(t *ddi.Thread, h kmddi.HDxgkrnl, message uint32, fn func(*ddi.Thread) bool) (bool, ddi.Status)
+
+// synchronizing returns a callback that behaves like call and shows on the stack that
+// the function that it runs is the driver's.
+func synchronizing(call synchronizeExecution) synchronizeExecution {
+	if call == nil {
+		return nil
+	}
+	return func(t *ddi.Thread, h kmddi.HDxgkrnl, message uint32, fn func(*ddi.Thread) bool) (bool, ddi.Status) {
+		if fn == nil {
+			return call(t, h, message, nil)
+		}
+		return call(t, h, message, wrapSynchronized(fn))
+	}
+}
+
+// wrapSynchronized wraps a function of the driver, as its name tells.
+func wrapSynchronized(fn func(*ddi.Thread) bool) func(*ddi.Thread) bool {
+	return func(t *ddi.Thread) bool { return fn(t) }
 }

@@ -207,7 +207,7 @@ func (k *Checker) enterFunction(fr *frame) {
 
 // leaveFunction checks what the driver did in a function.
 func (k *Checker) leaveFunction(fr *frame, results []any) {
-	k.checkReturnLevel(fr)
+	verifier.CheckReturnLevel(fr.t, fr.level, func(broken, format string, args ...any) { k.fail(fr, broken, format, args...) })
 	k.checkDrivers(fr)
 	status, ok := statusOf(results)
 	if ok {

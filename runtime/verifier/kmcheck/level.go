@@ -22,20 +22,6 @@ func (k *Checker) checkEntryLevel(fr *frame) {
 	}
 }
 
-// checkReturnLevel checks the level at which a function returns.
-func (k *Checker) checkReturnLevel(fr *frame) {
-	at := fr.t.IRQL()
-	if at == fr.level {
-		return
-	}
-	k.fail(fr, "level-return", "returns at %v, want %v as at its entry", at, fr.level)
-	if at < fr.level {
-		fr.t.Raise(fr.level)
-	} else {
-		fr.t.Lower(fr.level)
-	}
-}
-
 // checkCallbackLevel checks the level of a callback.
 func (k *Checker) checkCallbackLevel(fr *frame) {
 	if fr.level <= fr.spec.level {

@@ -16,6 +16,8 @@ import (
 var without = map[string]string{
 	"size-varies": "the runtime asks for the size of each object once",
 	"driver-exit": "the process ends: testbench/drivertest runs such drivers in a child",
+
+	"callback-thread": "two calls must run at the same time: runtime/verifier has such a driver, with two goroutines",
 }
 
 // Each rule that a driver can break has a break, and each break names a rule that a
