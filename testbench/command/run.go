@@ -89,27 +89,9 @@ func runCompose(f composeFlags, images []string) error {
 		return err
 	}
 	defer out.Discard()
-	ddi, err := f.app.Links.Trace(f.ddi)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
-	o := f.verify.options()
-	if o.Board, err = f.app.Links.Options(); err != nil {
-		return err
-	}
-	o.Tdr = f.app.Links.Tdr
-	o.DDI = f.app.traces(ddi)
-	w := f.app.Progress("run compose")
-	defer w.End()
-	done, err := session.OnBoard(f.board, f.app.program.Drivers, o, plan)
+	done, err := f.compose(plan)
 	host := time.Since(start)
-	// Keep the trace of a failed run.
-	if cerr := ddi.Finish(); err == nil {
-		err = cerr
-	}
-	f.app.printFindings(done.Findings)
-	f.app.printMore(done.Violations, err)
 	if err != nil {
 		return err
 	}
@@ -122,6 +104,30 @@ func runCompose(f composeFlags, images []string) error {
 		return err
 	}
 	return report(f, session.NewSummary(done.Frame, done.Stats, host))
+}
+
+// compose runs a plan on the board and prints what the verifier found.
+func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err error) {
+	ddi, err := f.app.Links.Trace(f.ddi)
+	if err != nil {
+		return done, err
+	}
+	o := f.verify.options()
+	if o.Board, err = f.app.Links.Options(); err != nil {
+		return done, err
+	}
+	o.Tdr = f.app.Links.Tdr
+	o.DDI = f.app.traces(ddi)
+	w := f.app.Progress("run compose")
+	defer w.End()
+	done, err = session.OnBoard(f.board, f.app.program.Drivers, o, plan)
+	// Keep the trace of a failed run.
+	if cerr := ddi.Finish(); err == nil {
+		err = cerr
+	}
+	f.app.printFindings(done.Findings)
+	f.app.printMore(done.Violations, err)
+	return done, err
 }
 
 // traces returns the writer for DDI calls: the file of --ddi, the trace of a child, both

@@ -76,7 +76,8 @@ again.`,
 	return c
 }
 
-func runTest(f testFlags) error {
+// suiteOptions checks the flags and returns the options of the run, without a board.
+func (f testFlags) suiteOptions() (suite.Options, error) {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
@@ -85,15 +86,21 @@ func runTest(f testFlags) error {
 	}
 	err := f.app.Links.CheckTdr()
 	if err != nil {
-		return err
+		return o, err
 	}
 	if err := f.rules.check(); err != nil {
-		return err
+		return o, err
 	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
-		return fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
+		return o, fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
 	}
-	if o.Tiers, err = suite.ParseTiers(f.tiers); err != nil {
+	o.Tiers, err = suite.ParseTiers(f.tiers)
+	return o, err
+}
+
+func runTest(f testFlags) error {
+	o, err := f.suiteOptions()
+	if err != nil {
 		return err
 	}
 	instances := o.Instances()
@@ -116,7 +123,7 @@ func runTest(f testFlags) error {
 	if o.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}
-	if p.Child != nil && !f.inProcess && f.app.Links.Capture == "" {
+	if p := f.app.program; p.Child != nil && !f.inProcess && f.app.Links.Capture == "" {
 		f.pool = &child.Pool{Command: p.Child, Options: o, Stderr: f.app.Stderr}
 		defer f.pool.Close()
 		o.Exec = f.pool.Run
@@ -124,7 +131,11 @@ func runTest(f testFlags) error {
 	if err := f.tryBoard(o); err != nil {
 		return err
 	}
-	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
+	return f.finish(xml, page, suite.NewReport(f.board, f.runSuite(o, len(instances))))
+}
+
+// finish writes and prints the report of a run, and fails if a case has failed.
+func (f testFlags) finish(xml, page *output.File, report *suite.Report) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = nil

@@ -176,7 +176,7 @@ func TestProcessEnds(t *testing.T) {
 		t.Run(tt.drivers, func(t *testing.T) {
 			dir := t.TempDir()
 			code, stdout, stderr := runDeadly(t, tt.drivers, "test", "--board", "emu?nodes=1",
-				"--filter", "^(copy-boxes|clears|present|staging-maps)$", "--json", "--call-limit", "1s", "--artifacts", dir)
+				"--filter", "^(copy-boxes|clears|present|staging-maps)$", "--json", "--call-limit", "4s", "--artifacts", dir)
 			assert.Equal(t, exit.Check, code, stderr)
 			var r suite.Report
 			require.NoError(t, json.Unmarshal([]byte(stdout), &r), stdout)
@@ -247,7 +247,7 @@ func TestChildOfStart(t *testing.T) {
 	assert.Equal(t, exit.Contract, code)
 	assert.Contains(t, stderr, "driver-exit (driver or runtime): DxgkDdiStartDevice: the process ended in this call: exit status 4\n")
 
-	code, _, stderr = runDeadly(t, "stop", "test", "--filter", "^clears$", "--call-limit", "1s")
+	code, _, stderr = runDeadly(t, "stop", "test", "--filter", "^clears$", "--call-limit", "4s")
 	assert.Equal(t, exit.Contract, code)
 	assert.Contains(t, stderr, "call-hang (driver or runtime): DxgkDdiStopDevice: no return for 1s")
 }

@@ -26,8 +26,8 @@ const patience = 2 * time.Second
 // frozen.
 const defaultSilence = time.Minute
 
-// A Pool runs cases or command lines in a child process, one after the other, and starts a new one
-// after each that ends. A Pool must be closed.
+// A Pool runs cases or command lines in a child process, one after the other. It starts
+// a new process after each that ends. A Pool must be closed.
 type Pool struct {
 	Command func() (*exec.Cmd, error) // starts the program again, which calls Serve
 	Options suite.Options             // of the run
