@@ -170,7 +170,7 @@ func TestProcessEnds(t *testing.T) {
 		{"exit", "driver-exit", "the process ended in this call: exit status 3"},
 		{"goroutine", "driver-exit", "the process ended in this call: exit status 2, panic: in a goroutine of the driver"},
 		{"fatal", "driver-exit", "the process ended in this call: exit status 2, fatal error: concurrent map writes"},
-		{"loop", "call-hang", "no return for 1s; the outermost call on thread 1:1 is pfnClearRenderTargetView"},
+		{"loop", "call-hang", "no return for 4s; the outermost call on thread 1:1 is pfnClearRenderTargetView"},
 		{"prints", "driver-exit", "the process ended in this call: exit status 0"},
 	} {
 		t.Run(tt.drivers, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestChildOfStart(t *testing.T) {
 
 	code, _, stderr = runDeadly(t, "stop", "test", "--filter", "^clears$", "--call-limit", "4s")
 	assert.Equal(t, exit.Contract, code)
-	assert.Contains(t, stderr, "call-hang (driver or runtime): DxgkDdiStopDevice: no return for 1s")
+	assert.Contains(t, stderr, "call-hang (driver or runtime): DxgkDdiStopDevice: no return for 4s")
 }
 
 // Errors of the board keep their exit codes.
