@@ -261,6 +261,10 @@ func (s *System) stopped() func() error {
 	}
 }
 
+// UserMode returns the user-mode driver, for a runtime other than runtime/d3d11. Without
+// Options.NoVerify its calls are checked.
+func (s *System) UserMode() umddi.OpenAdapterFunc { return s.drivers.UserMode }
+
 // Thunks returns the entry points of the graphics kernel, for a runtime other than
 // runtime/d3d11.
 func (s *System) Thunks() kmt.Thunks {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +31,9 @@ links of several latencies L. Clocks per second of the emulation depend on this 
   wave    every clock is recorded in a waveform
   flight  the last clocks are recorded, as for a test that may fail
 
-A speed is that of the fastest run. A ratio is relative to skip, whose runs alternate
-with the others. A missed target is printed and does not change the exit code.`,
+The last figures are of a call of a user-mode driver without verifiers. A speed is that
+of the fastest run. A ratio is relative to skip, whose runs alternate with the others. A
+missed target is printed and does not change the exit code.`,
 		Example: `  hilgpu bench device
   hilgpu bench device --turns 31 --json`,
 		Args: cobra.NoArgs,
@@ -66,7 +68,11 @@ func runBenchDevice(ctx context.Context, a *command.App, turns int) error {
 	if err != nil {
 		return err
 	}
-	all = append(all, speeds...)
+	calls, err := figures.Calls(turns)
+	if err != nil {
+		return err
+	}
+	all = slices.Concat(all, speeds, calls)
 	if a.Document(figuresJSON{all}) {
 		return nil
 	}

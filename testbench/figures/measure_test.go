@@ -169,3 +169,15 @@ func TestTranslate(t *testing.T) {
 	_, err = Translate(t.TempDir(), gpu.Small(), 1)
 	assert.ErrorIs(t, err, verilog.ErrSource)
 }
+
+// A DDI call without verifiers allocates nothing. Its time is not tested, since it
+// depends on the load of the machine.
+func TestCallsDoNotAllocate(t *testing.T) {
+	c, err := MeasureCall(3)
+	require.NoError(t, err)
+	assert.Zero(t, c.Allocs)
+	all, err := Calls(1)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	assert.Equal(t, []string{"at most 2", "at most 0"}, []string{all[0].Want, all[1].Want})
+}
