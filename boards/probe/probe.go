@@ -146,7 +146,7 @@ func WritePorts(w io.Writer, ports []Port) error {
 	for _, p := range ports {
 		rows = append(rows, []string{p.Selector, p.Path, p.adapter(), p.holder()})
 	}
-	return writeTable(w, "SELECTOR\tDEVICE\tADAPTER\tSTATE", rows)
+	return writeTable(w, "no serial port", "SELECTOR\tDEVICE\tADAPTER\tSTATE", rows)
 }
 
 // WriteBoards writes the boards as a table, or a message if there was no port.
@@ -160,13 +160,13 @@ func WriteBoards(w io.Writer, all []Board) error {
 		}
 		rows = append(rows, []string{b.Selector, id, b.State})
 	}
-	return writeTable(w, "SELECTOR\tIDENTITY\tSTATE", rows)
+	return writeTable(w, "no serial port", "SELECTOR\tIDENTITY\tSTATE", rows)
 }
 
-// writeTable writes a table of serial ports.
-func writeTable(w io.Writer, header string, rows [][]string) error {
+// writeTable writes a table, or that there is nothing to write.
+func writeTable(w io.Writer, none, header string, rows [][]string) error {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(w, "no serial port")
+		_, err := fmt.Fprintln(w, none)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

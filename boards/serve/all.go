@@ -13,7 +13,7 @@ type Station struct {
 }
 
 // All serves all boards until ctx is done or one of them fails, which ends the
-// others. It returns the first error. Cancelling ctx is not an error.
+// others. It returns the error of the first of them that has one. Cancelling ctx is not an error.
 func All(ctx context.Context, stations []Station) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -22,11 +22,18 @@ func All(ctx context.Context, stations []Station) error {
 	for i, s := range stations {
 		wg.Go(func() {
 			defer cancel() // when one ends, all end
+			stop := s.discover(ctx)
+			defer stop()
 			if err := s.Listener.Serve(ctx, s.Board); !errors.Is(err, context.Canceled) {
 				errs[i] = err
 			}
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

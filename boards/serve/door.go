@@ -151,6 +151,7 @@ func (d *door) leave(p *peer) {
 	d.mu.Lock()
 	if d.holder == p {
 		d.holder = nil
+		d.board.holder.Store(nil)
 	}
 	d.waiting = slices.DeleteFunc(d.waiting, func(q *peer) bool { return q == p })
 	ch := p.ch
@@ -198,6 +199,8 @@ func (d *door) begin(p *peer) bool {
 		return false
 	}
 	d.begun = true
+	holder := p.conn.RemoteAddr().String()
+	d.board.holder.Store(&holder)
 	if h, ok := p.conn.(interface{ begun() }); ok {
 		h.begun()
 	}

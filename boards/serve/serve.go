@@ -88,7 +88,8 @@ type Board struct {
 	serving sync.Mutex                      // held by Serve
 	ch      atomic.Pointer[channel.Channel] // nil before the first stream
 
-	inSession atomic.Bool // up, for those that do not hold mu
+	holder    atomic.Pointer[string] // address of the host that has the board; nil: none
+	inSession atomic.Bool            // up, for those that do not hold mu
 
 	mu   sync.Mutex // guards the fields below; not held while Serve waits for packets
 	end  *endpoint.Endpoint

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards/probe"
@@ -12,13 +15,26 @@ type portsJSON struct {
 	Ports []probe.Port `json:"ports"`
 }
 
+// networkJSON is the output of board list --discover --json.
+type networkJSON struct {
+	Boards []probe.Network `json:"boards"`
+}
+
 func newBoardList(a *command.App) *cobra.Command {
+	var discover bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the serial ports that boards may be connected to, and their holders",
-		Long:  "List prints the serial ports of the machine. It does not open them.",
-		Args:  cobra.NoArgs,
+		Short: "List the serial ports that boards may be connected to, or the boards in networks",
+		Long: `List prints the serial ports of the machine. It does not open them.
+
+With --discover it asks in all networks of the machine by broadcast, for less than a
+second, and prints the boards that answer: emulator or gateware, and the host that has the
+board. It asks on UDP port 18503, and in raw Ethernet if it has CAP_NET_RAW.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if discover {
+				return runDiscover(a, c.ErrOrStderr())
+			}
 			ports, err := probe.Ports()
 			if err != nil || a.Document(portsJSON{ports}) {
 				return err
@@ -27,7 +43,19 @@ func newBoardList(a *command.App) *cobra.Command {
 		},
 	}
 	a.AddJSON(c.Flags())
+	c.Flags().BoolVar(&discover, "discover", false, "ask in the networks of this machine")
 	return c
+}
+
+func runDiscover(a *command.App, stderr io.Writer) error {
+	found, skipped := probe.Discovered()
+	for _, err := range skipped {
+		fmt.Fprintf(stderr, "warning: a network that was not asked: %v\n", err)
+	}
+	if a.Document(networkJSON{found}) {
+		return nil
+	}
+	return probe.WriteNetworks(a.Out, found)
 }
 
 // boardsJSON is the output of board probe --json.

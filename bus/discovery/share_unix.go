@@ -1,0 +1,21 @@
+//go:build unix
+
+package discovery
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// share lets several boards of a machine listen for questions: each gets every
+// broadcast.
+func share(_, _ string, c syscall.RawConn) (err error) {
+	control := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	})
+	if control != nil {
+		return control
+	}
+	return err
+}
