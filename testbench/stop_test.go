@@ -179,6 +179,16 @@ func TestStartRefused(t *testing.T) {
 	assert.ErrorIs(t, err, ddi.StatusUnsuccessful)
 
 	_, err = Open("emu", refuse(ddi.StatusNoSuchDevice), Options{})
+	require.ErrorAs(t, err, &broken, "it has not looked at the device")
+	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)
+
+	broken = nil
+	_, err = Open("emu", withKernel(func(d *kmddi.DriverInitializationData) {
+		d.StartDevice = func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+			cb.GetDeviceInformation(t, cb.DeviceHandle)
+			return kmddi.StartDeviceOut{}, ddi.StatusNoSuchDevice
+		}
+	}), Options{})
 	assert.False(t, errors.As(err, &broken), "%v", err)
 	assert.ErrorIs(t, err, ErrDevice)
 	assert.ErrorIs(t, err, ddi.StatusNoSuchDevice)

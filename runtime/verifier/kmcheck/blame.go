@@ -30,6 +30,7 @@ type evidence struct {
 	stopMade  int               // callbacks that it made
 	freed     map[string]int    // callbacks that gave back memory or mappings, by name
 	command   bool              // the driver has read Command of configuration space
+	mapped    bool              // a call of MapMemory succeeded
 }
 
 // missing returns the culprit for a callback that was not made in the named function.
@@ -128,7 +129,7 @@ func (k *Checker) unseen() string {
 	switch {
 	case k.callsOf("DxgkCbGetDeviceInformation") == 0:
 		return "DxgkCbGetDeviceInformation"
-	case k.callsOf("DxgkCbMapMemory") > 0 && k.callsOf("READ_REGISTER_ULONG") == 0:
+	case k.evidence.mapped && k.callsOf("READ_REGISTER_ULONG") == 0:
 		return "READ_REGISTER_ULONG"
 	}
 	return ""

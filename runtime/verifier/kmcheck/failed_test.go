@@ -71,7 +71,15 @@ func failedCases() []ruleCase {
 		{rule: "call-failed", breaks: func(r *rig) { r.rejects("StartDevice", ddi.StatusNoSuchDevice) }, // it has not looked at the device
 			keeps: func(r *rig) { r.looks(); r.rejects("StartDevice", ddi.StatusRevisionMismatch) }},
 		{rule: "call-failed", breaks: func(r *rig) { r.rejects("AddDevice", ddi.StatusRevisionMismatch) },
-			keeps: func(r *rig) { r.begin(); r.end() }},
+			keeps: func(r *rig) { // the device lacks a BAR
+				r.status["StartDevice"], r.status["MapMemory"] = ddi.StatusNoSuchDevice, ddi.StatusInvalidParameter
+				r.on["StartDevice"] = func(t *ddi.Thread) {
+					r.cb.GetDeviceInformation(t, r.h)
+					r.cb.MapMemory(t, r.h, 1, 0, 64)
+				}
+				r.begin()
+				r.funcs.RemoveDevice(r.th, r.adapter)
+			}},
 		{rule: "call-failed", breaks: func(r *rig) {
 			r.fails("AddDevice", nil)
 			r.funcs.AddDevice(r.th, r.adapter)

@@ -32,6 +32,7 @@ func (k *Checker) leaveResource(fr *frame, results []any) {
 		k.hold(fr, resource{memory: m.PhysicalAddress, size: uint64(len(m.Bytes)), text: fmt.Sprintf("%d bytes at %#x", len(m.Bytes), m.PhysicalAddress)})
 	case "DxgkCbMapMemory":
 		m := results[0].(kmddi.HMapping)
+		k.evidence.mapped = true
 		k.hold(fr, resource{mapping: m.System, text: fmt.Sprintf("the mapping of %#x bytes at %#x of BAR %d", fr.args[3], fr.args[2], fr.args[1])})
 	case "MmFreeContiguousMemory":
 		at := fr.args[1].(kmddi.ContiguousMemory).PhysicalAddress
