@@ -9,12 +9,6 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// missing returns the culprit for a call that was not made. Where names the function
-// that should have made it.
-func missing(function, where string) *Culprit {
-	return &Culprit{Function: function, Why: "is missing in " + where}
-}
-
 // self returns the culprit for a callback, and for its argument if that is not "".
 func (fr *frame) self(argument, format string, args ...any) *Culprit {
 	return &Culprit{Function: fr.f.Name, Call: fr.call, Argument: argument, Why: fmt.Sprintf(format, args...)}

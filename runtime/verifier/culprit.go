@@ -37,6 +37,12 @@ func (c *Culprit) String() string {
 	return b.String() + ", which " + c.Why
 }
 
+// Missing returns the culprit for a callback that a driver did not make. where names the
+// function that should have made it.
+func Missing(callback, where string) *Culprit {
+	return &Culprit{Function: callback, Why: "is missing in " + where}
+}
+
 // OnBlame makes the Monitor call f when one of the given rules is broken and the
 // report has no culprit. f gets the thread, which may be nil, and the function of the
 // report, and returns the culprit, or nil if it knows none. It must not report

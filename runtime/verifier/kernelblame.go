@@ -37,14 +37,14 @@ func (s *kernelState) leakedBy(fr *frame) *Culprit {
 				return &Culprit{Function: "pfnAllocateCb", Call: a.call, Why: "made an allocation that no later callback named"}
 			}
 		}
-		return missing("pfnDeallocateCb", fr.f.Name)
+		return Missing("pfnDeallocateCb", fr.f.Name)
 	case len(s.allocations) == 0:
 		for _, h := range slices.Sorted(maps.Keys(s.contexts)) {
 			if r := s.contexts[h]; !r.used && s.destroyed > 0 {
 				return &Culprit{Function: "pfnCreateContextCb", Call: r.call, Why: "made a context that got no submission"}
 			}
 		}
-		return missing("pfnDestroyContextCb", fr.f.Name)
+		return Missing("pfnDestroyContextCb", fr.f.Name)
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (k *Checker) enterKernel(fr *frame) {
 	case "pfnDeallocateCb":
 		for _, a := range fr.args[1].(*umddi.Deallocate).Allocations {
 			if at := s.allocations[a]; at != nil && at.locks > 0 && !s.lost {
-				k.failBy(fr, missing("pfnUnlockCb", unmapOf(at.lockedIn)), "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
+				k.failBy(fr, Missing("pfnUnlockCb", unmapOf(at.lockedIn)), "lock-held", "allocation %#x is locked %s: the pfnLockCb in %s lacks a pfnUnlockCb", a, times(at.locks), at.lockedIn)
 			}
 		}
 	case "pfnPresentCb":

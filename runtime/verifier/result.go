@@ -34,7 +34,7 @@ func (k *Checker) endGetData(fr *frame) {
 	value := binary.LittleEndian.Uint32(data)
 	switch {
 	case bytes.Count(data, []byte{poison & 0xff}) == len(data):
-		k.failBy(fr, missing("pfnSetErrorCb", fr.f.Name), "query-result", "returns without an error in pfnSetErrorCb and has written no result of %v", o)
+		k.failBy(fr, Missing("pfnSetErrorCb", fr.f.Name), "query-result", "returns without an error in pfnSetErrorCb and has written no result of %v", o)
 		copy(data, fr.saved)
 	case boolean(o.query) && value > 1:
 		k.fail(fr, "query-result", "the BOOL of %v is %#x, want TRUE or FALSE", o, value)

@@ -46,7 +46,7 @@ func (k *Checker) checkSubmitted(fr *frame, in *frame) {
 		if fr != in {
 			what = "is called in " + in.f.Name
 		}
-		k.failBy(fr, missing("pfnRenderCb", in.f.Name), "submit-work", "%s, and the command buffer of context %#x has commands that no pfnRenderCb submitted; the last work is that of %s", what, h, c.work.Name)
+		k.failBy(fr, Missing("pfnRenderCb", in.f.Name), "submit-work", "%s, and the command buffer of context %#x has commands that no pfnRenderCb submitted; the last work is that of %s", what, h, c.work.Name)
 		c.work = nil
 		return
 	}
@@ -55,7 +55,7 @@ func (k *Checker) checkSubmitted(fr *frame, in *frame) {
 // checkPresents checks that a Present that succeeded called PresentCb once.
 func (k *Checker) checkPresents(fr *frame, hr ddi.HRESULT) {
 	if !hr.Failed() && fr.presents != 1 {
-		culprit := missing("pfnPresentCb", fr.f.Name)
+		culprit := Missing("pfnPresentCb", fr.f.Name)
 		if fr.presents > 0 {
 			culprit = &Culprit{Function: "pfnPresentCb", Call: fr.presentCall, Why: "was made before"}
 		}

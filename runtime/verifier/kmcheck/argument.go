@@ -58,7 +58,7 @@ func (k *Checker) checkConfig(fr *frame, off int, v uint32) {
 	case off == configCommand && v&commandMemory == 0 && (in == nil || in.f.Name != stopDevice):
 		var culprit *verifier.Culprit
 		if !k.evidence.command {
-			culprit = missing("DxgkCbReadDeviceSpace", fr.place())
+			culprit = verifier.Missing("DxgkCbReadDeviceSpace", fr.place())
 		}
 		k.failBy(fr, culprit, "config-write", "writes %#x to Command in %s, which turns memory decode (%#x) off, want it as DxgkCbReadDeviceSpace returns it",
 			v, fr.place(), uint32(commandMemory))
@@ -126,7 +126,8 @@ func (k *Checker) checkInterruptStatus(fr *frame, arg kmddi.NotifyInterrupt) {
 // checkRefused checks that a function does not refuse a handle whose Driver the
 // driver never set. It reports whether it does. A command may name objects that do
 // not exist, so for DxgkDdiRender and DxgkDdiPresent only a driver counts that has
-// set Driver in another handle of the kind.
+// set Driver in another handle of the kind. For others the creation of the handle is the
+// one to blame if the refusal reaches the user-mode driver.
 func (k *Checker) checkRefused(fr *frame, s ddi.Status) bool {
 	if s != ddi.StatusInvalidHandle {
 		return false
@@ -138,10 +139,10 @@ func (k *Checker) checkRefused(fr *frame, s ddi.Status) bool {
 		}
 		if command && !k.sets[o.kind] {
 			k.m.BlameRefusal(fr.t, createdBy(o))
-		} else {
-			k.failBy(fr, createdBy(o), "handle-refused", "returned %v: Driver of %v is nil, since %s did not set it", s, o, creators[o.kind])
-			return true
+			continue
 		}
+		k.failBy(fr, createdBy(o), "handle-refused", "returned %v: Driver of %v is nil, since %s did not set it", s, o, creators[o.kind])
+		return true
 	}
 	return false
 }

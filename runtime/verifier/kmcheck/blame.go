@@ -26,16 +26,12 @@ type evidence struct {
 	queueDPC  uint64            // QueueDpc in the last call of the interrupt routine; 0: none
 	notify    uint64            // likewise NotifyInterrupt
 	lastWrite uint64            // last write to a register since the device started
+	start     uint64            // last StartDevice
 	stop      uint64            // last StopDevice
 	stopMade  int               // callbacks that it made
 	freed     map[string]int    // callbacks that gave back memory or mappings, by name
 	command   bool              // the driver has read Command of configuration space
 	mapped    bool              // a call of MapMemory succeeded
-}
-
-// missing returns the culprit for a callback that was not made in the named function.
-func missing(callback, where string) *verifier.Culprit {
-	return &verifier.Culprit{Function: callback, Why: "is missing in " + where}
 }
 
 // createdBy returns the culprit for an object that its Create function left without
@@ -63,11 +59,11 @@ func (k *Checker) replacedBy(of *object) *verifier.Culprit {
 func (k *Checker) heldBy(r resource, from, undo string) *verifier.Culprit {
 	switch e := &k.evidence; {
 	case k.refusal != nil:
-		return &verifier.Culprit{Function: startDevice, Call: k.start, Why: fmt.Sprintf("returned %v", k.refusal.Cause)}
+		return &verifier.Culprit{Function: startDevice, Call: e.start, Why: fmt.Sprintf("returned %v", k.refusal.Cause)}
 	case k.ran && e.stop > 0 && e.stopMade == 0:
 		return &verifier.Culprit{Function: stopDevice, Call: e.stop, Why: "made no callback"}
 	case e.freed[undo] == 0:
-		return missing(undo, k.stopper())
+		return verifier.Missing(undo, k.stopper())
 	default:
 		return &verifier.Culprit{Function: from, Call: r.call, Why: "gave it, and the driver has freed what other calls gave"}
 	}
@@ -76,27 +72,27 @@ func (k *Checker) heldBy(r resource, from, undo string) *verifier.Culprit {
 // failedBy returns the culprit for a function that failed although the device answered.
 func (k *Checker) failedBy(fr *frame, s ddi.Status) *verifier.Culprit {
 	if c, ok := k.refusedOf(fr); ok {
-		return &verifier.Culprit{Function: c.f.Name, Call: c.number, Why: fmt.Sprintf("returned %v", c.s)}
+		return &verifier.Culprit{Function: c.f.Name, Call: c.call, Why: fmt.Sprintf("returned %v", c.s)}
 	}
 	mine := k.madeIn(fr)
 	if len(mine) == 0 {
 		switch {
 		case k.madeNext == 0 && k.ran:
-			return &verifier.Culprit{Function: startDevice, Call: k.start, Why: "returned success and made no callback"}
+			return &verifier.Culprit{Function: startDevice, Call: k.evidence.start, Why: "returned success and made no callback"}
 		case fr.f.Name == queryFence:
-			return missing(synchronize, fr.f.Name)
+			return verifier.Missing(synchronize, fr.f.Name)
 		}
 		return nil
 	}
 	last := mine[len(mine)-1]
 	switch {
 	case (s == ddi.StatusNoMemory || s == ddi.StatusInsufficientResources) && last.f.Name == "MmAllocateContiguousMemory":
-		return &verifier.Culprit{Function: last.f.Name, Call: last.number, Argument: "argument size", Why: "is of the memory that the function got last"}
+		return &verifier.Culprit{Function: last.f.Name, Call: last.call, Argument: "argument size", Why: "is of the memory that the function got last"}
 	case fr.f.Name != startDevice:
 	case k.evidence.lastWrite > 0:
 		return &verifier.Culprit{Function: "WRITE_REGISTER_ULONG", Call: k.evidence.lastWrite, Why: "was the last to tell the device anything"}
 	case polls(mine):
-		return missing("WRITE_REGISTER_ULONG", fr.f.Name)
+		return verifier.Missing("WRITE_REGISTER_ULONG", fr.f.Name)
 	}
 	return nil
 }
@@ -116,7 +112,7 @@ func polls(all []made) bool {
 // madeIn returns the last callbacks of a function.
 func (k *Checker) madeIn(fr *frame) (all []made) {
 	for i := k.madeNext - min(k.madeNext, maxMade); i < k.madeNext; i++ {
-		if c := k.made[i%maxMade]; c.call == fr.number {
+		if c := k.made[i%maxMade]; c.in == fr.number {
 			all = append(all, c)
 		}
 	}
@@ -149,9 +145,9 @@ func (k *Checker) blame(_ *ddi.Thread, broken, function string) *verifier.Culpri
 	case broken == "interrupt-dpc" && e.queueDPC > 0 && e.notify > e.queueDPC:
 		return &verifier.Culprit{Function: "DxgkCbNotifyInterrupt", Call: e.notify, Why: "was made after DxgkCbQueueDpc"}
 	case broken == "interrupt-dpc":
-		return missing("DxgkCbQueueDpc", function)
+		return verifier.Missing("DxgkCbQueueDpc", function)
 	case broken == "dpc-notify":
-		return missing("DxgkCbNotifyDpc", function)
+		return verifier.Missing("DxgkCbNotifyDpc", function)
 	case broken == "callback-handle" && function == "MmFreeContiguousMemory" && k.callsOf("MmAllocateContiguousMemory") == 0:
 		return &verifier.Culprit{Function: "MmAllocateContiguousMemory", Why: "has given no memory"}
 	case broken == "gpu-fault" && e.faulted != nil && !e.faulted.empty:
@@ -173,7 +169,7 @@ func (k *Checker) enterEvidence(fr *frame) {
 	e := &k.evidence
 	switch fr.f.Name {
 	case startDevice:
-		k.start, e.lastWrite = fr.call, 0
+		e.start, e.lastWrite = fr.call, 0
 	case stopDevice:
 		e.stop = fr.call
 	case interruptRoutine:

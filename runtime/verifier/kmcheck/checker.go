@@ -49,7 +49,6 @@ type Checker struct {
 	patch   patcher
 
 	evidence evidence
-	start    uint64 // the last StartDevice, in the order of all calls
 
 	calls    uint64           // counts calls of functions of the driver
 	made     [maxMade]made    // the last callbacks

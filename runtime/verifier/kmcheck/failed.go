@@ -18,13 +18,13 @@ const maxMade = 8
 
 // A made is a callback that has returned, with what it returned.
 type made struct {
-	call   uint64 // of the function of the driver that made it
-	number uint64 // in the order of all calls
-	f      *verifier.Func
-	args   []any
-	value  uint32 // that was read
-	reads  bool
-	s      ddi.Status
+	in    uint64 // function of the driver that made it, in the order of those of the driver
+	call  uint64 // in the order of all calls
+	f     *verifier.Func
+	args  []any
+	value uint32 // that was read
+	reads bool
+	s     ddi.Status
 }
 
 // String shows the callback, as in "READ_REGISTER_ULONG 0x10 = 0x5".
@@ -73,7 +73,7 @@ func (k *Checker) noteMade(fr *frame, results []any) {
 	if in == nil || fr.f.Name == "DxgkCbUnmapMemory" || fr.f.Name == "MmFreeContiguousMemory" {
 		return // a function that fails gives back what it holds
 	}
-	c := made{call: in.number, number: fr.call, f: fr.f, args: fr.args}
+	c := made{in: in.number, call: fr.call, f: fr.f, args: fr.args}
 	c.s, _ = statusOf(results)
 	if len(results) == 2 {
 		c.value, c.reads = results[0].(uint32)
@@ -97,15 +97,7 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) && k.unseen() == "" || slices.ContainsFunc(fr.passed, lacking) {
 		return
 	}
-	why := ", but each of its accesses to the device was answered"
-	if c, ok := k.refusedOf(fr); ok {
-		why = fmt.Sprintf(" since %s returned %v", c.f.Name, c.s)
-	}
-	culprit := k.failedBy(fr, s)
-	if refusesDevice(fr, s) {
-		why = ", but it has not looked at the device"
-		culprit = missing(k.unseen(), fr.f.Name)
-	}
+	why, culprit := k.whyFailed(fr, s)
 	r := verifier.Report{
 		Rule: "call-failed", Thread: fr.t, Func: fr.f, Cause: s, Culprit: culprit,
 		Text: fmt.Sprintf("returned %v%s; %s", s, why, k.madeBy(fr)),
@@ -116,6 +108,18 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 		return
 	}
 	k.m.Report(r)
+}
+
+// whyFailed returns what the checker knows of a failure, and the culprit.
+func (k *Checker) whyFailed(fr *frame, s ddi.Status) (string, *verifier.Culprit) {
+	if refusesDevice(fr, s) {
+		return ", but it has not looked at the device", verifier.Missing(k.unseen(), fr.f.Name)
+	}
+	culprit := k.failedBy(fr, s)
+	if c, ok := k.refusedOf(fr); ok {
+		return fmt.Sprintf(" since %s returned %v", c.f.Name, c.s), culprit
+	}
+	return ", but each of its accesses to the device was answered", culprit
 }
 
 // reportRefusal reports that the device did not start, when it is removed.

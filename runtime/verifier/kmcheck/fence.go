@@ -157,7 +157,7 @@ func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
 		if q.any {
 			last = fmt.Sprint(q.last)
 		}
-		k.failBy(fr, missing("DxgkCbNotifyInterrupt", fr.f.Name), "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported by DxgkCbNotifyInterrupt before the return",
+		k.failBy(fr, verifier.Missing("DxgkCbNotifyInterrupt", fr.f.Name), "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported by DxgkCbNotifyInterrupt before the return",
 			node, out.CurrentFence, last)
 	}
 }
