@@ -105,7 +105,7 @@ type Channel struct {
 	arrived  batch         // frames of the current Read
 	held     time.Duration // injected stall of these frames
 	text     []byte        // not yet passed to Console
-	textAt   time.Duration
+	first    []byte        // the first bytes that were read, before a session
 	live     liveness
 	inbox    inbox
 	pending  []byte        // encoded bytes to be written

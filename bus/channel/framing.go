@@ -21,14 +21,10 @@ type framing interface {
 	// Feed decodes the result of a Read.
 	Feed(p []byte, s frame.Sink)
 
-	// Flush, Finish and Waiting are those of frame.Decoder.
-	Flush(s frame.Sink)
-	Finish(s frame.Sink)
-	Waiting() bool
 	Stats() frame.Stats
 }
 
-// A byteStream separates frames by delimiters, and shares the line with text.
+// A byteStream separates frames and text by delimiters.
 type byteStream struct {
 	frame.Encoder
 	*frame.Decoder
@@ -92,7 +88,4 @@ func (d *datagrams) Feed(p []byte, s frame.Sink) {
 }
 
 func (d *datagrams) Break()             {}
-func (d *datagrams) Flush(frame.Sink)   {}
-func (d *datagrams) Finish(frame.Sink)  {}
-func (d *datagrams) Waiting() bool      { return false }
 func (d *datagrams) Stats() frame.Stats { return d.stats }

@@ -27,13 +27,9 @@ func (c *Channel) runTimer() {
 		if c.mayTick(now) {
 			c.link.Tick(now, &c.out)
 		}
-		if c.framing.Waiting() && now >= c.textAt && !c.starved(now) {
-			c.framing.Flush(sink{c})
-		}
 		c.settle(now)
 		c.arm(c.flush(now))
 		c.mu.Unlock()
-		c.showText()
 	}
 }
 
@@ -161,6 +157,9 @@ func (s sink) Text(p []byte) {
 // frames at once.
 func (s sink) Damaged(int) { s.c.arrived.add(nil) }
 
+// maxFirst is the number of bytes that the error of a failed Open quotes.
+const maxFirst = 80
+
 // take passes the result of a Read to the link, and returns the time after an injected
 // stall. The caller holds mu; take releases it during the stall.
 func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
@@ -170,10 +169,10 @@ func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 	if c.isCut(now) {
 		p = nil
 	}
-	c.framing.Feed(p, sink{c})
-	if err != nil {
-		c.framing.Finish(sink{c})
+	if c.session == 0 {
+		c.first = append(c.first, p[:min(len(p), maxFirst-len(c.first))]...)
 	}
+	c.framing.Feed(p, sink{c})
 	if c.held > 0 {
 		c.live.stalled = true
 		c.mu.Unlock()
@@ -182,7 +181,6 @@ func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 		c.live.stalled = false
 		now = c.Now()
 	}
-	c.textAt = now + c.config.Link.DeadAfter
 	c.arrived.each(func(f []byte) {
 		if !c.isCut(now) {
 			c.link.Receive(f, now, &c.out)
@@ -211,22 +209,14 @@ func (c *Channel) sleep(d time.Duration) {
 	}
 }
 
-// showTextUnlocked is showText for a caller that holds mu, which is released meanwhile.
-func (c *Channel) showTextUnlocked() {
-	if len(c.text) > 0 {
-		c.mu.Unlock()
-		c.showText()
-		c.mu.Lock()
-	}
-}
-
-// showText passes pending text to Console.
+// showText passes pending text to Console. The caller holds mu; showText releases it
+// meanwhile.
 func (c *Channel) showText() {
-	if c.config.Console == nil {
+	if len(c.text) == 0 {
 		return
 	}
+	c.mu.Unlock()
 	c.console.Lock()
-	defer c.console.Unlock()
 	c.mu.Lock()
 	text := c.text
 	c.text = nil
@@ -234,6 +224,8 @@ func (c *Channel) showText() {
 	if len(text) > 0 {
 		c.config.Console(text)
 	}
+	c.console.Unlock()
+	c.mu.Lock()
 }
 
 // Close ends the session, closes the stream and waits until nothing reads it. It

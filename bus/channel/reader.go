@@ -45,7 +45,7 @@ func (c *Channel) wait(now, until time.Duration) time.Duration {
 			t.parked = false
 			signal(c.idle)
 		}
-		c.showTextUnlocked()
+		c.showText()
 		return now
 	}
 	t.waits = true
@@ -83,7 +83,7 @@ func (c *Channel) read() {
 		for again := true; again && !t.ended && !c.closing && c.reading.TryLock(); {
 			c.readOnce(c.Now(), never)
 			c.reading.Unlock()
-			c.showTextUnlocked()
+			c.showText()
 			again = c.timed.deadline == nil || !t.waits
 		}
 		t.hungry = false

@@ -55,6 +55,9 @@ func (c *Channel) sessionEnded(cause error, now time.Duration) {
 	if c.last == nil || !errors.Is(cause, datalink.ErrClosed) {
 		c.last = cause
 	}
+	if errors.Is(c.last, datalink.ErrOpen) {
+		c.last = c.heard(c.last)
+	}
 	if c.config.Link.Role == datalink.Host {
 		c.fail(linkError(c.last))
 		return
@@ -75,6 +78,15 @@ func linkError(cause error) error {
 	return fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
 }
 
+// heard adds to the cause that no session has begun what the peer has sent instead, such
+// as a message of a boot loader.
+func (c *Channel) heard(cause error) error {
+	if len(c.first) == 0 || c.session > 0 {
+		return cause
+	}
+	return fmt.Errorf("%w; the board sent %q", cause, c.first)
+}
+
 // fail takes the channel down. The first cause stays.
 func (c *Channel) fail(err error) {
 	if c.err == nil {
@@ -88,7 +100,7 @@ func (c *Channel) streamFailed(err error, now time.Duration) {
 	if c.last == nil || c.link.State() == datalink.Up {
 		c.last = err
 	}
-	c.fail(fmt.Errorf("%w: the stream ended: %w", bus.ErrLinkDown, err))
+	c.fail(c.heard(fmt.Errorf("%w: the stream ended: %w", bus.ErrLinkDown, err)))
 	c.link.Close(&c.out)
 	c.settle(now)
 }
@@ -174,9 +186,6 @@ func (c *Channel) arm(now time.Duration) {
 	}
 	if len(c.pending) > 0 && c.freeAt > now {
 		at = min(at, c.freeAt)
-	}
-	if c.framing.Waiting() {
-		at = min(at, c.textAt)
 	}
 	if at <= now && c.starved(now) {
 		at = now + recheck

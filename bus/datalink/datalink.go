@@ -53,7 +53,7 @@ import (
 )
 
 // Version is the version of the frames; both ends must have the same.
-const Version = 2
+const Version = 3
 
 // Causes of a link that is down, and errors of Send.
 var (

@@ -18,7 +18,7 @@ func seal(word uint32, body []byte) []byte {
 // helloFrame returns the Hello of a host.
 func helloFrame(l *Link, host, board uint32) []byte {
 	h := l.ours(host, board)
-	return seal(helloWord, h.append(unhex("5002")))
+	return seal(helloWord, h.append(unhex("5003")))
 }
 
 // isType reports whether a frame is a control frame of a type.
@@ -66,7 +66,7 @@ func TestGoldenFrames(t *testing.T) {
 	h, b := s.links[0], s.links[1]
 	b.Open(9, 0, &out)
 	h.Open(7, 0, &out)
-	hello := "5002 28 00 0118 0040 003f 0000 0000 000003e8 cafe0001 00000007 00000000 0018 0198 000c 00cc 0000 0000 01 00 fcbe7abc"
+	hello := "5003 28 00 0118 0040 003f 0000 0000 000003e8 cafe0001 00000007 00000000 0018 0198 000c 00cc 0000 0000 01 00 bbad8c47"
 	require.Equal(t, 1, out.Frames.Len())
 	assert.Equal(t, unhex(hello), out.Frames.At(0))
 	var answer Output

@@ -14,8 +14,8 @@ import (
 )
 
 // framing returns what a serial transport adds to a frame: a delimiter and one
-// byte of stuffing in 254.
-func framing(n int) int { return 2 + n/254 }
+// byte of stuffing in 253.
+func framing(n int) int { return 2 + n/253 }
 
 // faults are probabilities per frame.
 type faults struct{ loss, dup, flip, truncate, reorder float64 }
