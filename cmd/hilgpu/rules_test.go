@@ -86,12 +86,12 @@ func TestBrokenRule(t *testing.T) {
 	}
 	code, stderr := compose()
 	assert.Equal(t, exit.Contract, code)
-	assert.True(t, strings.HasPrefix(stderr, "mine: verifier: error-success (driver): pfnFlush: reports S_OK\n"), stderr)
+	assert.True(t, strings.HasPrefix(stderr, "mine: verifier: error-success (driver): pfnFlush: reports S_OK; the call to blame: pfnSetErrorCb (call #"), stderr)
 	assert.Contains(t, stderr, "pfnFlush > pfnSetErrorCb\n")
 
 	code, stderr = compose("--waive", "error-success")
 	assert.Zero(t, code, "the runtime removes the device after its last use")
-	assert.Regexp(t, `^mine: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, stderr)
+	assert.Regexp(t, `^mine: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK; the call to blame: pfnSetErrorCb \(call #\d+\), argument hr, which is S_OK\n$`, stderr)
 
 	code, stderr = compose("--verify=false")
 	assert.Zero(t, code)
