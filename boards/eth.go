@@ -42,7 +42,7 @@ func openEther(o opening) (bus.Link, bus.Clock, error) {
 			return nil, err
 		}
 		c.SetDatagram(s.Largest())
-		return &etherStream{socket: s, board: board}, nil
+		return tapEther(&etherStream{socket: s, board: board}, o.Capture, s.MAC(), board), nil
 	})
 }
 

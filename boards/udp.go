@@ -25,25 +25,31 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, err
 	}
 	return o.openRemote(&v, datagramPort(), func(c *channel.Config) (io.ReadWriteCloser, error) {
-		conn, err := net.Dial("udp", o.place)
+		conn, err := dialUDP(o.place)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
 		}
-		if u, ok := conn.(*net.UDPConn); ok {
-			u.SetReadBuffer(serve.SocketBuffer) // a smaller one costs replays only
-			u.SetWriteBuffer(serve.SocketBuffer)
-		}
+		conn.SetReadBuffer(serve.SocketBuffer) // a smaller one costs replays only
+		conn.SetWriteBuffer(serve.SocketBuffer)
 		c.SetDatagram(serve.MaxDatagram)
-		return udpStream{conn}, nil
+		return tapUDP(udpStream{conn}, o.Capture, conn.LocalAddr(), conn.RemoteAddr()), nil
 	})
+}
+
+func dialUDP(place string) (*net.UDPConn, error) {
+	at, err := net.ResolveUDPAddr("udp", place)
+	if err != nil {
+		return nil, err
+	}
+	return net.DialUDP("udp", nil, at)
 }
 
 // A udpStream is a connected socket. An ICMP message that nobody listens is no error of
 // a datagram link: the host asks again, or the silence ends the session.
-type udpStream struct{ net.Conn }
+type udpStream struct{ *net.UDPConn }
 
 func (u udpStream) Read(p []byte) (int, error) {
-	n, err := u.Conn.Read(p)
+	n, err := u.UDPConn.Read(p)
 	if errors.Is(err, connRefused) {
 		return 0, nil
 	}
@@ -51,7 +57,7 @@ func (u udpStream) Read(p []byte) (int, error) {
 }
 
 func (u udpStream) Write(p []byte) (int, error) {
-	n, err := u.Conn.Write(p)
+	n, err := u.UDPConn.Write(p)
 	if errors.Is(err, connRefused) || errors.Is(err, syscall.ENOBUFS) {
 		return len(p), nil
 	}

@@ -9,6 +9,9 @@
 // "board->host", and in the flags of the packet, outbound or inbound from the
 // host's view. Each packet may have a comment.
 //
+// For a link over Ethernet or UDP, the file also has the frames as they were on the wire,
+// with their headers, as packets of an interface of their own: see Writer.WriteFrame.
+//
 // Time is in nanoseconds. For a link with its own clock, such as a serial line,
 // it is wall-clock time since 1970, so that captures of one machine line up.
 // For a board in this process it is virtual time since the board was opened,
@@ -90,6 +93,7 @@ type Writer struct {
 	last       time.Duration // virtual time of the last record
 	interfaces uint32        // number written so far
 	first      [2]uint32     // first interface with virtual and with wall time, + 1; 0 if none
+	wires      [2]uint32     // interface of each of wires, + 1; 0 if none
 	closed     bool
 }
 

@@ -530,3 +530,89 @@ function proto.dissector(buf, pinfo, tree)
 end
 
 DissectorTable.get("wtap_encap"):add(wtap.USER0, proto)
+
+-- The frames that carry the packets: those of package bus/datalink, each with its
+-- length, several in a datagram of UDP or of raw Ethernet.
+local link = Proto("hilgpu_link", "hilgpu data link")
+local FORMS = { [0] = "TLP", [1] = "short read", [2] = "short write", [3] = "short completion" }
+local TYPES = { [0] = "Ack", [1] = "Nak", [2] = "Credit", [3] = "Ping", [4] = "Pong", [5] = "Hello", [6] = "Welcome", [7] = "Down" }
+local HEADER, CHECK = 2, 4
+local l = {
+	frame = ProtoField.string("hilgpu_link.frame", "Frame"),
+	kind = ProtoField.uint16("hilgpu_link.type", "Type", base.DEC, TYPES, 0x7000),
+	form = ProtoField.uint16("hilgpu_link.form", "Form of the packet", base.DEC, FORMS, 0x3000),
+	seq = ProtoField.uint16("hilgpu_link.seq", "Sequence number", base.DEC, nil, 0x0fff),
+	ack = ProtoField.uint16("hilgpu_link.ack", "Next sequence number expected", base.DEC, nil, 0x0fff),
+	version = ProtoField.uint16("hilgpu_link.version", "Version", base.DEC, nil, 0x0fff),
+	cause = ProtoField.uint16("hilgpu_link.cause", "Cause", base.DEC, nil, 0x0fff),
+	body = ProtoField.bytes("hilgpu_link.body", "Body"),
+	check = ProtoField.uint32("hilgpu_link.check", "CRC-32, exclusive or the session", base.HEX),
+}
+link.fields = { l.frame, l.kind, l.form, l.seq, l.ack, l.version, l.cause, l.body, l.check }
+
+-- frames returns the ranges of the frames of a datagram, or nil if they do not fill it.
+local function frames(buf)
+	local all, at = {}, 0
+	while at < buf:len() do
+		if buf:len() - at < 2 then return nil end
+		local n = buf(at, 2):uint()
+		if n < HEADER + CHECK or at + 2 + n > buf:len() then return nil end
+		all[#all + 1] = buf(at + 2, n)
+		at = at + 2 + n
+	end
+	if #all == 0 then return nil end
+	return all
+end
+
+-- add_frame adds a frame to the tree and returns its text.
+local function add_frame(tree, range)
+	local head, text, from = range(0, 2):uint(), nil, HEADER
+	local sub = tree:add(l.frame, range, "")
+	if head >= 0x8000 then
+		text = string.format("%s %d", FORMS[math.floor(head / 0x1000) % 4], head % 0x1000)
+		sub:add(l.form, range(0, 2))
+		sub:add(l.seq, range(0, 2))
+		if math.floor(head / 0x4000) % 2 == 1 and range:len() >= 2 * HEADER + CHECK then
+			sub:add(l.ack, range(2, 2))
+			text = string.format("%s, ack %d", text, range(2, 2):uint() % 0x1000)
+			from = 2 * HEADER
+		end
+	else
+		local typ = math.floor(head / 0x1000)
+		text = string.format("%s %d", TYPES[typ], head % 0x1000)
+		sub:add(l.kind, range(0, 2))
+		sub:add((typ == 5 or typ == 6) and l.version or typ == 7 and l.cause or l.ack, range(0, 2))
+	end
+	if range:len() > from + CHECK then sub:add(l.body, range(from, range:len() - from - CHECK)) end
+	sub:add(l.check, range(range:len() - CHECK, CHECK))
+	sub:set_text(text)
+	return text
+end
+
+local function dissect_frames(all, buf, pinfo, tree)
+	pinfo.cols.protocol = "hilgpu"
+	local root, texts = tree:add(link, buf()), {}
+	for i, range in ipairs(all) do
+		texts[i] = add_frame(root, range)
+	end
+	pinfo.cols.info = table.concat(texts, "; ")
+end
+
+-- On Ethernet, the length of the datagram comes first.
+function link.dissector(buf, pinfo, tree)
+	local all = buf:len() >= 2 and buf(0, 2):uint() <= buf:len() - 2 and frames(buf(2, buf(0, 2):uint()):tvb())
+	if not all then
+		pinfo.cols.protocol = "hilgpu"
+		pinfo.cols.info = "damaged datagram"
+		return
+	end
+	dissect_frames(all, buf, pinfo, tree)
+end
+
+DissectorTable.get("ethertype"):add(ETHERTYPE, link)
+link:register_heuristic("udp", function(buf, pinfo, tree)
+	local all = frames(buf)
+	if not all then return false end
+	dissect_frames(all, buf, pinfo, tree)
+	return true
+end)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -160,4 +161,43 @@ func dissectionFile(t *testing.T) []byte {
 		require.NoError(t, w.Write(capture.Record{Dir: d.dir, Packet: p, Comment: "comment of " + d.packet}))
 	}
 	return b.Bytes()
+}
+
+// TestLinkDissector runs Wireshark on frames of the data link in an Ethernet frame and
+// in a UDP datagram. The frames are those of TestGoldenFrames in bus/datalink.
+func TestLinkDissector(t *testing.T) {
+	tooltest.Need(t, "tshark")
+	dir := t.TempDir()
+	script, err := dissector()
+	require.NoError(t, err)
+	lua := filepath.Join(dir, "hilgpu.lua")
+	require.NoError(t, os.WriteFile(lua, script, 0o600))
+	unhex := func(text string) []byte {
+		b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+		require.NoError(t, err)
+		return b
+	}
+	const ethernet = "020000000002 020000000001 88b5"
+	const udp = "4500 0037 0000 0000 40 11 7cb4 7f000001 7f000001 8000 0fa0 0023 0000"
+	var file bytes.Buffer
+	w, err := capture.NewWriter(&file, capture.Options{})
+	require.NoError(t, err)
+	for _, f := range []struct {
+		wire capture.Wire
+		hex  string
+	}{
+		{capture.Ethernet, ethernet + "0008 0006 3000 30419fd1" + strings.Repeat("00", 36)},
+		{capture.IP, udp + "000b 9001 d4 05 fe 10 10 b4a2b47e 000c d001 0002 00 000000 b4a2b47e"},
+		{capture.Ethernet, ethernet + "0008 0007 3000 30419fd1" + strings.Repeat("00", 36)},
+	} {
+		require.NoError(t, w.WriteFrame(f.wire, capture.Down, time.Unix(1, 0), unhex(f.hex)))
+	}
+	path := filepath.Join(dir, "a.pcapng")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+	c := exec.Command("tshark", "-X", "lua_script:"+lua, "-r", path, "-T", "fields", "-E", "separator=/t",
+		"-e", "_ws.col.Info", "-e", "hilgpu_link.seq", "-e", "hilgpu_link.ack", "-e", "hilgpu_link.check")
+	c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	out, err := c.Output()
+	require.NoError(t, err)
+	assert.Equal(t, "Ping 0\t\t0\t0x30419fd1\nshort read 1; short read 1, ack 2\t1,1\t2\t0xb4a2b47e,0xb4a2b47e\ndamaged datagram\t\t\t\n", string(out))
 }
