@@ -274,9 +274,23 @@ func (c *Channel) sendDown() {
 		return
 	}
 	c.link.Close(&c.out)
+	var down []byte
+	if n := c.out.Frames.Len(); n > 0 {
+		down = append(down, c.out.Frames.At(n-1)...)
+	}
 	c.encode(c.Now())
-	last := append([]byte(nil), c.pending...)
-	c.mu.Unlock()
-	c.write(last, closeTimeout, c.Now())
-	c.mu.Lock()
+	for i := range downs {
+		if i > 0 && down != nil {
+			c.put(down, c.Now())
+		}
+		last := append([]byte(nil), c.pending...)
+		c.pending = c.pending[:0]
+		c.mu.Unlock()
+		c.write(last, closeTimeout, c.Now())
+		c.mu.Lock()
+	}
 }
+
+// downs is how often the end of a session is sent: nobody acknowledges it, and a board
+// that misses it stays with its host until the silence counts as its end.
+const downs = 3

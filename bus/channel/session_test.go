@@ -309,3 +309,36 @@ func TestFlooded(t *testing.T) {
 		assert.ErrorIs(t, err, bus.ErrLinkDown)
 	})
 }
+
+// lossy loses the first datagrams that end with a Down.
+type lossy struct {
+	*plug
+	left int
+}
+
+func (l *lossy) Write(b []byte) (int, error) {
+	if down := b[len(b)-datalink.MinFrame:]; down[0]>>4 == 7 && l.left > 0 {
+		l.left--
+		return len(b), nil
+	}
+	return l.plug.Write(b)
+}
+
+// TestLostDown: a board learns of the end of a session although two messages about it
+// are lost.
+func TestLostDown(t *testing.T) {
+	x, y := newLine()
+	board, err := Open(y, Config{Link: datalink.Config{Role: datalink.Board, DeadAfter: time.Hour}, Datagram: 400})
+	require.NoError(t, err)
+	defer board.Close()
+	host, err := Open(&lossy{x, 2}, Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 400})
+	require.NoError(t, err)
+	_, err = board.Receive(time.Minute)
+	require.ErrorIs(t, err, ErrSession)
+	require.NoError(t, host.Close())
+	_, err = board.Receive(time.Minute)
+	require.NoError(t, err, "it returns at the end of the session")
+	_, up, cause := board.Session()
+	assert.False(t, up)
+	assert.ErrorIs(t, cause, datalink.ErrPeerDown)
+}
