@@ -266,6 +266,9 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	defer c.mu.Unlock()
 	now := c.Now()
 	c.release(now)
+	if timeout > 0 {
+		c.turns.calls++
+	}
 	for {
 		switch {
 		case c.announce:

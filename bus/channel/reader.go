@@ -19,6 +19,7 @@ type turns struct {
 	hungry bool   // the reader is to read at once
 	ended  bool   // Read has failed
 	n      uint64 // Reads of a Receive so far
+	calls  uint64 // calls of Receive that may wait so far
 }
 
 // notify makes the Receive that waits or reads look at the state. The caller holds mu.
@@ -80,11 +81,12 @@ func (c *Channel) read() {
 		if c.rests(rest) {
 			continue
 		}
+		calls := t.calls
 		for again := true; again && !t.ended && !c.closing && c.reading.TryLock(); {
 			c.readOnce(c.Now(), never)
 			c.reading.Unlock()
 			c.showText()
-			again = c.timed.deadline == nil || !t.waits
+			again = c.timed.deadline == nil || !t.waits && t.calls == calls
 		}
 		t.hungry = false
 		if t.waits {
@@ -93,8 +95,8 @@ func (c *Channel) read() {
 	}
 }
 
-// rests waits while a Receive reads the stream, and for takeOver after it. It reports
-// whether one has read meanwhile.
+// rests waits while a Receive reads the stream, or for takeOver. It reports whether the
+// reader has to rest on.
 func (c *Channel) rests(rest *time.Timer) bool {
 	t := &c.turns
 	if c.timed.deadline == nil || t.hungry {
@@ -106,13 +108,15 @@ func (c *Channel) rests(rest *time.Timer) bool {
 		rest.Reset(takeOver)
 	}
 	c.mu.Unlock()
+	over := false
 	select {
 	case <-c.idle:
 	case <-rest.C:
+		over = true
 	case <-c.done:
 	}
 	c.mu.Lock()
-	return !t.hungry && (t.direct || t.n != n)
+	return !t.hungry && (!over || t.direct || t.n != n)
 }
 
 // readOnce reads the stream once, until a time at most, processes the bytes, and returns
