@@ -279,15 +279,18 @@ func (c *Channel) sendDown() {
 		down = append(down, c.out.Frames.At(n-1)...)
 	}
 	c.encode(c.Now())
-	for i := range downs {
-		if i > 0 && down != nil {
+	for i := 0; i < downs && down != nil; i++ {
+		if i > 0 {
 			c.put(down, c.Now())
 		}
 		last := append([]byte(nil), c.pending...)
 		c.pending = c.pending[:0]
 		c.mu.Unlock()
-		c.write(last, closeTimeout, c.Now())
+		_, err := c.write(last, closeTimeout, c.Now())
 		c.mu.Lock()
+		if err != nil {
+			return
+		}
 	}
 }
 
