@@ -60,6 +60,7 @@ func (c *Config) lineTime(n int) time.Duration {
 // loses a third of its frames. A given DeadAfter covers two keep-alive periods.
 func (c *Config) setTimes() {
 	l := &c.Link
+	l.Adapt, l.Rate = true, c.Baud/10
 	orDefault(&l.MaxPacket, 280)
 	one := c.lineTime(frame.Size(c.largest()))
 	if l.Window == 0 {

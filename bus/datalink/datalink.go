@@ -122,6 +122,12 @@ const (
 //	Admit        if not nil, a board calls it before it offers a session; a text
 //	             is the reason why it refuses one; with later the board does not
 //	             answer yet, and the host asks again
+//	Adapt        the window and the time to a replay follow the rate and the round
+//	             trips of the path
+//	GiveUp       how long an adaptive link sends one frame again, at least four times
+//	             (750 ms), and the time that the path needs for the frames before it
+//	Rate         rate of the path in bytes per second, if known; an adaptive link
+//	             begins with at most that
 //	InOrder      keep no frame that arrives after a missing one
 //	ShortSequence  do not extend sequence numbers
 //
@@ -153,6 +159,9 @@ type Config struct {
 	Challenge     [16]byte
 	Echo          bool
 	Admit         func() (why string, later bool)
+	Adapt         bool
+	GiveUp        time.Duration
+	Rate          int
 	InOrder       bool
 	ShortSequence bool
 
@@ -186,6 +195,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.ReplayMin, 10*time.Millisecond)
 	orDefault(&c.ReplayMax, max(50*time.Millisecond, c.ReplayMin))
 	orDefault(&c.ReplayLimit, 16)
+	orDefault(&c.GiveUp, 750*time.Millisecond)
 	orDefault(&c.Refresh, 100*time.Millisecond)
 	orDefault(&c.KeepAlive, 100*time.Millisecond)
 	orDefault(&c.DeadAfter, 5*c.KeepAlive)
@@ -205,7 +215,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("datalink: queue %d, ack every %d, replay limit %d, want at least 1", c.Queue, c.AckEvery, c.ReplayLimit)
 	case c.ReplayMin <= c.AckDelay || c.ReplayMax < c.ReplayMin:
 		return fmt.Errorf("datalink: replay after %v to %v, want at least 0, rising, and more than the AckDelay %v", c.ReplayMin, c.ReplayMax, c.AckDelay)
-	case c.DeadAfter <= c.KeepAlive || c.KeepAlive < 0 || c.AckDelay < 0 || c.NakDelay < 0 || c.Refresh < 0 || c.HelloEvery < 0 || c.OpenTimeout < 0:
+	case c.DeadAfter <= c.KeepAlive || c.KeepAlive < 0 || c.AckDelay < 0 || c.NakDelay < 0 || c.Refresh < 0 || c.HelloEvery < 0 || c.OpenTimeout < 0 || c.GiveUp < 0 || c.Rate < 0:
 		return fmt.Errorf("datalink: DeadAfter %v, want more than KeepAlive %v, and no negative time", c.DeadAfter, c.KeepAlive)
 	}
 	return c.Credits.check(c.MaxPacket)

@@ -260,6 +260,7 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.datagram = min(l.cfg.Datagram, s.peer.datagram)
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.tx.all = s.peer.kept == 0
+	l.tx.path.begin(float64(l.cfg.Rate))
 	l.tx.least = max(l.cfg.ReplayMin, 2*s.peer.ackDelay)
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)
 	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive

@@ -224,7 +224,7 @@ func (l *Link) gap(n uint64, now time.Duration) {
 	l.stats.OutOfOrder++
 	r := &l.rx
 	if r.held == 1 {
-		r.again = now + l.cfg.NakDelay + l.trip()
+		r.again = now + l.cfg.NakDelay + l.patience()
 	}
 	if n > max(r.nakTo, r.next) && !r.slot(n-1).here {
 		r.wantNak(now + l.cfg.NakDelay)
@@ -269,7 +269,7 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 	}
 	r.nakTo = r.next + uint64(last)
 	r.nak, r.damaged = false, false
-	r.again = now + l.trip()
+	r.again = now + l.patience()
 	r.quiet = r.again
 	l.stats.NaksSent++
 	l.sendAcked(typeNak, bitmap[:n], out)

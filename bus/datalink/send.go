@@ -16,6 +16,8 @@ type txSlot struct {
 	stamp   uint64        // order of the last transmission among all frames
 	sends   int
 	arrived bool // received out of order, according to a Nak
+	mark    mark
+	endAt   time.Duration // when an adaptive link gives the frame up
 }
 
 // A sender is the transmitting half.
@@ -36,6 +38,8 @@ type sender struct {
 	rtt      time.Duration // smoothed
 	spread   time.Duration // mean deviation
 	fastest  time.Duration
+
+	path path // of an adaptive link
 }
 
 // An item is a waiting packet and its order among all classes.
@@ -49,6 +53,7 @@ type queue struct {
 	items []item
 	head  int
 	n     int
+	bytes int // of the packets
 }
 
 func (q *queue) push(packet []byte, order uint64, limit int) bool {
@@ -60,11 +65,13 @@ func (q *queue) push(packet []byte, order uint64, limit int) bool {
 	}
 	it := &q.items[(q.head+q.n)%limit]
 	it.packet, it.order = append(it.packet[:0], packet...), order
+	q.bytes += len(packet)
 	q.n++
 	return true
 }
 
-func (q *queue) pop() {
+func (q *queue) pop(size int) {
+	q.bytes -= size
 	q.head = (q.head + 1) % len(q.items)
 	q.n--
 }
@@ -72,7 +79,7 @@ func (q *queue) pop() {
 func (s *sender) reset() {
 	queues := s.queues
 	for i := range queues {
-		queues[i].head, queues[i].n = 0, 0
+		queues[i].head, queues[i].n, queues[i].bytes = 0, 0, 0
 	}
 	*s = sender{slots: s.slots, queues: queues}
 }
@@ -94,6 +101,24 @@ func (s *sender) measure(d time.Duration) {
 	s.fastest = min(s.fastest, d)
 }
 
+// measure records the round trip of a frame that was sent once. The time that an adaptive
+// link needs for the frames before it is no part of it.
+func (l *Link) measure(slot *txSlot, now time.Duration) {
+	s := &l.tx
+	trip := now - slot.sentAt
+	if !l.cfg.Adapt {
+		s.measure(trip)
+		return
+	}
+	fastest := trip
+	if s.measured {
+		fastest = min(trip, s.fastest)
+	}
+	s.measure(max(0, trip-s.path.took(slot.mark.ahead)))
+	s.fastest = fastest
+	s.path.estimate(&slot.mark, slot.sentAt, now)
+}
+
 // timeout returns how long after its last transmission a frame is replayed,
 // doubled with every replay. Round trips of nearly equal length have no
 // deviation, so there is a minimum margin, as TCP has with its clock
@@ -102,9 +127,13 @@ func (s *sender) measure(d time.Duration) {
 // DeadAfter costs only a few dozen more replays and little time at its end.
 func (l *Link) timeout(slot *txSlot) time.Duration {
 	base := l.cfg.ReplayMax
-	if l.tx.measured {
+	switch {
+	case l.cfg.Adapt && !l.tx.measured:
+		base = max(base, firstTrip)
+	case l.tx.measured:
 		base = max(l.tx.least, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
 	}
+	base += l.queued(slot)
 	wait := min(base<<min(max(slot.sends-1, 0), 16), max(base, l.cfg.ReplayMax))
 	if slot.sends > l.cfg.ReplayLimit {
 		wait = max(wait, (slot.sentAt-slot.firstAt)/8)
@@ -149,19 +178,26 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 	for s.inFlight() < s.window {
 		c, ok := l.pick()
 		if !ok {
-			return
+			break
 		}
 		q := &s.queues[c]
-		slot := s.slot(s.next)
 		it := &q.items[q.head]
+		if !l.mayFly(len(it.packet) + Overhead) {
+			return
+		}
+		slot := s.slot(s.next)
 		slot.packet, it.packet = it.packet, slot.packet
 		slot.sends, slot.arrived = 0, false
-		q.pop()
+		q.pop(len(slot.packet))
 		take(&l.fc.used[c], len(slot.packet))
 		l.stats.PacketsSent++
 		n := s.next
 		s.next++
+		s.path.send(&slot.mark, len(slot.packet)+Overhead, now)
 		l.put(n, now, out)
+	}
+	if s.inFlight() < s.window {
+		s.path.short = s.path.delivered + uint64(s.path.flying)
 	}
 }
 
@@ -202,19 +238,32 @@ func (l *Link) put(n uint64, now time.Duration, out *Output) {
 	slot.sends++
 	slot.sentAt = now
 	slot.stamp = l.tx.stamp
+	slot.mark.ahead = l.tx.path.flying
+	if slot.sends == 1 {
+		slot.endAt = now + l.cfg.GiveUp + l.queued(slot)
+	}
 	l.tx.stamp++
 	l.sendData(n, slot.packet, out)
 }
 
+// leastSends is how often an adaptive link sends a frame before it gives up.
+const leastSends = 4
+
 // replay sends a frame again or gives up. It does not give up before DeadAfter,
-// because the peer may take that long to answer.
+// because the peer may take that long to answer. An adaptive link gives up by time, if
+// the peer is heard: whoever waits for the frame has a time-out.
 func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 	slot := l.tx.slot(n)
-	if age := now - slot.firstAt; slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
-		l.fail(fmt.Errorf("%w: sequence %d sent %d times in %v", ErrReplay, n&maskSeq, slot.sends, age), out)
+	age := now - slot.firstAt
+	late := l.cfg.Adapt && slot.sends >= leastSends && now >= slot.endAt && l.receivedAt-slot.firstAt > l.cfg.GiveUp/2
+	if late || slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
+		s := &l.stats
+		l.fail(fmt.Errorf("%w: the link damages frames: sequence %d sent %d times in %v, %d of %d frames sent were replays, %d of %d received were damaged",
+			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), s.Replays, s.FramesSent, s.BadCheck+s.BadFrames, s.BadCheck+s.BadFrames+s.FramesReceived), out)
 		return
 	}
 	l.stats.Replays++
+	l.tx.path.replayed(false)
 	l.put(n, now, out)
 }
 
@@ -232,8 +281,11 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	}
 	// Only frames sent once yield a round trip: the acknowledgement of a
 	// replayed frame may answer any of its transmissions.
+	for i := range n {
+		s.path.acknowledge(&s.slot(s.first + i).mark)
+	}
 	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
-		s.measure(now - last.sentAt)
+		l.measure(last, now)
 	}
 	s.first += n
 	return true
@@ -259,7 +311,7 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 		l.stats.BadAcks++
 		return
 	case last == 0:
-		if s.inFlight() > 0 && now-s.slot(s.first).sentAt >= s.fastest-s.fastest/8 {
+		if s.inFlight() > 0 && now-s.slot(s.first).sentAt >= l.quickest(s.slot(s.first)) {
 			l.replay(s.first, now, out)
 		}
 		return
@@ -270,7 +322,7 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 		slot := s.slot(n)
 		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
 			slot.arrived = true
-		} else if slot.stamp < newest || now-slot.sentAt >= l.trip() {
+		} else if slot.stamp < newest || now-slot.sentAt >= l.trip()+l.queued(slot) {
 			l.replay(n, now, out)
 		}
 	}
@@ -281,7 +333,7 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 // ignored until an answer to the replay can have arrived.
 func (l *Link) replayAll(now time.Duration, out *Output) {
 	s := &l.tx
-	if s.inFlight() == 0 || now-s.slot(s.first).sentAt < s.fastest-s.fastest/8 {
+	if s.inFlight() == 0 || now-s.slot(s.first).sentAt < l.quickest(s.slot(s.first)) {
 		return
 	}
 	for n, end := s.first, s.next; n != end && l.state == Up; n++ {
@@ -295,5 +347,9 @@ func (l *Link) replayDue() (time.Duration, bool) {
 		return 0, false
 	}
 	slot := l.tx.slot(l.tx.first)
-	return slot.sentAt + l.timeout(slot), true
+	due := slot.sentAt + l.timeout(slot)
+	if l.cfg.Adapt && slot.sentAt < slot.endAt {
+		due = min(due, slot.endAt)
+	}
+	return due, true
 }

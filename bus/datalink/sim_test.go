@@ -51,6 +51,7 @@ type wire struct {
 	latency time.Duration
 	cut     func(now time.Duration) bool
 	drop    func(frame []byte) bool
+	damage  func(frame []byte) []byte
 	stall   func(now time.Duration) time.Duration // end of a stall
 	free    time.Duration                         // when the line is free again
 	order   int
@@ -75,6 +76,9 @@ func (w *wire) send(frame []byte, now time.Duration) {
 	}
 	for range copies {
 		b := bytes.Clone(frame)
+		if w.damage != nil {
+			b = w.damage(b)
+		}
 		if w.rng.Float64() < w.faults.flip {
 			b[w.rng.IntN(len(b))] ^= 1 << w.rng.IntN(8)
 		}

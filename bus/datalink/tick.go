@@ -34,6 +34,7 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 	}
 	if due, ok := l.replayDue(); ok && now >= due {
 		l.stats.ReplayTimeouts++
+		l.tx.path.replayed(true)
 		if l.tx.all {
 			l.replayAll(now, out)
 		} else {
