@@ -165,6 +165,7 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 			Link: datalink.Config{
 				Role: datalink.Host, MapHash: regmap.Hash(), Token: token,
 				DeadAfter: time.Duration(silence) * time.Millisecond,
+				GiveUp:    time.Duration(ms) * time.Millisecond * 3 / 4, // before the time-out of a request
 			},
 			Console: o.Console,
 		}
@@ -186,6 +187,9 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 		return c, nil
 	}
 	var err error
+	if port.Tags == 0 {
+		port.Tags = 32
+	}
 	port.Timeout, port.ServeAlways, port.Observer = time.Duration(ms)*time.Millisecond, true, o.wallObserver()
 	r.RootPort, err = rootport.New(dial, o.host, port)
 	if err != nil {
@@ -227,8 +231,15 @@ type remote struct {
 	channel atomic.Pointer[channel.Channel] // of the last dialled session
 }
 
-// BytesPerSecond implements Rated.
-func (r *remote) BytesPerSecond() uint64 { return r.rate.Load() }
+// BytesPerSecond implements Rated. It is what the link has measured under load.
+func (r *remote) BytesPerSecond() uint64 {
+	if c := r.channel.Load(); c != nil {
+		if rate, measured := c.Goodput(); measured {
+			return max(1, uint64(rate))
+		}
+	}
+	return r.rate.Load()
+}
 
 // Counters returns the counters of the link.
 func (r *remote) Counters() []Counter {

@@ -55,6 +55,7 @@ type Options struct {
 	HostMemory uint64         // bytes of the PC's memory, allocated on use; 0: 4 GiB
 	TdrDelay   uint64         // clocks without progress until the GPU counts as hung; 0: 2 s plus the link's time for 8 MiB
 	Tdr        time.Duration  // the same as a time; 0: TdrDelay
+	linkDelay  func() uint64  // of a slow link without a given delay
 	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
@@ -119,7 +120,8 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	if o.Tdr != 0 {
 		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
 	} else if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
-		o.TdrDelay = 2*s.clock.Hz() + tdrBytes*s.clock.Hz()/rated.BytesPerSecond()
+		o.TdrDelay = 2 * s.clock.Hz()
+		o.linkDelay = func() uint64 { return tdrBytes * s.clock.Hz() / rated.BytesPerSecond() }
 	}
 	if o.DDI != nil {
 		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)
@@ -208,7 +210,7 @@ func (s *System) start(o Options) error {
 	}
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
-			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
+			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
 			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil, Peek: peek,
 		})
 		return err

@@ -12,7 +12,11 @@ func (s *System) watch(o Options) {
 		return
 	}
 	if o.CallLimit == 0 {
-		tdr := time.Duration(float64(o.TdrDelay) / float64(s.clock.Hz()) * float64(time.Second))
+		ticks := o.TdrDelay
+		if o.linkDelay != nil {
+			ticks += o.linkDelay()
+		}
+		tdr := time.Duration(float64(ticks) / float64(s.clock.Hz()) * float64(time.Second))
 		o.CallLimit = max(time.Minute, 4*tdr)
 	}
 	s.unwatch = s.monitor.Watch(o.CallLimit)

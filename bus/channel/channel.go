@@ -105,6 +105,7 @@ type Channel struct {
 	arrived  batch         // frames of the current Read
 	held     time.Duration // injected stall of these frames
 	text     []byte        // not yet passed to Console
+	shown    []byte        // the buffer of text that was passed to it, for reuse
 	first    []byte        // the first bytes that were read, before a session
 	live     liveness
 	inbox    inbox
@@ -314,6 +315,22 @@ func (c *Channel) release(now time.Duration) {
 	c.settle(now)
 	c.kickTimer(now)
 	c.arm(now)
+}
+
+// Ahead returns how long the path needs for all that waits or is in flight, and n bytes
+// more, at the measured rate.
+func (c *Channel) Ahead(n int) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.Ahead(n)
+}
+
+// Goodput returns the rate at which the peer receives, in bytes per second, and whether
+// it has been measured under load.
+func (c *Channel) Goodput() (rate float64, measured bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.Goodput()
 }
 
 // MaxPacket returns the size of the largest packet of the session, in bytes.

@@ -219,13 +219,14 @@ func (c *Channel) showText() {
 	c.console.Lock()
 	c.mu.Lock()
 	text := c.text
-	c.text = nil
+	c.text, c.shown = c.shown[:0], nil
 	c.mu.Unlock()
 	if len(text) > 0 {
 		c.config.Console(text)
 	}
-	c.console.Unlock()
 	c.mu.Lock()
+	c.shown = text
+	c.console.Unlock()
 }
 
 // Close ends the session, closes the stream and waits until nothing reads it. It

@@ -75,6 +75,8 @@ func (d *direct) Now() time.Duration { return time.Duration(10 * d.end.Now()) }
 
 func (d *direct) Interrupt() {}
 
+func (d *direct) Ahead(int) time.Duration { return 0 }
+
 func (d *direct) Close() error { return nil }
 
 // TestConformance runs the conformance suite over packets: package rootport on

@@ -134,6 +134,9 @@ func (p *port) Interrupt() {
 	p.interrupted = true
 }
 
+// Ahead returns 0: the options of the root port allow for the rate of the line.
+func (p *port) Ahead(int) time.Duration { return 0 }
+
 func (p *port) MaxPacket() int {
 	p.line.mu.Lock()
 	defer p.line.mu.Unlock()

@@ -41,10 +41,11 @@ func (e *echo) Receive(timeout time.Duration) ([]byte, error) {
 	return e.reply[:], nil
 }
 
-func (e *echo) Now() time.Duration { return e.now }
-func (e *echo) Close() error       { return nil }
-func (e *echo) Interrupt()         {}
-func (e *echo) MaxPacket() int     { return tlp.MaxSize }
+func (e *echo) Now() time.Duration      { return e.now }
+func (e *echo) Close() error            { return nil }
+func (e *echo) Interrupt()              {}
+func (e *echo) Ahead(int) time.Duration { return 0 }
+func (e *echo) MaxPacket() int          { return tlp.MaxSize }
 
 func openEcho(t testing.TB) *rootport.RootPort {
 	r, err := rootport.New(func() (rootport.Port, error) { return &echo{}, nil }, bustest.NewHost(64), rootport.Options{})

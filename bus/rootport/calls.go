@@ -62,7 +62,7 @@ func (r *RootPort) readConfig(off int) (uint32, error) {
 
 // config moves one dword between r.word and configuration space.
 func (r *RootPort) config(kind tlp.Kind, off int) error {
-	deadline := r.now() + r.opt.Timeout
+	deadline := r.now() + r.patience(4)
 	for {
 		r.requests.failure = failure{}
 		r.request(kind, uint64(off), r.word[:], deadline)
@@ -209,10 +209,23 @@ func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.D
 		return
 	}
 	if req.deadline = deadline; deadline == 0 {
-		req.deadline = r.now() + r.opt.Timeout
+		req.deadline = r.now() + r.patience(len(p))
 	}
 	q.tags[tag] = req
 	q.waiting = append(q.waiting, tag)
+}
+
+// headerBytes is about what a packet needs on a link beyond its data.
+const headerBytes = 24
+
+// patience returns the completion time-out of a request for n bytes that has just been
+// accepted.
+func (r *RootPort) patience(n int) time.Duration {
+	n += headerBytes
+	for _, tag := range r.requests.waiting {
+		n += r.requests.tags[tag].left + headerBytes
+	}
+	return r.opt.Timeout + r.port.Ahead(n)
 }
 
 // result returns the error of a call. where is an offset in configuration

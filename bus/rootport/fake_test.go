@@ -23,12 +23,13 @@ const (
 // A fake is a port with a scripted device. Each Receive takes a microsecond, or
 // its whole time-out if there is no packet and no Send found the queue full.
 type fake struct {
-	t     require.TestingT
-	now   time.Duration
-	cfg   map[uint64]uint32
-	mem   []byte // of both BARs, by offset
-	inbox [][]byte
-	sent  []tlp.Packet // packets sent by the host
+	perByte time.Duration // of Ahead
+	t       require.TestingT
+	now     time.Duration
+	cfg     map[uint64]uint32
+	mem     []byte // of both BARs, by offset
+	inbox   [][]byte
+	sent    []tlp.Packet // packets sent by the host
 
 	answer func(req tlp.Packet, honest []tlp.Packet) []tlp.Packet // nil: honest
 	full   func(c tlp.Class) bool                                 // nil: never
@@ -117,6 +118,8 @@ func (f *fake) Receive(timeout time.Duration) ([]byte, error) {
 }
 
 func (f *fake) Interrupt() {}
+
+func (f *fake) Ahead(n int) time.Duration { return time.Duration(n) * f.perByte }
 
 func (f *fake) Now() time.Duration { return f.now }
 

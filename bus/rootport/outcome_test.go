@@ -100,6 +100,21 @@ func TestFirstError(t *testing.T) {
 	assert.Empty(t, f.inbox)
 }
 
+// TestSlowPort: the time that the port needs for a request, its answer and those before
+// it comes on top of the time-out.
+func TestSlowPort(t *testing.T) {
+	f := newFake(t)
+	f.perByte = time.Millisecond
+	r, _ := f.open(rootport.Options{Tags: 2})
+	f.answer = func(tlp.Packet, []tlp.Packet) []tlp.Packet { return nil }
+	start := f.Now()
+	require.ErrorIs(t, r.Read(2, 0, make([]byte, 8)), bus.ErrTimeout)
+	assert.InDelta(t, (time.Second + (8+24)*time.Millisecond).Seconds(), (f.Now() - start).Seconds(), 0.001)
+	start = f.Now()
+	require.ErrorIs(t, r.Read(2, 0, make([]byte, 256)), bus.ErrTimeout)
+	assert.InDelta(t, (time.Second + 2*(128+24)*time.Millisecond).Seconds(), (f.Now() - start).Seconds(), 0.001)
+}
+
 // TestTimeout: a late completion is dropped by its tag, which stays reserved
 // until then. The link goes down when all tags are lost.
 func TestTimeout(t *testing.T) {

@@ -62,6 +62,10 @@ type Port interface {
 	// MaxPacket returns the size of the largest packet of the session, in bytes.
 	MaxPacket() int
 
+	// Ahead returns how long the port needs to move all packets that it has accepted,
+	// and n bytes more, at the rate that it measures; 0 if it does not.
+	Ahead(n int) time.Duration
+
 	// Now returns the time since the port was opened. It continues after the
 	// port is down or closed.
 	Now() time.Duration
@@ -79,7 +83,7 @@ type Port interface {
 // milliseconds of the last call. From New to the return of Close it then also calls the
 // methods of bus.Host and Observer, one call at a time.
 type Options struct {
-	// Timeout is the completion time-out, and the longest wait of a write for the port; 0: 1 s.
+	// Timeout is how long a completion, beyond Port.Ahead, or a write waits; 0: 1 s.
 	Timeout time.Duration
 
 	// Tags is the number of reads in flight, 1 to 2^TagBits; 0: 8.

@@ -79,10 +79,11 @@ type Config struct {
 	Device  *hal.Device
 	Driver  kmddi.DriverInitializationData
 
-	TdrDelay   uint64 // ticks without progress until the GPU counts as hung; 0: two seconds
-	DMABuffers int    // number of DMA buffers per context; 0: 4
-	FirstFence uint32 // fence ID of the first submission to node 0; 0: 1
-	FenceStep  uint32 // added for each further node, modulo 2^32
+	TdrDelay   uint64        // ticks without progress until the GPU counts as hung; 0: two seconds
+	LinkDelay  func() uint64 // ticks that a slow link adds to TdrDelay, by its rate of the moment; nil: none
+	DMABuffers int           // number of DMA buffers per context; 0: 4
+	FirstFence uint32        // fence ID of the first submission to node 0; 0: 1
+	FenceStep  uint32        // added for each further node, modulo 2^32
 
 	Poison bool // checks the memory that is lent to the miniport, see lent
 
@@ -117,7 +118,8 @@ type Kernel struct {
 	machine    *hal.Machine
 	dev        *hal.Device
 	driver     kmddi.DriverInitializationData
-	tdrDelay   uint64 // in ticks
+	tdrTicks   uint64 // without the link's
+	linkDelay  func() uint64
 	dmaBuffers int
 	firstFence uint32
 	fenceStep  uint32
@@ -174,6 +176,9 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if cfg.TdrDelay == 0 {
 		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
 	}
+	if cfg.LinkDelay == nil {
+		cfg.LinkDelay = func() uint64 { return 0 }
+	}
 	if cfg.DMABuffers <= 0 {
 		cfg.DMABuffers = defaultDMABuffers
 	}
@@ -182,7 +187,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
+		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
 		poison: cfg.Poison, report: cfg.Report, peek: cfg.Peek,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}

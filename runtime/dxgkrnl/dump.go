@@ -106,7 +106,7 @@ func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
 		e.Storm = s.Messages - k.calm.Messages
 	}
 	k.stop(t, reasonTimeout, e)
-	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay))
+	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay()))
 }
 
 // stopLink stops the adapter because the link failed.

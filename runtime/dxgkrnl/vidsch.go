@@ -222,13 +222,17 @@ func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
 	})
 }
 
+// tdrDelay returns the ticks without progress until the GPU counts as hung.
+func (k *Kernel) tdrDelay() uint64 { return k.tdrTicks + k.linkDelay() }
+
 // deadline returns when the first node that has work must have made progress.
 // If no node has work, it is the end of a wait that started at the time began.
 func (k *Kernel) deadline(began uint64) uint64 {
-	first, found := began+k.tdrDelay, false
+	delay := k.tdrDelay()
+	first, found := began+delay, false
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if d := n.progressAt + k.tdrDelay; len(n.hardware) > 0 && (!found || d < first) {
+		if d := n.progressAt + delay; len(n.hardware) > 0 && (!found || d < first) {
 			first, found = d, true
 		}
 	}
@@ -254,7 +258,7 @@ func (k *Kernel) expire(t *ddi.Thread) {
 	}
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if len(n.hardware) == 0 || k.dev.Now() < n.progressAt+k.tdrDelay {
+		if len(n.hardware) == 0 || k.dev.Now() < n.progressAt+k.tdrDelay() {
 			continue
 		}
 		interrupts, before := k.stats.Interrupts, n.completed
@@ -265,7 +269,7 @@ func (k *Kernel) expire(t *ddi.Thread) {
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
 			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
-				n.ordinal, n.fenceID(n.reported), k.tdrDelay))
+				n.ordinal, n.fenceID(n.reported), k.tdrDelay()))
 		case n.completed == before:
 			k.stopTimeout(t, n)
 			return

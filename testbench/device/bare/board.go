@@ -42,8 +42,8 @@ type Board struct {
 	LengthBits int
 	Tags       int
 
-	lines []uint64 // timelines of the nodes before Open
-	rate  uint64   // bytes per second of the link; 0: as fast as its clock
+	lines []uint64     // timelines of the nodes before Open
+	rated boards.Rated // the link; nil: as fast as its clock
 }
 
 // Open connects host to the board and prepares it. It fails with ErrDevice, ErrMap,
@@ -54,9 +54,7 @@ func Open(ctx context.Context, selector string, host *Host, open Opener) (*Board
 		return nil, err
 	}
 	b := &Board{Access: &Access{Ctx: ctx, Link: link, Clock: clock, Host: host}}
-	if r, ok := link.(boards.Rated); ok {
-		b.rate = r.BytesPerSecond()
-	}
+	b.rated, _ = link.(boards.Rated)
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
@@ -126,15 +124,15 @@ func (b *Board) interrupts() {
 // bytes. It calls done after every message and at growing intervals.
 func (b *Board) Await(bytes uint64, done func() bool) bool {
 	hz := b.Clock.Hz()
-	end := b.Clock.Now() + TimeoutSeconds*hz
-	if b.rate != 0 {
-		end += 4 * bytes * max(1, hz/b.rate)
-	}
+	began := b.Clock.Now()
 	for step := max(1, hz/1000); b.Alive(); step = min(2*step, hz) {
 		if done() {
 			return b.Err == nil
 		}
-		now := b.Clock.Now()
+		now, end := b.Clock.Now(), began+TimeoutSeconds*hz
+		if b.rated != nil {
+			end += 4 * bytes * max(1, hz/b.rated.BytesPerSecond())
+		}
 		if now >= end || !b.Alive() {
 			return false
 		}
