@@ -86,7 +86,7 @@ func TestPathChanges(t *testing.T) {
 	for _, tt := range []struct {
 		rate int
 		most uint64
-	}{{200_000, 0}, {11_520, 300}, {200_000, 0}} {
+	}{{200_000, 0}, {150_000, 10}, {11_520, 300}, {200_000, 0}} {
 		s.wires[0].rate, s.wires[1].rate = tt.rate, tt.rate
 		before := s.links[0].Stats().Replays
 		bulk(s, f, 10*time.Second)
