@@ -124,7 +124,7 @@ const (
 //	             answer yet, and the host asks again
 //	Adapt        the window and the time to a replay follow the rate and the round
 //	             trips of the path
-//	GiveUp       how long an adaptive link sends one frame again, at least four times
+//	GiveUp       how long an adaptive link sends one frame again, at least five times
 //	             (750 ms), and the time that the path needs for the frames before it
 //	Rate         rate of the path in bytes per second, if known; an adaptive link
 //	             begins with at most that

@@ -35,6 +35,7 @@ type path struct {
 	best      float64       // the largest of this period, 0 if nothing tells
 	last      float64       // the largest of the last period
 	floor     float64       // of rate
+	lostAt    time.Duration // when a Nak made a frame be sent again
 	period    time.Duration // when this period began
 	flying    int           // bytes in flight
 	delivered uint64        // bytes acknowledged
@@ -96,11 +97,14 @@ func (p *path) estimate(m *mark, sentAt, now time.Duration) {
 }
 
 // replayed records that a frame is sent again: rates of frames in flight are lower
-// bounds. If no Nak asks for the frame, the path can be slower than it was.
-func (p *path) replayed(late bool) {
+// bounds. If no Nak asks for the frame, and the path loses nothing otherwise, it can be
+// slower than it was.
+func (p *path) replayed(late bool, now time.Duration) {
 	p.short = p.delivered + uint64(p.flying)
-	if late {
+	if late && now-p.lostAt > rateTime/4 {
 		p.rate, p.best, p.last = max(p.rate/2, p.floor), p.best/2, p.last/2
+	} else if !late {
+		p.lostAt = now
 	}
 }
 

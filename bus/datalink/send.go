@@ -135,6 +135,9 @@ func (l *Link) timeout(slot *txSlot) time.Duration {
 	}
 	base += l.queued(slot)
 	wait := min(base<<min(max(slot.sends-1, 0), 16), max(base, l.cfg.ReplayMax))
+	if l.cfg.Adapt {
+		wait = min(wait, 2*base)
+	}
 	if slot.sends > l.cfg.ReplayLimit {
 		wait = max(wait, (slot.sentAt-slot.firstAt)/8)
 	}
@@ -247,7 +250,7 @@ func (l *Link) put(n uint64, now time.Duration, out *Output) {
 }
 
 // leastSends is how often an adaptive link sends a frame before it gives up.
-const leastSends = 4
+const leastSends = 5
 
 // replay sends a frame again or gives up. It does not give up before DeadAfter,
 // because the peer may take that long to answer. An adaptive link gives up by time, if
@@ -263,7 +266,6 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 		return
 	}
 	l.stats.Replays++
-	l.tx.path.replayed(false)
 	l.put(n, now, out)
 }
 
@@ -296,6 +298,7 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	s := &l.tx
 	l.stats.NaksReceived++
+	s.path.replayed(false, now)
 	if s.all {
 		l.replayAll(now, out)
 		return
