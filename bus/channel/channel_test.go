@@ -240,7 +240,8 @@ func TestFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, err := fault.Parse(text)
 				require.NoError(t, err)
-				h, b := pair(t, Config{Baud: 3_000_000, Send: fault.New(f, 0)}, Config{Baud: 3_000_000, Receive: fault.New(f, 1), Send: fault.New(f, 2)})
+				patient := datalink.Config{GiveUp: 5 * time.Second} // a third of the frames is lost
+				h, b := pair(t, Config{Link: patient, Baud: 3_000_000, Send: fault.New(f, 0)}, Config{Link: patient, Baud: 3_000_000, Receive: fault.New(f, 1), Send: fault.New(f, 2)})
 				flood(t, h, b, 600)
 				if s := b.Stats(); text != "" {
 					assert.NotEqual(t, fault.Stats{Frames: s.Receive.Frames}, s.Receive)
