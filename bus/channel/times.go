@@ -55,9 +55,9 @@ func (c *Config) lineTime(n int) time.Duration {
 
 // setTimes derives default times from the rate of the line. An acknowledgement
 // waits for a full window, and a ping for a packet; neither wait may look like
-// a loss. Only silence proves a line dead. Many replays of one frame prove
-// little, because replays queue after each other: the link survives a line that
-// loses a third of its frames. A given DeadAfter covers two keep-alive periods.
+// a loss. Silence proves a line dead, and so does one frame that is lost for
+// Link.GiveUp, which is less than the time-out of a request: a line that loses a third
+// of its frames can go down. A given DeadAfter covers two keep-alive periods.
 func (c *Config) setTimes() {
 	l := &c.Link
 	l.Adapt, l.Rate = true, c.Baud/10
