@@ -66,6 +66,7 @@ type datagramServer struct {
 	cookies hash.Hash     // makes nonces under a secret; used by that goroutine
 
 	mu     sync.Mutex
+	begun  uint64 // sessions; the nonces from before one are good for no other
 	peers  map[address]*datagramPeer
 	holder *datagramPeer // reads the socket; nil: serve does
 	freed  chan struct{} // gets a value when holder becomes nil
@@ -181,6 +182,7 @@ func (u *datagramServer) setDeadline(p *datagramPeer, t time.Time) error {
 func (u *datagramServer) hold(p *datagramPeer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.begun++
 	if u.peers[p.at] == p {
 		u.holder = p
 		u.socket.SetReadDeadline(past) // ends the Read of serve
@@ -232,7 +234,8 @@ func (u *datagramServer) dispatch(from address, d []byte) {
 }
 
 // nonce returns the nonce of the board for a host at an address: the one that the host
-// sends back if that is valid, else that of the current time.
+// sends back if that is valid, else that of the current time. It is another one after
+// each session, so that the datagrams of a session, sent again, begin none.
 func (u *datagramServer) nonce(from address, host, echoed uint32) uint32 {
 	now := uint64(time.Now().UnixNano()) / uint64(cookieTime)
 	if old := u.cookie(from, host, now-1); echoed == old {
@@ -241,10 +244,14 @@ func (u *datagramServer) nonce(from address, host, echoed uint32) uint32 {
 	return u.cookie(from, host, now)
 }
 
-// cookie returns the nonce of a period of time.
+// cookie returns the nonce of a period of time and the sessions so far.
 func (u *datagramServer) cookie(from address, host uint32, period uint64) uint32 {
+	u.mu.Lock()
+	begun := u.begun
+	u.mu.Unlock()
 	b := binary.BigEndian.AppendUint32(from.key(), host)
 	b = binary.BigEndian.AppendUint64(b, period)
+	b = binary.BigEndian.AppendUint64(b, begun)
 	u.cookies.Reset()
 	u.cookies.Write(b)
 	return max(1, binary.BigEndian.Uint32(u.cookies.Sum(b[:0])))

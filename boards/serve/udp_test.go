@@ -178,3 +178,49 @@ func (c *copied) Write(p []byte) (int, error) {
 	*c.sent = append(*c.sent, append([]byte(nil), p...))
 	return c.Conn.Write(p)
 }
+
+// TestRepeatedDatagrams: all datagrams of a host, sent again from its address after its
+// session, begin no session and change nothing.
+func TestRepeatedDatagrams(t *testing.T) {
+	board, addr, _ := listen(t, "udp:127.0.0.1:0")
+	var sent [][]byte
+	var at net.Addr
+	link, err := rootport.New(func() (rootport.Port, error) {
+		c, err := net.Dial("udp", addr)
+		require.NoError(t, err)
+		at = c.LocalAddr()
+		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram})
+	}, bustest.NewHost(4096), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	require.NoError(t, bustest.StartJob(link, bustest.JobNone, 0, 0, 0))
+	done := func(l *rootport.RootPort) uint32 {
+		p := make([]byte, 4)
+		require.NoError(t, l.Read(0, bustest.RegDone, p))
+		return binary.LittleEndian.Uint32(p)
+	}
+	require.Equal(t, uint32(1), done(link))
+	require.NoError(t, link.Close())
+	eventually(t, func() bool { return !board.Connected() }, "the end of the session")
+
+	again, err := net.DialUDP("udp", at.(*net.UDPAddr), mustUDP(t, addr))
+	require.NoError(t, err)
+	defer again.Close()
+	for _, d := range sent {
+		_, err := again.Write(d)
+		require.NoError(t, err)
+		time.Sleep(time.Millisecond) // each is answered
+	}
+	next, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, uint32(1), done(next), "jobs: the second host has started none")
+	require.NoError(t, next.Close())
+	assert.Equal(t, uint64(2), board.Stats().Sessions)
+}
+
+func mustUDP(t *testing.T, addr string) *net.UDPAddr {
+	t.Helper()
+	a, err := net.ResolveUDPAddr("udp", addr)
+	require.NoError(t, err)
+	return a
+}
