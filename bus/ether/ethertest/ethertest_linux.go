@@ -42,13 +42,29 @@ type Net struct {
 // namespaces, the test is skipped, or fails if the environment has CI.
 func Run(t *testing.T, f func(t *testing.T, n *Net)) {
 	t.Helper()
+	run(t, func(n *Net) { f(t, n) }, "-test.run=^"+t.Name()+"$", "-test.timeout=30m", "-test.v")
+}
+
+// RunBenchmark is Run for a benchmark. Its output is that of the process. f must not call
+// b.Loop.
+func RunBenchmark(b *testing.B, f func(b *testing.B, n *Net)) {
+	b.Helper()
+	for b.Loop() {
+		text := run(b, func(n *Net) { f(b, n) }, "-test.run=^$", "-test.bench=^"+b.Name()+"$", "-test.benchtime=1x", "-test.timeout=30m")
+		b.Log("in a network namespace:\n" + text)
+	}
+}
+
+// run runs f if this process is in the namespace, or else makes a process with args in one.
+// It returns the output of that.
+func run(t testing.TB, f func(n *Net), args ...string) string {
+	t.Helper()
 	if os.Getenv(variable) == t.Name() {
 		n := open(t)
 		defer n.close()
-		f(t, n)
-		return
+		f(n)
+		return ""
 	}
-	args := []string{"-test.run=^" + t.Name() + "$", "-test.timeout=30m", "-test.v"}
 	for _, a := range os.Args[1:] {
 		if !strings.HasPrefix(a, "-test.") {
 			args = append(args, a)
@@ -72,10 +88,11 @@ func Run(t *testing.T, f func(t *testing.T, n *Net)) {
 	if err != nil {
 		t.Fatalf("in a network namespace: %v\n%s", err, text)
 	}
+	return string(text)
 }
 
 // open makes the namespace of the board and the interfaces.
-func open(t *testing.T) *Net {
+func open(t testing.TB) *Net {
 	t.Helper()
 	n := &Net{}
 	var err error
@@ -87,12 +104,56 @@ func open(t *testing.T) *Net {
 	require.NoError(t, err)
 	n.there, err = netlink.NewHandleAt(n.board)
 	require.NoError(t, err)
+	n.pair(t, veth(HostInterface, HostMAC, BoardInterface, BoardMAC))
+	n.address(t)
+	return n
+}
+
+// veth describes a pair of interfaces.
+func veth(name, address, peer, peerAddress string) *netlink.Veth {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.HardwareAddr = HostInterface, mac(HostMAC)
-	require.NoError(t, n.host.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: BoardInterface, PeerHardwareAddr: mac(BoardMAC)}))
-	board, err := n.host.LinkByName(BoardInterface)
+	attrs.Name, attrs.HardwareAddr = name, mac(address)
+	return &netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerHardwareAddr: mac(peerAddress)}
+}
+
+// pair makes a pair of interfaces. That of the board moves to its namespace.
+func (n *Net) pair(t testing.TB, v *netlink.Veth) {
+	t.Helper()
+	require.NoError(t, n.host.LinkAdd(v))
+	if board, err := n.host.LinkByName(BoardInterface); err == nil {
+		require.NoError(t, n.host.LinkSetNsFd(board, int(n.board)))
+	}
+}
+
+// Interfaces of Between, and their addresses.
+const (
+	nearInterface = "near0"
+	farInterface  = "far0"
+	nearMAC       = "02:00:00:00:01:01"
+	farMAC        = "02:00:00:00:01:02"
+)
+
+// Between takes the pair of interfaces apart. The host's is then connected to near, the
+// board's to far, both in the namespace of the host, and nothing passes between these two.
+func (n *Net) Between(t testing.TB) (near, far string) {
+	t.Helper()
+	host, err := n.host.LinkByName(HostInterface)
 	require.NoError(t, err)
-	require.NoError(t, n.host.LinkSetNsFd(board, int(n.board)))
+	require.NoError(t, n.host.LinkDel(host))
+	n.pair(t, veth(HostInterface, HostMAC, nearInterface, nearMAC))
+	n.pair(t, veth(farInterface, farMAC, BoardInterface, BoardMAC))
+	n.address(t)
+	for _, name := range []string{nearInterface, farInterface} {
+		link, err := n.host.LinkByName(name)
+		require.NoError(t, err)
+		require.NoError(t, n.host.LinkSetUp(link))
+	}
+	return nearInterface, farInterface
+}
+
+// address gives both ends their IP addresses and switches all interfaces on.
+func (n *Net) address(t testing.TB) {
+	t.Helper()
 	for _, e := range []struct {
 		at       *netlink.Handle
 		name, ip string
@@ -105,7 +166,6 @@ func open(t *testing.T) *Net {
 		require.NoError(t, err)
 		require.NoError(t, e.at.LinkSetUp(lo))
 	}
-	return n
 }
 
 func mac(text string) net.HardwareAddr {
@@ -120,13 +180,13 @@ func (n *Net) close() {
 }
 
 // SetMTU sets the MTU of both interfaces, in bytes.
-func (n *Net) SetMTU(t *testing.T, mtu int) {
+func (n *Net) SetMTU(t testing.TB, mtu int) {
 	t.Helper()
 	n.each(t, func(at *netlink.Handle, link netlink.Link) { require.NoError(t, at.LinkSetMTU(link, mtu)) })
 }
 
 // SetUp switches both interfaces on, or off.
-func (n *Net) SetUp(t *testing.T, up bool) {
+func (n *Net) SetUp(t testing.TB, up bool) {
 	t.Helper()
 	n.each(t, func(at *netlink.Handle, link netlink.Link) {
 		if up {
@@ -137,7 +197,7 @@ func (n *Net) SetUp(t *testing.T, up bool) {
 	})
 }
 
-func (n *Net) each(t *testing.T, f func(at *netlink.Handle, link netlink.Link)) {
+func (n *Net) each(t testing.TB, f func(at *netlink.Handle, link netlink.Link)) {
 	t.Helper()
 	for name, at := range map[string]*netlink.Handle{HostInterface: n.host, BoardInterface: n.there} {
 		link, err := at.LinkByName(name)
@@ -148,7 +208,7 @@ func (n *Net) each(t *testing.T, f func(at *netlink.Handle, link netlink.Link)) 
 
 // Board runs f on a thread in the namespace of the board. Sockets that f opens and
 // processes that it starts belong to that namespace.
-func (n *Net) Board(t *testing.T, f func()) {
+func (n *Net) Board(t testing.TB, f func()) {
 	t.Helper()
 	var err error
 	onThread(func() {
