@@ -1,0 +1,286 @@
+package testbench_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+// A conn is one end of a line.
+type conn interface {
+	io.ReadWriteCloser
+	SetReadDeadline(t time.Time) error
+}
+
+// A medium is a kind of line for bulk transfers.
+type medium struct {
+	name     string
+	datagram int // size of the largest datagram; 0: a stream
+	payload  int // of a packet
+	pair     func(b *testing.B) (near, far conn)
+	bare     func(b *testing.B) (near, far conn) // the same for a bare sender
+}
+
+// BenchmarkBulk compares bulk transfers over UDP on loopback with a bare sender of the
+// same datagrams and the same window. The board answers at once.
+func BenchmarkBulk(b *testing.B) {
+	for b.Loop() {
+		for _, m := range []medium{
+			{"udp, MTU 1500", 1452, 1024, pairUDP, pairUDP},
+			{"udp, MTU 9000", 8952, 4096, pairUDP, pairUDP},
+		} {
+			m.measure(b)
+		}
+	}
+}
+
+// BenchmarkBulkTCP prints the rates of bulk transfers over TCP.
+func BenchmarkBulkTCP(b *testing.B) {
+	m := medium{"tcp", 0, 128, pairTCP, nil}
+	rig := m.open(b)
+	for b.Loop() {
+		for _, k := range bulks() {
+			rates := make([]float64, rounds)
+			for i := range rates {
+				rates[i] = bulkBytes / k.move(rig).Seconds() / 1e6
+			}
+			b.Logf("%-34s %10.1f MB/s", k.name+" over tcp, median", middle(rates))
+		}
+	}
+	rig.close()
+}
+
+// pairTCP returns both ends of a connection on loopback.
+func pairTCP(b *testing.B) (near, far conn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	defer l.Close()
+	x, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(b, err)
+	y, err := l.Accept()
+	require.NoError(b, err)
+	return x.(*net.TCPConn), y.(*net.TCPConn)
+}
+
+// pairUDP returns two connected sockets on loopback.
+func pairUDP(b *testing.B) (near, far conn) {
+	l, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(b, err)
+	at := l.LocalAddr().(*net.UDPAddr)
+	y, err := net.DialUDP("udp", nil, at)
+	require.NoError(b, err)
+	require.NoError(b, l.Close())
+	x, err := net.DialUDP("udp", at, y.LocalAddr().(*net.UDPAddr))
+	require.NoError(b, err)
+	for _, c := range []*net.UDPConn{x, y} {
+		require.NoError(b, c.SetReadBuffer(1<<20))
+		require.NoError(b, c.SetWriteBuffer(1<<20))
+	}
+	return x, y
+}
+
+const (
+	bulkBytes = 4 << 20 // of one transfer
+	bulkPiece = 64 << 10
+	rounds    = 9
+)
+
+// A bulk is a kind of transfer.
+type bulk struct {
+	name   string
+	least  float64 // of what the bare sender reaches
+	toHost bool
+	move   func(r *rig) time.Duration
+}
+
+func bulks() []bulk {
+	return []bulk{
+		{"BAR writes", 0.6, false, (*rig).barWrites},
+		{"BAR reads", 0.4, true, (*rig).barReads},
+		{"DMA writes", 0.6, true, (*rig).dmaWrites},
+		{"DMA reads", 0.6, false, (*rig).dmaReads},
+	}
+}
+
+// counted counts what is written.
+type counted struct {
+	conn
+	writes, bytes atomic.Int64
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	c.bytes.Add(int64(len(p)))
+	return c.conn.Write(p)
+}
+
+// SetWriteDeadline sets the end of Write, where that can wait.
+func (c *counted) SetWriteDeadline(t time.Time) error {
+	if s, ok := c.conn.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		return s.SetWriteDeadline(t)
+	}
+	return nil
+}
+
+// A rig is a host, a board that answers at once, and the line between them.
+type rig struct {
+	b         *testing.B
+	near, far *counted
+	link      *rootport.RootPort
+	host      *bustest.Host
+	ended     chan error
+}
+
+func (m *medium) open(b *testing.B) *rig {
+	near, far := m.pair(b)
+	r := &rig{b: b, near: &counted{conn: near}, far: &counted{conn: far}, host: bustest.NewHost(bulkPiece), ended: make(chan error, 1)}
+	config := func(role datalink.Role) channel.Config {
+		c := channel.Config{Link: datalink.Config{Role: role}}
+		if m.datagram > 0 {
+			c.SetDatagram(m.datagram)
+		}
+		return c
+	}
+	ch, err := channel.Open(r.far, config(datalink.Board))
+	require.NoError(b, err)
+	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload}).run() }()
+	opt := rootport.Options{ServeAlways: true}
+	if m.datagram > 0 {
+		opt.MaxPayload, opt.MaxReadRequest, opt.Tags = 4096, 4096, 32
+	}
+	r.link, err = rootport.New(func() (rootport.Port, error) { return channel.Open(r.near, config(datalink.Host)) }, r.host, opt)
+	require.NoError(b, err)
+	require.NoError(b, bustest.Enumerate(r.link))
+	return r
+}
+
+func (r *rig) close() {
+	require.NoError(r.b, r.link.Close())
+	require.ErrorIs(r.b, <-r.ended, errOver)
+}
+
+// timed returns the time that n calls of do take.
+func (r *rig) timed(n int, do func() error) time.Duration {
+	begun := time.Now()
+	for range n {
+		require.NoError(r.b, do())
+	}
+	return time.Since(begun)
+}
+
+func (r *rig) barWrites() time.Duration {
+	p := pattern(bulkPiece)
+	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Write(2, 0, p) }) +
+		r.timed(1, func() error { return r.link.Read(2, 0, p[:4]) })
+}
+
+func (r *rig) barReads() time.Duration {
+	p := make([]byte, bulkPiece)
+	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Read(2, 0, p) })
+}
+
+// dmaWrites and dmaReads make the board move all of it, and wait for its message.
+func (r *rig) dmaWrites() time.Duration { return r.dma(bustest.JobWrite) }
+
+func (r *rig) dmaReads() time.Duration { return r.dma(bustest.JobRead) }
+
+func (r *rig) dma(job uint32) time.Duration {
+	r.host.ForgetMessages()
+	return r.timed(1, func() error {
+		if err := r.link.Write(0, bustest.RegJob, binary.LittleEndian.AppendUint32(nil, job)); err != nil {
+			return err
+		}
+		for len(r.host.Messages()) == 0 {
+			if _, err := r.link.Wait(r.link.Now() + 10e9); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// measure compares each kind of transfer with a bare sender.
+func (m *medium) measure(b *testing.B) {
+	r := m.open(b)
+	near, far := m.bare(b)
+	for _, k := range bulks() {
+		m.compare(b, r, k, near, far)
+	}
+	near.Close()
+	far.Close()
+	r.close()
+}
+
+// compare makes transfers and bare ones by turns.
+func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
+	from, to, sender, receiver := r.near, r.far, near, far
+	if k.toHost {
+		from, to, sender, receiver = r.far, r.near, far, near
+	}
+	k.move(r) // the window and the times of the link follow the path
+	var ratios, rates []float64
+	var size, acks, perDatagram int
+	for range rounds {
+		n, bytes, back := from.writes.Load(), from.bytes.Load(), to.writes.Load()
+		took := k.move(r)
+		n, bytes, back = from.writes.Load()-n, from.bytes.Load()-bytes, to.writes.Load()-back
+		size, acks = int(bytes/n), max(1, int(n/max(1, back)))
+		perDatagram = max(1, int(bulkBytes/int64(m.payload)/n))
+		bare := bareSend(b, sender, receiver, int(n), size, max(1, 64/perDatagram), min(acks, max(1, 16/perDatagram)))
+		ratios = append(ratios, bare.Seconds()/took.Seconds())
+		rates = append(rates, bulkBytes/took.Seconds()/1e6)
+	}
+	b.Logf("%s, %s: %.0f MB/s; datagrams of %d bytes, %d for each in return", m.name, k.name, middle(rates), size, acks)
+	ratio := middle(ratios)
+	bustest.Figure(b, k.name+" over "+m.name+", median", ratio, "of bare", ratio >= k.least, fmt.Sprintf("at least %.1f", k.least))
+}
+
+func middle(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// bareSend returns the time that n datagrams of a size take, of which at most window are
+// not acknowledged. A short datagram acknowledges each every of them.
+func bareSend(b *testing.B, sender, receiver conn, n, size, window, every int) time.Duration {
+	go func() {
+		p, ack := make([]byte, size), make([]byte, 10)
+		for i := 1; i <= n; i++ {
+			if _, err := receiver.Read(p); err != nil {
+				return // the sender fails
+			}
+			if i%every == 0 || i == n {
+				binary.BigEndian.PutUint32(ack, uint32(i))
+				receiver.Write(ack) // the sender fails
+			}
+		}
+	}()
+	p, ack := make([]byte, size), make([]byte, 10)
+	begun := time.Now()
+	require.NoError(b, sender.SetReadDeadline(begun.Add(20*time.Second)))
+	for sent, acked := 0, 0; acked < n; {
+		if sent < n && sent-acked < window {
+			_, err := sender.Write(p)
+			require.NoError(b, err)
+			sent++
+			continue
+		}
+		_, err := sender.Read(ack)
+		require.NoError(b, err)
+		acked = int(binary.BigEndian.Uint32(ack))
+	}
+	return time.Since(begun)
+}
