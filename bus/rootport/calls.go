@@ -185,7 +185,7 @@ func (r *RootPort) encode() error {
 // call.
 func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.Duration) {
 	q := &r.requests
-	tag, ok := q.take()
+	tag, ok := q.take(r.now())
 	if !ok {
 		r.fail(fmt.Errorf("%w: all %d tags wait for late completions", bus.ErrTimeout, len(q.tags)))
 		return

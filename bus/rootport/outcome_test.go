@@ -170,3 +170,40 @@ func TestTimeout(t *testing.T) {
 	_, again := r.ReadConfig(0)
 	assert.Equal(t, err, again)
 }
+
+// TestQuarantine: with a quarantine a lost tag is used again after that time, and not
+// before. The link does not run out of tags.
+func TestQuarantine(t *testing.T) {
+	f := newFake(t)
+	f.fill()
+	r, _ := f.open(rootport.Options{TagBits: 5, Timeout: 100 * time.Millisecond, Quarantine: time.Second})
+	p := make([]byte, 4)
+	for range 50 { // more than there are tags
+		f.answer = func(tlp.Packet, []tlp.Packet) []tlp.Packet { return nil }
+		f.sent = nil
+		require.ErrorIs(t, r.Read(0, 0, p), bus.ErrTimeout)
+		require.Len(t, f.sent, 1)
+		lost, at := f.sent[0].Tag, f.now
+		f.answer = nil
+		used := func() (n int) {
+			f.sent = nil
+			for range 32 {
+				require.NoError(t, r.Read(0, 0x200, p))
+				require.Equal(t, f.mem[0x200:0x204], p)
+			}
+			for _, q := range f.sent {
+				if q.Tag == lost {
+					n++
+				}
+			}
+			return n
+		}
+		require.Zero(t, used())
+		f.now = at + time.Second - 100*time.Microsecond
+		require.Zero(t, used())
+		f.now = at + time.Second
+		require.Equal(t, 1, used())
+	}
+	_, err := rootport.New(nil, nil, rootport.Options{Quarantine: -1})
+	require.ErrorIs(t, err, rootport.ErrOptions)
+}

@@ -72,7 +72,7 @@ func (r *RootPort) complete(p *tlp.Packet) {
 		r.refuse(Mismatch, "%s", err)
 		if !lost {
 			q.fail(ErrProtocol, req.addr, req.size, fmt.Sprintf("%v: %s", p, err))
-			q.leave(tag, tagLost)
+			q.leave(tag, tagLost, r.now())
 		}
 		return
 	}
@@ -81,19 +81,19 @@ func (r *RootPort) complete(p *tlp.Packet) {
 	} else if p.EP {
 		r.refuse(Poisoned, "its data is poisoned")
 		q.fail(ErrPoisoned, req.addr, req.size, "")
-		q.leave(tag, tagLost)
+		q.leave(tag, tagLost, r.now())
 	}
 	if p.Kind == tlp.CplD {
 		last := req.take(p)
 		if last {
-			q.leave(tag, tagFree)
+			q.leave(tag, tagFree, 0)
 		}
 		return
 	}
 	if kind := failureOf(p.Status); kind != nil && !lost {
 		q.fail(kind, req.addr, req.size, "")
 	}
-	q.leave(tag, tagFree)
+	q.leave(tag, tagFree, 0)
 }
 
 // failureOf returns the error for a status, or nil for success.

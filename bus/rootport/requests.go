@@ -18,6 +18,7 @@ type request struct {
 	lower    uint8
 	dst      []byte // destination; nil if the data is not wanted
 	deadline time.Duration
+	lost     time.Duration // when it was lost
 }
 
 type requestState uint8
@@ -31,9 +32,10 @@ const (
 // requests are the host's requests in flight.
 type requests struct {
 	tags    []request
-	next    uint8   // next tag to use, if it is free
-	waiting []uint8 // tags in flight, oldest first
-	failure failure // of the current call
+	rest    time.Duration // before a lost tag is used again; 0: not in this session
+	next    uint8         // next tag to use, if it is free
+	waiting []uint8       // tags in flight, oldest first
+	failure failure       // of the current call
 }
 
 // A failure is why a call fails: the first error, or of equal errors the one
@@ -46,7 +48,7 @@ type failure struct {
 }
 
 func (q *requests) init(opt Options) {
-	q.tags = make([]request, 1<<opt.TagBits)
+	q.tags, q.rest = make([]request, 1<<opt.TagBits), opt.Quarantine
 	q.waiting = make([]uint8, 0, len(q.tags))
 }
 
@@ -57,12 +59,13 @@ func (q *requests) reset() {
 	q.waiting = q.waiting[:0]
 }
 
-// take returns a free tag.
-func (q *requests) take() (tag uint8, ok bool) {
+// take returns a tag that is free, or was lost long enough ago.
+func (q *requests) take(now time.Duration) (tag uint8, ok bool) {
 	for range q.tags {
 		tag = q.next
 		q.next = uint8((int(tag) + 1) % len(q.tags))
-		if q.tags[tag].state == tagFree {
+		t := &q.tags[tag]
+		if t.state == tagFree || t.state == tagLost && q.rest != 0 && now >= t.lost+q.rest {
 			return tag, true
 		}
 	}
@@ -70,11 +73,11 @@ func (q *requests) take() (tag uint8, ok bool) {
 }
 
 // leave moves a tag in flight to another state.
-func (q *requests) leave(tag uint8, state requestState) {
+func (q *requests) leave(tag uint8, state requestState, now time.Duration) {
 	if i := slices.Index(q.waiting, tag); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
-	q.tags[tag].state, q.tags[tag].dst = state, nil
+	q.tags[tag].state, q.tags[tag].dst, q.tags[tag].lost = state, nil, now
 }
 
 func (q *requests) fail(kind error, addr uint64, size int, why string) {
@@ -95,7 +98,7 @@ func (r *RootPort) expire() {
 		}
 		r.stats.Timeouts++
 		q.fail(bus.ErrTimeout, req.addr, req.size, "")
-		q.leave(tag, tagLost)
+		q.leave(tag, tagLost, now)
 	}
 }
 

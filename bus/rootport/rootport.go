@@ -14,7 +14,8 @@
 //
 // The tag of a request that timed out or failed is not reused before its
 // completion has arrived or a new session has begun (PCIe 3.0 §2.8). No late
-// completion can therefore match another request.
+// completion can therefore match another request. With Options.Quarantine the tag is
+// also reused after that time, in which the Port must drop the completion.
 //
 // The host is function 00:00.0, the device 01:00.0.
 package rootport
@@ -85,6 +86,9 @@ type Port interface {
 type Options struct {
 	// Timeout is how long a completion, beyond Port.Ahead, or a write waits; 0: 1 s.
 	Timeout time.Duration
+
+	// Quarantine is the time before the tag of a lost request is used again; 0: never.
+	Quarantine time.Duration
 
 	// Tags is the number of reads in flight, 1 to 2^TagBits; 0: 8.
 	Tags int
@@ -178,8 +182,8 @@ func (o *Options) complete() error {
 		}
 	}
 	switch {
-	case o.Timeout < 0:
-		return fmt.Errorf("%w: Timeout %v, want more than 0", ErrOptions, o.Timeout)
+	case o.Timeout < 0 || o.Quarantine < 0:
+		return fmt.Errorf("%w: Timeout %v, Quarantine %v, want more than 0", ErrOptions, o.Timeout, o.Quarantine)
 	case o.TagBits != 5 && o.TagBits != 8:
 		return fmt.Errorf("%w: TagBits %d, want 5 or 8", ErrOptions, o.TagBits)
 	case o.Tags < 1 || o.Tags > 1<<o.TagBits:
