@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/bus/nettlp"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
@@ -156,6 +157,7 @@ func classes() []class {
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},
 		{serve.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link},
+		{nettlp.ErrPeer, Link}, {nettlp.ErrSession, Link}, {nettlp.ErrFrame, Link},
 
 		// The device itself.
 		{ether.ErrInterface, NoDevice}, {bare.ErrDevice, NoDevice}, {hal.ErrNoDevice, NoDevice}, {ddi.StatusNoSuchDevice, NoDevice},
@@ -170,7 +172,7 @@ func classes() []class {
 		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device},
 
 		// Options, names, files and tools of the command line.
-		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
+		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
 		{regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
