@@ -31,7 +31,7 @@ type Listener interface {
 // ErrListen is wrapped by the error of an address that the system refuses.
 var ErrListen = errors.New("cannot listen")
 
-// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, eth:IFACE or pty:PATH. An address
+// Listen opens tcp:ADDRESS, udp:ADDRESS or, on Linux, eth:IFACE, nettlp:ADDR or pty:PATH. An address
 // without a host, as in tcp::4000, is that of the loopback interface. Listen fails with
 // ErrOptions for an address that is invalid or unsupported on this system, with
 // ErrListen, or as ether.Open does.
@@ -47,6 +47,8 @@ func Listen(where string) (Listener, error) {
 		l, err = ListenPty(at)
 	case "udp":
 		l, err = ListenUDP(at)
+	case "nettlp":
+		l, err = ListenNetTLP(at)
 	case "eth":
 		e, err := ListenEther(at)
 		if err != nil {
@@ -107,6 +109,7 @@ func places() []place {
 		{"tcp", "ADDRESS", "", isHostPort, "tcp:HOST:PORT"},
 		{"udp", "ADDRESS", "", isHostPort, "udp:HOST:PORT"},
 		{"eth", "IFACE", "linux", isInterface, "eth:IFACE, without the address"},
+		{"nettlp", "ADDR", "linux", isNetTLP, wantNetTLP},
 		{"pty", "PATH", "linux", func(string) bool { return true }, ""},
 	}
 }
@@ -140,5 +143,6 @@ var (
 	_ Listener = (*TCP)(nil)
 	_ Listener = (*UDP)(nil)
 	_ Listener = (*Ether)(nil)
+	_ Listener = (*NetTLP)(nil)
 	_ Listener = (*Pty)(nil)
 )

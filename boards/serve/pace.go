@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
@@ -98,7 +97,7 @@ func (b *Board) catchUp(now time.Duration) {
 // step runs the device, sends its packets, and returns how long nothing will
 // happen unless a packet arrives. No clock runs while the link has no room for
 // a write or a completion.
-func (b *Board) step(ch *channel.Channel) time.Duration {
+func (b *Board) step(ch line) time.Duration {
 	b.elapse(ch.Now())
 	b.send(ch)
 	left := uint64(burst)
@@ -132,7 +131,7 @@ func (b *Board) step(ch *channel.Channel) time.Duration {
 
 // send sends packets of the device while the link has room. If there is no room
 // for reads, other packets pass them.
-func (b *Board) send(ch *channel.Channel) {
+func (b *Board) send(ch line) {
 	b.end.HoldReads(false)
 	for {
 		if b.unsent == nil {

@@ -62,6 +62,18 @@ type Options struct {
 	OnSession func(Session) // called when a session begins and ends; must not call the board; or nil
 }
 
+// A line carries packets to and from hosts, one session after another: a
+// channel.Channel, or what has its methods.
+type line interface {
+	Send(packet []byte) error
+	Receive(timeout time.Duration) ([]byte, error)
+	Session() (n uint64, up bool, cause error)
+	Offering() bool
+	MaxPacket() int
+	Now() time.Duration
+	Close() error
+}
+
 // A Session describes the beginning or end of a host's session.
 type Session struct {
 	N     uint64 // number from 1 on, over all streams
@@ -76,7 +88,7 @@ type Stats struct {
 	Streams  uint64
 	Dropped  uint64         // packets of the device lost without a session or too long for it
 	Endpoint endpoint.Stats // the transaction layer
-	Channel  channel.Stats  // of the current or last stream
+	Channel  channel.Stats  // of the current or last stream, if it has a channel
 }
 
 // A Board is one device. Serve may be called again after it has returned; the
@@ -85,8 +97,8 @@ type Board struct {
 	opt  Options
 	born time.Time
 
-	serving sync.Mutex                      // held by Serve
-	ch      atomic.Pointer[channel.Channel] // nil before the first stream
+	serving sync.Mutex           // held by Serve
+	ch      atomic.Pointer[line] // nil before the first stream
 
 	holder    atomic.Pointer[string] // address of the host that has the board; nil: none
 	inSession atomic.Bool            // up, for those that do not hold mu
@@ -175,7 +187,7 @@ func (b *Board) serveHost(ctx context.Context, ch *channel.Channel) error {
 }
 
 // serveChannel serves a channel until it ends, and closes it.
-func (b *Board) serveChannel(ctx context.Context, ch *channel.Channel) error {
+func (b *Board) serveChannel(ctx context.Context, ch line) error {
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	err := b.run(ch)
 	stop()
@@ -207,10 +219,10 @@ func (b *Board) openChannel(stream io.ReadWriteCloser, baud int, admit func() (s
 }
 
 // attach makes a channel the one that the board serves.
-func (b *Board) attach(ch *channel.Channel) {
+func (b *Board) attach(ch line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ch.Store(ch)
+	b.ch.Store(&ch)
 	b.seen = 0
 	b.now = ch.Now()
 	b.stat.Streams++
@@ -218,7 +230,7 @@ func (b *Board) attach(ch *channel.Channel) {
 
 // run moves packets and runs device clocks until the stream or the device
 // fails.
-func (b *Board) run(ch *channel.Channel) error {
+func (b *Board) run(ch line) error {
 	for {
 		b.mu.Lock()
 		wait := b.step(ch)
@@ -246,7 +258,7 @@ func (b *Board) run(ch *channel.Channel) error {
 
 // take passes the result of Receive to the device. It returns an error that
 // ends the stream.
-func (b *Board) take(ch *channel.Channel, packet []byte, err error) error {
+func (b *Board) take(ch line, packet []byte, err error) error {
 	switch {
 	case errors.Is(err, channel.ErrSession):
 		b.begin(ch)
@@ -283,7 +295,7 @@ func (b *Board) offer(packet []byte) {
 
 // pause waits while the device accepts no more packets. Further packets stay in
 // the link, which holds the host back.
-func (b *Board) pause(ch *channel.Channel, wait time.Duration) {
+func (b *Board) pause(ch line, wait time.Duration) {
 	if wait > 0 {
 		time.Sleep(min(wait, retryEvery))
 	}
@@ -307,7 +319,9 @@ func (b *Board) Stats() Stats {
 	s := b.stat
 	s.Clocks, s.Sessions, s.Endpoint = b.end.Now(), b.n, b.end.Stats()
 	if ch := b.ch.Load(); ch != nil {
-		s.Channel = ch.Stats()
+		if c, ok := (*ch).(*channel.Channel); ok {
+			s.Channel = c.Stats()
+		}
 	}
 	return s
 }
@@ -318,7 +332,7 @@ func (b *Board) Connected() bool {
 	if ch == nil {
 		return false
 	}
-	_, up, _ := ch.Session()
+	_, up, _ := (*ch).Session()
 	return up
 }
 

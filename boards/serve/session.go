@@ -3,12 +3,11 @@ package serve
 import (
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
 )
 
 // begin begins a session of the endpoint after the link's.
-func (b *Board) begin(ch *channel.Channel) {
+func (b *Board) begin(ch line) {
 	n, _, cause := ch.Session()
 	b.finish(cause)
 	b.seen = n
@@ -20,7 +19,7 @@ func (b *Board) begin(ch *channel.Channel) {
 }
 
 // watch ends the session if the link's has ended.
-func (b *Board) watch(ch *channel.Channel) {
+func (b *Board) watch(ch line) {
 	if n, up, cause := ch.Session(); b.up && n == b.seen && !up {
 		b.finish(cause)
 	}
@@ -41,7 +40,7 @@ func (b *Board) finish(cause error) {
 func (b *Board) forget() {
 	b.end.Reset()
 	if b.up {
-		b.end.SetMaxPacket(b.ch.Load().MaxPacket())
+		b.end.SetMaxPacket((*b.ch.Load()).MaxPacket())
 	}
 	b.held, b.unsent = nil, nil
 }
@@ -49,7 +48,7 @@ func (b *Board) forget() {
 // ends reports whether the only session is over. If so, the channel of a
 // pseudo-terminal sends nothing more. A host that the channel has just answered still
 // gets its session.
-func (b *Board) ends(ch *channel.Channel) bool {
+func (b *Board) ends(ch line) bool {
 	if !b.single || !b.over || b.up {
 		return false
 	}
