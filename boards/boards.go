@@ -10,6 +10,7 @@
 //	serial:/dev/ttyUSB1?baud=3000000
 //	tcp:192.168.1.20:4000
 //	eth:eth0/02:00:00:00:00:01
+//	nettlp:192.168.10.3
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	snap:registers.json
 //
@@ -76,6 +77,7 @@ type scheme struct {
 	options []option
 	place   string   // place after the colon, or ""
 	only    []string // supported systems, named as in GOOS; empty means all
+	notice  string   // for the user before each use, or ""
 
 	emulated bool // the GPU is emulated in this process
 	open     func(o opening) (bus.Link, bus.Clock, error)
@@ -98,6 +100,10 @@ type Options struct {
 	// the frames, in order, one call at a time. It must not call the link.
 	Console func(text []byte)
 
+	// Notice, if not nil, is called with what the user must know of the kind of board
+	// before it is opened: one line.
+	Notice func(text string)
+
 	// Wave records the emulated GPU; for other boards Open fails with ErrSelector.
 	Wave *wave.Recorder
 }
@@ -111,7 +117,7 @@ type option struct {
 }
 
 func schemes() []scheme {
-	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), virtualLine(), snapshot(), recording()}
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), netTLP(), virtualLine(), snapshot(), recording()}
 }
 
 // Schemes returns the names of the schemes.
@@ -142,6 +148,9 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	o.Options, o.host = opt, host
 	if opt.Capture != nil {
 		opt.Capture.Begin()
+	}
+	if s.notice != "" && opt.Notice != nil {
+		opt.Notice(s.notice)
 	}
 	link, clock, err := s.open(o)
 	if errors.Is(err, errOption) || errors.Is(err, errPlace) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func newServe(a *command.App) *cobra.Command {
 	f := serveFlags{links: a.Links}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
-		Short: "Serve emulated boards to hosts on pseudo-terminals, TCP, UDP or Ethernet",
+		Short: "Serve emulated boards to hosts on pseudo-terminals, TCP, UDP, Ethernet or NetTLP",
 		Long: `Serve runs emulated GPUs as boards at the end of a wire. Each selector listens at the
 corresponding --listen address. Hosts use it one after another like a real board, until
 the program is interrupted. For each board it prints the argument for --board.
@@ -57,6 +58,10 @@ Listen addresses:
   eth:IFACE  raw frames at a network interface, for --board eth:IFACE/MAC with the
              interface of the host and the MAC address of this one; only on linux,
              with CAP_NET_RAW
+  nettlp:IP  a device in software for the NetTLP adapter at an address, or for --board
+             nettlp: of another hilgpu; only on linux. NetTLP acknowledges nothing: a
+             write that is lost or repeated on the network is not noticed, and a lost
+             read fails. docs/nettlp.md has the options after the address.
 
 With --token-file, a host needs the same token, in a file that token-file= of its selector
 names. The token is not sent. It protects the beginning of a session only: across a network,
@@ -140,7 +145,10 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 			return err
 		}
 		all = append(all, s)
-		if s.Listener.Open() && len(o.Token) == 0 {
+		n, unreliable := s.Listener.(interface{ Notice() string })
+		if unreliable {
+			fmt.Fprintf(stderr, "hilgpu: %s\n", n.Notice())
+		} else if s.Listener.Open() && len(o.Token) == 0 {
 			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: give --token-file, or use a tunnel, see docs/remote.md\n", f.listen[i])
 		}
 		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
@@ -153,6 +161,9 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 // listen creates the board of a selector and opens its listener.
 func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
 	dev, err := boards.Device(selector)
+	if err == nil {
+		err = checkNetTLP(where, o)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -166,4 +177,12 @@ func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Sta
 		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
 	}
 	return s, err
+}
+
+// checkNetTLP refuses the options that a board on NetTLP cannot have.
+func checkNetTLP(where string, o serve.Options) error {
+	if strings.HasPrefix(where, "nettlp:") && (len(o.Token) != 0 || o.Baud != 0 || o.Silence != 0 || o.Faults != (fault.Config{})) {
+		return fmt.Errorf("%w: --listen %s: NetTLP has no --token-file, --baud, --silence or --link-faults", exit.ErrInput, where)
+	}
+	return nil
 }

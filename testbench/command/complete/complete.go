@@ -54,7 +54,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"target":      oneOf(targetNames()...),
 		"bytes":       oneOf("all"),
 		"wave-on":     oneOf("fault", "cycle"),
-		"listen":      partOf("eth:", "pty:", "tcp:", "udp:"),
+		"listen":      partOf("eth:", "nettlp:", "pty:", "tcp:", "udp:"),
 		"link-faults": listOf(linkFaults()),
 		"options":     selectors(portOptions),
 		"source":      file(folders),

@@ -6,6 +6,7 @@ package record
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -36,6 +37,7 @@ type Recorder struct {
 	Outputs output.Set // all output files of the command, including those above
 
 	console *console
+	noticed sync.Once
 	trace   *output.Live
 
 	mu       sync.Mutex // guards the fields below
@@ -59,13 +61,22 @@ func (r *Recorder) Options() (boards.Options, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := boards.Options{Console: r.console.text}
+	o := boards.Options{Console: r.console.text, Notice: r.notice}
 	var err error
 	if o.Wave, err = r.waves(); err != nil {
 		return o, err
 	}
 	o.Capture, err = r.capture()
 	return o, err
+}
+
+// notice prints what the user must know of a board, once.
+func (r *Recorder) notice(text string) {
+	r.noticed.Do(func() {
+		if r.Log != nil {
+			fmt.Fprintf(r.Log, "%s: %s\n", r.Program, text)
+		}
+	})
 }
 
 // Packets returns the writer for the packets of a board served by this program,
