@@ -105,6 +105,10 @@ type netTLPLink struct {
 	port atomic.Pointer[nettlp.Port] // of the last session
 }
 
+// BytesPerSecond implements Rated: the assumed rate of a stream, since each read of the
+// device takes a round trip through two programs.
+func (n *netTLPLink) BytesPerSecond() uint64 { return streamRate }
+
 // Counters returns the counters of the link.
 func (n *netTLPLink) Counters() []Counter {
 	s := n.port.Load().Stats()

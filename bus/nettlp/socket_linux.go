@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	socketBuffer = 1 << 20 // of each socket in bytes; a full one loses datagrams
+	socketBuffer = 4 << 20 // of each socket in bytes; a full one loses datagrams
 	perTurn      = 1 << 14 // datagrams taken from a socket before the others: more than it holds
 	maxEvents    = 512     // more than there are sockets
 )
@@ -73,7 +73,9 @@ func (s *sockets) add(local, peer netip.AddrPort) error {
 	port := int(local.Port())
 	s.at[port] = len(s.all)
 	s.all = append(s.all, socket{fd, port})
-	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBuffer) != nil { // needs CAP_NET_ADMIN
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer) // at most net.core.rmem_max
+	}
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, socketBuffer)
 	if err = unix.Bind(fd, sockaddr(local)); err != nil {
 		return fmt.Errorf("nettlp: port %d of %v: %w", port, local.Addr(), err)

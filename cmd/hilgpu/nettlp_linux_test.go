@@ -47,7 +47,7 @@ func TestNetTLPBoard(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, info.Size(), int64(10_000))
 	var out, errs bytes.Buffer
-	assert.Equal(t, exit.OK, run([]string{"test", "--board", board, "--filter", "^(clears|copy-formats|order-flush)$"}, &out, &errs), out.String())
+	assert.Equal(t, exit.OK, run([]string{"test", "--board", board, "--filter", "^(clears|copy-formats|order-flush|order-full)$"}, &out, &errs), out.String())
 	assert.Equal(t, notice, errs.String())
 
 	// NetTLP does not carry the function mask, as docs/nettlp.md says. All else is right.
