@@ -41,6 +41,10 @@ func openEther(o opening) (bus.Link, bus.Clock, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := s.Claim("the host of " + board.String()); err != nil {
+			s.Close()
+			return nil, err
+		}
 		c.SetDatagram(s.Largest())
 		return tapEther(&etherStream{socket: s, board: board}, o.Capture, s.MAC(), board), nil
 	})

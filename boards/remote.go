@@ -177,10 +177,12 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 			r.rate.Store(uint64(config.Baud) / 10)
 		}
 		c, err := channel.Open(s, config)
-		if errors.Is(err, datalink.ErrRefused) {
+		switch {
+		case errors.Is(err, datalink.ErrRefused):
 			return nil, fmt.Errorf("%w: %s", err, refusalAdvice(err))
-		}
-		if err != nil {
+		case errors.Is(err, datalink.ErrOpen):
+			return nil, fmt.Errorf("%w: check the selector, and that the board is on and served", err)
+		case err != nil:
 			return nil, err
 		}
 		r.channel.Store(c)

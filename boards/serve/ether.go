@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 type Ether struct {
 	*datagramServer
 	socket *ether.Socket
-	lock   net.Listener // held while this board listens: an interface has one board
 }
 
 // ListenEther listens at the interface with a name. It fails as ether.Open does.
@@ -22,18 +20,11 @@ func ListenEther(name string) (*Ether, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := net.Listen("unix", "@hilgpu-eth-"+name) // an abstract name, gone with the process
-	if err != nil {
+	if err := s.Claim("a board"); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("%w: another board listens at this interface", ErrListen)
+		return nil, err
 	}
-	return &Ether{newDatagramServer(etherSocket{s}), s, lock}, nil
-}
-
-// Close stops listening.
-func (e *Ether) Close() error {
-	e.lock.Close()
-	return e.datagramServer.Close()
+	return &Ether{newDatagramServer(etherSocket{s}), s}, nil
 }
 
 // Selector returns eth:IFACE/ and the address of the interface. IFACE stands for the

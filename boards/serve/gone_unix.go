@@ -2,7 +2,11 @@
 
 package serve
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
-// peerGone is the error of a read after a datagram for which nobody listened.
-const peerGone = syscall.ECONNREFUSED
+// passing reports whether an error of a read says nothing about the socket: nobody
+// listened for an earlier datagram.
+func passing(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -59,11 +59,12 @@ func (a udpAddress) key() []byte {
 	return b
 }
 
-// receive skips errors of earlier sends, which some systems report.
+// receive skips errors that some systems report of earlier sends and of datagrams that
+// are too long.
 func (u udpSocket) receive(p []byte) (int, address, error) {
 	for {
 		n, from, err := u.ReadFromUDPAddrPort(p)
-		if !errors.Is(err, peerGone) {
+		if !passing(err) {
 			return n, udpAddress{from}, err
 		}
 	}

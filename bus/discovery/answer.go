@@ -16,8 +16,12 @@ type Responder struct {
 }
 
 // ListenUDP answers questions on UDP that concern a board at an address of this machine.
-// Boards at a loopback address are found by this machine only.
+// Boards at a loopback address are found by this machine only. ListenUDP fails for an
+// address that IPv4 does not reach: IPv6 has no broadcast.
 func ListenUDP(at netip.Addr) (*Responder, error) {
+	if !at.Unmap().Is4() && !at.IsUnspecified() {
+		return nil, fmt.Errorf("discovery: %v has no IPv4 address", at)
+	}
 	where := netip.AddrPortFrom(netip.IPv4Unspecified(), Port)
 	if at.IsLoopback() {
 		where = netip.AddrPortFrom(loopbackBroadcast, Port)
@@ -75,7 +79,10 @@ func (r *Responder) Serve(ctx context.Context, describe func() Board) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil {
+		switch {
+		case tooLong(err):
+			continue
+		case err != nil:
 			return fmt.Errorf("discovery: %w", err)
 		}
 		if nonce, ok := ParseQuestion(p[:n]); ok {

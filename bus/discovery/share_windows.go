@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -17,3 +18,6 @@ func share(_, _ string, c syscall.RawConn) (err error) {
 	}
 	return err
 }
+
+// tooLong reports whether a read failed because the datagram was too long.
+func tooLong(err error) bool { return errors.Is(err, windows.WSAEMSGSIZE) }

@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"encoding/hex"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -87,4 +88,12 @@ func FuzzParseAnswer(f *testing.F) {
 			assert.Equal(t, b, again)
 		}
 	})
+}
+
+// TestNoBroadcast: a board that only IPv6 reaches cannot be found, and says so.
+func TestNoBroadcast(t *testing.T) {
+	for _, at := range []string{"::1", "fe80::1"} {
+		_, err := discovery.ListenUDP(netip.MustParseAddr(at))
+		assert.ErrorContains(t, err, at+" has no IPv4 address")
+	}
 }

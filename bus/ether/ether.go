@@ -30,11 +30,12 @@ const (
 // prefixLen is the size of the length before a datagram, in bytes.
 const prefixLen = 2
 
-// Errors of Open and ParseMAC.
+// Errors of Open, Claim and ParseMAC.
 var (
 	ErrInterface = errors.New("ether: no such interface")
 	ErrDown      = errors.New("ether: the interface is down")
 	ErrForbidden = errors.New("ether: not allowed")
+	ErrBusy      = errors.New("ether: busy")
 	ErrMAC       = errors.New("ether: bad MAC address")
 	ErrMTU       = errors.New("ether: bad MTU")
 	ErrSystem    = errors.New("ether: raw Ethernet is available on Linux only")

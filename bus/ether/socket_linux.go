@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,9 +24,19 @@ type Socket struct {
 	name string
 	mtu  int
 	in   []byte // frame of ReadFrom
+	lock net.Listener
 
 	mu  sync.Mutex
 	out []byte // frame of WriteTo
+}
+
+// toUs accepts frames for this interface, for groups and for all. An interface in
+// promiscuous mode receives those of others too (packet(7), sll_pkttype).
+var toUs = []bpf.Instruction{
+	bpf.LoadExtension{Num: bpf.ExtType},
+	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: unix.PACKET_MULTICAST, SkipTrue: 1},
+	bpf.RetConstant{Val: math.MaxUint16},
+	bpf.RetConstant{Val: 0},
 }
 
 // Open opens a socket at an interface for one EtherType. An mtu of 0 is that of the
@@ -35,7 +47,11 @@ func Open(name string, etherType, mtu, buffer int) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := packet.Listen(i, packet.Datagram, etherType, nil)
+	filter, err := bpf.Assemble(toUs)
+	if err != nil {
+		return nil, fmt.Errorf("ether: %w", err)
+	}
+	c, err := packet.Listen(i, packet.Datagram, etherType, &packet.Config{Filter: filter})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("%w at %s: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", ErrForbidden, name, program())
 	}
@@ -70,10 +86,13 @@ func (s *Socket) MAC() MAC { return s.mac }
 func (s *Socket) Largest() int { return s.mtu - prefixLen }
 
 // ReadFrom returns a datagram and the address that sent it. Frames without a whole
-// datagram of at most len(p) bytes are skipped.
+// datagram of at most len(p) bytes are skipped. An interface that goes down is no error.
 func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
 	for {
 		n, from, err := s.conn.ReadFrom(s.in)
+		if errors.Is(err, unix.ENETDOWN) {
+			continue // said once when the interface goes down; it may come up again
+		}
 		if err != nil {
 			return 0, MAC{}, err
 		}
@@ -103,5 +122,22 @@ func (s *Socket) WriteTo(p []byte, to MAC) error {
 // SetReadDeadline sets the end of ReadFrom, also of one in progress.
 func (s *Socket) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadline(t) }
 
+// Claim reserves a use of the interface for this socket until Close or the end of the
+// process: a MAC address, unlike an address with a port, cannot tell two programs apart.
+// It fails with ErrBusy if another socket has it. Claim is called once at most.
+func (s *Socket) Claim(use string) error {
+	l, err := net.Listen("unix", "@hilgpu-eth-"+s.name+"-"+use) // an abstract name, see unix(7)
+	if err != nil {
+		return fmt.Errorf("%w: another program uses %s as %s", ErrBusy, s.name, use)
+	}
+	s.lock = l
+	return nil
+}
+
 // Close ends ReadFrom.
-func (s *Socket) Close() error { return s.conn.Close() }
+func (s *Socket) Close() error {
+	if s.lock != nil {
+		s.lock.Close()
+	}
+	return s.conn.Close()
+}

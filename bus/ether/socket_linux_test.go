@@ -57,12 +57,27 @@ func TestInterfaceState(t *testing.T) {
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		host, board := sockets(t, n, 600)
 		assert.Equal(t, 598, host.Largest())
+		waiting := make(chan error, 1)
+		go func() {
+			_, _, err := board.ReadFrom(make([]byte, 10))
+			waiting <- err
+		}()
 		n.SetUp(t, false)
 		require.NoError(t, host.WriteTo([]byte("lost"), board.MAC()))
 		_, err := ether.Open(ethertest.HostInterface, ether.Link, 0, 1<<16)
 		assert.ErrorIs(t, err, ether.ErrDown)
 		assert.ErrorContains(t, err, "ip link set host0 up")
 		n.SetUp(t, true)
+		require.Eventually(t, func() bool {
+			require.NoError(t, host.WriteTo([]byte("again"), board.MAC()))
+			select {
+			case err := <-waiting:
+				assert.NoError(t, err, "a read that began before")
+				return true
+			case <-time.After(10 * time.Millisecond):
+				return false
+			}
+		}, 20*time.Second, time.Millisecond)
 		buf := make([]byte, 2000)
 		var got int
 		require.Eventually(t, func() bool {
@@ -71,7 +86,7 @@ func TestInterfaceState(t *testing.T) {
 			got, _, err = board.ReadFrom(buf)
 			return err == nil
 		}, 20*time.Second, time.Millisecond)
-		assert.Equal(t, "there", string(buf[:got]))
+		assert.Contains(t, []string{"there", "again"}, string(buf[:got]))
 		for _, mtu := range []int{1501, 575} {
 			_, err = ether.Open(ethertest.HostInterface, ether.Link, mtu, 1<<16)
 			assert.ErrorIs(t, err, ether.ErrMTU)
@@ -107,4 +122,40 @@ func address(t *testing.T) unix.Sockaddr {
 	i, err := net.InterfaceByName(ethertest.HostInterface)
 	require.NoError(t, err)
 	return &unix.SockaddrLinklayer{Ifindex: i.Index}
+}
+
+// TestToUs: an interface in promiscuous mode receives frames for others; the socket does
+// not.
+func TestToUs(t *testing.T) {
+	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
+		host, board := sockets(t, n, 0)
+		n.SetPromiscuous(t)
+		other := ether.MAC{2, 0, 0, 0, 0, 9}
+		require.NoError(t, host.WriteTo([]byte("other"), other))
+		require.NoError(t, host.WriteTo([]byte("all"), ether.Broadcast))
+		require.NoError(t, host.WriteTo([]byte("us"), board.MAC()))
+		for _, want := range []string{"all", "us"} {
+			buf := make([]byte, 100)
+			got, _, err := board.ReadFrom(buf)
+			require.NoError(t, err)
+			assert.Equal(t, want, string(buf[:got]))
+		}
+	})
+}
+
+// TestClaim: one socket at a time has a use of an interface.
+func TestClaim(t *testing.T) {
+	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
+		a, err := ether.Open(ethertest.HostInterface, ether.Link, 0, 1<<16)
+		require.NoError(t, err)
+		b, err := ether.Open(ethertest.HostInterface, ether.Link, 0, 1<<16)
+		require.NoError(t, err)
+		defer b.Close()
+		require.NoError(t, a.Claim("a test"))
+		err = b.Claim("a test")
+		assert.ErrorIs(t, err, ether.ErrBusy)
+		assert.ErrorContains(t, err, "another program uses host0 as a test")
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Claim("a test"))
+	})
 }

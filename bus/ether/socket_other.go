@@ -28,5 +28,8 @@ func (s *Socket) WriteTo(p []byte, to MAC) error { return ErrSystem }
 // SetReadDeadline fails with ErrSystem.
 func (s *Socket) SetReadDeadline(t time.Time) error { return ErrSystem }
 
+// Claim fails with ErrSystem.
+func (s *Socket) Claim(use string) error { return ErrSystem }
+
 // Close does nothing.
 func (s *Socket) Close() error { return nil }

@@ -208,8 +208,9 @@ func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.D
 		q.fail(err, addr, len(p), "")
 		return
 	}
-	if req.deadline = deadline; deadline == 0 {
-		req.deadline = r.now() + r.patience(len(p))
+	req.sent, req.deadline = r.now(), deadline
+	if deadline == 0 {
+		req.deadline = req.sent + r.patience(len(p))
 	}
 	q.tags[tag] = req
 	q.waiting = append(q.waiting, tag)
@@ -232,13 +233,8 @@ func (r *RootPort) patience(n int) time.Duration {
 // space, or the number of the BAR with the given base.
 func (r *RootPort) result(what string, where int, base uint64, size int) error {
 	f := &r.requests.failure
-	switch {
-	case r.down != nil:
+	if r.down != nil || f.kind == nil {
 		return r.down
-	case f.kind == nil:
-		return nil
-	case f.kind == bus.ErrTimeout && f.why == "":
-		f.why = fmt.Sprintf("no completion for %v", r.opt.Timeout)
 	}
 	why := f.why
 	if why != "" {

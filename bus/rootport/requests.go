@@ -1,6 +1,7 @@
 package rootport
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type request struct {
 	lower    uint8
 	dst      []byte // destination; nil if the data is not wanted
 	deadline time.Duration
+	sent     time.Duration
 	lost     time.Duration // when it was lost
 }
 
@@ -97,7 +99,7 @@ func (r *RootPort) expire() {
 			return
 		}
 		r.stats.Timeouts++
-		q.fail(bus.ErrTimeout, req.addr, req.size, "")
+		q.fail(bus.ErrTimeout, req.addr, req.size, fmt.Sprintf("no completion for %v", (req.deadline-req.sent).Round(time.Millisecond)))
 		q.leave(tag, tagLost, now)
 	}
 }

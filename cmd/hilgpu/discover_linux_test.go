@@ -46,6 +46,6 @@ func TestDiscover(t *testing.T) {
 		var stderr string
 		n.Board(t, func() { code, _, stderr = hilgpu("board", "serve", "emu", "--listen", "eth:board0") })
 		assert.Equal(t, exit.Link, code)
-		assert.Contains(t, stderr, "another board listens at this interface")
+		assert.Contains(t, stderr, "another program uses board0 as a board")
 	})
 }

@@ -197,6 +197,12 @@ func (n *Net) SetUp(t testing.TB, up bool) {
 	})
 }
 
+// SetPromiscuous makes both interfaces receive frames for every address.
+func (n *Net) SetPromiscuous(t *testing.T) {
+	t.Helper()
+	n.each(t, func(at *netlink.Handle, link netlink.Link) { require.NoError(t, at.SetPromiscOn(link)) })
+}
+
 func (n *Net) each(t testing.TB, f func(at *netlink.Handle, link netlink.Link)) {
 	t.Helper()
 	for name, at := range map[string]*netlink.Handle{HostInterface: n.host, BoardInterface: n.there} {

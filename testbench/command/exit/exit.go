@@ -156,7 +156,7 @@ func classes() []class {
 		{datalink.ErrPeerDown, Link}, {datalink.ErrNewEpoch, Link}, {datalink.ErrProtocol, Link},
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},
-		{serve.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link},
+		{serve.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link}, {ether.ErrBusy, Link},
 		{nettlp.ErrPeer, Link}, {nettlp.ErrSession, Link}, {nettlp.ErrFrame, Link},
 
 		// The device itself.

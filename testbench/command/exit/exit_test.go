@@ -48,7 +48,7 @@ var codes = map[int]string{
 		datalink: closed; datalink: no answer to hello; datalink: version mismatch; datalink: refused by the board; datalink: refused by the board for its token; datalink: replay limit reached;
 		datalink: nothing received; datalink: peer went down; datalink: peer began a new session; datalink: protocol violated;
 		endpoint: no room; endpoint: poisoned; endpoint: unexpected completion; line: cut; tlp: malformed;
-		tlp: unsupported request; cannot listen; ether: not allowed; ether: the interface is down;
+		tlp: unsupported request; cannot listen; ether: not allowed; ether: the interface is down; ether: busy;
 		bus: link down: nettlp: no device at the address; nettlp: the host is known; nettlp: bad datagram`,
 	5: `testbench: the device did not start; dxgkrnl: adapter not usable; hal: enumeration failed; hal: address not pinned;
 		hal: bad message write; bus: completion time-out; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
