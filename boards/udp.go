@@ -10,12 +10,15 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/ether"
 )
 
 func udpSocket() scheme {
 	return scheme{
 		name: "udp", place: "HOST:PORT", doc: "a board at a UDP address, with PCIe packets in datagrams",
-		open: openUDP, options: streamOptions(),
+		open: openUDP, options: append(streamOptions(), option{
+			name: "mtu", doc: fmt.Sprintf("largest packet that the path carries in bytes, %d to %d, 1500 by default", ether.MinMTU, serve.MaxMTU),
+		}),
 	}
 }
 
@@ -24,6 +27,8 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
+	mtu := 1500
+	v.integer("mtu", &mtu, ether.MinMTU, serve.MaxMTU)
 	return o.openRemote(&v, datagramPort(), func(c *channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := dialUDP(o.place)
 		if err != nil {
@@ -31,7 +36,7 @@ func openUDP(o opening) (bus.Link, bus.Clock, error) {
 		}
 		conn.SetReadBuffer(serve.SocketBuffer) // a smaller one costs replays only
 		conn.SetWriteBuffer(serve.SocketBuffer)
-		c.SetDatagram(serve.MaxDatagram)
+		c.SetDatagram(mtu - serve.HeadersUDP)
 		return tapUDP(udpStream{conn}, o.Capture, conn.LocalAddr(), conn.RemoteAddr()), nil
 	})
 }

@@ -7,9 +7,11 @@ import (
 	"net/netip"
 )
 
-// MaxDatagram is the size of the largest datagram on UDP, in bytes: it fits into an
-// Ethernet frame of 1500 bytes after the headers of IPv6 and UDP.
-const MaxDatagram = 1452
+// HeadersUDP is the size of the headers of IPv6 and UDP before a datagram, in bytes.
+const HeadersUDP = 48
+
+// MaxMTU is the size of the largest packet that a board at UDP takes, in bytes.
+const MaxMTU = 9000
 
 // SocketBuffer is the size of the buffers of a datagram socket, in bytes: a window of
 // frames in each direction while the process is not running.
@@ -81,4 +83,5 @@ func (u udpSocket) send(p []byte, to address) error {
 	return nil
 }
 
-func (udpSocket) largest() int { return MaxDatagram }
+// largest is what a board takes. Its host chooses what the path carries.
+func (udpSocket) largest() int { return MaxMTU - HeadersUDP }

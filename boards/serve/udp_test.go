@@ -24,7 +24,7 @@ func connectUDP(t *testing.T, addr string, host *bustest.Host, faults fault.Conf
 	return rootport.New(func() (rootport.Port, error) {
 		c, err := net.Dial("udp", addr)
 		require.NoError(t, err)
-		config := channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram}
+		config := channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 1452}
 		if faults != (fault.Config{}) {
 			config.Send, config.Receive = fault.New(faults, 0), fault.New(faults, 1)
 		}
@@ -142,7 +142,7 @@ func TestForeignDatagrams(t *testing.T) {
 	link, err := rootport.New(func() (rootport.Port, error) {
 		c, err := net.Dial("udp", addr)
 		require.NoError(t, err)
-		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram})
+		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 1452})
 	}, bustest.NewHost(4096), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
@@ -189,7 +189,7 @@ func TestRepeatedDatagrams(t *testing.T) {
 		c, err := net.Dial("udp", addr)
 		require.NoError(t, err)
 		at = c.LocalAddr()
-		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: serve.MaxDatagram})
+		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 1452})
 	}, bustest.NewHost(4096), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))

@@ -96,6 +96,30 @@ func TestPathChanges(t *testing.T) {
 	}
 }
 
+// Single frames that are lost at times leave the rate as it was: nothing waits for the
+// path.
+func TestLightTraffic(t *testing.T) {
+	s := slowPath(t, 1_000_000, 10*time.Millisecond)
+	bulk(s, newBulk(s), 2*time.Second)
+	s.until(10*time.Second, "all arrived", func() bool { f, w := s.links[0].InFlight(); return f+w == 0 })
+	before, _ := s.links[0].Goodput()
+	assert.InEpsilon(t, 1_000_000, before, 0.2)
+	s.got = func(int, []byte) {}
+	for i := range 200 {
+		lost := i%10 != 0
+		s.wires[0].drop = func(f []byte) bool {
+			was := lost
+			lost = true
+			return !was
+		}
+		require.NoError(t, s.send(0, unhex("00000001 0000050f fe001010")))
+		s.run(100 * time.Millisecond)
+	}
+	assert.Greater(t, s.links[0].Stats().ReplayTimeouts, uint64(10))
+	after, _ := s.links[0].Goodput()
+	assert.Greater(t, after, before/2)
+}
+
 // Ahead is what the path needs for all frames before.
 func TestAhead(t *testing.T) {
 	s := slowPath(t, 11_520, time.Millisecond)

@@ -34,7 +34,7 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 	}
 	if due, ok := l.replayDue(); ok && now >= due {
 		l.stats.ReplayTimeouts++
-		l.tx.path.replayed(true, now)
+		l.tx.path.replayed(l.tx.waiting() > 0, now) // light traffic says nothing about the rate
 		if l.tx.all {
 			l.replayAll(now, out)
 		} else {

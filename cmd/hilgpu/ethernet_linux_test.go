@@ -70,10 +70,10 @@ func TestNetwork(t *testing.T) {
 			for _, mtu := range []int{1500, 9000} {
 				t.Run(fmt.Sprintf("%s mtu %d %s", tt.listen[:3], mtu, tt.faults), func(t *testing.T) {
 					n.SetMTU(t, mtu)
-					args, options := "emu --listen "+tt.listen, ""
+					args, options := "emu --listen "+tt.listen, fmt.Sprintf("?mtu=%d", mtu)
 					if tt.faults != "" {
 						args += fmt.Sprintf(" --link-faults %s,seed=%d", tt.faults, i+mtu)
-						options = "?timeout=10000"
+						options += "&timeout=10000"
 					}
 					board := strings.ReplaceAll(startBoard(t, n, args), "IFACE", ethertest.HostInterface) + options
 					assert.Equal(t, want, frameOf(t, board))
