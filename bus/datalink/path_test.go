@@ -155,7 +155,10 @@ func TestSameFrameLost(t *testing.T) {
 		require.NoError(t, s.send(0, append(unhex("40000020 000000ff fe001014"), make([]byte, 128)...)))
 		s.until(time.Second, "down", func() bool { return s.links[0].State() == Down })
 		assert.ErrorIs(t, s.links[0].Err(), ErrReplay)
-		assert.Regexp(t, `^datalink: replay limit reached: the link damages frames: sequence 20 sent \d+ times in \d+ms, \d+ of \d+ frames sent were replays, 0 of \d+ received were damaged$`, s.links[0].Err().Error())
+		assert.Regexp(t, `^datalink: replay limit reached: the link damages or loses frames: sequence 20 sent \d+ times in \d+ms, \d+ of \d+ frames sent were replays, 0 of \d+ received were damaged$`, s.links[0].Err().Error())
 		assert.Less(t, s.now-start, 950*time.Millisecond)
+		s.run(50 * time.Millisecond)
+		assert.ErrorIs(t, s.links[1].Err(), ErrPeerDown)
+		assert.ErrorContains(t, s.links[1].Err(), "datalink: replay limit reached: the link damages or loses frames: ", "the other end has counters of its own")
 	}
 }

@@ -2,6 +2,7 @@ package datalink
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"time"
@@ -139,6 +140,9 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 		cause := ErrPeerDown
 		if int(low) < len(causes) && causes[low] != nil {
 			cause = fmt.Errorf("%w: %w", ErrPeerDown, causes[low])
+		}
+		if errors.Is(cause, ErrReplay) {
+			cause = fmt.Errorf("%w: the link damages or loses frames: %s", cause, l.damage())
 		}
 		l.fail(cause, out)
 		return

@@ -260,13 +260,19 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 	age := now - slot.firstAt
 	late := l.cfg.Adapt && slot.sends >= leastSends && now >= slot.endAt && l.receivedAt-slot.firstAt > l.cfg.GiveUp/2
 	if late || slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
-		s := &l.stats
-		l.fail(fmt.Errorf("%w: the link damages frames: sequence %d sent %d times in %v, %d of %d frames sent were replays, %d of %d received were damaged",
-			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), s.Replays, s.FramesSent, s.BadCheck+s.BadFrames, s.BadCheck+s.BadFrames+s.FramesReceived), out)
+		l.fail(fmt.Errorf("%w: the link damages or loses frames: sequence %d sent %d times in %v, %s",
+			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), l.damage()), out)
 		return
 	}
 	l.stats.Replays++
 	l.put(n, now, out)
+}
+
+// damage describes what the link did to frames so far.
+func (l *Link) damage() string {
+	s := &l.stats
+	return fmt.Sprintf("%d of %d frames sent were replays, %d of %d received were damaged",
+		s.Replays, s.FramesSent, s.BadCheck+s.BadFrames, s.BadCheck+s.BadFrames+s.FramesReceived)
 }
 
 // handleAck processes a cumulative acknowledgement: next is the first frame that
