@@ -179,9 +179,13 @@ func (w *work) run(selector string, calls int, cuts bool) error {
 	}
 	defer w.link.Close()
 	err := w.check()
-	for ; calls > 0; calls-- {
-		if err == nil {
+	for ; calls >= 0; calls-- {
+		switch {
+		case err != nil:
+		case calls > 0:
 			err = w.do()
+		default:
+			err = w.read()
 		}
 		if errors.Is(err, bus.ErrLinkDown) && cuts {
 			if err = w.named(err); err == nil {
@@ -192,5 +196,5 @@ func (w *work) run(selector string, calls int, cuts bool) error {
 			return err
 		}
 	}
-	return w.read()
+	return nil
 }
