@@ -36,7 +36,7 @@ func onServedBoards(t *testing.T, patience time.Duration, f func(t *testing.T, b
 			dev, err := boards.Device("emu?vram=64KiB")
 			require.NoError(t, err)
 			board, err := serve.New(dev, serve.Options{
-				Hz: dev.Hz(), MapHash: regmap.Hash(),
+				Hz: dev.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second, // the machine may be busy
 				Endpoint: endpoint.Options{Timeout: uint64(patience.Seconds() * float64(dev.Hz()))},
 			})
 			require.NoError(t, err)
@@ -49,7 +49,7 @@ func onServedBoards(t *testing.T, patience time.Duration, f func(t *testing.T, b
 				l.Serve(ctx, board) // returns when the context is done
 			}()
 			defer func() { cancel(); <-done }()
-			s, err := Open(l.Selector(), HostDrivers(), Options{})
+			s, err := Open(l.Selector()+"?silence=10000", HostDrivers(), Options{})
 			require.NoError(t, err)
 			f(t, board, s)
 			require.NoError(t, s.Close())

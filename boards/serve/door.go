@@ -19,7 +19,7 @@ const (
 	grace     = 2 * time.Second
 	claimTime = 300 * time.Millisecond // from a Hello to the first frame of its session
 
-	// A host asks for a second. The message that the session before has ended can be lost,
+	// A host asks for a second. The messages that the session before has ended can be lost,
 	// and the board then notices the end after half a second.
 	refuseAfter = 700 * time.Millisecond
 )
@@ -29,15 +29,18 @@ type peer struct {
 	conn conn
 	ch   *channel.Channel // nil before it is opened
 
-	asked time.Time // when it first asked for a session; zero: never
+	asked time.Time // when it began to ask for a session
+	last  time.Time // when it asked last
 }
 
-// waited returns how long a peer has asked for a session.
+// waited returns how long a peer has asked for a session without a pause.
 func (p *peer) waited() time.Duration {
-	if p.asked.IsZero() {
-		p.asked = time.Now()
+	now := time.Now()
+	if now.Sub(p.last) > refuseAfter {
+		p.asked = now
 	}
-	return time.Since(p.asked)
+	p.last = now
+	return now.Sub(p.asked)
 }
 
 // A conn is a connection to a host. If it has a method configure, that changes the
@@ -128,12 +131,13 @@ func (d *door) shed() {
 
 // take gives the board to a peer that asks for a session. It returns why not, or "", or
 // that the peer has to ask again: the session of the holder may just end, and one that
-// has not begun soon loses the board.
+// has not begun soon loses the board. A Hello from the address of the holder itself
+// does not end its session: another host can have the same address.
 func (d *door) take(p *peer) (why string, later bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.holder == p:
+	case d.holder == p && !(d.begun && d.board.inSession.Load()):
 		return "", false
 	case d.holder != nil && d.begun && d.board.inSession.Load() && p.waited() >= refuseAfter:
 		return "busy: this board is held by " + d.holder.conn.RemoteAddr().String(), false

@@ -82,9 +82,12 @@ func advise(where string, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrListen, where, err)
 }
 
-// isHostPort reports whether an address has a port.
+// isHostPort reports whether an address has a port, which may be 0.
 func isHostPort(addr string) bool {
-	_, _, err := net.SplitHostPort(addr)
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	return err == nil
 }
 

@@ -19,6 +19,7 @@ func TestPlaces(t *testing.T) {
 		{"eth:eth0/02:00:00:00:00:01", "linux", "amd64", `serve: bad options: listen at "eth:eth0/02:00:00:00:00:01", want eth:IFACE, without the address`},
 		{"ib:1", "linux", "amd64", `serve: bad options: listen at "ib:1", want tcp:ADDRESS, udp:ADDRESS, eth:IFACE, nettlp:ADDR or pty:PATH`},
 		{"ib:1", "darwin", "amd64", `serve: bad options: listen at "ib:1", want tcp:ADDRESS or udp:ADDRESS`},
+		{"tcp:127.0.0.1:99999", "linux", "amd64", `serve: bad options: listen at "tcp:127.0.0.1:99999", want tcp:HOST:PORT`},
 		{"udp:x", "linux", "amd64", `serve: bad options: listen at "udp:x", want udp:HOST:PORT`},
 		{"nettlp:192.168.10.1", "linux", "amd64", ""},
 		{"nettlp:192.168.10.1?bar=0x6000000000&id=03:00.0", "linux", "amd64", ""},

@@ -3,7 +3,9 @@ package serve_test
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,4 +225,69 @@ func mustUDP(t *testing.T, addr string) *net.UDPAddr {
 	a, err := net.ResolveUDPAddr("udp", addr)
 	require.NoError(t, err)
 	return a
+}
+
+// A twin is one of two hosts that share a socket: each receives everything.
+type twin struct {
+	io.Writer
+	in   chan []byte
+	done chan struct{}
+	once sync.Once
+}
+
+func (w *twin) Read(p []byte) (int, error) {
+	select {
+	case d := <-w.in:
+		return copy(p, d), nil
+	case <-w.done:
+		return 0, io.EOF
+	}
+}
+
+func (w *twin) Close() error {
+	w.once.Do(func() { close(w.done) })
+	return nil
+}
+
+// TestSecondHostOfAnAddress: another host with the address of the holder, such as the
+// same MAC address, is refused, and the session goes on.
+func TestSecondHostOfAnAddress(t *testing.T) {
+	_, addr, _ := listen(t, "udp:127.0.0.1:0")
+	c, err := net.DialUDP("udp", nil, mustUDP(t, addr))
+	require.NoError(t, err)
+	defer c.Close()
+	var twins [2]*twin
+	for i := range twins {
+		twins[i] = &twin{Writer: c, in: make(chan []byte, 1000), done: make(chan struct{})}
+	}
+	go func() {
+		for {
+			p := make([]byte, 2000)
+			n, err := c.Read(p)
+			if err != nil {
+				return
+			}
+			for _, w := range twins {
+				select {
+				case w.in <- p[:n]:
+				default: // it reads no more
+				}
+			}
+		}
+	}()
+	open := func(w *twin) (*rootport.RootPort, error) {
+		return rootport.New(func() (rootport.Port, error) {
+			return channel.Open(w, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 1452})
+		}, bustest.NewHost(4096), rootport.Options{ServeAlways: true})
+	}
+	first, err := open(twins[0])
+	require.NoError(t, err)
+	defer first.Close()
+	_, err = first.ReadConfig(0)
+	require.NoError(t, err)
+	_, err = open(twins[1])
+	require.ErrorIs(t, err, datalink.ErrRefused)
+	assert.ErrorContains(t, err, "busy: this board is held by 127.0.0.1:")
+	_, err = first.ReadConfig(0)
+	require.NoError(t, err)
 }

@@ -62,10 +62,7 @@ func (c *Channel) flush(now time.Duration) time.Duration {
 // writeSome writes one piece of the pending bytes, and returns the time after that. The
 // caller holds token and mu.
 func (c *Channel) writeSome(now time.Duration) time.Duration {
-	limit := chunk
-	if c.config.Datagram > 0 {
-		limit = c.link.Datagram()
-	}
+	limit := c.largestWrite()
 	if c.config.Baud > 0 {
 		limit = min(limit, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))
 	}
@@ -85,6 +82,14 @@ func (c *Channel) writeSome(now time.Duration) time.Duration {
 		c.writeFailed(err, now)
 	}
 	return now
+}
+
+// largestWrite returns the size of the largest Write, in bytes.
+func (c *Channel) largestWrite() int {
+	if c.config.Datagram > 0 {
+		return c.link.Datagram()
+	}
+	return chunk
 }
 
 // write writes p to the stream within limit, or a quarter more. It changes the deadline
@@ -284,13 +289,16 @@ func (c *Channel) sendDown() {
 		if i > 0 {
 			c.put(down, c.Now())
 		}
-		last := append([]byte(nil), c.pending...)
-		c.pending = c.pending[:0]
-		c.mu.Unlock()
-		_, err := c.write(last, closeTimeout, c.Now())
-		c.mu.Lock()
-		if err != nil {
-			return
+		for len(c.pending) > 0 {
+			n := c.framing.Take(c.pending, c.largestWrite())
+			last := append([]byte(nil), c.pending[:n]...)
+			c.pending = c.pending[:copy(c.pending, c.pending[n:])]
+			c.mu.Unlock()
+			_, err := c.write(last, closeTimeout, c.Now())
+			c.mu.Lock()
+			if err != nil {
+				return
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ type turns struct {
 	waits  bool   // a Receive waits for the reader
 	opens  bool   // Open waits for the session
 	parked bool   // the reader waits for the end of a direct Read
-	hungry bool   // the reader is to read at once
+	hungry bool   // the reader must read at once
 	ended  bool   // Read has failed
 	n      uint64 // Reads of a Receive so far
 	calls  uint64 // calls of Receive that may wait so far
@@ -61,7 +61,7 @@ func (c *Channel) wait(now, until time.Duration) time.Duration {
 	return c.Now()
 }
 
-// poll makes the reader read if nobody does: who does not wait does not read either.
+// poll makes the reader read. A Receive that does not wait does not read itself.
 func (c *Channel) poll() {
 	if t := &c.turns; c.timed.deadline != nil && !t.hungry {
 		t.hungry = true

@@ -20,7 +20,7 @@ type Responder struct {
 // address that IPv4 does not reach: IPv6 has no broadcast.
 func ListenUDP(at netip.Addr) (*Responder, error) {
 	if !at.Unmap().Is4() && !at.IsUnspecified() {
-		return nil, fmt.Errorf("discovery: %v has no IPv4 address", at)
+		return nil, fmt.Errorf("discovery: boards at an IPv6 address are not found: %v", at)
 	}
 	where := netip.AddrPortFrom(netip.IPv4Unspecified(), Port)
 	if at.IsLoopback() {

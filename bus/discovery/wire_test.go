@@ -94,6 +94,6 @@ func FuzzParseAnswer(f *testing.F) {
 func TestNoBroadcast(t *testing.T) {
 	for _, at := range []string{"::1", "fe80::1"} {
 		_, err := discovery.ListenUDP(netip.MustParseAddr(at))
-		assert.ErrorContains(t, err, at+" has no IPv4 address")
+		assert.ErrorContains(t, err, "boards at an IPv6 address are not found: "+at)
 	}
 }

@@ -19,12 +19,13 @@ import (
 // A Socket sends and receives datagrams. Only one goroutine at a time may call ReadFrom.
 // The other methods are safe for concurrent use.
 type Socket struct {
-	conn *packet.Conn
-	mac  MAC
-	name string
-	mtu  int
-	in   []byte // frame of ReadFrom
-	lock net.Listener
+	conn  *packet.Conn
+	mac   MAC
+	name  string
+	index int
+	mtu   int
+	in    []byte // frame of ReadFrom
+	lock  net.Listener
 
 	mu  sync.Mutex
 	out []byte // frame of WriteTo
@@ -64,7 +65,7 @@ func Open(name string, etherType, mtu, buffer int) (*Socket, error) {
 			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
 		})
 	}
-	return &Socket{conn: c, mac: MAC(i.HardwareAddr), name: name, mtu: i.MTU, in: make([]byte, MaxMTU)}, nil
+	return &Socket{conn: c, mac: MAC(i.HardwareAddr), name: name, index: i.Index, mtu: i.MTU, in: make([]byte, MaxMTU)}, nil
 }
 
 // program returns the path of this program for a command that grants it a capability.
@@ -86,12 +87,16 @@ func (s *Socket) MAC() MAC { return s.mac }
 func (s *Socket) Largest() int { return s.mtu - prefixLen }
 
 // ReadFrom returns a datagram and the address that sent it. Frames without a whole
-// datagram of at most len(p) bytes are skipped. An interface that goes down is no error.
+// datagram of at most len(p) bytes are skipped. An interface that goes down is no error;
+// one that is removed is ErrInterface.
 func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
 	for {
 		n, from, err := s.conn.ReadFrom(s.in)
-		if errors.Is(err, unix.ENETDOWN) {
-			continue // said once when the interface goes down; it may come up again
+		if errors.Is(err, unix.ENETDOWN) { // said once when the interface goes down, and when it is removed
+			if s.exists() {
+				continue // it may come up again
+			}
+			return 0, MAC{}, fmt.Errorf("%w: %s was removed", ErrInterface, s.name)
 		}
 		if err != nil {
 			return 0, MAC{}, err
@@ -104,6 +109,21 @@ func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
 			return copy(p, s.in[prefixLen:prefixLen+size]), MAC(at.HardwareAddr), nil
 		}
 	}
+}
+
+// exists reports whether the interface is still there, see netdevice(7).
+func (s *Socket) exists() bool {
+	name, err := unix.NewIfreq(s.name)
+	if err != nil {
+		return false
+	}
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var found error
+	err = raw.Control(func(fd uintptr) { found = unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, name) })
+	return err == nil && found == nil && int(name.Uint32()) == s.index
 }
 
 // WriteTo sends a datagram. One that the system does not send now, because a queue is
@@ -127,8 +147,11 @@ func (s *Socket) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadl
 // It fails with ErrBusy if another socket has it. Claim is called once at most.
 func (s *Socket) Claim(use string) error {
 	l, err := net.Listen("unix", "@hilgpu-eth-"+s.name+"-"+use) // an abstract name, see unix(7)
-	if err != nil {
+	if errors.Is(err, unix.EADDRINUSE) {
 		return fmt.Errorf("%w: another program uses %s as %s", ErrBusy, s.name, use)
+	}
+	if err != nil {
+		return fmt.Errorf("ether: %s: %w", s.name, err)
 	}
 	s.lock = l
 	return nil

@@ -159,3 +159,15 @@ func TestClaim(t *testing.T) {
 		require.NoError(t, b.Claim("a test"))
 	})
 }
+
+// TestRemoved: the read on an interface that is removed ends.
+func TestRemoved(t *testing.T) {
+	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
+		_, board := sockets(t, n, 0)
+		n.Remove(t)
+		require.NoError(t, board.SetReadDeadline(time.Now().Add(20*time.Second)))
+		_, _, err := board.ReadFrom(make([]byte, 10))
+		assert.ErrorIs(t, err, ether.ErrInterface)
+		assert.ErrorContains(t, err, "board0 was removed")
+	})
+}

@@ -219,6 +219,10 @@ func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.D
 // headerBytes is about what a packet needs on a link beyond its data.
 const headerBytes = 24
 
+// maxAhead bounds what a slow path adds to a time-out: the rate of the path is measured,
+// and the other end can falsify it.
+const maxAhead = 30 * time.Second
+
 // patience returns the completion time-out of a request for n bytes that has just been
 // accepted.
 func (r *RootPort) patience(n int) time.Duration {
@@ -226,7 +230,7 @@ func (r *RootPort) patience(n int) time.Duration {
 	for _, tag := range r.requests.waiting {
 		n += r.requests.tags[tag].left + headerBytes
 	}
-	return r.opt.Timeout + r.port.Ahead(n)
+	return r.opt.Timeout + min(r.port.Ahead(n), maxAhead)
 }
 
 // result returns the error of a call. where is an offset in configuration

@@ -92,11 +92,13 @@ func (q *requests) fail(kind error, addr uint64, size int, why string) {
 // expire times out overdue requests.
 func (r *RootPort) expire() {
 	q := &r.requests
-	for now := r.now(); len(q.waiting) > 0; {
-		tag := q.waiting[0]
+	now := r.now()
+	for i := 0; i < len(q.waiting); {
+		tag := q.waiting[i]
 		req := &q.tags[tag]
 		if now < req.deadline {
-			return
+			i++
+			continue
 		}
 		r.stats.Timeouts++
 		q.fail(bus.ErrTimeout, req.addr, req.size, fmt.Sprintf("no completion for %v", (req.deadline-req.sent).Round(time.Millisecond)))

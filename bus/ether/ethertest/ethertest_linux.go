@@ -203,6 +203,14 @@ func (n *Net) SetPromiscuous(t *testing.T) {
 	n.each(t, func(at *netlink.Handle, link netlink.Link) { require.NoError(t, at.SetPromiscOn(link)) })
 }
 
+// Remove removes both interfaces.
+func (n *Net) Remove(t *testing.T) {
+	t.Helper()
+	link, err := n.host.LinkByName(HostInterface)
+	require.NoError(t, err)
+	require.NoError(t, n.host.LinkDel(link)) // its peer goes with it
+}
+
 func (n *Net) each(t testing.TB, f func(at *netlink.Handle, link netlink.Link)) {
 	t.Helper()
 	for name, at := range map[string]*netlink.Handle{HostInterface: n.host, BoardInterface: n.there} {
