@@ -21,7 +21,7 @@ func BenchmarkBulkEthernet(b *testing.B) {
 	ethertest.RunBenchmark(b, func(b *testing.B, n *ethertest.Net) {
 		for _, m := range []medium{{"eth, MTU 1500", 1498, 1024, pairEther(n), bareEther(n)}, {"eth, MTU 9000", 8998, 4096, pairEther(n), bareEther(n)}} {
 			n.SetMTU(b, m.datagram+2)
-			m.measure(b)
+			b.Run(m.name, m.measure)
 		}
 	})
 }
@@ -33,7 +33,9 @@ func BenchmarkEthernetRead(b *testing.B) {
 		m := medium{"eth", 1498, 128, pairEther(n), bareEther(n)}
 		r := m.open(b)
 		near, far := m.bare(b)
-		r.compareReads(b, near, far)
+		for b.Loop() {
+			r.compareReads(b, near, far)
+		}
 		near.Close()
 		far.Close()
 		r.close()
