@@ -38,8 +38,7 @@ func startBoard(t *testing.T, n *ethertest.Net, args string) string {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestBoardProcess$")
 	c.Env = append(os.Environ(), boardProcess+"=board serve "+args)
-	var errs bytes.Buffer
-	c.Stderr = &errs
+	c.Stderr = os.Stderr // part of the output of a test that fails
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
 	n.Board(t, func() { err = c.Start() })
@@ -49,7 +48,7 @@ func startBoard(t *testing.T, n *ethertest.Net, args string) string {
 		c.Wait() // ends with the signal
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, errs.String())
+	require.NoError(t, err)
 	_, selector, ok := strings.Cut(strings.TrimSpace(line), " --board ")
 	require.True(t, ok, line)
 	return strings.Trim(selector, "'")
