@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus/bustest"
@@ -138,7 +137,7 @@ func (f *fastBoard) send(out *tlp.Packet) error {
 	if f.buf, err = out.Append(f.buf[:0]); err != nil {
 		return err
 	}
-	for packet := slices.Clone(f.buf); ; {
+	for packet := f.buf; ; {
 		if err = f.ch.Send(packet); !errors.Is(err, datalink.ErrFull) {
 			return err
 		}

@@ -132,6 +132,7 @@ func (b *Board) step(ch line) time.Duration {
 // send sends packets of the device while the link has room. If there is no room
 // for reads, other packets pass them.
 func (b *Board) send(ch line) {
+	defer ch.Flush()
 	b.end.HoldReads(false)
 	for {
 		if b.unsent == nil {

@@ -66,6 +66,7 @@ type Options struct {
 // channel.Channel, or what has its methods.
 type line interface {
 	Send(packet []byte) error
+	Flush()
 	Receive(timeout time.Duration) ([]byte, error)
 	Session() (n uint64, up bool, cause error)
 	Offering() bool

@@ -109,8 +109,7 @@ type Channel struct {
 	first    []byte        // the first bytes that were read, before a session
 	live     liveness
 	inbox    inbox
-	pending  []byte        // encoded bytes to be written
-	spare    []byte        // the other buffer, owned by the holder of token
+	pending  outbox        // encoded frames to be written
 	wroteAt  time.Duration // when bytes were last written
 	freeAt   time.Duration // when the line can take more bytes
 	cutUntil time.Duration // when the current cut ends; 0 if none
@@ -224,7 +223,9 @@ func (c *Channel) await() error {
 // Now returns the time since Open; it does not go backwards.
 func (c *Channel) Now() time.Duration { return time.Since(c.start) }
 
-// Send queues a copy of a packet. It fails with datalink.ErrFull if the queue
+// Send queues a copy of a packet. It is written when a datagram, or the largest Write to
+// a stream, is full, by Flush, when a Receive has nothing to return, and at the latest a
+// millisecond later. Send fails with datalink.ErrFull if the queue
 // of the packet's class is full, with datalink.ErrSize for a bad size, and with
 // the cause, which wraps bus.ErrLinkDown, if the link is down. On a board it
 // fails with ErrSession until Receive has reported the session, and with
@@ -250,8 +251,17 @@ func (c *Channel) Send(packet []byte) error {
 		return err
 	}
 	c.settle(now)
-	c.arm(c.flush(now))
+	c.arm(c.flush(now, c.largestWrite()))
 	return nil
+}
+
+// Flush writes what Send has queued, as far as the window and the rate allow.
+func (c *Channel) Flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending.len() > 0 {
+		c.arm(c.flush(c.Now(), 1))
+	}
 }
 
 // Receive returns the next packet. The packet is valid until the next Receive,
@@ -259,10 +269,12 @@ func (c *Channel) Send(packet []byte) error {
 // the timeout, or earlier if a Send that failed with datalink.ErrFull may be
 // retried, on a board a session has ended, or Interrupt was called. A timeout of 0
 // or less does not wait. When the link is down and all packets that arrived
-// before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
-// begun; packets of the previous session are dropped.
+// before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board
+// it fails with ErrSession when a session has begun; packets of the previous session
+// are dropped.
 func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	var until time.Duration
+	var written bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Now()
@@ -282,6 +294,10 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 		case c.room || c.broken:
 			c.room, c.broken = false, false
 			return nil, nil
+		case c.pending.len() > 0 && !written:
+			now, written = c.flush(now, 1), true
+			c.arm(now)
+			continue
 		case timeout <= 0:
 			c.poll()
 			return nil, nil
@@ -292,7 +308,7 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 		case now >= until:
 			return nil, nil
 		}
-		now = c.wait(now, until)
+		now, written = c.wait(now, until), false
 	}
 }
 
@@ -313,7 +329,6 @@ func (c *Channel) release(now time.Duration) {
 	}
 	c.link.Release(packet, now, &c.out)
 	c.settle(now)
-	c.kickTimer(now)
 	c.arm(now)
 }
 

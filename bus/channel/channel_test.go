@@ -61,7 +61,7 @@ var (
 // send sends packets 0 to n-1 and takes packets that arrive meanwhile.
 func send(t testing.TB, c *Channel, n int, took func(p []byte)) {
 	for i := 0; i < n; {
-		err := c.Send(write(i))
+		err := c.post(write(i))
 		if err == nil {
 			i++
 			continue
@@ -120,11 +120,11 @@ func TestReadAndReply(t *testing.T) {
 		h, b := pair(t, Config{}, Config{})
 		time.Sleep(5 * time.Millisecond)
 		before := h.Stats().BytesWritten + b.Stats().BytesWritten
-		require.NoError(t, h.Send(read))
+		require.NoError(t, h.post(read))
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, read, p)
-		require.NoError(t, b.Send(reply))
+		require.NoError(t, b.post(reply))
 		p, err = h.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, reply, p)
@@ -178,7 +178,7 @@ func TestFull(t *testing.T) {
 		n := 0
 		var err error
 		for ; err == nil; n++ {
-			err = h.Send(write(n))
+			err = h.post(write(n))
 		}
 		require.ErrorIs(t, err, datalink.ErrFull)
 		assert.Equal(t, 7, n, "two in flight before the rate is known, four in the queue")
@@ -187,7 +187,7 @@ func TestFull(t *testing.T) {
 		assert.Nil(t, p)
 		assert.NoError(t, err)
 		assert.Less(t, h.Now()-before, 50*time.Millisecond)
-		assert.NoError(t, h.Send(write(6)))
+		assert.NoError(t, h.post(write(6)))
 		took, got := expect(t)
 		for *got < 7 {
 			p, err := b.Receive(time.Second)
@@ -201,8 +201,8 @@ func TestFull(t *testing.T) {
 func TestSendErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := pair(t, Config{}, Config{})
-		assert.ErrorIs(t, h.Send(nil), datalink.ErrSize)
-		assert.ErrorIs(t, h.Send(make([]byte, 281)), datalink.ErrSize)
+		assert.ErrorIs(t, h.post(nil), datalink.ErrSize)
+		assert.ErrorIs(t, h.post(make([]byte, 281)), datalink.ErrSize)
 	})
 }
 
@@ -212,8 +212,8 @@ func TestCreditsFollowReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credits := datalink.Credits{{Headers: 1}}
 		h, b := pair(t, Config{}, Config{Link: datalink.Config{Credits: credits}})
-		require.NoError(t, h.Send(write(0)))
-		require.NoError(t, h.Send(write(1)))
+		require.NoError(t, h.post(write(0)))
+		require.NoError(t, h.post(write(1)))
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
@@ -311,7 +311,7 @@ func TestPace(t *testing.T) {
 func TestCloseOfPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := pair(t, Config{}, Config{})
-		require.NoError(t, b.Send(write(0)))
+		require.NoError(t, b.post(write(0)))
 		require.NoError(t, b.Close())
 		p, err := h.Receive(time.Second)
 		require.NoError(t, err)
@@ -320,7 +320,7 @@ func TestCloseOfPeer(t *testing.T) {
 			_, err = h.Receive(time.Second)
 			require.ErrorIs(t, err, bus.ErrLinkDown)
 			require.ErrorIs(t, err, datalink.ErrPeerDown)
-			require.Equal(t, err, h.Send(read))
+			require.Equal(t, err, h.post(read))
 		}
 		require.NoError(t, h.Close())
 		_, again := h.Receive(0)
@@ -339,7 +339,7 @@ func TestClose(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, h.Close())
 		assert.ErrorIs(t, <-done, bus.ErrClosed)
-		assert.ErrorIs(t, h.Send(read), bus.ErrClosed)
+		assert.ErrorIs(t, h.post(read), bus.ErrClosed)
 		require.NoError(t, h.Close())
 	})
 }

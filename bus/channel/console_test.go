@@ -43,7 +43,7 @@ func TestConsole(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, "boot: ", shown())
 		y.out <- text("ok\r\n")
-		require.NoError(t, b.Send(write(0)))
+		require.NoError(t, b.post(write(0)))
 		p, err := h.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)

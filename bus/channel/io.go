@@ -28,23 +28,23 @@ func (c *Channel) runTimer() {
 			c.link.Tick(now, &c.out)
 		}
 		c.settle(now)
-		c.arm(c.flush(now))
+		c.arm(c.flush(now, 1))
 		c.mu.Unlock()
 	}
 }
 
 // kickTimer makes the timer goroutine write pending bytes.
 func (c *Channel) kickTimer(now time.Duration) {
-	if len(c.pending) > 0 && c.freeAt <= now {
+	if c.pending.len() > 0 && c.freeAt <= now {
 		signal(c.kick)
 	}
 }
 
-// flush writes pending bytes as far as the rate allows, and returns the time after
-// that. If another goroutine is writing, that one writes them. The caller holds mu;
+// flush writes pending bytes while there are at least least, as far as the rate allows,
+// and returns the time after that. If another goroutine is writing, that one writes them. The caller holds mu;
 // flush releases it while it writes.
-func (c *Channel) flush(now time.Duration) time.Duration {
-	if len(c.pending) == 0 {
+func (c *Channel) flush(now time.Duration, least int) time.Duration {
+	if c.pending.len() < least {
 		return now
 	}
 	select {
@@ -52,7 +52,7 @@ func (c *Channel) flush(now time.Duration) time.Duration {
 	default:
 		return now
 	}
-	for len(c.pending) > 0 && c.freeAt <= now && !c.closing {
+	for c.pending.len() >= least && c.freeAt <= now && !c.closing {
 		now = c.writeSome(now)
 	}
 	<-c.token
@@ -66,15 +66,15 @@ func (c *Channel) writeSome(now time.Duration) time.Duration {
 	if c.config.Baud > 0 {
 		limit = min(limit, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))
 	}
-	n := c.framing.Take(c.pending, limit)
+	n := c.framing.Take(c.pending.rest(), limit)
 	if c.config.Baud > 0 {
 		c.freeAt = max(c.freeAt, now-catchUp) + c.config.lineTime(n)
 	}
-	c.spare = append(c.spare[:0], c.pending[:n]...)
-	c.pending = c.pending[:copy(c.pending, c.pending[n:])]
+	p := c.pending.take(n)
 	c.mu.Unlock()
-	written, err := c.write(c.spare, c.config.Link.DeadAfter, now)
+	written, err := c.write(p, c.config.Link.DeadAfter, now)
 	c.mu.Lock()
+	c.pending.trim()
 	now = c.Now()
 	c.wroteAt = now
 	c.stats.BytesWritten += uint64(max(written, 0))
@@ -117,7 +117,7 @@ func (c *Channel) write(p []byte, limit, now time.Duration) (int, error) {
 // writeFailed handles a failed write. A write that was only too slow ends the
 // session but not the stream.
 func (c *Channel) writeFailed(err error, now time.Duration) {
-	c.pending = c.pending[:0]
+	c.pending.drop()
 	c.framing.Break()
 	if errors.Is(err, ErrStalled) {
 		c.stats.Stalls++
@@ -136,13 +136,26 @@ func (c *Channel) writeFailed(err error, now time.Duration) {
 	c.settle(now)
 }
 
-// sink receives the decoder's output.
-type sink struct{ c *Channel }
+// pass passes a frame that has arrived to the link.
+func (c *Channel) pass(f []byte, now time.Duration) {
+	if !c.isCut(now) {
+		c.link.Receive(f, now, &c.out)
+		c.noteFrame(now)
+		c.settle(now)
+	}
+}
+
+// sink receives the decoder's output at a time. Frames wait in arrived if faults are
+// injected.
+type sink struct {
+	c   *Channel
+	now time.Duration
+}
 
 func (s sink) Frame(f []byte) {
 	c := s.c
 	if c.config.Receive == nil {
-		c.arrived.add(f)
+		c.pass(f, s.now)
 		return
 	}
 	e := c.config.Receive.Apply(f, c.arrived.add)
@@ -160,7 +173,13 @@ func (s sink) Text(p []byte) {
 
 // Damaged passes the link an empty frame, so that it requests the missing
 // frames at once.
-func (s sink) Damaged(int) { s.c.arrived.add(nil) }
+func (s sink) Damaged(int) {
+	if s.c.config.Receive == nil {
+		s.c.pass(nil, s.now)
+		return
+	}
+	s.c.arrived.add(nil)
+}
 
 // maxFirst is the number of bytes that the error of a failed Open quotes.
 const maxFirst = 80
@@ -177,7 +196,7 @@ func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 	if c.session == 0 {
 		c.first = append(c.first, p[:min(len(p), maxFirst-len(c.first))]...)
 	}
-	c.framing.Feed(p, sink{c})
+	c.framing.Feed(p, sink{c, now})
 	if c.held > 0 {
 		c.live.stalled = true
 		c.mu.Unlock()
@@ -186,21 +205,13 @@ func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 		c.live.stalled = false
 		now = c.Now()
 	}
-	c.arrived.each(func(f []byte) {
-		if !c.isCut(now) {
-			c.link.Receive(f, now, &c.out)
-			c.noteFrame(now)
-			c.settle(now)
-		}
-	})
+	c.arrived.each(func(f []byte) { c.pass(f, now) })
 	if err != nil {
 		c.turns.ended = true
 		if !c.closing {
 			c.streamFailed(err, now)
 		}
 	}
-	c.kickTimer(now)
-	c.arm(now)
 	return now
 }
 
@@ -289,10 +300,9 @@ func (c *Channel) sendDown() {
 		if i > 0 {
 			c.put(down, c.Now())
 		}
-		for len(c.pending) > 0 {
-			n := c.framing.Take(c.pending, c.largestWrite())
-			last := append([]byte(nil), c.pending[:n]...)
-			c.pending = c.pending[:copy(c.pending, c.pending[n:])]
+		for c.pending.len() > 0 {
+			n := c.framing.Take(c.pending.rest(), c.largestWrite())
+			last := c.pending.take(n)
 			c.mu.Unlock()
 			_, err := c.write(last, closeTimeout, c.Now())
 			c.mu.Lock()

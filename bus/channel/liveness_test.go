@@ -41,7 +41,7 @@ func TestStarvedReader(t *testing.T) {
 		time.Sleep(time.Second)
 		d.away.Store(int64(3 * time.Second))
 		time.Sleep(100 * time.Millisecond)
-		require.NoError(t, b.Send(write(0)))
+		require.NoError(t, b.post(write(0)))
 		p, err := h.Receive(2 * time.Second)
 		require.NoError(t, err)
 		require.Nil(t, p)

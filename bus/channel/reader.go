@@ -42,6 +42,7 @@ func (c *Channel) wait(now, until time.Duration) time.Duration {
 		now = c.readOnce(now, until)
 		t.n++
 		c.reading.Unlock()
+		c.arm(now)
 		if t.parked {
 			t.parked = false
 			signal(c.idle)
@@ -83,8 +84,10 @@ func (c *Channel) read() {
 		}
 		calls := t.calls
 		for again := true; again && !t.ended && !c.closing && c.reading.TryLock(); {
-			c.readOnce(c.Now(), never)
+			now := c.readOnce(c.Now(), never)
 			c.reading.Unlock()
+			c.kickTimer(now)
+			c.arm(now)
 			c.showText()
 			again = c.timed.deadline == nil || !t.waits && t.calls == calls
 		}

@@ -19,13 +19,13 @@ func exchange(t *testing.T, h, b *Channel, n int) {
 	go func() {
 		for range n {
 			p, err := b.Receive(time.Second)
-			if err != nil || p == nil || b.Send(reply) != nil {
+			if err != nil || p == nil || b.post(reply) != nil {
 				t.Errorf("board: %v %v", p, err)
 			}
 		}
 	}()
 	for range n {
-		require.NoError(t, h.Send(read))
+		require.NoError(t, h.post(read))
 		p, err := h.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, reply, p)
@@ -72,7 +72,7 @@ func TestReaderTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := pair(t, Config{}, Config{Link: datalink.Config{AckDelay: 1}})
 		exchange(t, h, b, 3)
-		go h.Send(write(0)) // a Write on a pipe waits for the Read
+		go h.post(write(0)) // a Write on a pipe waits for the Read
 		before := b.Stats().Link.PacketsReceived
 		synctest.Wait()
 		assert.Equal(t, before, b.Stats().Link.PacketsReceived)
@@ -88,7 +88,7 @@ func TestPollMakesTheReaderRead(t *testing.T) {
 		h, b := pair(t, Config{}, Config{})
 		exchange(t, h, b, 3)
 		start := h.Now()
-		go h.Send(write(0))
+		go h.post(write(0))
 		p, err := b.Receive(0)
 		require.NoError(t, err)
 		require.Nil(t, p)

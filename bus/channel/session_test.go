@@ -84,30 +84,30 @@ func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{})
-		require.NoError(t, h.Send(write(0)))
-		require.NoError(t, h.Send(write(1)))
+		require.NoError(t, h.post(write(0)))
+		require.NoError(t, h.post(write(1)))
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)
 		require.NoError(t, h.Close())
 		synctest.Wait()
-		require.ErrorIs(t, b.Send(reply), bus.ErrLinkDown)
-		require.ErrorIs(t, b.Send(reply), datalink.ErrNotUp)
+		require.ErrorIs(t, b.post(reply), bus.ErrLinkDown)
+		require.ErrorIs(t, b.post(reply), datalink.ErrNotUp)
 
 		h2, err := Open(x.again(), Config{Seed: 3})
 		require.NoError(t, err)
 		defer h2.Close()
 		synctest.Wait()
-		require.ErrorIs(t, b.Send(reply), ErrSession)
-		require.ErrorIs(t, b.Send(reply), bus.ErrLinkDown)
-		require.NoError(t, h2.Send(write(7)))
+		require.ErrorIs(t, b.post(reply), ErrSession)
+		require.ErrorIs(t, b.post(reply), bus.ErrLinkDown)
+		require.NoError(t, h2.post(write(7)))
 		synctest.Wait()
 		_, err = b.Receive(time.Second)
 		require.Equal(t, ErrSession, err)
 		p, err = b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(7), p, "packets of the previous session are dropped")
-		require.NoError(t, b.Send(reply))
+		require.NoError(t, b.post(reply))
 		p, err = h2.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, reply, p)
@@ -124,7 +124,7 @@ func TestOldCredits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{Link: datalink.Config{Credits: datalink.Credits{{Headers: 1}}}})
-		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.post(write(0)))
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)
@@ -147,7 +147,7 @@ func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{})
-		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.post(write(0)))
 		require.NoError(t, h.Close())
 		synctest.Wait()
 		p, err := b.Receive(time.Second)
@@ -166,7 +166,7 @@ func TestOldEpoch(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{})
 		for i := range 5 {
-			require.NoError(t, h.Send(write(i)))
+			require.NoError(t, h.post(write(i)))
 		}
 		synctest.Wait()
 		x.Close()
@@ -191,7 +191,7 @@ func TestOldEpoch(t *testing.T) {
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Nil(t, p)
-		require.NoError(t, h2.Send(write(9)))
+		require.NoError(t, h2.post(write(9)))
 		p, err = b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(9), p)
@@ -257,13 +257,13 @@ func TestGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{})
-		require.NoError(t, h.Send(read))
+		require.NoError(t, h.post(read))
 		_, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		time.Sleep(10 * time.Millisecond)
 		start := h.Now()
 		x.out <- []byte{0xf0, 0x9f, 0x92, 0xa9}
-		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.post(write(0)))
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)
@@ -295,7 +295,7 @@ func TestFlooded(t *testing.T) {
 		x, y := newLine()
 		h, b := pairOn(t, x, y, Config{}, Config{})
 		var err error
-		for ; !errors.Is(err, bus.ErrLinkDown); err = b.Send(reply) {
+		for ; !errors.Is(err, bus.ErrLinkDown); err = b.post(reply) {
 			if errors.Is(err, datalink.ErrFull) {
 				b.Receive(time.Second)
 			}

@@ -119,7 +119,7 @@ func (c *Channel) observe() {
 func (c *Channel) encode(now time.Duration) {
 	frames := &c.out.Frames
 	for i := range frames.Len() {
-		if c.isCut(now) || len(c.pending) > c.config.maxPending() {
+		if c.isCut(now) || c.pending.len() > c.config.maxPending() {
 			c.stats.Dropped++
 			continue
 		}
@@ -144,12 +144,12 @@ func (c *Channel) put(f []byte, now time.Duration) {
 	}
 }
 
-func (c *Channel) emit(f []byte) { c.pending = c.framing.Append(c.pending, f) }
+func (c *Channel) emit(f []byte) { c.pending.buf = c.framing.Append(c.pending.buf, f) }
 
 // shareAfter lets a frame share a delimiter only if the line was not idle for
 // long: noise from an idle line must not cost a frame.
 func (c *Channel) shareAfter(now time.Duration) {
-	if len(c.pending) == 0 && now-c.wroteAt > lineIdle {
+	if c.pending.len() == 0 && now-c.wroteAt > lineIdle {
 		c.framing.Break()
 	}
 }
@@ -158,7 +158,7 @@ func (c *Channel) shareAfter(now time.Duration) {
 // must have detected it.
 func (c *Channel) beginCut(now time.Duration) {
 	c.cutUntil = now + c.config.Link.DeadAfter + c.config.Link.KeepAlive
-	c.pending = c.pending[:0]
+	c.pending.drop()
 	c.framing.Break()
 }
 
@@ -184,8 +184,8 @@ func (c *Channel) arm(now time.Duration) {
 	if next, ok := c.link.Next(); ok {
 		at = next
 	}
-	if len(c.pending) > 0 && c.freeAt > now {
-		at = min(at, c.freeAt)
+	if c.pending.len() > 0 {
+		at = min(at, max(c.freeAt, now+linger))
 	}
 	if at <= now && c.starved(now) {
 		at = now + recheck

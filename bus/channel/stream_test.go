@@ -26,14 +26,14 @@ func TestCut(t *testing.T) {
 		start := h.Now()
 		var err error
 		for i := 0; err == nil; {
-			if err = h.Send(write(i)); err == nil {
+			if err = h.post(write(i)); err == nil {
 				i++
 			} else if errors.Is(err, datalink.ErrFull) {
 				_, err = h.Receive(time.Second)
 			}
 			for range 10 {
 				if p, e := b.Receive(0); e == nil && p != nil {
-					b.Send(reply)
+					b.post(reply)
 				}
 			}
 		}
@@ -50,10 +50,10 @@ func TestCutSilencesBothDirections(t *testing.T) {
 		h, b := pair(t, Config{Receive: fault.New(fault.Config{Cut: 20}, 0)}, Config{})
 		var err error
 		for err == nil {
-			if err = h.Send(read); err == nil {
+			if err = h.post(read); err == nil {
 				time.Sleep(10 * time.Millisecond)
 				if p, e := b.Receive(0); e == nil && p != nil {
-					b.Send(reply)
+					b.post(reply)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func TestStalledStream(t *testing.T) {
 				synctest.Wait()
 				start := h.Now()
 				if tt.send {
-					go h.Send(write(0))
+					go h.post(write(0))
 				}
 				_, err := h.Receive(time.Minute)
 				require.ErrorIs(t, err, bus.ErrLinkDown)

@@ -34,6 +34,7 @@ func (c *Config) framing() framing {
 const (
 	closeTimeout = 100 * time.Millisecond // how long Close tries to notify the peer
 	readTimeout  = 100 * time.Millisecond // how long a Read waits, if that can be set
+	linger       = time.Millisecond       // how long a frame waits at most for others to be written with it
 	recheck      = 10 * time.Millisecond  // how often the timer goroutine rechecks a starved reader
 	lineIdle     = 250 * time.Millisecond // frames after such a gap do not share a delimiter
 	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up

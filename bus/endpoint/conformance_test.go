@@ -74,6 +74,7 @@ func (d *direct) Receive(timeout time.Duration) ([]byte, error) {
 func (d *direct) Now() time.Duration { return time.Duration(10 * d.end.Now()) }
 
 func (d *direct) Interrupt() {}
+func (d *direct) Flush()     {}
 
 func (d *direct) Ahead(int) time.Duration { return 0 }
 

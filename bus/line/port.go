@@ -127,6 +127,9 @@ func (p *port) roomAgain() bool {
 	return true
 }
 
+// Flush does nothing: Send leaves nothing to be written.
+func (p *port) Flush() {}
+
 // Interrupt waits for a Receive in progress: its time is virtual.
 func (p *port) Interrupt() {
 	p.line.mu.Lock()

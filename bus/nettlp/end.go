@@ -170,6 +170,9 @@ func (e *end) next() []byte {
 	return e.given
 }
 
+// Flush does nothing: Send leaves nothing to be written.
+func (e *end) Flush() {}
+
 // Interrupt makes the Receive in progress, or else the next one, return nil and no error
 // before its time-out. A packet that has arrived is returned first.
 func (e *end) Interrupt() {

@@ -62,6 +62,7 @@ func (r *RootPort) enter() {
 
 // leave ends a call.
 func (r *RootPort) leave() {
+	r.port.Flush()
 	r.mu.Unlock()
 	if r.opt.ServeAlways {
 		r.back.callers.Add(-1)

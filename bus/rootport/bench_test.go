@@ -44,6 +44,7 @@ func (e *echo) Receive(timeout time.Duration) ([]byte, error) {
 func (e *echo) Now() time.Duration      { return e.now }
 func (e *echo) Close() error            { return nil }
 func (e *echo) Interrupt()              {}
+func (e *echo) Flush()                  {}
 func (e *echo) Ahead(int) time.Duration { return 0 }
 func (e *echo) MaxPacket() int          { return tlp.MaxSize }
 

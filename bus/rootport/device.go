@@ -164,9 +164,11 @@ func (r *RootPort) deviceWrite(p *tlp.Packet) {
 			at++
 			continue
 		}
-		end := at + 1
+		end := at
 		for end < len(p.Data) && enabled(p, end) {
-			end++
+			if end++; end >= 4 {
+				end = max(end, len(p.Data)-4) // all between the first and the last dword is enabled
+			}
 		}
 		r.writeRun(p.Addr+uint64(at), p.Data[at:end])
 		at = end

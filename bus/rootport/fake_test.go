@@ -118,6 +118,7 @@ func (f *fake) Receive(timeout time.Duration) ([]byte, error) {
 }
 
 func (f *fake) Interrupt() {}
+func (f *fake) Flush()     {}
 
 func (f *fake) Ahead(n int) time.Duration { return time.Duration(n) * f.perByte }
 

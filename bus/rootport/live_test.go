@@ -110,6 +110,8 @@ func (l *live) Receive(timeout time.Duration) ([]byte, error) {
 
 func (l *live) Ahead(int) time.Duration { return 0 }
 
+func (l *live) Flush() {}
+
 func (l *live) Interrupt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,6 +50,10 @@ type Port interface {
 	// down.
 	Send(packet []byte) error
 
+	// Flush sends what is queued. A port may wait with that until Flush is called, or
+	// Receive has nothing to return.
+	Flush()
+
 	// Receive returns the next packet, which is valid until the next Receive.
 	// It returns nil and no error at the time-out, or earlier when a Send that
 	// found the queue full may be retried. When the port is down and all
