@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/channel"
@@ -105,11 +106,13 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
-	return o.openRemote(&v, rootport.Options{}, func(*channel.Config) (io.ReadWriteCloser, error) {
+	port := rootport.Options{MaxPayload: 512, MaxReadRequest: 512, Tags: 32}
+	return o.openRemote(&v, port, func(c *channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
 		}
+		c.Link.MaxPacket = serve.TCPPacket
 		return conn, nil
 	})
 }

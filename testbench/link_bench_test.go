@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
@@ -46,7 +47,7 @@ func BenchmarkBulk(b *testing.B) {
 
 // BenchmarkBulkTCP prints the rates of bulk transfers over TCP.
 func BenchmarkBulkTCP(b *testing.B) {
-	m := medium{"tcp", 0, 128, pairTCP, nil}
+	m := medium{"tcp", 0, 512, pairTCP, nil}
 	rig := m.open(b)
 	for b.Loop() {
 		for _, k := range bulks() {
@@ -108,7 +109,7 @@ func bulks() []bulk {
 		{"BAR writes", 0.6, false, (*rig).barWrites},
 		{"BAR reads", 0.4, true, (*rig).barReads},
 		{"DMA writes", 0.6, true, (*rig).dmaWrites},
-		{"DMA reads", 0.6, false, (*rig).dmaReads},
+		{"DMA reads", 0.4, false, (*rig).dmaReads},
 	}
 }
 
@@ -149,15 +150,17 @@ func (m *medium) open(b *testing.B) *rig {
 		c := channel.Config{Link: datalink.Config{Role: role}}
 		if m.datagram > 0 {
 			c.SetDatagram(m.datagram)
+		} else {
+			c.Link.MaxPacket = serve.TCPPacket
 		}
 		return c
 	}
 	ch, err := channel.Open(r.far, config(datalink.Board))
 	require.NoError(b, err)
 	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload}).run() }()
-	opt := rootport.Options{ServeAlways: true}
-	if m.datagram > 0 {
-		opt.MaxPayload, opt.MaxReadRequest, opt.Tags = 4096, 4096, 32
+	opt := rootport.Options{ServeAlways: true, MaxPayload: 4096, MaxReadRequest: 4096, Tags: 32}
+	if m.datagram == 0 {
+		opt.MaxPayload, opt.MaxReadRequest = 512, 512
 	}
 	r.link, err = rootport.New(func() (rootport.Port, error) { return channel.Open(r.near, config(datalink.Host)) }, r.host, opt)
 	require.NoError(b, err)

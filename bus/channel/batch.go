@@ -1,5 +1,7 @@
 package channel
 
+import "github.com/hilgpu/hilgpu/bus/datalink"
+
 // A batch is a list of byte strings in one buffer.
 type batch struct {
 	buf  []byte
@@ -42,8 +44,8 @@ type inbox struct {
 	out   bool
 }
 
-// push adds a copy of a packet and reports whether there was room.
-func (q *inbox) push(packet []byte, session uint64) bool {
+// push takes packet i of a list and reports whether there was room.
+func (q *inbox) push(from *datalink.Packets, i int, session uint64) bool {
 	if q.n == maxInbox {
 		return false
 	}
@@ -51,7 +53,7 @@ func (q *inbox) push(packet []byte, session uint64) bool {
 		q.grow()
 	}
 	p := &q.ring[(q.head+q.n)%len(q.ring)]
-	p.packet, p.session = append(p.packet[:0], packet...), session
+	p.packet, p.session = from.Take(i, p.packet), session
 	q.n++
 	return true
 }

@@ -102,7 +102,8 @@ type Channel struct {
 	link     *datalink.Link
 	out      datalink.Output
 	framing  framing
-	arrived  batch         // frames of the current Read
+	sink     sink          // of the current Read
+	arrived  batch         // frames of that Read
 	held     time.Duration // injected stall of these frames
 	text     []byte        // not yet passed to Console
 	shown    []byte        // the buffer of text that was passed to it, for reuse
@@ -172,7 +173,7 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		timer: time.NewTimer(never), rxTimer: time.NewTimer(never), armed: never,
 		timed: newTimedReader(stream), buf: make([]byte, max(chunk, config.Datagram)),
 	}
-	c.turns.hungry = true
+	c.turns.hungry, c.sink.c = true, c
 	if err := c.nonces.seed(config.Seed); err != nil {
 		return nil, err
 	}

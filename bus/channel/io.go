@@ -152,7 +152,7 @@ type sink struct {
 	now time.Duration
 }
 
-func (s sink) Frame(f []byte) {
+func (s *sink) Frame(f []byte) {
 	c := s.c
 	if c.config.Receive == nil {
 		c.pass(f, s.now)
@@ -165,7 +165,7 @@ func (s sink) Frame(f []byte) {
 	}
 }
 
-func (s sink) Text(p []byte) {
+func (s *sink) Text(p []byte) {
 	if s.c.config.Console != nil {
 		s.c.text = append(s.c.text, p...)
 	}
@@ -173,7 +173,7 @@ func (s sink) Text(p []byte) {
 
 // Damaged passes the link an empty frame, so that it requests the missing
 // frames at once.
-func (s sink) Damaged(int) {
+func (s *sink) Damaged(int) {
 	if s.c.config.Receive == nil {
 		s.c.pass(nil, s.now)
 		return
@@ -196,7 +196,8 @@ func (c *Channel) take(p []byte, err error, now time.Duration) time.Duration {
 	if c.session == 0 {
 		c.first = append(c.first, p[:min(len(p), maxFirst-len(c.first))]...)
 	}
-	c.framing.Feed(p, sink{c, now})
+	c.sink.now = now
+	c.framing.Feed(p, &c.sink)
 	if c.held > 0 {
 		c.live.stalled = true
 		c.mu.Unlock()

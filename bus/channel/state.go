@@ -15,7 +15,7 @@ import (
 func (c *Channel) settle(now time.Duration) {
 	c.checkSession()
 	for i := range c.out.Packets.Len() {
-		if !c.inbox.push(c.out.Packets.At(i), c.session) {
+		if !c.inbox.push(&c.out.Packets, i, c.session) {
 			c.overflowed()
 			break
 		}

@@ -39,7 +39,7 @@ const (
 	lineIdle     = 250 * time.Millisecond // frames after such a gap do not share a delimiter
 	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up
 	burst        = 2 * time.Millisecond   // line time of the largest single write with a rate
-	chunk        = 4096                   // largest Write in bytes
+	chunk        = 32 << 10               // largest Write in bytes
 )
 
 // maxPending bounds the bytes that wait to be written: a window of data frames,
@@ -66,6 +66,9 @@ func (c *Config) setTimes() {
 	one := c.lineTime(frame.Size(c.largest()))
 	if l.Window == 0 {
 		l.Window = 64
+		if c.Datagram == 0 && c.Baud == 0 {
+			l.Window = 256 // of small packets
+		}
 		for l.Window > 4 && time.Duration(l.Window)*one > 64*time.Millisecond {
 			l.Window /= 2
 		}
@@ -81,8 +84,9 @@ func (c *Config) setTimes() {
 	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160)))
 	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))
 	if l.Credits == (datalink.Credits{}) {
-		const packets, most = 128, 1<<15 - 1
-		grant := datalink.Credit{Headers: packets, Data: uint16(min(packets*((l.MaxPacket-1)/16), most))}
+		const most = 1<<15 - 1
+		packets := max(128, l.Window)
+		grant := datalink.Credit{Headers: uint16(packets), Data: uint16(min(packets*((l.MaxPacket-1)/16), most))}
 		l.Credits[tlp.Posted], l.Credits[tlp.NonPosted] = grant, grant
 	}
 }

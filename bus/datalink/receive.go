@@ -244,7 +244,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 			l.fail(fmt.Errorf("%w: %v packet of %d bytes without credits", ErrProtocol, tlp.Class(c), len(slot.packet)), out)
 			return
 		}
-		out.Packets.add(slot.packet)
+		slot.packet = out.Packets.add(slot.packet)
 		l.stats.PacketsReceived++
 		slot.here = false
 		r.held--

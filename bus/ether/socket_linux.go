@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mdlayher/packet"
@@ -19,16 +21,18 @@ import (
 // A Socket sends and receives datagrams. Only one goroutine at a time may call ReadFrom.
 // The other methods are safe for concurrent use.
 type Socket struct {
-	conn  *packet.Conn
-	mac   MAC
-	name  string
-	index int
-	mtu   int
-	in    []byte // frame of ReadFrom
-	lock  net.Listener
+	conn   *packet.Conn
+	mac    MAC
+	name   string
+	index  int
+	mtu    int
+	raw    syscall.RawConn
+	closed atomic.Bool
+	in     transfer // of ReadFrom
+	lock   net.Listener
 
 	mu  sync.Mutex
-	out []byte // frame of WriteTo
+	out transfer // of WriteTo
 }
 
 // toUs accepts frames for this interface, for groups and for all. An interface in
@@ -52,20 +56,26 @@ func Open(name string, etherType, mtu, buffer int) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ether: %w", err)
 	}
-	c, err := packet.Listen(i, packet.Datagram, etherType, &packet.Config{Filter: filter})
+	c, err := packet.Listen(i, packet.Raw, etherType, &packet.Config{Filter: filter})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("%w at %s: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", ErrForbidden, name, program())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ether: %s: %w", name, err)
 	}
-	if raw, err := c.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { // a smaller buffer costs replays only
-			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
-			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
-		})
+	raw, err := c.SyscallConn()
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("ether: %s: %w", name, err)
 	}
-	return &Socket{conn: c, mac: MAC(i.HardwareAddr), name: name, index: i.Index, mtu: i.MTU, in: make([]byte, MaxMTU)}, nil
+	raw.Control(func(fd uintptr) { // a smaller buffer costs replays only
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
+	})
+	s := &Socket{conn: c, raw: raw, mac: MAC(i.HardwareAddr), name: name, index: i.Index, mtu: i.MTU}
+	copy(s.out.head[6:], s.mac[:])
+	binary.BigEndian.PutUint16(s.out.head[12:], uint16(etherType))
+	return s, nil
 }
 
 // program returns the path of this program for a command that grants it a capability.
@@ -91,24 +101,63 @@ func (s *Socket) Largest() int { return s.mtu - prefixLen }
 // one that is removed is ErrInterface.
 func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
 	for {
-		n, from, err := s.conn.ReadFrom(s.in)
-		if errors.Is(err, unix.ENETDOWN) { // said once when the interface goes down, and when it is removed
-			if s.exists() {
-				continue // it may come up again
+		n, err := s.in.move(s.raw.Read, unix.Readv, p)
+		switch {
+		case errors.Is(err, unix.ENETDOWN): // said once when the interface goes down, and when it is removed
+			if !s.exists() {
+				return 0, MAC{}, fmt.Errorf("%w: %s was removed", ErrInterface, s.name)
 			}
-			return 0, MAC{}, fmt.Errorf("%w: %s was removed", ErrInterface, s.name)
-		}
-		if err != nil {
-			return 0, MAC{}, err
-		}
-		at, ok := from.(*packet.Addr)
-		if !ok || len(at.HardwareAddr) != len(MAC{}) || n < prefixLen {
-			continue
-		}
-		if size := int(binary.BigEndian.Uint16(s.in)); size <= min(n-prefixLen, len(p)) {
-			return copy(p, s.in[prefixLen:prefixLen+size]), MAC(at.HardwareAddr), nil
+		case err != nil:
+			return 0, MAC{}, s.failed(err)
+		case n < headLen:
+		default:
+			if size := int(binary.BigEndian.Uint16(s.in.head[14:])); size <= n-headLen {
+				return size, MAC(s.in.head[6:12]), nil
+			}
 		}
 	}
+}
+
+// failed returns the error of a call: net.ErrClosed after Close.
+func (s *Socket) failed(err error) error {
+	if s.closed.Load() {
+		return net.ErrClosed
+	}
+	return err
+}
+
+// headLen is the size of what precedes the datagram in a frame: two addresses, the
+// EtherType and the length of the datagram.
+const headLen = 14 + prefixLen
+
+// A transfer moves one frame between the socket, and a head and a datagram in memory of
+// their own.
+type transfer struct {
+	head  [headLen]byte
+	parts [][]byte
+	call  func(fd int, parts [][]byte) (int, error)
+	step  func(fd uintptr) (done bool)
+	n     int
+	err   error
+}
+
+// move waits until call can move the frame.
+func (t *transfer) move(wait func(func(uintptr) bool) error, call func(int, [][]byte) (int, error), p []byte) (int, error) {
+	if t.step == nil {
+		t.step, t.call = t.try, call
+	}
+	t.parts = append(t.parts[:0], t.head[:], p)
+	if err := wait(t.step); err != nil {
+		return 0, err
+	}
+	return t.n, t.err
+}
+
+func (t *transfer) try(fd uintptr) bool {
+	for t.n, t.err = t.call(int(fd), t.parts); t.err == unix.EINTR; {
+		t.n, t.err = t.call(int(fd), t.parts)
+	}
+	return t.err != unix.EAGAIN
 }
 
 // exists reports whether the interface is still there, see netdevice(7).
@@ -117,12 +166,8 @@ func (s *Socket) exists() bool {
 	if err != nil {
 		return false
 	}
-	raw, err := s.conn.SyscallConn()
-	if err != nil {
-		return false
-	}
 	var found error
-	err = raw.Control(func(fd uintptr) { found = unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, name) })
+	err = s.raw.Control(func(fd uintptr) { found = unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, name) })
 	return err == nil && found == nil && int(name.Uint32()) == s.index
 }
 
@@ -131,12 +176,13 @@ func (s *Socket) exists() bool {
 func (s *Socket) WriteTo(p []byte, to MAC) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out = append(binary.BigEndian.AppendUint16(s.out[:0], uint16(len(p))), p...)
-	_, err := s.conn.WriteTo(s.out, &packet.Addr{HardwareAddr: net.HardwareAddr(to[:])})
+	copy(s.out.head[:], to[:])
+	binary.BigEndian.PutUint16(s.out.head[14:], uint16(len(p)))
+	_, err := s.out.move(s.raw.Write, unix.Writev, p)
 	if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
 		return nil
 	}
-	return err
+	return s.failed(err)
 }
 
 // SetReadDeadline sets the end of ReadFrom, also of one in progress.
@@ -159,6 +205,7 @@ func (s *Socket) Claim(use string) error {
 
 // Close ends ReadFrom.
 func (s *Socket) Close() error {
+	s.closed.Store(true)
 	if s.lock != nil {
 		s.lock.Close()
 	}

@@ -94,10 +94,14 @@ func (r *RootPort) deviceRead(p *tlp.Packet) {
 		return
 	}
 	a.data = slices.Grow(a.data, 4*p.Len)[:4*p.Len]
-	clear(a.data)
+	from, to := 0, 0
 	if p.First != 0 {
-		from := tlp.Offset(p.First)
-		to := from + tlp.ByteCount(p.Len, p.First, p.Last)
+		from = tlp.Offset(p.First)
+		to = from + tlp.ByteCount(p.Len, p.First, p.Last)
+	}
+	clear(a.data[:from])
+	clear(a.data[to:])
+	if p.First != 0 {
 		if err := r.host.ReadMem(p.Addr+uint64(from), a.data[from:to]); err != nil {
 			r.refuse(NoMemory, "%v", err)
 			a.status = tlp.UR

@@ -37,8 +37,7 @@ func (r *RootPort) pump(until time.Duration) bool {
 // no room. It fails with bus.ErrTimeout if that takes too long, and with the
 // port's error if it refuses the packet. If the port is down, r.down is set.
 func (r *RootPort) transmit() error {
-	limit := r.now() + r.opt.Timeout
-	for {
+	for limit := time.Duration(0); ; {
 		err := r.port.Send(r.buf)
 		switch {
 		case err == nil:
@@ -49,6 +48,8 @@ func (r *RootPort) transmit() error {
 		case !errors.Is(err, datalink.ErrFull):
 			r.fail(err)
 			return r.down
+		case limit == 0:
+			limit = r.now() + r.opt.Timeout
 		case r.now() >= limit:
 			return fmt.Errorf("%w: the link accepts no packet for %v", bus.ErrTimeout, r.opt.Timeout)
 		}
