@@ -85,7 +85,7 @@ func TestTimes(t *testing.T) {
 		window                 int
 		ack, replayMin, silent time.Duration
 	}{
-		{0, 256, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond},
+		{0, 1024, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond},
 		{3_000_000, 64, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond},
 		// A frame of 292 bytes takes 25.3 ms, 32 bytes take 2.8 ms.
 		{115200, 4, 2777777, 2*2777777 + 2*25347222, 506944440},

@@ -66,13 +66,14 @@ func (c *Config) setTimes() {
 	one := c.lineTime(frame.Size(c.largest()))
 	if l.Window == 0 {
 		l.Window = 64
-		if c.Datagram == 0 && c.Baud == 0 {
-			l.Window = 256 // of small packets
+		if c.Baud == 0 {
+			l.Window = 1024
 		}
 		for l.Window > 4 && time.Duration(l.Window)*one > 64*time.Millisecond {
 			l.Window /= 2
 		}
 	}
+	orDefault(&l.AckEvery, max(1, min(16, l.Window/4)))
 	orDefault(&l.AckDelay, max(time.Millisecond, c.lineTime(32)))
 	orDefault(&l.ReplayMin, max(10*time.Millisecond, 2*l.AckDelay+2*one))
 	orDefault(&l.ReplayMax, max(50*time.Millisecond, time.Duration(l.Window)*one, l.ReplayMin))

@@ -124,8 +124,9 @@ func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
 }
 
 // Release returns the credits of a delivered packet to the peer: its buffer is
-// free. It is called once for each packet, in any order. The update is sent
-// when half of the first grant is free again, or with the next refresh.
+// free. It is called once for each packet, in any order. The update is sent when half
+// of a small first grant, or an eighth of a large one, is free again, or with the next
+// refresh.
 func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 	if l.state != Up || len(packet) == 0 {
 		return
@@ -135,9 +136,18 @@ func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 	ours := l.cfg.Credits[c]
 	heads := f.granted[c].Headers - f.advertised[c].Headers
 	data := f.granted[c].Data - f.advertised[c].Data
-	if ours.Headers != 0 && heads >= (ours.Headers+1)/2 || ours.Data != 0 && data >= (ours.Data+1)/2 {
+	if due(heads, ours.Headers) || due(data, ours.Data) {
 		l.sendCredits(now, out)
 	}
+}
+
+// due reports whether an update of freed units is due, of the given first grant. Of a
+// large grant an eighth is: the loss of one update then stops nobody.
+func due(freed, grant uint16) bool {
+	if grant >= 64 {
+		return freed >= grant/8
+	}
+	return grant != 0 && freed >= (grant+1)/2
 }
 
 func (l *Link) sendCredits(now time.Duration, out *Output) {

@@ -24,6 +24,10 @@ const (
 	// rateTime is how long the largest rate counts, once or twice.
 	rateTime = time.Second
 
+	// maxFlying is the number of bytes that may be in flight at most: buffers of sockets
+	// are not much larger.
+	maxFlying = 256 << 10
+
 	// leastWindow is the number of frames that may always be in flight.
 	leastWindow = 2
 )
@@ -38,7 +42,7 @@ type path struct {
 	lostAt    time.Duration // when a Nak made a frame be sent again
 	period    time.Duration // when this period began
 	flying    int           // bytes in flight
-	delivered uint64        // bytes acknowledged
+	delivered uint64        // bytes that have arrived
 	at        time.Duration // when delivered changed last
 	sentAt    time.Duration // when the frame acknowledged last was sent
 	short     uint64        // value of delivered up to which rates are lower bounds
@@ -71,10 +75,11 @@ func (p *path) send(m *mark, size int, now time.Duration) {
 	*m = mark{size: size, ahead: p.flying, delivered: p.delivered, at: p.at, sentAt: p.sentAt, short: p.short > p.delivered}
 }
 
-// acknowledge records the acknowledgement of a frame.
+// acknowledge records that a frame has arrived, once.
 func (p *path) acknowledge(m *mark) {
 	p.flying -= m.size
 	p.delivered += uint64(m.size)
+	m.size = 0
 }
 
 // estimate updates the rate: m is the mark of the frame acknowledged last, which was
@@ -115,7 +120,7 @@ func (p *path) took(n int) time.Duration {
 
 // bytesWindow returns how many bytes may be in flight.
 func (s *sender) bytesWindow() int {
-	return int(s.path.rate * (s.fastest + queueTime).Seconds())
+	return min(maxFlying, int(s.path.rate*(s.fastest+queueTime).Seconds()))
 }
 
 // mayFly reports whether one more frame of a size may be in flight.
@@ -147,12 +152,14 @@ func (l *Link) quickest(slot *txSlot) time.Duration {
 	return d - d/8
 }
 
-// patience returns the time to the next Nak for the same frames.
+// patience returns the time to the next Nak for the same frames. An adaptive link doubles
+// it, since a slow path may still carry what was sent before.
 func (l *Link) patience() time.Duration {
 	if !l.cfg.Adapt {
 		return l.trip()
 	}
-	return l.trip() + min(queueTime, l.tx.path.took(leastWindow*l.maxFrame()))
+	slow := l.trip() + min(queueTime, l.tx.path.took(leastWindow*l.maxFrame()))
+	return min(slow, l.trip()<<min(l.rx.repeats, 16))
 }
 
 // Goodput returns the rate at which the peer receives, in bytes per second, and whether

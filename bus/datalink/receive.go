@@ -29,6 +29,7 @@ type receiver struct {
 	damaged bool          // a Nak is due for a damaged frame, with or without a gap
 	nakTo   uint64        // gaps before this number are reported
 	again   time.Duration // when a lasting gap gets its next Nak
+	repeats int           // such Naks since the last packet was delivered
 	quiet   time.Duration // earliest next Nak for a damaged frame
 }
 
@@ -249,6 +250,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 		slot.here = false
 		r.held--
 		r.next++
+		r.repeats = 0
 		if r.unacked++; r.unacked == 1 {
 			r.ackDue = now + l.cfg.AckDelay
 		}
@@ -286,6 +288,7 @@ func (l *Link) flush(now time.Duration, out *Output) {
 	r := &l.rx
 	if r.held > 0 && !r.nak && now >= r.again {
 		r.wantNak(now)
+		r.repeats++
 	}
 	if r.nak && now >= r.nakDue {
 		l.sendNak(now, out)

@@ -33,6 +33,7 @@ type sender struct {
 	queues    [3]queue
 	order     uint64
 	stalled   bool
+	waited    uint64 // frames before this number may have waited for one that a Nak reported missing
 
 	measured bool
 	rtt      time.Duration // smoothed
@@ -149,7 +150,7 @@ func (l *Link) trip() time.Duration {
 	if !l.tx.measured {
 		return l.cfg.ReplayMax
 	}
-	return max(l.tx.rtt+l.tx.spread, l.cfg.ReplayMin/2)
+	return max(l.tx.rtt+l.tx.spread, 100*time.Microsecond)
 }
 
 // Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets stay
@@ -264,8 +265,19 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), l.damage()), out)
 		return
 	}
-	l.stats.Replays++
-	l.put(n, now, out)
+	for range l.copies(slot) {
+		l.stats.Replays++
+		l.put(n, now, out)
+	}
+}
+
+// copies returns how often a replay sends a frame. An adaptive link sends one twice that
+// was lost twice, since each further loss costs a wait for the peer's next Nak.
+func (l *Link) copies(slot *txSlot) int {
+	if l.cfg.Adapt && slot.sends == 2 {
+		return 2
+	}
+	return 1
 }
 
 // damage describes what the link did to frames so far.
@@ -288,11 +300,12 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 		return true
 	}
 	// Only frames sent once yield a round trip: the acknowledgement of a
-	// replayed frame may answer any of its transmissions.
+	// replayed frame may answer any of its transmissions, and those that were in flight
+	// with it have waited for it.
 	for i := range n {
 		s.path.acknowledge(&s.slot(s.first + i).mark)
 	}
-	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
+	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived && s.first+n > s.waited {
 		l.measure(last, now)
 	}
 	s.first += n
@@ -325,15 +338,26 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 		}
 		return
 	}
+	l.reported(s.slot(s.first+uint64(last)), now)
 	newest := s.slot(s.first + uint64(last)).stamp
+	s.waited = s.next
 	for i := 0; i <= last && l.state == Up; i++ {
 		n := s.first + uint64(i)
 		slot := s.slot(n)
 		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
+			s.path.acknowledge(&slot.mark)
 			slot.arrived = true
 		} else if slot.stamp < newest || now-slot.sentAt >= l.trip()+l.queued(slot) {
 			l.replay(n, now, out)
 		}
+	}
+}
+
+// reported measures the round trip of the last frame that a Nak reports received: the
+// Nak was sent when that arrived, unless it repeats another one.
+func (l *Link) reported(last *txSlot, now time.Duration) {
+	if !last.arrived && last.sends == 1 {
+		l.measure(last, now)
 	}
 }
 

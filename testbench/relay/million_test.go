@@ -44,29 +44,35 @@ func TestFaultsAndCuts(t *testing.T) {
 // compare makes the same calls without and with faults.
 func (p *path) compare(t *testing.T) {
 	var clean, five float64
-	t.Run("clean", func(t *testing.T) { clean = p.faulty(t, fault.Config{}, 0) })
-	t.Run("faults", func(t *testing.T) {
-		five = p.faulty(t, fault.Config{Loss: 0.05, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: *seedFlag}, *cutsFlag)
-	})
-	t.Logf("%s: %.0f bytes a second with faults, without the time of cuts, %.0f without: %.2f", p.name, five, clean, five/clean)
+	faults := fault.Config{Loss: 0.05, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: *seedFlag}
+	t.Run("mixed", func(t *testing.T) { p.faulty(t, faults, false, *packetsFlag/4, *cutsFlag/4) })
+	t.Run("clean", func(t *testing.T) { clean = p.faulty(t, fault.Config{}, true, *packetsFlag, 0) })
+	t.Run("faults", func(t *testing.T) { five = p.faulty(t, faults, true, *packetsFlag, *cutsFlag) })
+	t.Logf("%s: goodput %.0f bytes a second with faults, without the time of cuts, %.0f without: %.2f", p.name, five, clean, five/clean)
+	if *packetsFlag >= measurable {
+		assert.GreaterOrEqual(t, five/clean, 0.6, "goodput, of the run without faults")
+	}
 }
 
-// faulty returns the bytes moved in a second, without the time from a cut to the next
-// session.
-func (p *path) faulty(t *testing.T, faults fault.Config, cuts uint64) float64 {
+// measurable is the least number of packets whose goodput is compared.
+const measurable = 100_000
+
+// faulty moves packets, in bulk or by calls of all kinds. It returns the bytes moved in a
+// second, without the time from a cut to the next session.
+func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cuts uint64) float64 {
 	l := p.listen(t)
 	serveBoard(t, l, bustest.NewDevice(bustest.DeviceOptions{}), faults, serve.Options{})
 	r, err := p.relay(t, l.Selector(), relay.Plan{Seed: *seedFlag})
 	require.NoError(t, err)
 	defer r.Close()
-	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}}
+	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}, bulk: bulk}
 	var lost, all time.Duration
-	limited(t, "the run", 5*time.Minute+time.Duration(*packetsFlag)*5*time.Millisecond, func() error {
+	limited(t, "the run", 5*time.Minute+time.Duration(packets)*5*time.Millisecond, func() error {
 		if err := w.open(patient(r.Selector(), cuts > 0)); err != nil {
 			return err
 		}
 		begun := time.Now()
-		lost, err = w.cross(r, cuts)
+		lost, err = w.cross(r, packets, cuts)
 		all = time.Since(begun)
 		return errors.Join(err, w.link.Close())
 	})
@@ -81,12 +87,12 @@ func (p *path) faulty(t *testing.T, faults fault.Config, cuts uint64) float64 {
 
 // cross makes calls until the packets have crossed, and cuts the path meanwhile. It
 // returns the time from cuts to the next session.
-func (w *work) cross(r *relay.Relay, cuts uint64) (lost time.Duration, err error) {
+func (w *work) cross(r *relay.Relay, packets, cuts uint64) (lost time.Duration, err error) {
 	if err = w.check(); err != nil {
 		return 0, err
 	}
-	for cut := uint64(0); err == nil && (w.packets() < *packetsFlag || cut < cuts); {
-		if w.packets() >= (cut+1)*(*packetsFlag)/(cuts+1) && cut < cuts {
+	for cut := uint64(0); err == nil && (w.packets() < packets || cut < cuts); {
+		if w.packets() >= (cut+1)*packets/(cuts+1) && cut < cuts {
 			cut++
 			wait := time.Duration(w.rng.IntN(int(3 * time.Millisecond)))
 			time.AfterFunc(wait, r.Cut)

@@ -45,6 +45,8 @@ type work struct {
 	done    uint32 // jobs that the device has ended
 	errs    uint32 // those that have failed
 	moved   uint64 // bytes
+	bulk    bool   // large transfers only
+	readAt  uint64 // value of moved at the last read of a bulk transfer
 	ends    map[string]int
 }
 
@@ -92,6 +94,9 @@ func (w *work) named(err error) error {
 
 // do makes one call, or runs one job of the device.
 func (w *work) do() error {
+	if w.bulk {
+		return w.stream()
+	}
 	switch k := w.rng.IntN(20); {
 	case k < 9:
 		return w.write()
@@ -103,7 +108,23 @@ func (w *work) do() error {
 	return w.job()
 }
 
+// streamed is the number of bytes between two reads of a bulk transfer.
+const streamed = 512 << 10
+
+// stream makes the calls of a bulk transfer: writes, and now and then a read, which waits
+// for them.
+func (w *work) stream() error {
+	if w.moved-w.readAt < streamed {
+		return w.write()
+	}
+	w.readAt = w.moved
+	return w.read()
+}
+
 func (w *work) span() (off, n int) {
+	if w.bulk {
+		return 0, modelBytes
+	}
 	off = 4 * w.rng.IntN(modelBytes/4)
 	return off, 4 * (1 + w.rng.IntN(min(512, (modelBytes-off)/4)))
 }
