@@ -72,6 +72,10 @@ type Options struct {
 // link.
 const tdrBytes = 8 << 20
 
+// maxLinkDelay bounds what a slow link adds to the time-out of the GPU, in seconds: a board
+// that acknowledges slowly sets the measured rate. A line at 115,200 baud needs 730.
+const maxLinkDelay = 900
+
 // A System is a running PC with one GPU.
 type System struct {
 	machine *hal.Machine
@@ -121,7 +125,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
 	} else if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
 		o.TdrDelay = 2 * s.clock.Hz()
-		o.linkDelay = func() uint64 { return tdrBytes * s.clock.Hz() / rated.BytesPerSecond() }
+		o.linkDelay = func() uint64 {
+			return min(tdrBytes*s.clock.Hz()/rated.BytesPerSecond(), maxLinkDelay*s.clock.Hz())
+		}
 	}
 	if o.DDI != nil {
 		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)

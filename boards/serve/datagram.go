@@ -216,7 +216,9 @@ func (u *datagramServer) dispatch(from address, d []byte) {
 	peer := u.peers[from]
 	u.mu.Unlock()
 	if peer != nil {
-		peer.push(d)
+		if len(d) <= u.socket.largest() {
+			peer.push(d)
+		}
 		return
 	}
 	hello, _, ok := channel.CutDatagram(d)

@@ -32,7 +32,7 @@ func (e *Ether) responder() (*discovery.Responder, string, int, error) {
 }
 
 // discover lets hosts find the board until ctx is done or stop is called. A board that
-// cannot be found works all the same.
+// cannot be found works without it.
 func (s Station) discover(ctx context.Context) (stop func()) {
 	l, ok := s.Listener.(discoverable)
 	if !ok {

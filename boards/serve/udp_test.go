@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,9 @@ func TestHelloFlood(t *testing.T) {
 	hello := append(binary.BigEndian.AppendUint16(nil, uint16(len(out.Frames.At(0)))), out.Frames.At(0)...)
 	stop := make(chan struct{})
 	done := make(chan struct{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
 	go func() {
 		defer close(done)
 		for {
@@ -122,7 +126,7 @@ func TestHelloFlood(t *testing.T) {
 			}
 		}
 	}()
-	for range 10 {
+	for range 10 { // an Open ends after a second
 		link, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
 		require.NoError(t, err)
 		_, err = link.ReadConfig(0)
@@ -132,6 +136,9 @@ func TestHelloFlood(t *testing.T) {
 	}
 	close(stop)
 	<-done
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+4<<20, "bytes on the heap")
 	assert.Equal(t, uint64(10), board.Stats().Sessions)
 	assert.Equal(t, uint64(10), board.Stats().Streams, "no hello without its nonce made a peer")
 }

@@ -173,7 +173,7 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		timer: time.NewTimer(never), rxTimer: time.NewTimer(never), armed: never,
 		timed: newTimedReader(stream), buf: make([]byte, max(chunk, config.Datagram)),
 	}
-	c.turns.hungry, c.sink.c = true, c
+	c.turns.urgent, c.sink.c = true, c
 	if err := c.nonces.seed(config.Seed); err != nil {
 		return nil, err
 	}

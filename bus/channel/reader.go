@@ -15,8 +15,8 @@ type turns struct {
 	direct bool   // a Receive is inside Read
 	waits  bool   // a Receive waits for the reader
 	opens  bool   // Open waits for the session
-	parked bool   // the reader waits for the end of a direct Read
-	hungry bool   // the reader must read at once
+	rests  bool   // the reader waits for the end of a direct Read
+	urgent bool   // the reader must read at once
 	ended  bool   // Read has failed
 	n      uint64 // Reads of a Receive so far
 	calls  uint64 // calls of Receive that may wait so far
@@ -43,8 +43,8 @@ func (c *Channel) wait(now, until time.Duration) time.Duration {
 		t.n++
 		c.reading.Unlock()
 		c.arm(now)
-		if t.parked {
-			t.parked = false
+		if t.rests {
+			t.rests = false
 			signal(c.idle)
 		}
 		c.showText()
@@ -64,8 +64,8 @@ func (c *Channel) wait(now, until time.Duration) time.Duration {
 
 // poll makes the reader read. A Receive that does not wait does not read itself.
 func (c *Channel) poll() {
-	if t := &c.turns; c.timed.deadline != nil && !t.hungry {
-		t.hungry = true
+	if t := &c.turns; c.timed.deadline != nil && !t.urgent {
+		t.urgent = true
 		signal(c.idle)
 	}
 }
@@ -91,7 +91,7 @@ func (c *Channel) read() {
 			c.showText()
 			again = c.timed.deadline == nil || !t.waits && t.calls == calls
 		}
-		t.hungry = false
+		t.urgent = false
 		if t.waits {
 			signal(c.wake) // Receive reads on
 		}
@@ -99,15 +99,15 @@ func (c *Channel) read() {
 }
 
 // rests waits while a Receive reads the stream, or for takeOver. It reports whether the
-// reader has to rest on.
+// reader must wait longer.
 func (c *Channel) rests(rest *time.Timer) bool {
 	t := &c.turns
-	if c.timed.deadline == nil || t.hungry {
+	if c.timed.deadline == nil || t.urgent {
 		return false
 	}
 	n := t.n
-	t.parked = t.direct
-	if !t.parked {
+	t.rests = t.direct
+	if !t.rests {
 		rest.Reset(takeOver)
 	}
 	c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *Channel) rests(rest *time.Timer) bool {
 	case <-c.done:
 	}
 	c.mu.Lock()
-	return !t.hungry && (!over || t.direct || t.n != n)
+	return !t.urgent && (!over || t.direct || t.n != n)
 }
 
 // readOnce reads the stream once, until a time at most, processes the bytes, and returns

@@ -18,7 +18,7 @@ import (
 //	8, 9    largest read request of the host, in bytes; 0 if unknown, or of a board
 //	10, 11  largest datagram, in bytes; 0 of a stream of bytes
 //	12..15  longest delay of an acknowledgement, in microseconds
-//	16..19  hash of the register map; 0 if any will do
+//	16..19  hash of the register map; 0: any
 //	20..23  nonce of the host
 //	24..27  nonce of the board; 0 in the first Hello
 //	28..39  credits
@@ -242,7 +242,7 @@ func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 	if l.hellos == 1 {
 		l.tx.measure(now - l.opened)
 	}
-	l.sendAcked(typePing, nil, out)
+	l.ping(out)
 }
 
 // begin brings the link up.
@@ -261,6 +261,7 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.tx.all = s.peer.kept == 0
 	l.tx.path.begin(float64(l.cfg.Rate))
+	l.tx.probe.ackDelay = s.peer.ackDelay
 	l.tx.least = max(l.cfg.ReplayMin, 2*s.peer.ackDelay)
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)
 	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive

@@ -162,7 +162,12 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 	ok := l.handleAck(low, now)
 	switch {
 	case typ == typePing:
+		if l.rx.held > 0 {
+			l.sendNak(now, out)
+		}
 		l.sendAcked(typePong, nil, out)
+	case typ == typePong && ok:
+		l.answered(now, out)
 	case typ == typeNak && ok:
 		l.handleNak(body, now, out)
 	case typ == typeCredit && !l.fc.raise(parseCredits(body)):

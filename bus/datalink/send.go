@@ -33,14 +33,14 @@ type sender struct {
 	queues    [3]queue
 	order     uint64
 	stalled   bool
-	waited    uint64 // frames before this number may have waited for one that a Nak reported missing
 
 	measured bool
 	rtt      time.Duration // smoothed
 	spread   time.Duration // mean deviation
 	fastest  time.Duration
 
-	path path // of an adaptive link
+	path  path // of an adaptive link
+	probe probe
 }
 
 // An item is a waiting packet and its order among all classes.
@@ -242,6 +242,7 @@ func (l *Link) put(n uint64, now time.Duration, out *Output) {
 	slot.sends++
 	slot.sentAt = now
 	slot.stamp = l.tx.stamp
+	l.tx.probe.sentAt = now
 	slot.mark.ahead = l.tx.path.flying
 	if slot.sends == 1 {
 		slot.endAt = now + l.cfg.GiveUp + l.queued(slot)
@@ -300,12 +301,12 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 		return true
 	}
 	// Only frames sent once yield a round trip: the acknowledgement of a
-	// replayed frame may answer any of its transmissions, and those that were in flight
-	// with it have waited for it.
+	// replayed frame may answer any of its transmissions, and one that a Nak has reported
+	// waited for another.
 	for i := range n {
 		s.path.acknowledge(&s.slot(s.first + i).mark)
 	}
-	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived && s.first+n > s.waited {
+	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
 		l.measure(last, now)
 	}
 	s.first += n
@@ -340,7 +341,6 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	}
 	l.reported(s.slot(s.first+uint64(last)), now)
 	newest := s.slot(s.first + uint64(last)).stamp
-	s.waited = s.next
 	for i := 0; i <= last && l.state == Up; i++ {
 		n := s.first + uint64(i)
 		slot := s.slot(n)

@@ -49,7 +49,9 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 	}
 	if now >= l.pingAt {
 		l.pingAt = now + l.cfg.KeepAlive
-		l.sendAcked(typePing, nil, out)
+		l.ping(out)
+	} else if due, ok := l.probeDue(); ok && now >= due {
+		l.ping(out)
 	}
 	l.flush(now, out)
 }
@@ -67,6 +69,9 @@ func (l *Link) Next() (at time.Duration, ok bool) {
 	}
 	at = min(l.receivedAt+l.cfg.DeadAfter, l.pingAt)
 	if due, ok := l.replayDue(); ok {
+		at = min(at, due)
+	}
+	if due, ok := l.probeDue(); ok {
 		at = min(at, due)
 	}
 	if l.refreshes() {

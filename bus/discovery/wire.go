@@ -15,7 +15,7 @@
 //	14      flags: 0 the board wants a token; others 0
 //	15      0
 //	16, 17  port of tcp and udp
-//	18..21  hash of the register map; 0 if any will do
+//	18..21  hash of the register map; 0: any
 //	22...   length and text of the name, length and text of the address of the host
 //	        that has the board; no address if nobody has it
 //	last 4  CRC-32 (IEEE 802.3) of all bytes before it

@@ -32,7 +32,7 @@ const prefixLen = 2
 
 // Errors of Open, Claim and ParseMAC.
 var (
-	ErrInterface = errors.New("ether: no such interface")
+	ErrInterface = errors.New("ether: no such Ethernet interface")
 	ErrDown      = errors.New("ether: the interface is down")
 	ErrForbidden = errors.New("ether: not allowed")
 	ErrBusy      = errors.New("ether: busy")
@@ -79,7 +79,7 @@ func interfaceOf(name string, mtu int) (*net.Interface, error) {
 	most := min(i.MTU, MaxMTU)
 	switch {
 	case len(i.HardwareAddr) != len(MAC{}):
-		return nil, fmt.Errorf("%w: %s is no Ethernet interface: %s", ErrInterface, name, known())
+		return nil, fmt.Errorf("%w: %s carries no Ethernet: %s", ErrInterface, name, known())
 	case i.Flags&net.FlagUp == 0:
 		return nil, fmt.Errorf("%w: %s: ip link set %s up", ErrDown, name, name)
 	case most < MinMTU:

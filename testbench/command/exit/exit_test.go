@@ -41,7 +41,7 @@ var codes = map[int]string{
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
 		bus: unsupported request on a recording; suite: no such tier; bare: the ring of node 0 is in VRAM, which the host cannot access`,
-	3: `serial: no such port; ether: no such interface; serial: ambiguous; serial: not a serial port; regs: no such device; bare: not this GPU;
+	3: `serial: no such port; ether: no such Ethernet interface; serial: ambiguous; serial: not a serial port; regs: no such device; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
 		channel: a session began; channel: the stream accepts no bytes; datalink: not up; datalink: queue full; datalink: packet size;

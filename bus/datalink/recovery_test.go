@@ -1,0 +1,120 @@
+package datalink
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// fastPath returns a session on a path of 25 MB/s with a latency of 50 us, and a large
+// window, as over a local network.
+func fastPath(t *testing.T, f faults, credits Credits) *sim {
+	c := Config{Adapt: true, Window: 1024, AckEvery: 16, GiveUp: 750 * time.Millisecond, DeadAfter: time.Second, Credits: credits}
+	s := newSim(t, 3, faults{}, c, c)
+	for _, w := range s.wires {
+		w.rate, w.latency = 25_000_000, 50*time.Microsecond
+	}
+	s.open(9)
+	s.up()
+	for _, w := range s.wires {
+		w.faults = f
+	}
+	return s
+}
+
+// Five faults of the frames, 13 in a hundred, cost a bulk transfer an eighth at most.
+func TestGoodputWithFaults(t *testing.T) {
+	moved := func(f faults) int {
+		s := fastPath(t, f, Credits{})
+		n, _ := bulk(s, newBulk(s), 500*time.Millisecond)
+		assert.Less(t, s.links[0].RoundTrip(), time.Millisecond)
+		return n
+	}
+	clean := moved(faults{})
+	assert.Greater(t, clean, 5_000_000)
+	faulty := moved(faults{loss: 0.05, dup: 0.03, flip: 0.02, truncate: 0.01, reorder: 0.02})
+	assert.Greater(t, faulty, clean*7/8)
+}
+
+// The last frame of a flight is lost. A ping tells so long before the replay time-out.
+func TestLastFrameLost(t *testing.T) {
+	s := fastPath(t, faults{}, Credits{})
+	read := unhex("00000001 0000050f fe001010")
+	for range 20 {
+		require.NoError(t, s.send(0, read))
+		s.run(5 * time.Millisecond)
+	}
+	lost := 1
+	s.wires[0].drop = func([]byte) bool { lost--; return lost >= 0 }
+	arrived := false
+	s.got = func(int, []byte) { arrived = true }
+	require.NoError(t, s.send(0, read))
+	s.until(4*time.Millisecond, "arrived", func() bool { return arrived })
+	assert.Zero(t, s.links[0].Stats().ReplayTimeouts)
+	assert.Equal(t, uint64(1), s.links[0].Stats().Replays)
+}
+
+// A path without faults gets no replay for a ping, however slow it is.
+func TestProbesReplayNothing(t *testing.T) {
+	for _, rate := range []int{11_520, 1_000_000, 25_000_000} {
+		s := slowPath(t, rate, 3*time.Millisecond)
+		s.got = func(int, []byte) {}
+		for i := range 200 {
+			require.NoError(t, s.send(0, unhex("00000001 0000050f fe001010")))
+			s.run(time.Duration(i%7) * time.Millisecond)
+		}
+		assert.Zero(t, s.links[0].Stats().Replays, "%d bytes a second", rate)
+	}
+}
+
+// An update of credits is lost. The next one comes before the sender has used all.
+func TestLostCredits(t *testing.T) {
+	grant := Credit{Headers: 128, Data: 4096}
+	s := fastPath(t, faults{}, Credits{tlp.Posted: grant, tlp.NonPosted: grant})
+	f := newBulk(s)
+	s.got = func(end int, packet []byte) {
+		f.take(packet)
+		s.release(end, packet)
+	}
+	n := 0
+	s.wires[1].drop = func(b []byte) bool {
+		if b[0]>>4 == typeCredit {
+			n++
+			return n%4 != 0
+		}
+		return false
+	}
+	for end := s.now + 50*time.Millisecond; s.now < end; { // half of the time to a refresh
+		f.fill(s, 0, func(int) tlp.Class { return tlp.Posted })
+		s.step(end)
+	}
+	assert.Greater(t, n, 50, "updates")
+	assert.Greater(t, f.bytes, 900_000)
+}
+
+// A frame that is lost twice is sent twice.
+func TestLostTwice(t *testing.T) {
+	s := fastPath(t, faults{}, Credits{})
+	f := newBulk(s)
+	s.got = func(_ int, p []byte) { f.take(p) }
+	sends := 0
+	s.wires[0].drop = func(b []byte) bool {
+		if b[0]&(bitData>>8) == 0 || (uint16(b[0])<<8|uint16(b[1]))&maskSeq != 40 {
+			return false
+		}
+		sends++
+		return sends < 3
+	}
+	f.total = 400
+	for !f.done() {
+		f.fill(s, 0, func(int) tlp.Class { return tlp.Posted })
+		require.True(t, s.step(s.now+time.Second))
+	}
+	s.run(10 * time.Millisecond)
+	assert.Equal(t, 4, sends)
+	assert.Equal(t, uint64(1), s.links[1].Stats().Duplicates)
+}
