@@ -7,13 +7,12 @@
 // goroutine. A Channel has two goroutines. The reader reads the stream while no
 // Receive has done so for about a millisecond; it never writes, so two ends that both
 // write cannot block each other. The timer goroutine does work that is due at a
-// given time. Frames are written by the goroutine that made them, Send or the timer,
-// one at a time.
+// given time. Frames are written by Send, Flush, Receive and the timer, one Write at a
+// time.
 package channel
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -33,11 +32,11 @@ var ErrSession = errors.New("channel: a session began")
 // ErrStalled is the cause of a link whose stream accepts no bytes.
 var ErrStalled = errors.New("channel: the stream accepts no bytes")
 
-// Config configures a channel. Credits of the data link that are all 0 allow 128
-// of the largest posted packets and as many non-posted packets in flight. If the
-// stream carries datagrams, a Read returns one and a Write sends one. An
-// injected cut silences both directions for longer than this end needs to detect
-// it.
+// Config configures a channel. Credits of the data link that are all 0 allow a
+// window of posted packets in flight, at least 128 and at most 512 KiB of them, and as
+// many non-posted ones. If the stream carries datagrams, a Read returns one and a Write
+// sends one. An injected cut silences both directions for longer than this end needs to
+// detect it.
 type Config struct {
 	// Link configures the data link; times of 0 are derived from Baud, credits of 0 are the defaults.
 	Link datalink.Config
@@ -111,6 +110,7 @@ type Channel struct {
 	live     liveness
 	inbox    inbox
 	pending  outbox        // encoded frames to be written
+	least    int           // how many of their bytes make the holder of token write on
 	wroteAt  time.Duration // when bytes were last written
 	freeAt   time.Duration // when the line can take more bytes
 	cutUntil time.Duration // when the current cut ends; 0 if none
@@ -267,9 +267,9 @@ func (c *Channel) Flush() {
 
 // Receive returns the next packet. The packet is valid until the next Receive,
 // which returns its credits to the peer. Receive returns nil and no error after
-// the timeout, or earlier if a Send that failed with datalink.ErrFull may be
-// retried, on a board a session has ended, or Interrupt was called. A timeout of 0
-// or less does not wait. When the link is down and all packets that arrived
+// the timeout. It returns earlier if a Send that failed with datalink.ErrFull may be
+// retried, on a board a session has ended, or Interrupt was called, and later if a Write
+// of what Send has queued takes longer. A timeout of 0 or less does not wait. When the link is down and all packets that arrived
 // before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board
 // it fails with ErrSession when a session has begun; packets of the previous session
 // are dropped.
@@ -296,8 +296,12 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 			c.room, c.broken = false, false
 			return nil, nil
 		case c.pending.len() > 0 && !written:
-			now, written = c.flush(now, 1), true
-			c.arm(now)
+			if written = true; timeout > 0 {
+				now = c.flush(now, 1)
+				c.arm(now)
+			} else {
+				c.kickTimer(now)
+			}
 			continue
 		case timeout <= 0:
 			c.poll()
@@ -385,24 +389,4 @@ func (c *Channel) Stats() Stats {
 		s.Receive = c.config.Receive.Stats()
 	}
 	return s
-}
-
-// nonces makes the nonces of sessions.
-type nonces struct{ state uint32 }
-
-func (n *nonces) seed(seed uint64) error {
-	n.state = uint32(seed) ^ uint32(seed>>32)
-	if seed != 0 {
-		return nil
-	}
-	var b [4]byte
-	_, err := rand.Read(b[:])
-	n.state = binary.LittleEndian.Uint32(b[:])
-	return err
-}
-
-// next returns a nonce. It returns all 2^32 values before it repeats one.
-func (n *nonces) next() uint32 {
-	n.state += 0x9e3779b9
-	return n.state
 }

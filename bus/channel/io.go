@@ -40,19 +40,22 @@ func (c *Channel) kickTimer(now time.Duration) {
 	}
 }
 
-// flush writes pending bytes while there are at least least, as far as the rate allows,
-// and returns the time after that. If another goroutine is writing, that one writes them. The caller holds mu;
-// flush releases it while it writes.
-func (c *Channel) flush(now time.Duration, least int) time.Duration {
-	if c.pending.len() < least {
+// flush writes while size bytes or more are pending, as far as the rate allows, and
+// returns the time after that. If another goroutine is writing, that one does it. The
+// caller holds mu; flush releases it while it writes.
+func (c *Channel) flush(now time.Duration, size int) time.Duration {
+	size = max(size, 1)
+	if c.pending.len() < size {
 		return now
 	}
 	select {
 	case c.token <- struct{}{}:
+		c.least = size
 	default:
+		c.least = min(c.least, size)
 		return now
 	}
-	for c.pending.len() >= least && c.freeAt <= now && !c.closing {
+	for c.pending.len() >= c.least && c.freeAt <= now && !c.closing {
 		now = c.writeSome(now)
 	}
 	<-c.token
@@ -288,7 +291,11 @@ func (c *Channel) sendDown() {
 	defer c.mu.Unlock()
 	alive := c.err == nil
 	c.fail(fmt.Errorf("%w: %w", bus.ErrClosed, bus.ErrLinkDown))
-	if !alive || !free {
+	if !free {
+		return
+	}
+	if !alive {
+		c.writeAll() // the link has sent the end itself, if it failed
 		return
 	}
 	c.link.Close(&c.out)
@@ -301,17 +308,25 @@ func (c *Channel) sendDown() {
 		if i > 0 {
 			c.put(down, c.Now())
 		}
-		for c.pending.len() > 0 {
-			n := c.framing.Take(c.pending.rest(), c.largestWrite())
-			last := c.pending.take(n)
-			c.mu.Unlock()
-			_, err := c.write(last, closeTimeout, c.Now())
-			c.mu.Lock()
-			if err != nil {
-				return
-			}
+		if c.writeAll() != nil {
+			return
 		}
 	}
+}
+
+// writeAll writes all pending bytes. The caller holds token and mu; writeAll releases mu
+// meanwhile.
+func (c *Channel) writeAll() error {
+	for c.pending.len() > 0 {
+		last := c.pending.take(c.framing.Take(c.pending.rest(), c.largestWrite()))
+		c.mu.Unlock()
+		_, err := c.write(last, closeTimeout, c.Now())
+		c.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // downs is how often the end of a session is sent: nobody acknowledges it, and a board

@@ -1,6 +1,7 @@
 package channel
 
-// compactAt is the number of written bytes that an outbox moves away at least.
+// compactAt is the least number of written bytes that makes an outbox move the rest to the
+// front.
 const compactAt = 1 << 16
 
 // An outbox holds encoded bytes that wait to be written. Its memory is reused.
@@ -26,7 +27,7 @@ func (o *outbox) take(n int) []byte {
 func (o *outbox) drop() { o.head = len(o.buf) }
 
 // trim reuses the memory of the bytes that were taken or dropped. The caller holds the
-// channel's token, and uses none of them any more.
+// channel's token, and no longer uses them.
 func (o *outbox) trim() {
 	if o.len() > 0 && o.head < max(compactAt, o.len()) {
 		return

@@ -39,7 +39,7 @@ const (
 	lineIdle     = 250 * time.Millisecond // frames after such a gap do not share a delimiter
 	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up
 	burst        = 2 * time.Millisecond   // line time of the largest single write with a rate
-	chunk        = 32 << 10               // largest Write in bytes
+	chunk        = 32 << 10               // largest Write to a stream, and size of a Read, in bytes
 )
 
 // maxPending bounds the bytes that wait to be written: a window of data frames,

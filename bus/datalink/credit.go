@@ -141,8 +141,8 @@ func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 	}
 }
 
-// due reports whether an update of freed units is due, of the given first grant. Of a
-// large grant an eighth is: the loss of one update then stops nobody.
+// due reports whether an update is due: half of a small grant, or an eighth of a large
+// one, is free again. The loss of one update of a large grant does not stop the peer.
 func due(freed, grant uint16) bool {
 	if grant >= 64 {
 		return freed >= grant/8

@@ -281,8 +281,6 @@ func New(c Config) (*Link, error) {
 		return nil, err
 	}
 	l := &Link{cfg: c, cause: ErrNotUp, datagram: c.Datagram}
-	l.tx.slots = make([]txSlot, c.Window)
-	l.rx.slots = make([]rxSlot, c.Window)
 	return l, nil
 }
 

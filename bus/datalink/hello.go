@@ -121,6 +121,9 @@ func (l *Link) sendHello(now time.Duration, out *Output) {
 // receiveHello handles a Hello or a Welcome.
 func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Duration, out *Output) {
 	h, ok := parseHello(body)
+	if l.cfg.Datagram > 0 && h.flags == 0 && h.datagram < 2+LargestFrame(min(l.cfg.MaxPacket, h.maxPacket)) {
+		ok = false // a frame of the session would not fit
+	}
 	switch {
 	case version == Version && !ok:
 		l.stats.BadFrames++
@@ -242,7 +245,7 @@ func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 	if l.hellos == 1 {
 		l.tx.measure(now - l.opened)
 	}
-	l.ping(out)
+	l.ping(now, out)
 }
 
 // begin brings the link up.
@@ -252,6 +255,9 @@ func (l *Link) begin(s session, now time.Duration) {
 		if l.pending[i].word == s.word {
 			l.pending[i] = session{}
 		}
+	}
+	if l.tx.slots == nil {
+		l.tx.slots, l.rx.slots = make([]txSlot, l.cfg.Window), make([]rxSlot, l.cfg.Window)
 	}
 	l.tx.reset()
 	l.rx.reset()

@@ -159,3 +159,15 @@ func TestLateHello(t *testing.T) {
 	assert.Zero(t, out.Frames.Len())
 	assert.Equal(t, uint64(2), l.Stats().Stale)
 }
+
+// A peer whose datagrams cannot hold a frame gets no session.
+func TestSmallDatagrams(t *testing.T) {
+	for _, size := range []int{0, 1, 2 + LargestFrame(280) - 1} {
+		s := newSim(t, 1, faults{}, Config{Datagram: size}, Config{Datagram: 1452})
+		s.open(1)
+		s.run(3 * time.Second)
+		assert.NotEqual(t, Up, s.links[1].State(), "%d bytes", size)
+		assert.ErrorIs(t, s.links[0].Err(), ErrOpen, "%d bytes", size)
+		assert.NotZero(t, s.links[1].Stats().BadFrames)
+	}
+}

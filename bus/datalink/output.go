@@ -26,7 +26,7 @@ func (b *Batch) add(p []byte) {
 	b.ends = append(b.ends, len(b.buf))
 }
 
-// Packets is a list of packets, each in memory of its own, which is reused.
+// Packets is a list of packets. Each has its own memory, which is reused.
 type Packets struct {
 	list [][]byte
 	n    int

@@ -24,8 +24,15 @@ const (
 	// rateTime is how long the largest rate counts, once or twice.
 	rateTime = time.Second
 
-	// maxFlying is the number of bytes that may be in flight at most: buffers of sockets
-	// are not much larger.
+	// queueBytes is the number of bytes that may wait on the path at most: when its rate
+	// falls, all of them are late.
+	queueBytes = 18 << 10
+
+	// recovery is the time that frames may fly in addition: the peer asks again for a lost
+	// one, and may have to ask twice.
+	recovery = 2 * time.Millisecond
+
+	// maxFlying is the number of bytes that may be in flight at most.
 	maxFlying = 256 << 10
 
 	// leastWindow is the number of frames that may always be in flight.
@@ -105,7 +112,9 @@ func (p *path) estimate(m *mark, sentAt, now time.Duration) {
 // bounds. If no Nak asks for the frame, and the path loses nothing otherwise, it can be
 // slower than it was.
 func (p *path) replayed(late bool, now time.Duration) {
-	p.short = p.delivered + uint64(p.flying)
+	if late {
+		p.short = p.delivered + uint64(p.flying)
+	}
 	if late && now-p.lostAt > rateTime/4 {
 		p.rate, p.best, p.last = max(p.rate/2, p.floor), p.best/2, p.last/2
 	} else if !late {
@@ -120,7 +129,8 @@ func (p *path) took(n int) time.Duration {
 
 // bytesWindow returns how many bytes may be in flight.
 func (s *sender) bytesWindow() int {
-	return min(maxFlying, int(s.path.rate*(s.fastest+queueTime).Seconds()))
+	held := min(queueBytes, s.path.rate*queueTime.Seconds())
+	return min(maxFlying, int(held+s.path.rate*(s.fastest+recovery).Seconds()))
 }
 
 // mayFly reports whether one more frame of a size may be in flight.

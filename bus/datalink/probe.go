@@ -5,49 +5,61 @@ import "time"
 // Design note: a peer cannot miss the last frame of a flight, so its loss would cost a whole
 // replay time-out. An adaptive link pings instead, as the tail loss probe of TCP does
 // (RFC 8985 §7). The pong tells what has arrived, with a Nak before it if that has gaps.
-// What was sent before the ping and has not arrived is lost.
+// What was sent before the ping and has not arrived is lost. A pong does not tell which
+// ping it answers, so the first one counts for the first ping, and as many as there were
+// other pings count for nothing.
 
 // A probe is what the sender knows of its pings.
 type probe struct {
 	sentAt   time.Duration // of the last frame with data
 	sent     uint64        // stamp of the next frame at the last ping
 	asked    uint64        // the same at the first ping without a pong
-	waits    bool          // there is such a ping
+	pingAt   time.Duration // when the last ping was sent
+	pings    int           // without a pong
+	others   int           // pongs to come that count for nothing
 	ackDelay time.Duration // of the peer
 }
 
 // ping sends a ping.
-func (l *Link) ping(out *Output) {
+func (l *Link) ping(now time.Duration, out *Output) {
 	p := &l.tx.probe
-	p.sent = l.tx.stamp
-	if !p.waits {
-		p.asked, p.waits = p.sent, true
+	p.sent, p.pingAt = l.tx.stamp, now
+	if p.pings == 0 {
+		p.asked = p.sent
 	}
+	p.pings++
 	l.sendAcked(typePing, nil, out)
 }
 
 // probeDue returns when the end of a flight is probed, if it has to be.
 func (l *Link) probeDue() (time.Duration, bool) {
 	s := &l.tx
-	if !l.cfg.Adapt || !s.measured || s.inFlight() == 0 || s.probe.sent == s.stamp {
+	p := &s.probe
+	if !l.cfg.Adapt || !s.measured || s.inFlight() == 0 || p.sent == s.stamp {
 		return 0, false
 	}
-	wait := max(s.rtt+4*s.spread, 2*s.probe.ackDelay)
-	return s.probe.sentAt + wait + l.queued(s.slot(s.next-1)), true
+	wait := max(s.rtt+4*s.spread, 2*p.ackDelay) + l.queued(s.slot(s.next-1))
+	if p.pings > 0 {
+		return max(p.sentAt+wait, p.pingAt+wait<<min(p.pings, 12)), true
+	}
+	return p.sentAt + wait, true
 }
 
 // answered handles a pong: it replays the frames that were sent before the ping and have
-// not arrived. A pong of an earlier ping can look like it, so a frame gets the time of a
-// round trip.
+// not arrived.
 func (l *Link) answered(now time.Duration, out *Output) {
 	s := &l.tx
-	if !l.cfg.Adapt || !s.probe.waits {
+	p := &s.probe
+	switch {
+	case !l.cfg.Adapt || p.pings == 0:
+		return
+	case p.others > 0:
+		p.others--
 		return
 	}
-	s.probe.waits = false
+	p.others, p.pings = p.pings-1, 0
 	for n := s.first; n != s.next && l.state == Up; n++ {
-		slot := s.slot(n)
-		if !slot.arrived && slot.stamp < s.probe.asked && now-slot.sentAt >= l.trip()+l.queued(slot) {
+		if slot := s.slot(n); !slot.arrived && slot.stamp < p.asked && l.overdue(slot, now) {
 			s.path.replayed(false, now)
 			l.replay(n, now, out)
 		}

@@ -1,6 +1,8 @@
 package datalink
 
 import (
+	"container/heap"
+	"sort"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 // fastPath returns a session on a path of 25 MB/s with a latency of 50 us, and a large
 // window, as over a local network.
 func fastPath(t *testing.T, f faults, credits Credits) *sim {
-	c := Config{Adapt: true, Window: 1024, AckEvery: 16, GiveUp: 750 * time.Millisecond, DeadAfter: time.Second, Credits: credits}
+	c := Config{Adapt: true, Window: 1024, AckEvery: 16, ReplayLimit: 64, GiveUp: 750 * time.Millisecond, DeadAfter: time.Second, Credits: credits}
 	s := newSim(t, 3, faults{}, c, c)
 	for _, w := range s.wires {
 		w.rate, w.latency = 25_000_000, 50*time.Microsecond
@@ -117,4 +119,36 @@ func TestLostTwice(t *testing.T) {
 	s.run(10 * time.Millisecond)
 	assert.Equal(t, 4, sends)
 	assert.Equal(t, uint64(1), s.links[1].Stats().Duplicates)
+}
+
+// A path of 10 MB/s becomes slower, also for the frames that it holds. The estimate
+// follows, also if frames are lost, and few are sent again without need.
+func TestRateFalls(t *testing.T) {
+	for _, tt := range []struct {
+		rate    int
+		loss    float64
+		replays float64 // per frame, at most
+	}{{5_000, 0, 0.05}, {30_000, 0, 0.001}, {200_000, 0, 0}, {30_000, 0.03, 0.25}, {100_000, 0.03, 0.1}, {1_000_000, 0.03, 0.05}} {
+		s := fastPath(t, faults{loss: tt.loss}, Credits{})
+		s.wires[0].rate, s.wires[1].rate = 10_000_000, 10_000_000
+		f := newBulk(s)
+		bulk(s, f, 500*time.Millisecond)
+		w := s.wires[0]
+		held := w.flying
+		w.rate, w.free, w.flying = tt.rate, s.now, nil
+		sort.Sort(held)
+		for _, a := range held {
+			w.free += time.Duration(len(a.frame)) * time.Second / time.Duration(tt.rate)
+			heap.Push(&w.flying, arrival{w.free + w.latency, a.order, a.frame})
+		}
+		before := s.links[0].Stats()
+		n, _ := bulk(s, f, 20*time.Second)
+		after := s.links[0].Stats()
+		require.Equal(t, Up, s.links[0].State(), "%+v: %v", tt, s.links[0].Err())
+		assert.LessOrEqual(t, float64(after.Replays-before.Replays), tt.replays*float64(after.FramesSent-before.FramesSent), "%+v", tt)
+		assert.Greater(t, n, tt.rate*10*85/100, "%+v", tt)
+		rate, measured := s.links[0].Goodput()
+		assert.True(t, measured)
+		assert.InEpsilon(t, tt.rate, rate, 0.1, "%+v", tt)
+	}
 }

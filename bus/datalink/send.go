@@ -14,7 +14,9 @@ type txSlot struct {
 	firstAt time.Duration // first transmission
 	sentAt  time.Duration // last transmission
 	stamp   uint64        // order of the last transmission among all frames
+	first   uint64        // order of the first one
 	sends   int
+	lost    int  // how often it was lost for sure
 	arrived bool // received out of order, according to a Nak
 	mark    mark
 	endAt   time.Duration // when an adaptive link gives the frame up
@@ -28,6 +30,8 @@ type sender struct {
 	all       bool          // the peer needs everything after a lost frame again
 	least     time.Duration // shortest time to a replay
 	first     uint64        // number of the oldest frame in flight
+	headAt    time.Duration // since when it is the oldest
+	movedAt   time.Duration // when a frame was reported to have arrived
 	next      uint64        // number of the next packet
 	stamp     uint64
 	queues    [3]queue
@@ -91,68 +95,6 @@ func (s *sender) inFlight() int { return int(s.next - s.first) }
 
 func (s *sender) waiting() int { return s.queues[0].n + s.queues[1].n + s.queues[2].n }
 
-// measure records a round trip, as TCP does (RFC 6298 §2).
-func (s *sender) measure(d time.Duration) {
-	if !s.measured {
-		s.measured, s.rtt, s.spread, s.fastest = true, d, d/2, d
-		return
-	}
-	s.spread += ((s.rtt - d).Abs() - s.spread) / 4
-	s.rtt += (d - s.rtt) / 8
-	s.fastest = min(s.fastest, d)
-}
-
-// measure records the round trip of a frame that was sent once. The time that an adaptive
-// link needs for the frames before it is no part of it.
-func (l *Link) measure(slot *txSlot, now time.Duration) {
-	s := &l.tx
-	trip := now - slot.sentAt
-	if !l.cfg.Adapt {
-		s.measure(trip)
-		return
-	}
-	fastest := trip
-	if s.measured {
-		fastest = min(trip, s.fastest)
-	}
-	s.measure(max(0, trip-s.path.took(slot.mark.ahead)))
-	s.fastest = fastest
-	s.path.estimate(&slot.mark, slot.sentAt, now)
-}
-
-// timeout returns how long after its last transmission a frame is replayed,
-// doubled with every replay. Round trips of nearly equal length have no
-// deviation, so there is a minimum margin, as TCP has with its clock
-// granularity (RFC 6298 §2.3). Beyond the replay limit the timeout is an eighth
-// of the time since the first transmission, so that a stall as long as
-// DeadAfter costs only a few dozen more replays and little time at its end.
-func (l *Link) timeout(slot *txSlot) time.Duration {
-	base := l.cfg.ReplayMax
-	switch {
-	case l.cfg.Adapt && !l.tx.measured:
-		base = max(base, firstTrip)
-	case l.tx.measured:
-		base = max(l.tx.least, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
-	}
-	base += l.queued(slot)
-	wait := min(base<<min(max(slot.sends-1, 0), 16), max(base, l.cfg.ReplayMax))
-	if l.cfg.Adapt {
-		wait = min(wait, 2*base)
-	}
-	if slot.sends > l.cfg.ReplayLimit {
-		wait = max(wait, (slot.sentAt-slot.firstAt)/8)
-	}
-	return wait
-}
-
-// trip returns the time within which an answer usually arrives.
-func (l *Link) trip() time.Duration {
-	if !l.tx.measured {
-		return l.cfg.ReplayMax
-	}
-	return max(l.tx.rtt+l.tx.spread, 100*time.Microsecond)
-}
-
 // Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets stay
 // in order, and no other packet passes one; a posted packet passes others that
 // wait for credits (PCIe 3.0 §2.4.1). Send fails with ErrSize, with ErrFull if
@@ -191,7 +133,7 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 		}
 		slot := s.slot(s.next)
 		slot.packet, it.packet = it.packet, slot.packet
-		slot.sends, slot.arrived = 0, false
+		slot.sends, slot.lost, slot.arrived = 0, 0, false
 		q.pop(len(slot.packet))
 		take(&l.fc.used[c], len(slot.packet))
 		l.stats.PacketsSent++
@@ -246,46 +188,10 @@ func (l *Link) put(n uint64, now time.Duration, out *Output) {
 	slot.mark.ahead = l.tx.path.flying
 	if slot.sends == 1 {
 		slot.endAt = now + l.cfg.GiveUp + l.queued(slot)
+		slot.first = slot.stamp
 	}
 	l.tx.stamp++
 	l.sendData(n, slot.packet, out)
-}
-
-// leastSends is how often an adaptive link sends a frame before it gives up.
-const leastSends = 5
-
-// replay sends a frame again or gives up. It does not give up before DeadAfter,
-// because the peer may take that long to answer. An adaptive link gives up by time, if
-// the peer is heard: whoever waits for the frame has a time-out.
-func (l *Link) replay(n uint64, now time.Duration, out *Output) {
-	slot := l.tx.slot(n)
-	age := now - slot.firstAt
-	late := l.cfg.Adapt && slot.sends >= leastSends && now >= slot.endAt && l.receivedAt-slot.firstAt > l.cfg.GiveUp/2
-	if late || slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
-		l.fail(fmt.Errorf("%w: the link damages or loses frames: sequence %d sent %d times in %v, %s",
-			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), l.damage()), out)
-		return
-	}
-	for range l.copies(slot) {
-		l.stats.Replays++
-		l.put(n, now, out)
-	}
-}
-
-// copies returns how often a replay sends a frame. An adaptive link sends one twice that
-// was lost twice, since each further loss costs a wait for the peer's next Nak.
-func (l *Link) copies(slot *txSlot) int {
-	if l.cfg.Adapt && slot.sends == 2 {
-		return 2
-	}
-	return 1
-}
-
-// damage describes what the link did to frames so far.
-func (l *Link) damage() string {
-	s := &l.stats
-	return fmt.Sprintf("%d of %d frames sent were replays, %d of %d received were damaged",
-		s.Replays, s.FramesSent, s.BadCheck+s.BadFrames, s.BadCheck+s.BadFrames+s.FramesReceived)
 }
 
 // handleAck processes a cumulative acknowledgement: next is the first frame that
@@ -310,6 +216,7 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 		l.measure(last, now)
 	}
 	s.first += n
+	s.headAt, s.movedAt = now, now
 	return true
 }
 
@@ -340,49 +247,33 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 		return
 	}
 	l.reported(s.slot(s.first+uint64(last)), now)
-	newest := s.slot(s.first + uint64(last)).stamp
+	newest := s.slot(s.first + uint64(last)).first // its first transmission may be the one that arrived
 	for i := 0; i <= last && l.state == Up; i++ {
 		n := s.first + uint64(i)
 		slot := s.slot(n)
 		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
-			s.path.acknowledge(&slot.mark)
-			slot.arrived = true
-		} else if slot.stamp < newest || now-slot.sentAt >= l.trip()+l.queued(slot) {
+			if !slot.arrived {
+				s.path.acknowledge(&slot.mark)
+				slot.arrived, s.movedAt = true, now
+			}
+		} else if slot.stamp < newest {
+			slot.lost++
+			l.replay(n, now, out)
+		} else if l.overdue(slot, now) {
 			l.replay(n, now, out)
 		}
 	}
 }
 
 // reported measures the round trip of the last frame that a Nak reports received: the
-// Nak was sent when that arrived, unless it repeats another one.
+// Nak was sent when that arrived, unless it repeats one that was lost. So it counts only
+// if it is no longer than usual.
 func (l *Link) reported(last *txSlot, now time.Duration) {
-	if !last.arrived && last.sends == 1 {
-		l.measure(last, now)
-	}
-}
-
-// replayAll replays all frames in flight for a peer that keeps none out of order. The
-// frames that it sent before the Nak reached this end cause more Naks; they are
-// ignored until an answer to the replay can have arrived.
-func (l *Link) replayAll(now time.Duration, out *Output) {
 	s := &l.tx
-	if s.inFlight() == 0 || now-s.slot(s.first).sentAt < l.quickest(s.slot(s.first)) {
+	if last.arrived || last.sends > 1 {
 		return
 	}
-	for n, end := s.first, s.next; n != end && l.state == Up; n++ {
-		l.replay(n, now, out)
+	if trip := now - last.sentAt; !s.measured || trip <= s.rtt+4*s.spread+s.path.took(last.mark.ahead) {
+		l.measure(last, now)
 	}
-}
-
-// replayDue returns when the oldest frame in flight is replayed.
-func (l *Link) replayDue() (time.Duration, bool) {
-	if l.tx.inFlight() == 0 {
-		return 0, false
-	}
-	slot := l.tx.slot(l.tx.first)
-	due := slot.sentAt + l.timeout(slot)
-	if l.cfg.Adapt && slot.sentAt < slot.endAt {
-		due = min(due, slot.endAt)
-	}
-	return due, true
 }

@@ -49,9 +49,9 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 	}
 	if now >= l.pingAt {
 		l.pingAt = now + l.cfg.KeepAlive
-		l.ping(out)
+		l.ping(now, out)
 	} else if due, ok := l.probeDue(); ok && now >= due {
-		l.ping(out)
+		l.ping(now, out)
 	}
 	l.flush(now, out)
 }
