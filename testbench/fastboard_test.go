@@ -49,7 +49,7 @@ func (f *fastBoard) run() error {
 		code++
 	}
 	var err error
-	dev := bustest.NewDevice(bustest.DeviceOptions{Config: map[int]uint32{pcicfg.PCIe: pcicfg.PCIeCapID, pcicfg.DevCtl: code << 5}})
+	dev := bustest.NewDevice(bustest.DeviceOptions{MemBytes: bulkPiece, Config: map[int]uint32{pcicfg.PCIe: pcicfg.PCIeCapID, pcicfg.DevCtl: code << 5}})
 	if f.end, err = endpoint.New(dev, endpoint.Options{}); err != nil {
 		return err
 	}

@@ -92,8 +92,11 @@ func pairUDP(b *testing.B) (near, far conn) {
 
 const (
 	bulkBytes = 4 << 20 // of one transfer
-	bulkPiece = 64 << 10
+	bulkPiece = 1 << 20 // of one call, and the memory of the host
 	rounds    = 9
+
+	// linkWindow is the most that a link has in flight on such a path, in bytes.
+	linkWindow = 256 << 10
 )
 
 // A bulk is a kind of transfer.
@@ -242,7 +245,7 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 		n, bytes, back = from.writes.Load()-n, from.bytes.Load()-bytes, to.writes.Load()-back
 		size, acks = int(bytes/n), max(1, int(n/max(1, back)))
 		perDatagram = max(1, int(bulkBytes/int64(m.payload)/n))
-		bare := bareSend(b, sender, receiver, int(n), size, max(1, 64/perDatagram), min(acks, max(1, 16/perDatagram)))
+		bare := bareSend(b, sender, receiver, int(n), size, linkWindow/size, min(acks, max(1, 16/perDatagram)))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}

@@ -16,6 +16,7 @@ type turns struct {
 	waits  bool   // a Receive waits for the reader
 	opens  bool   // Open waits for the session
 	rests  bool   // the reader waits for the end of a direct Read
+	seen   uint64 // n when the reader last looked
 	urgent bool   // the reader must read at once
 	ended  bool   // Read has failed
 	n      uint64 // Reads of a Receive so far
@@ -98,15 +99,17 @@ func (c *Channel) read() {
 	}
 }
 
-// rests waits while a Receive reads the stream, or for takeOver. It reports whether the
-// reader must wait longer.
+// rests waits for takeOver, or longer if the same Read of a Receive has lasted since the
+// reader last looked. It reports whether the reader must wait longer. To wake the reader
+// after every Read would cost more than a short Read.
 func (c *Channel) rests(rest *time.Timer) bool {
 	t := &c.turns
 	if c.timed.deadline == nil || t.urgent {
 		return false
 	}
 	n := t.n
-	t.rests = t.direct
+	t.rests = t.direct && t.seen == n
+	t.seen = n
 	if !t.rests {
 		rest.Reset(takeOver)
 	}

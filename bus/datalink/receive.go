@@ -19,9 +19,10 @@ type rxSlot struct {
 // A receiver is the receiving half.
 type receiver struct {
 	slots   []rxSlot // by sequence number, modulo the window
-	next    uint64   // number of the next packet to deliver
-	held    int      // slots in use
-	unacked int      // packets delivered since the last acknowledgement
+	spares  spares
+	next    uint64 // number of the next packet to deliver
+	held    int    // slots in use
+	unacked int    // packets delivered since the last acknowledgement
 	ackDue  time.Duration
 	ackNow  bool
 	nakDue  time.Duration
@@ -37,7 +38,7 @@ func (r *receiver) reset() {
 	for i := range r.slots {
 		r.slots[i].here = false
 	}
-	*r = receiver{slots: r.slots}
+	*r = receiver{slots: r.slots, spares: r.spares}
 }
 
 func (r *receiver) slot(n uint64) *rxSlot { return &r.slots[n%uint64(len(r.slots))] }
@@ -206,7 +207,7 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 		return
 	}
 	var ok bool
-	slot.packet, ok = expand(slot.packet[:0], int(h>>shiftForm&3), body, l.tx.maxPacket)
+	slot.packet, ok = expand(r.spares.get(), int(h>>shiftForm&3), body, l.tx.maxPacket)
 	if !ok {
 		l.fail(fmt.Errorf("%w: packet with an invalid form or over %d bytes", ErrProtocol, l.tx.maxPacket), out)
 		return
@@ -250,7 +251,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 			l.fail(fmt.Errorf("%w: %v packet of %d bytes without credits", ErrProtocol, tlp.Class(c), len(slot.packet)), out)
 			return
 		}
-		slot.packet = out.Packets.add(slot.packet)
+		r.spares.put(out.Packets.add(slot.packet))
 		l.stats.PacketsReceived++
 		slot.here = false
 		r.held--

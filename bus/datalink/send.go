@@ -35,6 +35,7 @@ type sender struct {
 	next      uint64        // number of the next packet
 	stamp     uint64
 	queues    [3]queue
+	spares    spares
 	order     uint64
 	stalled   bool
 
@@ -53,7 +54,7 @@ type item struct {
 	order  uint64
 }
 
-// A queue is a first-in-first-out of packets that reuses their memory.
+// A queue is a first-in-first-out of packets.
 type queue struct {
 	items []item
 	head  int
@@ -61,24 +62,38 @@ type queue struct {
 	bytes int // of the packets
 }
 
-func (q *queue) push(packet []byte, order uint64, limit int) bool {
-	if q.n == limit {
-		return false
-	}
+func (q *queue) push(it item, limit int) {
 	if q.items == nil {
 		q.items = make([]item, limit)
 	}
-	it := &q.items[(q.head+q.n)%limit]
-	it.packet, it.order = append(it.packet[:0], packet...), order
-	q.bytes += len(packet)
+	q.items[(q.head+q.n)%limit] = it
+	q.bytes += len(it.packet)
 	q.n++
-	return true
 }
 
-func (q *queue) pop(size int) {
-	q.bytes -= size
+func (q *queue) pop() (packet []byte) {
+	packet, q.items[q.head].packet = q.items[q.head].packet, nil
+	q.bytes -= len(packet)
 	q.head = (q.head + 1) % len(q.items)
 	q.n--
+	return packet
+}
+
+// spares is memory of packets that are no longer needed. What was used last is used first,
+// as it is still in a cache.
+type spares [][]byte
+
+func (s *spares) put(p []byte) { *s = append(*s, p[:0]) }
+
+// get returns empty memory, nil if there is none to spare.
+func (s *spares) get() []byte {
+	n := len(*s) - 1
+	if n < 0 {
+		return nil
+	}
+	p := (*s)[n]
+	*s = (*s)[:n]
+	return p
 }
 
 func (s *sender) reset() {
@@ -86,7 +101,7 @@ func (s *sender) reset() {
 	for i := range queues {
 		queues[i].head, queues[i].n, queues[i].bytes = 0, 0, 0
 	}
-	*s = sender{slots: s.slots, queues: queues}
+	*s = sender{slots: s.slots, queues: queues, spares: s.spares}
 }
 
 func (s *sender) slot(n uint64) *txSlot { return &s.slots[n%uint64(len(s.slots))] }
@@ -110,9 +125,10 @@ func (l *Link) Send(packet []byte, now time.Duration, out *Output) error {
 		return fmt.Errorf("%w: %d bytes, want 1 to %d", ErrSize, len(packet), l.tx.maxPacket)
 	}
 	c := classOf(packet)
-	if !l.tx.queues[c].push(packet, l.tx.order, l.cfg.Queue) {
+	if l.tx.queues[c].n == l.cfg.Queue {
 		return fmt.Errorf("%w: %v, limit %d packets", ErrFull, c, l.cfg.Queue)
 	}
+	l.tx.queues[c].push(item{append(l.tx.spares.get(), packet...), l.tx.order}, l.cfg.Queue)
 	l.tx.order++
 	l.transmit(now, out)
 	return nil
@@ -132,9 +148,7 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 			return
 		}
 		slot := s.slot(s.next)
-		slot.packet, it.packet = it.packet, slot.packet
-		slot.sends, slot.lost, slot.arrived = 0, 0, false
-		q.pop(len(slot.packet))
+		slot.packet, slot.sends, slot.lost, slot.arrived = q.pop(), 0, 0, false
 		take(&l.fc.used[c], len(slot.packet))
 		l.stats.PacketsSent++
 		n := s.next
@@ -210,7 +224,9 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	// replayed frame may answer any of its transmissions, and one that a Nak has reported
 	// waited for another.
 	for i := range n {
-		s.path.acknowledge(&s.slot(s.first + i).mark)
+		slot := s.slot(s.first + i)
+		s.path.acknowledge(&slot.mark)
+		s.spares.put(slot.packet)
 	}
 	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
 		l.measure(last, now)
