@@ -206,6 +206,7 @@ func (d *designer) output(m *module, n ast.Node, fn *types.Func) *output {
 		}}))
 		o.results = append(o.results, v)
 	}
+	e.p.at = fn.Pos()
 	e.assignPorts(n, o.results, vals)
 	m.outputs = append(m.outputs, o)
 	return o

@@ -89,7 +89,7 @@ func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
 			alts[i] = func() { e.p.refine(eq, true); f() }
 		}
 	}
-	c, n := &caseStmt{sel: sel}, 0
+	c, n := &caseStmt{sel: sel, at: e.p.at}, 0
 	for i, b := range e.p.branches(alts...) {
 		a := arm{body: b}
 		if i < len(vals) {
@@ -236,7 +236,8 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 	}
 	f := &frame{fn: fn, decl: decl, env: map[types.Object]*value{}, outer: e.frame}
 	e.frame = f
-	defer func() { e.frame = f.outer }()
+	at := e.p.at
+	defer func() { e.frame, e.p.at = f.outer, at }()
 	e.signature(decl)
 	e.arguments(f, recv, args)
 	return e.body(f)
@@ -290,6 +291,7 @@ func (e *elab) body(f *frame) []*value {
 	list := f.decl.Body.List
 	named := len(res.List[0].Names) > 0
 	if r, ok := list[0].(*ast.ReturnStmt); ok && !named {
+		e.p.at = r.Pos()
 		e.returns(f, r)
 		return f.direct
 	}

@@ -20,6 +20,7 @@ func (e *elab) stmts(list []ast.Stmt, k func()) {
 
 // stmt translates one statement and its continuation k.
 func (e *elab) stmt(s ast.Stmt, k func()) {
+	e.p.at = s.Pos()
 	switch s := s.(type) {
 	case *ast.ReturnStmt:
 		e.returnStmt(s)
@@ -256,7 +257,9 @@ func (e *elab) join(alts [][]ast.Stmt, k func()) (inner []func(), after func()) 
 	done := e.p.local(e.name("done"), 1)
 	e.p.set(done, konst(1, 0))
 	f.flags = append(f.flags, done)
+	at := e.p.at
 	return inner, func() {
+		e.p.at = at
 		f.flags = f.flags[:len(f.flags)-1]
 		e.branch(not(done.ref()), k, func() {})
 	}
@@ -322,6 +325,7 @@ func (e *elab) chain(clauses []*ast.CaseClause, alts [][]ast.Stmt, inner []func(
 		e.stmts(alts[0], inner[0])
 		return
 	}
+	e.p.at = clauses[0].Pos()
 	cond := boolean(false)
 	for _, x := range clauses[0].List {
 		cond = binary(opLOr, cond, e.eval(x).e)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"go/token"
 	"strings"
 )
 
@@ -113,6 +114,8 @@ func dimension(w int) string {
 type writer struct {
 	bytes.Buffer
 	depth int
+	where func(token.Pos) string // file:line in the Go source
+	src   string                 // of the last src comment in this process
 }
 
 func (w *writer) line(format string, args ...any) {
@@ -124,9 +127,48 @@ func (w *writer) line(format string, args ...any) {
 func (w *writer) block(body []stmt) {
 	w.depth++
 	for _, s := range body {
+		w.comment(s)
 		w.stmt(s)
 	}
 	w.depth--
+}
+
+// comment prints the place of s in the Go source, unless the last comment did.
+func (w *writer) comment(s stmt) {
+	if src := w.place(s); src != "" {
+		w.line("%s", src)
+	}
+}
+
+// place returns the comment with the place of s in the Go source, or "" if it is
+// that of the last comment.
+func (w *writer) place(s stmt) string {
+	if s.source() == token.NoPos {
+		return ""
+	}
+	src := w.where(s.source())
+	if src == w.src {
+		return ""
+	}
+	w.src = src
+	return "// src " + src
+}
+
+// rows prints a comment with a title and a table.
+func (w *writer) rows(title string, rows [][3]string) {
+	if len(rows) == 0 {
+		return
+	}
+	var size [3]int
+	for _, r := range rows {
+		for i, cell := range r {
+			size[i] = max(size[i], len(cell))
+		}
+	}
+	w.line("// %s:", title)
+	for _, r := range rows {
+		w.line("//   %-*s  %*s %s", size[0], r[0], size[1], r[1], r[2])
+	}
 }
 
 func (w *writer) stmt(s stmt) {
@@ -151,7 +193,11 @@ func (w *writer) ifRest(s *ifStmt) {
 	w.block(s.yes)
 	if len(s.no) == 1 {
 		if in, ok := s.no[0].(*ifStmt); ok {
-			w.line("end else if (%s) begin", in.cond.text())
+			src := w.place(in)
+			if src != "" {
+				src = " " + src
+			}
+			w.line("end else if (%s) begin%s", in.cond.text(), src)
 			w.ifRest(in)
 			return
 		}
@@ -187,11 +233,12 @@ func (w *writer) declare(what string, vs []*variable) {
 // process prints an always @* block that starts with the assignments starts.
 func (w *writer) process(src string, p *process, starts []stmt) {
 	for _, v := range p.defaults() {
-		starts = append(starts, &assign{v, konst(v.width, 0)})
+		starts = append(starts, &assign{v: v, e: konst(v.width, 0)})
 	}
 	w.line("")
 	w.line("(* src = %q *)", src)
 	w.line("always @* begin")
+	w.src = ""
 	w.block(starts)
 	w.block(p.body)
 	w.line("end")

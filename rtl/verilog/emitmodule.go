@@ -10,9 +10,10 @@ func (d *designer) text(m *module) []byte {
 	m.out.prune()
 	m.tick.prune()
 	m.strobed()
-	w := &writer{}
+	w := &writer{where: d.l.where}
 	at := d.l.where(m.named.Obj().Pos())
 	w.line("// %s: %s at %s. Generated; change the Go source.", m.name, m.named.Obj().Name(), at)
+	d.contents(w, m)
 	d.head(w, m)
 	w.depth++
 	d.declarations(w, m)
@@ -31,6 +32,21 @@ func (d *designer) text(m *module) []byte {
 	w.depth--
 	w.line("endmodule")
 	return w.Bytes()
+}
+
+// contents prints a comment with the registers and memories of a module and the
+// place of each in the Go source.
+func (d *designer) contents(w *writer, m *module) {
+	var rows [][3]string
+	for _, r := range m.regs {
+		rows = append(rows, [3]string{r.cur.name, dimension(r.cur.width), d.l.where(r.pos)})
+	}
+	w.rows("Registers", rows)
+	rows = nil
+	for _, p := range m.prims {
+		rows = append(rows, [3]string{p.name, fmt.Sprintf("%s[0:%d] ", dimension(p.width), p.words-1), d.l.where(p.pos)})
+	}
+	w.rows("Memories", rows)
 }
 
 // head prints the head of a module.
@@ -189,15 +205,15 @@ func starts(m *module) []stmt {
 	var out []stmt
 	for _, r := range m.regs {
 		if r.data != r.next {
-			out = append(out, &assign{r.next, r.cur.ref()})
+			out = append(out, &assign{v: r.next, e: r.cur.ref()})
 		}
 		if r.strobe != nil {
-			out = append(out, &assign{r.data, unknown(r.data.width)})
+			out = append(out, &assign{v: r.data, e: unknown(r.data.width)})
 		}
 	}
 	for _, p := range m.prims {
 		if p.fifo {
-			out = append(out, &assign{p.clear[0], konst(1, 0)}, &assign{p.clear[1], konst(1, 0)})
+			out = append(out, &assign{v: p.clear[0], e: konst(1, 0)}, &assign{v: p.clear[1], e: konst(1, 0)})
 		}
 	}
 	return out

@@ -50,6 +50,7 @@ type primitive struct {
 	named  *types.Named
 	name   string
 	path   string
+	pos    token.Pos // of the field
 	fifo   bool
 	single bool // of a RAM: one port
 	words  int
@@ -67,6 +68,14 @@ type primitive struct {
 
 // addrBits is the width of an address.
 func (p *primitive) addrBits() int { return max(bits.Len(uint(p.words-1)), 1) }
+
+// registers returns the names of the registers that are not storage.
+func (p *primitive) registers() []string {
+	if p.fifo {
+		return []string{"first", "count"}
+	}
+	return []string{"q"}
+}
 
 // A child is an instance of another module.
 type child struct {
@@ -194,7 +203,7 @@ func (d *designer) child(m *module, t *types.Named, path string, pos token.Pos, 
 // primitive makes the instance of a memory.
 func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos) (*value, *Error) {
 	n := t.(*types.Named)
-	p := &primitive{named: n, name: m.namer.fresh(path), path: path}
+	p := &primitive{named: n, name: m.namer.fresh(path), path: path, pos: pos}
 	pin := func(name string, w int) *variable {
 		v := &variable{name: m.namer.fresh(p.name + "_" + name), width: w, kind: kindPin}
 		p.pins = append(p.pins, v)

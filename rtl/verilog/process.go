@@ -1,6 +1,7 @@
 package verilog
 
 import (
+	"go/token"
 	"maps"
 	"math/bits"
 )
@@ -10,6 +11,7 @@ type process struct {
 	body   []stmt
 	locals []*variable
 	namer  *namer
+	at     token.Pos // the Go statement that new statements come from
 
 	used   map[*variable]int   // significant bits of a variable at this point, where known
 	copies map[*variable]*expr // the constant or variable that a variable equals at this point
@@ -61,7 +63,7 @@ func (p *process) set(v *variable, e *expr) {
 	if e.op == opConst || e.op == opVar {
 		p.copies[v] = e
 	}
-	p.body = append(p.body, &assign{v, e})
+	p.body = append(p.body, &assign{v, e, p.at})
 }
 
 // origin returns the expression that e is a copy of, or e.
@@ -141,15 +143,16 @@ func common(x, y map[*variable]*expr) map[*variable]*expr {
 
 // branch appends an if.
 func (p *process) branch(cond *expr, yes, no func()) {
+	at := p.at
 	b := p.branches(
 		func() { p.refine(cond, true); yes() },
 		func() { p.refine(cond, false); no() })
 	switch {
 	case len(b[0]) == 0 && len(b[1]) == 0:
 	case len(b[0]) == 0:
-		p.body = append(p.body, &ifStmt{not(cond), b[1], nil})
+		p.body = append(p.body, &ifStmt{not(cond), b[1], nil, at})
 	default:
-		p.body = append(p.body, &ifStmt{cond, b[0], b[1]})
+		p.body = append(p.body, &ifStmt{cond, b[0], b[1], at})
 	}
 }
 

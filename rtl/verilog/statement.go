@@ -1,21 +1,29 @@
 package verilog
 
+import "go/token"
+
 // A stmt is an assignment, an if or a case.
-type stmt interface{ stmtNode() }
+type stmt interface {
+	// source returns the Go statement that this one comes from, or token.NoPos.
+	source() token.Pos
+}
 
 type assign struct {
-	v *variable
-	e *expr
+	v  *variable
+	e  *expr
+	at token.Pos
 }
 
 type ifStmt struct {
 	cond    *expr
 	yes, no []stmt
+	at      token.Pos
 }
 
 type caseStmt struct {
 	sel  *expr
 	arms []arm // the last arm has no values and is the default
+	at   token.Pos
 }
 
 type arm struct {
@@ -23,9 +31,9 @@ type arm struct {
 	body []stmt
 }
 
-func (*assign) stmtNode()   {}
-func (*ifStmt) stmtNode()   {}
-func (*caseStmt) stmtNode() {}
+func (s *assign) source() token.Pos   { return s.at }
+func (s *ifStmt) source() token.Pos   { return s.at }
+func (s *caseStmt) source() token.Pos { return s.at }
 
 func pruned(body []stmt, dead func(*variable) bool) []stmt {
 	var out []stmt
@@ -39,12 +47,12 @@ func pruned(body []stmt, dead func(*variable) bool) []stmt {
 			yes, no := pruned(s.yes, dead), pruned(s.no, dead)
 			switch {
 			case len(yes) > 0:
-				out = append(out, &ifStmt{s.cond, yes, no})
+				out = append(out, &ifStmt{s.cond, yes, no, s.at})
 			case len(no) > 0:
-				out = append(out, &ifStmt{not(s.cond), no, nil})
+				out = append(out, &ifStmt{not(s.cond), no, nil, s.at})
 			}
 		case *caseStmt:
-			c, n := &caseStmt{sel: s.sel}, 0
+			c, n := &caseStmt{sel: s.sel, at: s.at}, 0
 			for _, a := range s.arms {
 				body := pruned(a.body, dead)
 				n += len(body)

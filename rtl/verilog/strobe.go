@@ -85,14 +85,14 @@ func early(body []stmt, next map[*variable]*register, set map[*variable]bool) []
 	for _, s := range body {
 		switch s := s.(type) {
 		case *assign:
-			out = append(out, &assign{s.v, swap(s.e)})
+			out = append(out, &assign{s.v, swap(s.e), s.at})
 			set[s.v] = true
 		case *ifStmt:
 			no := maps.Clone(set)
-			out = append(out, &ifStmt{swap(s.cond), early(s.yes, next, set), early(s.no, next, no)})
+			out = append(out, &ifStmt{swap(s.cond), early(s.yes, next, set), early(s.no, next, no), s.at})
 			maps.Copy(set, no)
 		case *caseStmt:
-			c, before := &caseStmt{sel: swap(s.sel)}, maps.Clone(set)
+			c, before := &caseStmt{sel: swap(s.sel), at: s.at}, maps.Clone(set)
 			for _, a := range s.arms {
 				in := maps.Clone(before)
 				c.arms = append(c.arms, arm{a.vals, early(a.body, next, in)})
@@ -114,16 +114,16 @@ func withStrobes(body []stmt, next map[*variable]*register) []stmt {
 			out = append(out, s)
 			r := next[s.v]
 			if r != nil && r.data != r.next {
-				out = append(out, &assign{r.data, r.next.ref()})
+				out = append(out, &assign{r.data, r.next.ref(), s.at})
 			}
 			if r != nil && !set[r.strobe] {
-				out = append(out, &assign{r.strobe, konst(1, 1)})
+				out = append(out, &assign{r.strobe, konst(1, 1), s.at})
 				set[r.strobe] = true
 			}
 		case *ifStmt:
-			out = append(out, &ifStmt{s.cond, withStrobes(s.yes, next), withStrobes(s.no, next)})
+			out = append(out, &ifStmt{s.cond, withStrobes(s.yes, next), withStrobes(s.no, next), s.at})
 		case *caseStmt:
-			c := &caseStmt{sel: s.sel}
+			c := &caseStmt{sel: s.sel, at: s.at}
 			for _, a := range s.arms {
 				c.arms = append(c.arms, arm{a.vals, withStrobes(a.body, next)})
 			}

@@ -118,7 +118,7 @@ func name(ms []*module) {
 func (d *designer) design(m *module) *Design {
 	ms := order(m, map[*module]bool{}, nil)
 	name(ms)
-	out := &Design{Files: primitiveFiles(ms)}
+	out := &Design{Files: d.primitiveFiles(ms)}
 	for _, x := range ms {
 		out.Files = append(out.Files, File{x.name + ".v", d.text(x)})
 	}
@@ -138,17 +138,23 @@ func (d *designer) design(m *module) *Design {
 }
 
 // primitiveFiles returns the files of the primitives that modules use.
-func primitiveFiles(ms []*module) []File {
-	used := map[string]bool{}
+func (d *designer) primitiveFiles(ms []*module) []File {
+	used := map[string]*primitive{}
 	for _, m := range ms {
 		for _, p := range m.prims {
-			used[p.module()] = true
+			used[p.module()] = p
 		}
 	}
 	var out []File
 	for _, f := range []File{{"hdl_ram", ramText}, {"hdl_ram_single", ramSingleText}, {"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText}} {
-		if used[f.Name] {
-			out = append(out, File{f.Name + ".v", f.Text})
+		if p := used[f.Name]; p != nil {
+			w := &writer{}
+			var rows [][3]string
+			for _, name := range p.registers() {
+				rows = append(rows, [3]string{name, "", d.l.where(d.fieldPos(p, name))})
+			}
+			w.rows("Registers", rows)
+			out = append(out, File{f.Name + ".v", append(w.Bytes(), f.Text...)})
 		}
 	}
 	return out

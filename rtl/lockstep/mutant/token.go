@@ -11,7 +11,7 @@ type token struct {
 	text   string
 	at     int // byte offset
 	line   int
-	source string // value of the last src attribute
+	source string // value of the last src attribute or comment
 }
 
 // end returns the byte offset after t.
@@ -47,6 +47,8 @@ func scan(name, src string) ([]token, error) {
 			if _, rest, ok := strings.Cut(text, `src = "`); ok {
 				source, _, _ = strings.Cut(rest, `"`)
 			}
+		case strings.HasPrefix(text, "// src "):
+			source = strings.TrimPrefix(text, "// src ")
 		case strings.TrimSpace(text) != "" && text[0] != '`' && !strings.HasPrefix(text, "//"):
 			out = append(out, token{text, at, line, source})
 		}

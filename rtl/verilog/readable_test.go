@@ -1,0 +1,137 @@
+package verilog
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+)
+
+// goLine returns a line of the source, and false if there is none.
+func goLine(t *testing.T, at string) (string, bool) {
+	t.Helper()
+	file, number, _ := strings.Cut(at, ":")
+	text, err := os.ReadFile(filepath.Join("../..", file))
+	require.NoError(t, err)
+	n, err := strconv.Atoi(number)
+	require.NoError(t, err, at)
+	lines := strings.Split(string(text), "\n")
+	if n < 1 || n > len(lines) {
+		return "", false
+	}
+	return lines[n-1], true
+}
+
+// fieldOf returns the name of the field at the end of a path.
+func fieldOf(path string) string {
+	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
+	return path
+}
+
+// Each register of each module is in the header comment of its file, with the line
+// of the Go source that declares it.
+func TestHeaderNamesEveryRegister(t *testing.T) {
+	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
+		t.Run(name, func(t *testing.T) {
+			d := gpuOf(t, c)
+			heads := map[string]bool{} // "name file:line" of all headers
+			for _, f := range d.Files {
+				head, _, _ := strings.Cut(string(f.Text), "\nmodule ")
+				for line := range strings.Lines(head) {
+					if w := strings.Fields(line); len(w) > 2 && w[0] == "//" {
+						heads[w[1]+" "+w[len(w)-1]] = true
+					}
+				}
+			}
+			for _, r := range d.Manifest.Registers {
+				assert.True(t, heads[r.Name+" "+r.Pos], "%s at %s", r.Name, r.Pos)
+				line, ok := goLine(t, r.Pos)
+				assert.True(t, ok, r.Pos)
+				assert.Regexp(t, `\b`+regexp.QuoteMeta(fieldOf(r.Go))+`\b`, line, r.Pos)
+			}
+		})
+	}
+}
+
+// Each assignment, if and case that comes from Go stands below a comment with its
+// line of the source, which exists.
+func TestStatementsHaveTheirSource(t *testing.T) {
+	src := regexp.MustCompile(`// src (\S+:\d+)$`)
+	for _, f := range gpuOf(t, gpu.Default()).Files {
+		if strings.HasPrefix(f.Name, "hdl_") {
+			continue // by hand
+		}
+		for _, process := range strings.Split(string(f.Text), "\talways @* begin\n")[1:] {
+			process, _, _ = strings.Cut(process, "\n\tend\n")
+			seen := ""
+			for line := range strings.SplitSeq(process, "\n") {
+				if m := src.FindStringSubmatch(line); m != nil {
+					seen = m[1]
+					text, ok := goLine(t, seen)
+					assert.True(t, ok && strings.TrimSpace(text) != "", "%s: %s", f.Name, seen)
+				} else if word := strings.TrimSpace(line); strings.HasPrefix(word, "if ") || strings.HasPrefix(word, "case ") {
+					assert.NotEmpty(t, seen, "%s: %s", f.Name, line)
+				}
+			}
+		}
+	}
+}
+
+// The comment above a statement is the line that assigns it, also where the call is
+// inlined.
+func TestSourceOfInlinedCalls(t *testing.T) {
+	l, named := snippet(t, `type Module struct { a, b uint8 }
+
+func (m *Module) Tick(x uint8) {
+	m.set(x)
+	m.b = m.a
+}
+
+func (m *Module) set(x uint8) {
+	if x > 3 {
+		m.a = x
+	}
+}
+`)
+	d, err := l.translate(named, moduleOf(named), nil)
+	require.NoError(t, err)
+	text := string(d.Files[0].Text)
+	assert.Contains(t, text, "\t\t// src snippet.go:11\n\t\tif (")
+	assert.Contains(t, text, "\t\t\t// src snippet.go:12\n\t\t\tn_a = x;\n")
+	assert.Contains(t, text, "\t\t// src snippet.go:7\n\t\tn_b = n_a;\n")
+	assert.Contains(t, text, "//   a  [7:0]  snippet.go:3\n")
+}
+
+// golden is a file with the Verilog of a sample. With HILGPU_GOLDEN set the test
+// writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if os.Getenv("HILGPU_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(file, got, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got), "if the change is wanted, run the test with HILGPU_GOLDEN=1 and review the file")
+}
+
+// The text of the samples is the one that a reader has approved.
+func TestGolden(t *testing.T) {
+	for name, top := range map[string]any{
+		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := translate("../..", top)
+			require.NoError(t, err)
+			golden(t, name+".v", d.Files[len(d.Files)-1].Text)
+		})
+	}
+}
