@@ -20,10 +20,29 @@ var fifoText []byte
 //go:embed hdl_fifo_block.v
 var fifoBlockText []byte
 
+// outer returns e in Verilog without parentheses around it.
+func (e *expr) outer() string {
+	text := e.text()
+	if strings.HasPrefix(text, "(") {
+		return text[1 : len(text)-1] // only infix and conditional operators begin with one
+	}
+	return text
+}
+
+// infix returns an infix operation. A left operand with the same operator, unless it is a
+// comparison, has no parentheses: Verilog associates to the left.
+func (e *expr) infix(op string) string {
+	left := e.args[0].text()
+	if e.op == e.args[0].op && (e.op < opEq || e.op > opLe) {
+		left = left[1 : len(left)-1]
+	}
+	return "(" + left + " " + op + " " + e.args[1].text() + ")"
+}
+
 // text returns e in Verilog. Every operand has its own width.
 func (e *expr) text() string {
 	a := func(i int) string { return e.args[i].text() }
-	infix := func(op string) string { return "(" + a(0) + " " + op + " " + a(1) + ")" }
+	infix := e.infix
 	switch e.op {
 	case opConst:
 		return literal(e.width, e.val)
@@ -110,6 +129,11 @@ func dimension(w int) string {
 	return fmt.Sprintf("[%d:0] ", w-1)
 }
 
+const (
+	indent  = "  "
+	columns = 120 // of the longest line
+)
+
 // writer prints a module.
 type writer struct {
 	bytes.Buffer
@@ -119,9 +143,49 @@ type writer struct {
 }
 
 func (w *writer) line(format string, args ...any) {
-	w.WriteString(strings.Repeat("\t", w.depth))
+	if format != "" {
+		w.WriteString(strings.Repeat(indent, w.depth))
+	}
 	fmt.Fprintf(w, format, args...)
 	w.WriteByte('\n')
+}
+
+// wrap prints text between head and tail. Where the line is too long, it ends after
+// an operator or a comma outside as many parentheses as possible.
+func (w *writer) wrap(head, text, tail string) {
+	line := head + text + tail
+	room := columns - w.depth*len(indent)
+	for more := 0; ; {
+		at := len(line)
+		if more+len(line) > room {
+			at = lastBreak(line, room-more, max(len(head), 1))
+		}
+		w.line("%*s%s", more, "", strings.TrimRight(line[:at], " "))
+		if at == len(line) {
+			return
+		}
+		line, head, more = line[at:], "", 2*len(indent)
+	}
+}
+
+// lastBreak returns the end of the first line of text, at least from and at most
+// limit bytes long: after the last of the spaces that are in the fewest parentheses.
+// It is the end of text if there is no such space.
+func lastBreak(text string, limit, from int) int {
+	depth, best, at := 0, len(text), len(text)
+	for i := 0; i < min(limit, len(text)); i++ {
+		switch text[i] {
+		case '(', '{':
+			depth++
+		case ')', '}':
+			depth--
+		case ' ':
+			if i >= from && strings.IndexByte("+-*&|^<>=?:,", text[i-1]) >= 0 && depth <= best {
+				best, at = depth, i+1
+			}
+		}
+	}
+	return at
 }
 
 func (w *writer) block(body []stmt) {
@@ -131,6 +195,19 @@ func (w *writer) block(body []stmt) {
 		w.stmt(s)
 	}
 	w.depth--
+}
+
+// remark prints a comment, which ends a line at a space where it is too long.
+func (w *writer) remark(text string) {
+	line := "//"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > columns-w.depth*len(indent) {
+			w.line("%s", line)
+			line = "//  "
+		}
+		line += " " + word
+	}
+	w.line("%s", line)
 }
 
 // comment prints the place of s in the Go source, unless the last comment did.
@@ -174,12 +251,12 @@ func (w *writer) rows(title string, rows [][3]string) {
 func (w *writer) stmt(s stmt) {
 	switch s := s.(type) {
 	case *assign:
-		w.line("%s = %s;", s.v.name, s.e.text())
+		w.wrap(s.v.name+" = ", s.e.outer(), ";")
 	case *ifStmt:
-		w.line("if (%s) begin", s.cond.text())
+		w.wrap("if (", s.cond.outer(), ") begin")
 		w.ifRest(s)
 	case *caseStmt:
-		w.line("case (%s)", s.sel.text())
+		w.wrap("case (", s.sel.outer(), ")")
 		for _, a := range s.arms {
 			w.arm(s.sel.width, a)
 		}
@@ -197,7 +274,7 @@ func (w *writer) ifRest(s *ifStmt) {
 			if src != "" {
 				src = " " + src
 			}
-			w.line("end else if (%s) begin%s", in.cond.text(), src)
+			w.wrap("end else if (", in.cond.outer(), ") begin"+src)
 			w.ifRest(in)
 			return
 		}
@@ -218,7 +295,7 @@ func (w *writer) arm(width int, a arm) {
 		}
 		label = strings.Join(ls, ", ")
 	}
-	w.line("%s: begin", label)
+	w.wrap("", label, ": begin")
 	w.block(a.body)
 	w.line("end")
 }

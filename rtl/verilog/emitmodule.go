@@ -61,7 +61,7 @@ func (d *designer) head(w *writer, m *module) {
 			list = append(list, "output "+netOf(m, p)+" "+dimension(p.width)+p.name)
 		}
 	}
-	w.WriteString("\t" + strings.Join(list, ",\n\t") + "\n")
+	w.WriteString(indent + strings.Join(list, ",\n"+indent) + "\n")
 	w.line(");")
 }
 
@@ -133,7 +133,7 @@ func (w *writer) primitive(p *primitive) {
 		for i := len(p.data) - 1; i >= 0; i-- {
 			parts = append(parts, p.data[i].name)
 		}
-		ports = append(ports, ".data({"+strings.Join(parts, ", ")+"})")
+		ports = append(ports, ".data({"+strings.Join(parts, ",\n"+indent+indent+indent)+"})")
 		port("head", p.head)
 		port("count", p.count)
 	} else {
@@ -144,7 +144,7 @@ func (w *writer) primitive(p *primitive) {
 	}
 	w.line("")
 	w.line("%s #(%s) %s (", p.module(), params, p.name)
-	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
+	w.line(indent+"%s", strings.Join(ports, ",\n"+indent+indent))
 	w.line(");")
 }
 
@@ -178,7 +178,7 @@ func (w *writer) child(m *module, c *child) {
 	}
 	w.line("")
 	w.line("%s %s (", c.mod.name, c.name)
-	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
+	w.line(indent+"%s", strings.Join(ports, ",\n"+indent+indent))
 	w.line(");")
 }
 
@@ -190,7 +190,7 @@ func (d *designer) outputs(w *writer, m *module, at string) {
 		for _, p := range o.ports {
 			if x := constantPort(m, p); x != nil {
 				w.line("")
-				w.line("assign %s = %s;", p.name, x.text())
+				w.wrap("assign "+p.name+" = ", x.outer(), ";")
 				body = pruned(body, func(v *variable) bool { return v == p })
 			}
 		}
@@ -233,17 +233,27 @@ func (d *designer) clocked(w *writer, m *module, at string) {
 	w.line("")
 	w.line("(* src = %q *)", at)
 	w.line("always @(posedge clk) begin")
+	w.depth++
 	for _, r := range m.regs {
-		switch {
-		case r.strobe == nil && r.keeps:
-			w.line("\t%s <= rst ? %s : %s;", r.cur.name, r.cur.name, r.next.name)
-		case r.strobe == nil:
-			w.line("\t%s <= rst ? %s : %s;", r.cur.name, literal(r.cur.width, r.reset), r.next.name)
-		case r.keeps:
-			w.line("\tif (%s && !rst) %s <= %s;", r.strobe.name, r.cur.name, r.data.name)
-		default:
-			w.line("\tif (%s || rst) %s <= rst ? %s : %s;", r.strobe.name, r.cur.name, literal(r.cur.width, r.reset), r.data.name)
-		}
+		w.register(r)
 	}
+	w.depth--
 	w.line("end")
+}
+
+// register prints the assignment of a register.
+func (w *writer) register(r *register) {
+	x, to := r.cur.name, r.cur.name+" <= "
+	value := literal(r.cur.width, r.reset)
+	if r.keeps {
+		value = x
+	}
+	switch {
+	case r.strobe == nil:
+		w.wrap(to, fmt.Sprintf("rst ? %s : %s", value, r.next.name), ";")
+	case r.keeps:
+		w.wrap(fmt.Sprintf("if (%s && !rst) %s", r.strobe.name, to), r.data.name, ";")
+	default:
+		w.wrap(fmt.Sprintf("if (%s || rst) %s", r.strobe.name, to), fmt.Sprintf("rst ? %s : %s", value, r.data.name), ";")
+	}
 }

@@ -69,8 +69,8 @@ func TestStatementsHaveTheirSource(t *testing.T) {
 		if strings.HasPrefix(f.Name, "hdl_") {
 			continue // by hand
 		}
-		for _, process := range strings.Split(string(f.Text), "\talways @* begin\n")[1:] {
-			process, _, _ = strings.Cut(process, "\n\tend\n")
+		for _, process := range strings.Split(string(f.Text), "  always @* begin\n")[1:] {
+			process, _, _ = strings.Cut(process, "\n  end\n")
 			seen := ""
 			for line := range strings.SplitSeq(process, "\n") {
 				if m := src.FindStringSubmatch(line); m != nil {
@@ -80,6 +80,19 @@ func TestStatementsHaveTheirSource(t *testing.T) {
 				} else if word := strings.TrimSpace(line); strings.HasPrefix(word, "if ") || strings.HasPrefix(word, "case ") {
 					assert.NotEmpty(t, seen, "%s: %s", f.Name, line)
 				}
+			}
+		}
+	}
+}
+
+// No line is too long for a reader's window, however a tab is shown.
+func TestLinesAreShort(t *testing.T) {
+	for name, d := range designs(t) {
+		for _, f := range d.Files {
+			assert.NotContains(t, string(f.Text), "\t", "%s: %s", name, f.Name)
+			for line := range strings.SplitSeq(string(f.Text), "\n") {
+				assert.LessOrEqual(t, len(line), 120, "%s: %s: %s", name, f.Name, line)
+				assert.Equal(t, strings.TrimRight(line, " "), line, "%s: %s", name, f.Name)
 			}
 		}
 	}
@@ -104,9 +117,9 @@ func (m *Module) set(x uint8) {
 	d, err := l.translate(named, moduleOf(named), nil)
 	require.NoError(t, err)
 	text := string(d.Files[0].Text)
-	assert.Contains(t, text, "\t\t// src snippet.go:11\n\t\tif (")
-	assert.Contains(t, text, "\t\t\t// src snippet.go:12\n\t\t\tn_a = x;\n")
-	assert.Contains(t, text, "\t\t// src snippet.go:7\n\t\tn_b = n_a;\n")
+	assert.Contains(t, text, "    // src snippet.go:11\n    if (8'd3 < x) begin\n")
+	assert.Contains(t, text, "      // src snippet.go:12\n      n_a = x;\n")
+	assert.Contains(t, text, "    // src snippet.go:7\n    n_b = n_a;\n")
 	assert.Contains(t, text, "//   a  [7:0]  snippet.go:3\n")
 }
 

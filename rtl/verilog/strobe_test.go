@@ -41,18 +41,18 @@ func (m *Module) Reset() { *m = Module{seen: 7} }
 	text := string(d.Files[len(d.Files)-1].Text)
 	_, clocked, ok := strings.Cut(text, "always @(posedge clk) begin\n")
 	require.True(t, ok)
-	clocked, _, _ = strings.Cut(clocked, "\tend\n")
-	require.Equal(t, `		each <= rst ? 8'd0 : n_each;
-		if (w_kept || rst) kept <= rst ? 8'd0 : d_kept;
-		if (w_kept || rst) mate <= rst ? 8'd0 : n_mate;
-		if (w_seen || rst) seen <= rst ? 8'd7 : d_seen;
-		if (w_sum || rst) sum <= rst ? 8'd0 : n_sum;
+	clocked, _, _ = strings.Cut(clocked, "  end\n")
+	require.Equal(t, `    each <= rst ? 8'd0 : n_each;
+    if (w_kept || rst) kept <= rst ? 8'd0 : d_kept;
+    if (w_kept || rst) mate <= rst ? 8'd0 : n_mate;
+    if (w_seen || rst) seen <= rst ? 8'd7 : d_seen;
+    if (w_sum || rst) sum <= rst ? 8'd0 : n_sum;
 `, clocked)
 	for _, line := range []string{
-		"n_mate = 8'bx;",            // not read anywhere
-		"n_kept = kept;",            // read after the path that assigns it
-		"n_seen = (seen + v);",      // of the value before the clock
-		"n_sum = (n_seen ^ n_kept)", // of the value after the clock
+		"n_mate = 8'bx;",           // not read anywhere
+		"n_kept = kept;",           // read after the path that assigns it
+		"n_seen = seen + v;",       // of the value before the clock
+		"n_sum = n_seen ^ n_kept;", // of the value after the clock
 	} {
 		require.Contains(t, text, line)
 	}

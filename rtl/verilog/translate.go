@@ -25,7 +25,9 @@ func Translate(root string, g *gpu.GPU) (*Design, error) {
 	}
 	d.Manifest.MapHash = regmap.Hash()
 	top := &d.Files[len(d.Files)-1]
-	top.Text = append(fmt.Appendf(nil, "// The GPU of register map %08x, configuration %+v.\n", regmap.Hash(), g.Config()), top.Text...)
+	w := &writer{}
+	w.remark(fmt.Sprintf("The GPU of register map %08x, configuration %+v.", regmap.Hash(), g.Config()))
+	top.Text = append(w.Bytes(), top.Text...)
 	return d, nil
 }
 

@@ -71,7 +71,7 @@ func (p *parser) part(i, j int) {
 	if i >= j {
 		return
 	}
-	op, infix := 0, 0
+	var ops []int
 	for at := i; at < j; at++ {
 		switch t := p.peek(at); {
 		case t.text == "[":
@@ -89,12 +89,17 @@ func (p *parser) part(i, j int) {
 		case t.text[0] >= '0' && t.text[0] <= '9':
 			p.number(at)
 		case at > i && swapped(t.text) != "":
-			op, infix = at, infix+1
+			ops = append(ops, at)
 		}
 	}
-	if infix == 1 {
-		p.add(Operator, i, j, p.text(i, op)+" "+swapped(p.peek(op).text)+" "+p.text(op+1, j))
+	var options []string
+	for _, op := range ops {
+		if p.peek(op).text != p.peek(ops[0]).text {
+			return
+		}
+		options = append(options, p.text(i, op)+" "+swapped(p.peek(op).text)+" "+p.text(op+1, j))
 	}
+	p.add(Operator, i, j, options...)
 }
 
 // list finds the sites inside the braces around tokens [i, j). The count of a
