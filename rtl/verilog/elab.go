@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
@@ -34,6 +35,7 @@ const (
 // frame is an inlined call.
 type frame struct {
 	fn      *types.Func
+	name    string // of the call, for its locals and results
 	decl    *ast.FuncDecl
 	env     map[types.Object]*value
 	results []*value
@@ -109,7 +111,10 @@ func (e *elab) name(local string) string {
 	if e.frame == nil {
 		return local
 	}
-	return e.frame.fn.Name() + "_" + local
+	if local == "" {
+		return e.frame.name
+	}
+	return e.frame.name + "_" + local
 }
 
 // fresh returns a new tree of variables for t, assignable like a local.
@@ -117,7 +122,7 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 	return e.must(e.l.build(t, "", n.Pos(), 0, maker{leaf: func(f field) *expr {
 		full := name
 		if f.path != "" {
-			full = join(name, f.path)
+			full = strings.TrimPrefix(join(name, f.path), ".")
 		}
 		return e.p.local(e.name(full), f.w).ref()
 	}}))
@@ -234,7 +239,7 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 			e.fail(n, subset.CodeRecurse, fmt.Sprintf("%s calls itself", fn.Name()), "use a loop with constant bounds, or a state machine")
 		}
 	}
-	f := &frame{fn: fn, decl: decl, env: map[types.Object]*value{}, outer: e.frame}
+	f := &frame{fn: fn, name: e.callName(n, fn), decl: decl, env: map[types.Object]*value{}, outer: e.frame}
 	e.frame = f
 	at := e.p.at
 	defer func() { e.frame, e.p.at = f.outer, at }()
@@ -301,7 +306,7 @@ func (e *elab) body(f *frame) []*value {
 			panic(bail{err})
 		}
 		if !named {
-			f.results = append(f.results, e.fresh(p, fmt.Sprintf("r%d", i), t))
+			f.results = append(f.results, e.fresh(p, resultName(res, i), t))
 			continue
 		}
 		for _, id := range p.Names {

@@ -123,6 +123,43 @@ func (m *Module) set(x uint8) {
 	assert.Contains(t, text, "//   a  [7:0]  snippet.go:3\n")
 }
 
+// The result and the locals of an inlined call have the name of the function and of
+// what it is called with. No result has only a number.
+func TestNamesOfInlinedCalls(t *testing.T) {
+	l, named := snippet(t, `type Part struct { left uint8 }
+
+func (p *Part) half() uint8 {
+	if p.left > 8 {
+		return 4
+	}
+	return p.left / 2
+}
+
+type Module struct { part Part; sum uint8 }
+
+func (m *Module) Tick(x uint8) {
+	m.part.left = x
+	m.sum = m.part.half() + clip(m.part.left) + clip(7 & x)
+}
+
+func clip(v uint8) uint8 {
+	low := v & 3
+	if v > 9 {
+		return low
+	}
+	return v
+}
+`)
+	d, err := l.translate(named, moduleOf(named), nil)
+	require.NoError(t, err)
+	for _, want := range []string{"half_part", "clip_left", "clip_left_low", "clip_x", "clip_x_low"} {
+		assert.Contains(t, string(d.Files[0].Text), "  reg [7:0] "+want+";\n")
+	}
+	for _, f := range gpuOf(t, gpu.Default()).Files {
+		assert.NotRegexp(t, `\b\w+_r[0-9]+(_[0-9]+)?\b`, string(f.Text), f.Name)
+	}
+}
+
 // golden is a file with the Verilog of a sample. With HILGPU_GOLDEN set the test
 // writes it.
 func golden(t *testing.T, name string, got []byte) {

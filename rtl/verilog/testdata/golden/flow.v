@@ -21,12 +21,12 @@ module sample_flow (
   reg [7:0] n_Last;
   reg [15:0] n_Sum;
   reg [7:0] Tick_was;
-  reg [7:0] first_r0;
-  reg [15:0] sum_s;
-  reg [7:0] partial_r0;
-  reg partial_r1;
-  reg partial_done;
-  reg partial_done_2;
+  reg [7:0] first_a;
+  reg [15:0] sum_a_s;
+  reg [7:0] partial_a_result0;
+  reg partial_a_result1;
+  reg partial_a_done;
+  reg partial_a_done_2;
   reg [7:0] Tick_v;
   reg w_Mode;
   reg w_Count;
@@ -38,10 +38,10 @@ module sample_flow (
     d_Count = 32'bx;
     n_Last = Last;
     n_Sum = Sum;
-    first_r0 = 8'd0;
-    partial_r0 = 8'd0;
-    partial_r1 = 1'b0;
-    partial_done_2 = 1'b0;
+    first_a = 8'd0;
+    partial_a_result0 = 8'd0;
+    partial_a_result1 = 1'b0;
+    partial_a_done_2 = 1'b0;
     w_Mode = 1'b0;
     w_Count = 1'b0;
     // src rtl/verilog/testdata/sample/sample.go:70
@@ -81,100 +81,100 @@ module sample_flow (
     // src rtl/verilog/testdata/sample/sample.go:113
     if (((a & 8'd1) != 8'd0) && ((b & 8'd1) == 8'd0)) begin
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd0;
+      first_a = 8'd0;
     end else if ((((a >> 1) & 8'd1) != 8'd0) &&
         (((b >> 1) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd1;
+      first_a = 8'd1;
     end else if ((((a >> 2) & 8'd1) != 8'd0) &&
         (((b >> 2) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd2;
+      first_a = 8'd2;
     end else if ((((a >> 3) & 8'd1) != 8'd0) &&
         (((b >> 3) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd3;
+      first_a = 8'd3;
     end else if ((((a >> 4) & 8'd1) != 8'd0) &&
         (((b >> 4) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd4;
+      first_a = 8'd4;
     end else if ((((a >> 5) & 8'd1) != 8'd0) &&
         (((b >> 5) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd5;
+      first_a = 8'd5;
     end else if ((((a >> 6) & 8'd1) != 8'd0) &&
         (((b >> 6) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd6;
+      first_a = 8'd6;
     end else if ((((a >> 7) & 8'd1) != 8'd0) &&
         (((b >> 7) & 8'd1) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:113
       // src rtl/verilog/testdata/sample/sample.go:114
-      first_r0 = 8'd7;
+      first_a = 8'd7;
     end else begin
       // src rtl/verilog/testdata/sample/sample.go:117
-      first_r0 = 8'hff;
+      first_a = 8'hff;
     end
     // src rtl/verilog/testdata/sample/sample.go:82
-    n_Last = first_r0;
+    n_Last = first_a;
     // src rtl/verilog/testdata/sample/sample.go:83
-    sum_s = 16'd0;
+    sum_a_s = 16'd0;
     // src rtl/verilog/testdata/sample/sample.go:122
-    sum_s = sum_s + {8'd0, a};
-    sum_s = sum_s + ({8'd0, a} >> 1);
-    sum_s = sum_s + ({8'd0, a} >> 2);
-    sum_s = sum_s + ({8'd0, a} >> 3);
+    sum_a_s = sum_a_s + {8'd0, a};
+    sum_a_s = sum_a_s + ({8'd0, a} >> 1);
+    sum_a_s = sum_a_s + ({8'd0, a} >> 2);
+    sum_a_s = sum_a_s + ({8'd0, a} >> 3);
     // src rtl/verilog/testdata/sample/sample.go:125
-    sum_s = sum_s ^ ({8'd0, b} << 8);
-    sum_s = sum_s ^ ({8'd0, b} << 5);
-    sum_s = sum_s ^ ({8'd0, b} << 2);
+    sum_a_s = sum_a_s ^ ({8'd0, b} << 8);
+    sum_a_s = sum_a_s ^ ({8'd0, b} << 5);
+    sum_a_s = sum_a_s ^ ({8'd0, b} << 2);
     // src rtl/verilog/testdata/sample/sample.go:83
-    n_Sum = sum_s;
+    n_Sum = sum_a_s;
     // src rtl/verilog/testdata/sample/sample.go:132
-    partial_done = 1'b0;
+    partial_a_done = 1'b0;
     if (8'h64 < a) begin
       // src rtl/verilog/testdata/sample/sample.go:133
       if (8'h64 < b) begin
         // src rtl/verilog/testdata/sample/sample.go:134
-        partial_r0 = 8'd1;
-        partial_r1 = 1'b1;
-        partial_done = 1'b1;
+        partial_a_result0 = 8'd1;
+        partial_a_result1 = 1'b1;
+        partial_a_done = 1'b1;
       end
     end else if ((b & 8'd3) == 8'd2) begin // src rtl/verilog/testdata/sample/sample.go:136
       // src rtl/verilog/testdata/sample/sample.go:137
-      partial_r0 = b;
-      partial_r1 = 1'b0;
-      partial_done = 1'b1;
+      partial_a_result0 = b;
+      partial_a_result1 = 1'b0;
+      partial_a_done = 1'b1;
     end
     // src rtl/verilog/testdata/sample/sample.go:132
-    if (!partial_done) begin
+    if (!partial_a_done) begin
       // src rtl/verilog/testdata/sample/sample.go:139
-      partial_done_2 = 1'b0;
+      partial_a_done_2 = 1'b0;
       // src rtl/verilog/testdata/sample/sample.go:140
       if (a == b) begin
         // src rtl/verilog/testdata/sample/sample.go:141
-        partial_r0 = 8'd3;
-        partial_r1 = 1'b1;
-        partial_done_2 = 1'b1;
+        partial_a_result0 = 8'd3;
+        partial_a_result1 = 1'b1;
+        partial_a_done_2 = 1'b1;
       end else if (!((a & b) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:142
         // src rtl/verilog/testdata/sample/sample.go:144
         if (8'hc8 < b) begin
           // src rtl/verilog/testdata/sample/sample.go:145
-          partial_r0 = 8'd4;
-          partial_r1 = 1'b0;
-          partial_done_2 = 1'b1;
+          partial_a_result0 = 8'd4;
+          partial_a_result1 = 1'b0;
+          partial_a_done_2 = 1'b1;
         end
       end
       // src rtl/verilog/testdata/sample/sample.go:139
-      if (!partial_done_2) begin
+      if (!partial_a_done_2) begin
         // src rtl/verilog/testdata/sample/sample.go:148
-        partial_r0 = a + b;
-        partial_r1 = (a & 8'd1) != 8'd0;
+        partial_a_result0 = a + b;
+        partial_a_result1 = (a & 8'd1) != 8'd0;
       end
     end
     // src rtl/verilog/testdata/sample/sample.go:84
-    if (partial_r1 && (Tick_was != 8'd3)) begin
+    if (partial_a_result1 && (Tick_was != 8'd3)) begin
       // src rtl/verilog/testdata/sample/sample.go:85
-      n_Last = n_Last ^ partial_r0;
+      n_Last = n_Last ^ partial_a_result0;
     end else if (go1) begin // src rtl/verilog/testdata/sample/sample.go:86
       // src rtl/verilog/testdata/sample/sample.go:87
       n_Last = n_Last + 8'd1;

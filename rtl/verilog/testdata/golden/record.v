@@ -101,14 +101,14 @@ module sample_record (
   reg [7:0] Tick_index_4;
   reg [7:0] Tick_index_5;
   reg [7:0] Tick_elem_4;
-  reg [15:0] moved_p_X;
-  reg [15:0] moved_p_Y;
-  reg moved_p_On;
-  reg moved_r0_On;
-  reg [15:0] shift_t;
+  reg [15:0] moved_q_p_X;
+  reg [15:0] moved_q_p_Y;
+  reg moved_q_p_On;
+  reg moved_q_On;
+  reg [15:0] shift_q_t;
   reg [15:0] Tick_local_X;
   reg [15:0] Tick_local_Y;
-  reg [15:0] shift_t_2;
+  reg [15:0] shift_t;
   reg w_p_X_2;
   reg w_q_X;
   reg w_q_On;
@@ -166,7 +166,7 @@ module sample_record (
     Tick_elem = 8'd0;
     Tick_elem_2 = 1'b0;
     Tick_elem_4 = 8'd0;
-    shift_t = 16'd0;
+    shift_q_t = 16'd0;
     w_p_X_2 = 1'b0;
     w_q_X = 1'b0;
     w_q_On = 1'b0;
@@ -353,32 +353,32 @@ module sample_record (
     // src rtl/verilog/testdata/sample/sample.go:178
     n_n = n + 3'd1;
     // src rtl/verilog/testdata/sample/sample.go:179
-    moved_p_X = n_q_X;
-    moved_p_Y = n_q_Y;
-    moved_p_On = n_q_On;
+    moved_q_p_X = n_q_X;
+    moved_q_p_Y = n_q_Y;
+    moved_q_p_On = n_q_On;
     // src rtl/verilog/testdata/sample/sample.go:189
-    moved_p_X = moved_p_X + 16'd1;
+    moved_q_p_X = moved_q_p_X + 16'd1;
     // src rtl/verilog/testdata/sample/sample.go:190
-    moved_p_On = moved_p_Y < moved_p_X;
+    moved_q_p_On = moved_q_p_Y < moved_q_p_X;
     // src rtl/verilog/testdata/sample/sample.go:191
-    moved_r0_On = moved_p_On;
+    moved_q_On = moved_q_p_On;
     // src rtl/verilog/testdata/sample/sample.go:179
     if (((Tick_old_X == n_p_X_2) && (Tick_old_Y == n_p_Y_2) && (Tick_old_On == n_p_On_2)) ||
-        (!((n_q_X == 16'd1) && (n_q_Y == 16'd0) && !n_q_On) && moved_r0_On)) begin
+        (!((n_q_X == 16'd1) && (n_q_Y == 16'd0) && !n_q_On) && moved_q_On)) begin
       // src rtl/verilog/testdata/sample/sample.go:194
-      shift_t = n_q_X;
+      shift_q_t = n_q_X;
       n_q_X = n_q_Y + {8'd0, v};
       d_q_X = n_q_X;
       w_q_X = 1'b1;
-      n_q_Y = shift_t;
+      n_q_Y = shift_q_t;
     end
     // src rtl/verilog/testdata/sample/sample.go:182
     Tick_local_X = n_q_X;
     Tick_local_Y = n_q_Y;
     // src rtl/verilog/testdata/sample/sample.go:194
-    shift_t_2 = Tick_local_X;
+    shift_t = Tick_local_X;
     Tick_local_X = Tick_local_Y + 16'd3;
-    Tick_local_Y = shift_t_2;
+    Tick_local_Y = shift_t;
     // src rtl/verilog/testdata/sample/sample.go:184
     n_q_Y = Tick_local_X;
   end
