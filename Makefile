@@ -96,6 +96,7 @@ lockstep: build ## the GPU against its Verilog at every clock, in three configur
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
+	  case $$config in *aperture=0*) ;; *) $$run --storm;; esac; \
 	done
 
 mutants: build ## mutations of the Verilog, all of which lockstep must detect; MUTANTS, SEED

@@ -24,6 +24,7 @@ func TestLockstepBadInput(t *testing.T) {
 		{"a wave that cannot be written", []string{"--wave", "/nowhere/x.vcd"}, "cannot write /nowhere/x.vcd"},
 		{"no source", []string{"--source", "/"}, "not in the source tree"},
 		{"seed of text", []string{"--seed", "x"}, "seed"},
+		{"two stimuli", []string{"--session", "--storm"}, "[session storm]"},
 		{"an argument", []string{"7"}, `"7"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,4 +52,24 @@ func TestLockstep(t *testing.T) {
 	code, _, stderr = hilgpu("lockstep", "--source", t.TempDir())
 	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "source tree")
+}
+
+// A storm in lockstep prints its bins and ends when all are hit. It fails if one is not.
+func TestLockstepStorm(t *testing.T) {
+	tooltest.Need(t, lockstep.Verilator.Tools()...)
+	code, stdout, stderr := hilgpu("lockstep", "--source", "../..", "--config", "small", "--storm", "--json")
+	require.Zero(t, code, stderr)
+	var r lockstepResult
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, "storm", r.Stimulus)
+	assert.Empty(t, r.Storm.Missing)
+	assert.Greater(t, r.Storm.Total, 500)
+	assert.Less(t, r.Cycles, uint64(stormCycles))
+
+	code, stdout, stderr = hilgpu("lockstep", "--source", "../..", "--config", "small", "--storm", "--cycles", "5000")
+	assert.Equal(t, exit.Check, code)
+	assert.Contains(t, stdout, "MISSING")
+	assert.Contains(t, stdout, "0 divergences")
+	assert.Contains(t, stderr, "bins were not hit")
+	assert.NotContains(t, stderr, "Usage")
 }
