@@ -28,6 +28,11 @@ func (s *generator) batch(goal *Bin) {
 				s.random(b)
 			}
 		}
+		for _, g := range s.extra {
+			if b.room-len(b.words) > 60 && s.fault == nil {
+				s.emitBin(b, g)
+			}
+		}
 		b.room += reserve
 	}
 	if goal != nil {
@@ -60,7 +65,7 @@ func (s *generator) safe(p []uint32, v refmodel.Verdict) bool {
 			return false
 		}
 	}
-	return v.Bytes() <= 4096
+	return v.Bytes() <= 2*pageBytes
 }
 
 // ends reports whether a packet is not a WAIT_FENCE, or waits for a value of this round.
@@ -154,11 +159,15 @@ func (s *generator) afterPredicate(b *buffer, p []uint32, skips bool) {
 func (s *generator) emitBin(b *buffer, g Bin) {
 	l := layout(g.Packet)
 	do := s.refused
+	g = s.closeWindow(b, g)
 	switch g.Outcome {
 	case retired:
 		do = s.retire
 	case skipped:
 		do = s.skip
+	}
+	if g.Operand == bothNodes {
+		do = s.repeat
 	}
 	if l.Op == pkt.OpIndirect && g.Outcome == retired {
 		s.buffered(b, g)
@@ -192,21 +201,46 @@ func (s *generator) buffered(b *buffer, g Bin) {
 	o := bufferOptions{}
 	switch field {
 	case "Addr":
-		o.memory = class
+		o.memory, o.lane, _ = strings.Cut(strings.TrimSuffix(class, guardedBuffer), "+")
 	case "Resume":
 		o.resume = class == "1"
 	}
-	s.indirect(b, o, func(in *buffer) int {
-		for range n {
-			s.emit(in, pkt.Dwords(pkt.OpNOP))
+	times := 1
+	if g.Operand == bothNodes {
+		times = burst
+	}
+	for range times {
+		if b.room-len(b.words) > 30 {
+			s.indirect(b, o, func(in *buffer) int {
+				for range n {
+					s.emit(in, pkt.Dwords(pkt.OpNOP))
+				}
+				return 0
+			})
+			s.bursts++
 		}
-		return 0
-	})
+	}
+}
+
+// repeat emits several legal packets, for a bin of both nodes.
+func (s *generator) repeat(b *buffer, l pkt.Layout, _ Bin) int {
+	for range burst {
+		at := len(b.words)
+		s.legal(b, l, nil, nil)
+		if len(b.words) > at {
+			s.bursts++
+		}
+	}
+	return 0
 }
 
 // retire emits a legal packet with the operand of a bin.
 func (s *generator) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
+	if needsSpread(l, g.Operand) && b.room-len(b.words) > 40 {
+		s.spread(b, g.Operand)
+	}
 	s.legal(b, l, func(p []uint32) {
+		s.steerRare(l, g.Operand, p)
 		for _, f := range l.Fields {
 			if c, ok := strings.CutPrefix(g.Operand, f.Name+" "); ok {
 				s.steer(f, c, p)
@@ -227,6 +261,7 @@ func (s *generator) steer(f pkt.Field, c string, p []uint32) {
 		f.Set(p, f.Max)
 	case c == "some":
 		f.Set(p, 1+s.rng.Uint64N(min(f.Max-1, 12)))
+	case c == pages: // steerRare
 	case c == "more":
 		if f.Value(p) < 2 {
 			f.Set(p, 2+s.rng.Uint64N(6))

@@ -72,6 +72,7 @@ func bins(d device) []Bin {
 			}
 			d.faults(l, at, add)
 			d.special(l, at, add)
+			d.rare(l, at, add)
 		}
 	}
 	for _, at := range d.places() {
@@ -92,6 +93,8 @@ const (
 func classes(f pkt.Field) []string {
 	max := f.Mask >> bits.TrailingZeros64(f.Mask)
 	switch {
+	case f.Kind.Address() && f.Align == 4:
+		return []string{vramClass + "+0", vramClass + "+4", hostClass + "+0", hostClass + "+4"}
 	case f.Kind.Address() && f.Align > 1:
 		return []string{vramClass, hostClass}
 	case f.Kind.Address():
@@ -112,6 +115,8 @@ func classes(f pkt.Field) []string {
 		return all
 	case f.Max != 0:
 		return []string{"0", "some", "max"}
+	case f.Name == "Bytes":
+		return []string{"0", "1", "more", pages}
 	}
 	return []string{"0", "1", "more"}
 }
@@ -125,12 +130,16 @@ func class(f pkt.Field, v uint64) string {
 		if v&pkt.Host != 0 {
 			c = hostClass
 		}
-		if f.Align <= 1 {
+		if f.Align <= 1 || f.Align == 4 {
 			c = fmt.Sprintf("%s+%d", c, v%8)
 		}
 		return c
 	case len(all) == 1:
 		return all[0]
+	case f.Name == "Bytes" && v >= pageBytes:
+		return pages
+	case f.Name == "Bytes":
+		return all[min(v, 2)]
 	case f.Enum != nil || all[len(all)-1] != "more" && f.Max == 0:
 		return all[v]
 	case f.Max != 0 && v == f.Max:

@@ -101,6 +101,9 @@ type generator struct {
 	packetsBefore uint32             // n.Packets at the start of the round
 	fenceBefore   uint64             // n.Fence at the start of the round
 	held          bool               // the other node must not wait for this one in this round
+	closed        uint64             // base of the closed window for the bin; 0: none
+	bursts        int                // packets of this round for a bin of bothNodes
+	extra         []Bin              // bins without hits that the round may also hit
 	lastSaved     uint64             // address of the last saved state; 0: none
 	avoid         []uint8            // opcodes that random packets must not have
 	blocked       bool               // the node waits for the other node or for the host
@@ -172,7 +175,7 @@ func (s *generator) begin() *buffer {
 	s.words, s.hits, s.fault, s.n.Stamps = nil, nil, nil, nil
 	s.code = [2]uint64{}
 	s.inside, s.chunks, s.avoid = nil, nil, nil
-	s.blocked, s.reports, s.tail = false, 0, 0
+	s.blocked, s.reports, s.tail, s.bursts = false, 0, 0, 0
 	s.marks = map[uint64]mark{}
 	return &buffer{at: refmodel.InRing, room: int(s.ring.Dwords()) - 1}
 }
@@ -248,6 +251,9 @@ func (s *generator) recordBins(at refmodel.Place, p []uint32, v refmodel.Verdict
 	}
 	if v.Cause != cpreg.CauseNone {
 		s.hits = append(s.hits, Bin{name, v.Operand, cause(v.Cause), at.String()})
+		if s.refusedByClosed(v) {
+			s.hits = append(s.hits, Bin{name, v.Operand + closed, cause(v.Cause), at.String()})
+		}
 		return
 	}
 	for _, operand := range s.operands(l, p, v) {
@@ -261,6 +267,7 @@ func (s *generator) operands(l pkt.Layout, p []uint32, v refmodel.Verdict) []str
 	for _, f := range l.Fields {
 		all = append(all, f.Name+" "+class(f, f.Value(p)))
 	}
+	all = append(all, s.rareOperands(l, p, v)...)
 	switch l.Op {
 	case pkt.OpCopy:
 		all = append(all, side(long(p, 1))+" to "+side(long(p, 3)))
@@ -305,6 +312,7 @@ func side(addr uint64) string {
 // bufferOptions describe an indirect buffer.
 type bufferOptions struct {
 	memory   string // class of its address; "": any
+	lane     string // last digit of the class of its address; "": any
 	readOnly bool   // the windows allow its packets only to read
 	resume   bool   // set Resume, with nothing to resume
 }
@@ -323,6 +331,9 @@ func (s *generator) indirect(ring *buffer, o bufferOptions, fill func(b *buffer)
 		i = map[string]int{vramClass: 0, hostClass: 1}[o.memory]
 	}
 	area := [2]refmodel.Range{s.area.vramCode, s.area.hostCode}[i]
+	if o.lane != "" && s.code[i]&4 != uint64(o.lane[0]-'0') {
+		s.code[i] += 4
+	}
 	addr := area.At + s.code[i]
 	b := &buffer{at: refmodel.InIndirect, room: int(min(area.N-s.code[i], 400) / 4)}
 	if s.n.Protect {

@@ -128,7 +128,10 @@ func (s *generator) corrupt(l pkt.Layout, p []uint32, g Bin) {
 			f.Set(p, s.in(s.area.host, 512)&^(max(f.Align, 1)-1))
 			s.ensure(l, p)
 		case cause(cpreg.CauseWindow):
-			if rest == "" {
+			switch {
+			case s.closed != 0:
+				f.Set(p, s.closed)
+			case rest == "":
 				f.Set(p, noWindow+s.rng.Uint64N(regionBytes/2)&^7)
 			}
 			s.ensure(l, p)

@@ -39,6 +39,9 @@ func (s *storm) round() error {
 		return err
 	}
 	s.b.Host.ForgetRefused()
+	if g := s.generators[0].goal; g != nil && g.Operand == bothNodes && s.generators[0].bursts > 0 && s.generators[1].bursts > 0 {
+		s.cover.hit([]Bin{*g})
+	}
 	for _, st := range s.generators {
 		s.cover.hit(st.hits)
 		st.n.NoMaster = false

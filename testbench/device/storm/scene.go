@@ -2,6 +2,7 @@ package storm
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -182,12 +183,16 @@ func (s *storm) plan() {
 			}
 		}
 	}
+	if len(goals) > 1 && goals[i] != nil && goals[i].Operand == bothNodes {
+		goals[1-i] = goals[i]
+	}
 	s.freeze, s.late = false, len(goals) > 1 && needsPeer(goals[1])
 	for i, st := range s.generators {
 		st.goal, st.kind = goals[i], kindOf(goals[i])
 		if k.all() {
 			st.kind = k
 		}
+		st.extra = s.extras(st, missing)
 		s.freeze = s.freeze || st.goal != nil && st.goal.Outcome == frozen
 	}
 }
@@ -202,4 +207,27 @@ func (s *storm) choose(missing []Bin) *Bin {
 		return nil
 	}
 	return &missing[s.rng.IntN(len(missing))]
+}
+
+// maxExtras is the number of bins that a node may hit in a round in addition to its own.
+const maxExtras = 4
+
+// extras returns bins of retired packets without hits that a node can hit besides its own.
+func (s *storm) extras(st *generator, missing []Bin) []Bin {
+	if st.kind != plain || len(missing) == 0 {
+		return nil
+	}
+	protect := st.n.Protect
+	if g := st.goal; g != nil && g.State != refmodel.InRing.String() {
+		protect = g.State == refmodel.Guarded.String()
+	}
+	var all []Bin
+	for range 4 * maxExtras {
+		g := missing[s.rng.IntN(len(missing))]
+		fits := g.State == refmodel.InRing.String() || (g.State == refmodel.Guarded.String()) == protect
+		if g.Outcome == retired && fits && g.Operand != bothNodes && !strings.HasSuffix(g.Operand, guardedBuffer) && len(all) < maxExtras {
+			all = append(all, g)
+		}
+	}
+	return all
 }

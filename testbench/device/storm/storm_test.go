@@ -190,3 +190,24 @@ func TestFailedBeforeClose(t *testing.T) {
 		assert.Equal(t, err, told)
 	}
 }
+
+// The bins include what random packets seldom have.
+func TestRareBins(t *testing.T) {
+	r, err := run(storm.Options{Board: "emu", Cycles: 1})
+	require.NoError(t, err)
+	there := map[storm.Bin]bool{}
+	for _, c := range r.Bins {
+		there[c.Bin] = true
+	}
+	for _, want := range []storm.Bin{
+		{Packet: "COPY", Operand: "Bytes 4 KiB", Outcome: "retired", State: "guarded"},
+		{Packet: "FILL", Operand: "Dst closed", Outcome: "WINDOW", State: "guarded"},
+		{Packet: "SET_WINDOW", Operand: "closed anywhere", Outcome: "retired", State: "ring"},
+		{Packet: "COPY_2D", Operand: "DstY far", Outcome: "retired", State: "indirect"},
+		{Packet: "FILL_2D", Operand: "tall", Outcome: "retired", State: "guarded"},
+		{Packet: "INDIRECT", Operand: "Addr VRAM+4 guarded", Outcome: "retired", State: "ring"},
+		{Packet: "WRITE_REG", Operand: "both nodes", Outcome: "retired", State: "guarded"},
+	} {
+		assert.True(t, there[want], want)
+	}
+}
