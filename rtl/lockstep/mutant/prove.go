@@ -92,7 +92,7 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	initial := regexp.MustCompile(`initial \w+ = [0-9]+'[bdh]0*[1-9a-f]`)
 	for _, f := range files {
 		p.zeroes = p.zeroes && !initial.Match(f.Text)
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), fewWords(f.Text), 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +107,13 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	}
 	p.n, err = readNetlist(text)
 	return p, err
+}
+
+// fewWords limits the RAMs of a file to 32 words. yosys has no wire as wide as a large RAM,
+// and the proof sees the ports of a RAM of more than 16 words but not its words: their
+// addresses keep their widths.
+func fewWords(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("mem [0:WORDS-1]"), []byte("mem [0:(WORDS < 32 ? WORDS : 32)-1]"))
 }
 
 // script returns the commands that make flat.aag: the flattened design without its

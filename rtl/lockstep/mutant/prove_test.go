@@ -146,6 +146,26 @@ endmodule
 	}
 }
 
+// A RAM may have more bits than yosys allows a wire. Every bit of its addresses is compared.
+func TestProveLargeRAM(t *testing.T) {
+	const text = `module store #(parameter WORDS = 2097152) (
+	input wire clk, input wire rst, input wire [20:0] at, input wire [63:0] data, output reg [63:0] Out);
+	reg [63:0] mem [0:WORDS-1];
+	always @(posedge clk) begin
+		mem[at ^ 21'd0] <= data;
+		Out <= mem[at + 21'd0];
+	end
+endmodule
+`
+	assert.Equal(t, []string{always, "", "", "", ""}, proves(t, design("store", text),
+		"at ^ 21'd0", "at + 21'd0",
+		"at ^ 21'd0", "at ^ 21'h100000",
+		"at ^ 21'd0", "{16'd0, at[4:0]}",
+		"at + 21'd0", "at + 21'h100000",
+		"at + 21'd0", "{16'd0, at[4:0]}",
+	))
+}
+
 // Only the expected output of the tool counts as a proof.
 func TestVerdict(t *testing.T) {
 	every, some := proofs()[0], proofs()[1]
