@@ -29,9 +29,11 @@ func newMutants(a *command.App) *cobra.Command {
 		Use:   "mutants",
 		Short: "Show that lockstep detects mistakes in the Verilog",
 		Long: `Mutants makes many small mistakes in the GPU's Verilog: other operators, constants,
-registers and reset values, inverted conditions, omitted updates. All of them are in one
-Verilator simulation, selected by an input. Each is run in lockstep under random traffic
-until it differs.
+registers and reset values, inverted conditions, omitted updates, terms and resets, cut
+carries, truncated and signed comparisons, stuck bits and strobes, rotations, stale and
+early values, swapped nodes, case labels, words of RAMs. All of them are in one Verilator
+simulation, selected by an input. Each is run in lockstep under random traffic until it
+differs.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,
 port or memory write of the complete design ever differs, for any inputs. The check fails

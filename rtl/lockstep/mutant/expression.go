@@ -75,6 +75,7 @@ func (p *parser) part(i, j int) {
 	for at := i; at < j; at++ {
 		switch t := p.peek(at); {
 		case t.text == "[":
+			p.memory(at)
 			at = p.match(at)
 		case t.text == "(":
 			end := p.match(at)
@@ -86,11 +87,16 @@ func (p *parser) part(i, j int) {
 			at = end
 		case t.word():
 			p.name(at)
+			p.value(at)
 		case t.text[0] >= '0' && t.text[0] <= '9':
 			p.number(at)
 		case at > i && swapped(t.text) != "":
 			ops = append(ops, at)
 		}
+	}
+	p.terms(i, j, ops)
+	if len(ops) == 1 {
+		p.binary(i, ops[0], j)
 	}
 	var options []string
 	for _, op := range ops {
@@ -109,6 +115,7 @@ func (p *parser) list(i, j int) {
 		p.expression(at+1, p.match(at))
 		return
 	}
+	p.extension(i, j)
 	p.expression(i, j)
 }
 

@@ -40,6 +40,20 @@ const (
 	Drop      Kind = "drop"      // omitted update of a register
 	Source    Kind = "source"    // read of another register of equal width
 	Reset     Kind = "reset"     // other reset value
+	NoReset   Kind = "no reset"  // omitted reset of a register
+	Term      Kind = "term"      // omitted term of a sum or a condition
+	Carry     Kind = "carry"     // sum without the carry between two bits
+	Compare   Kind = "compare"   // comparison of signed or of truncated values
+	Shift     Kind = "shift"     // other shift amount
+	Strobe    Kind = "strobe"    // bit that is never or always set
+	Stuck     Kind = "stuck"     // one bit of a register that is never or always set
+	Rotate    Kind = "rotate"    // rotation by one bit
+	Sign      Kind = "sign"      // sign extension in place of zeros
+	Stale     Kind = "stale"     // current value of a register for its next one
+	Early     Kind = "early"     // next value of a register for its current one
+	Swap      Kind = "swap"      // signal of the other node, port or word
+	Memory    Kind = "memory"    // other word of a RAM
+	Label     Kind = "label"     // other case label
 )
 
 // A Mutant is one change.

@@ -131,7 +131,7 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 	})
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 1))
-	for err == nil && l.Clocks() < 2000 {
+	for err == nil && l.Clocks() < 20000 {
 		by := rng.Uint64N(256)
 		if rng.IntN(2) == 0 {
 			by = rng.Uint64N(8)
@@ -174,12 +174,54 @@ func TestSites(t *testing.T) {
 		"28 operator: n_sum < 8'd16 -> n_sum <= 8'd16",
 		"36 condition: en -> !(en)",
 		"43 reset: 8'd5 -> 8'h1",
+		"43 no reset: rst ? 8'd5 : n_sum -> n_sum",
+		"25 term: en && (last != by) -> en",
+		"26 carry: n_sum + (by >> 1) -> (((n_sum) ^ ((by >> 1))) & ~8'hf) | ((((n_sum) & 8'hf) + (((by >> 1)) & 8'hf)) & 8'hf)",
+		"28 compare: n_sum < 8'd16 -> $signed(n_sum) < $signed(8'd16)",
+		"18 compare: sum == 8'hff -> ((sum) & 8'h7f) == ((8'hff) & 8'h7f)",
+		"26 shift: 1 -> (1) + 1'b1",
+		"18 stuck: sum -> sum & ~8'h80",
+		"18 rotate: sum -> {sum[6:0], sum[7]}",
+		"28 stale: n_sum -> sum",
+		"25 early: last -> n_last",
+		"32 label: 8'd2 -> 8'h3",
 	} {
 		assert.Contains(t, found, want)
 	}
 	for s := range found {
 		assert.NotContains(t, s, "22 drop", "the default assignment must stay")
-		assert.False(t, strings.HasPrefix(s, "32 "), "a case label: %s", s)
+		assert.False(t, strings.HasPrefix(s, "32 ") && !strings.HasPrefix(s, "32 label:"), "a case label: %s", s)
+	}
+}
+
+// The sites of bits, RAMs, nodes and extended values have the kinds of mistakes that are
+// made with them.
+func TestSitesOfKinds(t *testing.T) {
+	const text = `module kinds (input wire clk, input wire rst, input wire [3:0] at);
+	reg busy;
+	reg [7:0] ram [0:15];
+	reg [7:0] word0;
+	reg [7:0] word1;
+	always @(posedge clk) begin
+		word1 <= ram[at];
+		if (busy) ram[at] <= word0;
+		busy <= {{8{1'b0}}, word1} == 16'd9;
+	end
+endmodule
+`
+	m, err := parse(verilog.File{Name: "kinds.v", Text: []byte(text)})
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for _, s := range m.sites {
+		for _, option := range s.options {
+			found[fmt.Sprintf("%d %s: %s -> %s", s.line, s.kind, m.src[s.lo:s.hi], option)] = true
+		}
+	}
+	for _, want := range []string{
+		"7 memory: at -> (at) ^ 1'b1", "8 memory: at -> (at) + 1'b1", "8 strobe: busy -> 1'b0", "8 strobe: busy -> 1'b1",
+		"8 swap: word0 -> word1", "9 sign: {8{1'b0}} -> {8{word1[7]}}",
+	} {
+		assert.Contains(t, found, want)
 	}
 }
 

@@ -14,13 +14,14 @@ type parser struct {
 	dims     map[string]string // ranges of the declared signals, as written
 	clocked  map[string]bool   // signals assigned in a clocked process
 	order    []string          // signals in order of declaration
+	memories map[string]bool   // RAMs
 	assigned map[string]bool   // signals assigned in the current process
 	edge     bool              // the current process is clocked
 }
 
 // run finds the sites of the module.
 func (p *parser) run() error {
-	p.dims, p.clocked = map[string]string{}, map[string]bool{}
+	p.dims, p.clocked, p.memories = map[string]string{}, map[string]bool{}, map[string]bool{}
 	p.declarations()
 	p.skipTo(";")
 	for p.at < len(p.tokens) {
@@ -45,6 +46,8 @@ func (p *parser) declarations() {
 			if name := p.peek(i).text; i+1 < len(p.tokens) && p.peek(i+1).text != "[" {
 				p.dims[name] = dim
 				p.order = append(p.order, name)
+			} else if i+1 < len(p.tokens) {
+				p.memories[name] = true
 			}
 		case "always":
 			edge = p.peek(i+2).text == "("
@@ -124,7 +127,9 @@ func (p *parser) statement() error {
 		p.expression(p.at+2, end)
 		p.at = end + 1
 		return p.until("endcase", func() error {
+			from := p.at
 			p.skipTo(":")
+			p.label(from, p.at-1)
 			return p.statement()
 		})
 	default:
@@ -168,6 +173,7 @@ func (p *parser) assignment() error {
 	p.m.statements++
 	from, op := p.at, p.at+1
 	for op < len(p.tokens) && p.peek(op).text == "[" {
+		p.memory(op)
 		op = p.match(op) + 1
 	}
 	p.skipTo(";")
@@ -180,6 +186,9 @@ func (p *parser) assignment() error {
 	reset := p.edge && p.peek(rhs).text == "rst" && p.peek(rhs+1).text == "?"
 	switch next := strings.TrimPrefix(name, "n_"); {
 	case reset:
+		if p.peek(rhs+3).text == ":" {
+			p.add(NoReset, rhs, end, p.text(rhs+4, end))
+		}
 		rhs += 2
 		if strings.Contains(p.peek(rhs).text, "'") && p.peek(rhs+1).text == ":" {
 			p.add(Reset, rhs, rhs+1, flips(p.peek(rhs).text)...)
@@ -188,8 +197,8 @@ func (p *parser) assignment() error {
 	case p.edge, next != name && p.clocked[next] && p.assigned[name]:
 		p.add(Drop, rhs, end, p.text(from, op))
 	}
-	p.assigned[name] = true
 	p.expression(rhs, end)
+	p.assigned[name] = true
 	return nil
 }
 
