@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/device/storm"
 )
 
 // mutantRate is the fraction of the mutants, without those proven equivalent,
@@ -32,8 +35,8 @@ func newMutants(a *command.App) *cobra.Command {
 registers and reset values, inverted conditions, omitted updates, terms and resets, cut
 carries, truncated and signed comparisons, stuck bits and strobes, rotations, stale and
 early values, swapped nodes, case labels, words of RAMs. All of them are in one Verilator
-simulation, selected by an input. Each is run in lockstep under random traffic until it
-differs.
+simulation, selected by an input. Each is run in lockstep until it differs, under random
+traffic and then, if the host can access VRAM, under a storm as of "lockstep --storm".
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,
 port or memory write of the complete design ever differs, for any inputs. The check fails
@@ -41,20 +44,20 @@ if fewer than 98 % of the others are caught.`,
 		Example: `  hilgpu lockstep mutants --seed 1
   hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runMutants(f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.Context(), f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.Name, "config", "small", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
-	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks without a difference after which a mutant survives")
+	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks of random traffic")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.AddJSON(fl)
 	return c
 }
 
 // runMutants runs and reports. It prints progress on stderr.
-func runMutants(f mutantsFlags) error {
+func runMutants(ctx context.Context, f mutantsFlags) error {
 	var err error
 	if f.Config, err = boards.Config(f.Name); err != nil {
 		return err
@@ -71,6 +74,12 @@ func runMutants(f mutantsFlags) error {
 	f.Progress = w.At
 	if !w.Shown() {
 		f.Progress = func(line string) { fmt.Fprintln(f.app.Stderr, line) }
+	}
+	if f.Config.Caps.Has(caps.Aperture) {
+		f.Traffic = func(dev *lockstep.Device) error {
+			_, err := storm.Lockstep(ctx, dev, storm.Options{Board: f.Name, Seed: f.Seed, Cycles: stormCycles})
+			return err
+		}
 	}
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {

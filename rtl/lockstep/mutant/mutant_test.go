@@ -345,3 +345,20 @@ func TestRunBadConfig(t *testing.T) {
 	_, err := Run("../../..", Options{Config: gpu.Config{}, Count: 1})
 	assert.ErrorIs(t, err, gpu.ErrConfig)
 }
+
+// Other traffic comes after the random traffic, on a device after a reset.
+func TestTrafficAfterRandom(t *testing.T) {
+	tooltest.Need(t, lockstep.Icarus.Tools()...)
+	dev, err := lockstep.NewDevice("../../..", gpu.Small(), lockstep.Options{
+		Sim: lockstep.Icarus, Cache: filepath.Join(os.TempDir(), "hilgpu-lockstep-test"),
+	})
+	require.NoError(t, err)
+	seen := uint64(0)
+	o := Options{Seed: 1, Clocks: 50, Traffic: func(dev *lockstep.Device) error {
+		seen = dev.Clocks()
+		return lockstep.ErrVariants
+	}}
+	assert.ErrorIs(t, o.drive(dev), lockstep.ErrVariants)
+	assert.Equal(t, uint64(52), seen, "two resets")
+	require.NoError(t, dev.Close())
+}

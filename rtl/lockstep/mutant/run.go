@@ -84,6 +84,9 @@ type Options struct {
 	Clocks uint64 // maximum number of clocks
 	Cache  string // directory for built simulations; "": hilgpu in os.UserCacheDir
 
+	// Traffic, if not nil, drives the device after the random traffic and a reset.
+	Traffic func(dev *lockstep.Device) error
+
 	Progress func(line string) // called with progress messages; nil: none
 }
 
@@ -133,7 +136,7 @@ func Run(root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := lockstep.Random(dev, o.Seed, o.Clocks, nil)
+	run := o.drive(dev)
 	closed := dev.Close()
 	for _, err := range []error{run, closed} {
 		if err != nil && !errors.Is(err, lockstep.ErrVariants) {
@@ -142,6 +145,15 @@ func Run(root string, o Options) (*Report, error) {
 	}
 	r := &Report{Config: o.Name, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
 	return r, r.judge(d, ms, dev.Verdicts(), o)
+}
+
+// drive runs all traffic on dev.
+func (o *Options) drive(dev *lockstep.Device) error {
+	if err := lockstep.Random(dev, o.Seed, o.Clocks, nil); err != nil || o.Traffic == nil {
+		return err
+	}
+	dev.Reset()
+	return o.Traffic(dev)
 }
 
 // Selection returns the variants for mutants. The first has no mutant, as a control.
