@@ -18,7 +18,17 @@ reads or writes; *surface* is read by later packets if Surface is SOURCE, and wr
 *window* bounds the memory that later packets may access.`
 
 const causesIntro = `A node stops at a fault. It latches the cause in FAULT_INFO, the address of the packet in
-FAULT_ADDR, its header in FAULT_OP and the refused operand in FAULT_BAD.`
+FAULT_ADDR, its header in FAULT_OP and the refused operand in FAULT_BAD. A packet that fails one of
+the checks 1 to 4 below has accessed no memory.`
+
+// order is how the causes of a packet rank.
+var order = []string{
+	"In the header: OPCODE, RESERVED, LENGTH, PRIVILEGE.",
+	"In the body: RESERVED, then ALIGN, then the fields that are out of range (LENGTH, REGISTER, STATE). Of several dwords with the same cause, the first counts.",
+	"The surfaces of a 2D packet: the source is not set, the destination is not set, their formats.",
+	"The ranges of the packet, the source before the destination: ADDRESS, then WINDOW.",
+	"While it is executed: FENCE, STATE of a word of RESTORE_STATE, READ_ERROR, WRITE_ERROR.",
+}
 
 // packetsDoc generates docs/packets.md.
 func packetsDoc() ([]byte, error) {
@@ -118,4 +128,8 @@ func causes(p *page) {
 		rows = append(rows, []string{fmt.Sprint(i), name, cpreg.CauseDocs[i]})
 	}
 	p.table([]string{"cause", "name", "meaning"}, rows)
+	p.text("If a packet has several mistakes, the first in this order is its cause:")
+	for i, line := range order {
+		p.text("%d. %s", i+1, line)
+	}
 }

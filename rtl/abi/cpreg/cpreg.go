@@ -62,12 +62,12 @@ const (
 	CauseNone       = 0  // no fault
 	CauseOpcode     = 1  // the opcode is unknown
 	CauseReserved   = 2  // a reserved bit is set
-	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet or inside the dwords that it skips
+	CauseLength     = 3  // the body length does not fit the opcode, Bytes has more bits than ID.CAPS.LENGTH says, or a buffer ends inside a packet or inside the dwords that it skips
 	CauseAlign      = 4  // an address is not aligned as the packet requires
 	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in the range of the host port
 	CausePrivilege  = 6  // a packet that is legal only in the ring is in an indirect buffer
 	CauseRegister   = 7  // WRITE_REG to a register that it may not write
-	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE or a word of RESTORE_STATE is out of range, or a surface that a 2D packet uses is not set
+	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE, a coordinate or size of a 2D packet, or a word of RESTORE_STATE is out of range; a surface that a 2D packet uses is not set; COPY_2D between two formats; or FILL_2D with elements of 128 bits
 	CauseFence      = 9  // a fence id went backwards
 	CauseReadError  = 10 // a read was answered with an error
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
@@ -120,7 +120,7 @@ func Block(n int) reg.Block {
 		{Off: FaultOp, Name: "FAULT_OP", Access: reg.RO, Volatile: true, Doc: "header dword of that packet"},
 		{Off: FaultBad, Name: "FAULT_BAD_LO", Access: reg.RO, Volatile: true, Doc: "the refused operand (address, register offset, fence id), low half"},
 		{Off: FaultBadH, Name: "FAULT_BAD_HI", Access: reg.RO, Volatile: true, Doc: "high half"},
-		{Off: Packets, Name: "PACKETS", Access: reg.RO, Volatile: true, Doc: "packets retired since reset, modulo 2^32"},
+		{Off: Packets, Name: "PACKETS", Access: reg.RO, Volatile: true, Doc: "packets retired since reset, modulo 2^32. An INDIRECT retires when its buffer has ended. A packet that a PREDICATE skips, that is refused or that a preemption interrupts does not retire"},
 		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "low half of a GPU address. Inside an indirect buffer: its next dword. After a preemption inside an indirect buffer: the next dword of that buffer, until RUN is set. Otherwise: the current or last read of the node"},
 		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
 		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; after a preemption inside it, the dwords left, until RUN is set"},
