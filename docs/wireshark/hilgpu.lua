@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map 15a9157e.
+-- fetches from rings and indirect buffers. Register map abd97b08.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -247,7 +247,7 @@ local REGS = {
 	[0x1050] = { name = "cp0.preempt", fields = {} },
 	[0x1054] = { name = "cp0.preempted", fields = {} },
 	[0x1058] = { name = "cp0.progress", fields = {
-		{ name = "done", mask = 0x000fffff },
+		{ name = "done", mask = 0x001fffff },
 	} },
 	[0x1100] = { name = "cp1.ctl", fields = {
 		{ name = "run", mask = 0x00000001 },
@@ -289,7 +289,7 @@ local REGS = {
 	[0x1150] = { name = "cp1.preempt", fields = {} },
 	[0x1154] = { name = "cp1.preempted", fields = {} },
 	[0x1158] = { name = "cp1.progress", fields = {
-		{ name = "done", mask = 0x000fffff },
+		{ name = "done", mask = 0x001fffff },
 	} },
 	[0x8000] = { name = "msix.addr_lo0", fields = {} },
 	[0x8004] = { name = "msix.addr_hi0", fields = {} },

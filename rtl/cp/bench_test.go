@@ -42,6 +42,7 @@ type bench struct {
 	dmaTime int        // clocks from a descriptor to its completion
 	rng     *rand.Rand // source of random stalls; nil: no stalls
 	refuse  bool       // refuse writes
+	busy    bool       // the engine takes no descriptor
 	check   bool       // check IdleFor in each clock
 	full    uint64     // first clock in which scratch writes are accepted
 
@@ -243,7 +244,7 @@ func (b *bench) answer(req port.Request) {
 // engine accepts a descriptor and completes the one that is due.
 func (b *bench) engine() DMA {
 	desc := b.cp.Desc()
-	d := DMA{Ready: !b.stall()}
+	d := DMA{Ready: !b.stall() && !b.busy}
 	if desc.Op != dma.None && d.Ready {
 		b.descs = append(b.descs, desc)
 		b.moves = append(b.moves, timedMove{b.clock + uint64(b.dmaTime), desc})

@@ -54,12 +54,12 @@ func TestSaveState(t *testing.T) {
 		edit func(p *Params)
 		want func(w []uint64)
 	}{
-		{"all", func(*Params) {}, func(w []uint64) { w[14] = 0xabcde }},
+		{"all", func(*Params) {}, func(w []uint64) { w[14] = 0x1abcde }},
 		{"without windows", func(p *Params) { p.Caps &^= caps.Protection }, func(w []uint64) {
 			for i := 6; i < 14; i++ {
 				w[i] = ^uint64(0)
 			}
-			w[14] = 0xabcde
+			w[14] = 0x1abcde
 		}},
 		{"without preemption", func(p *Params) { p.Caps &^= caps.Preemption }, func([]uint64) {}},
 	} {
@@ -136,9 +136,9 @@ func TestRestoreSkipsBadWords(t *testing.T) {
 		{5, 0x8000 << 48, false},
 		{6, ^uint64(0), true},
 		{13, ^uint64(0), true},
-		{14, 1 << 20, false},
+		{14, 1 << 21, false},
 		{14, 1 << 63, false},
-		{14, 0xfffff, true},
+		{14, 0x1fffff, true},
 	} {
 		b := newBenchOf(t, everything)
 		b.start(ringAt, 12)

@@ -29,6 +29,7 @@ type Params struct {
 	VRAMBytes  uint64   // power of two
 	LengthBits int      // width of a linear packet's byte count
 	Nodes      int      // number of command processors, 1 or 2
+	Withdraws  bool     // a descriptor that is offered may be withdrawn
 	Caps       caps.Set // capabilities of the device
 }
 
@@ -65,8 +66,8 @@ const (
 
 // Module is the command processor of one node. It executes one packet at a
 // time: a packet starts when all descriptors of the one before are complete.
-// The rows of a 2D packet are sent one after the other, top row first; a row or a linear
-// packet that is longer than a descriptor can be is sent in pieces.
+// The rows of a 2D packet are sent one after the other, top row first; a long row or linear
+// packet is sent in pieces.
 //
 //	In      mem Mem; d DMA; f Fence; bus regbus.Req; rst, a reset
 //	        from any state, after which nothing that was in flight arrives
@@ -115,7 +116,7 @@ func New(node int, p Params) Module {
 	maxLog2 := min(p.LengthBits, 19) - 1
 	pieceBits := max(p.LengthBits, maxBuffer) - maxLog2
 	if p.Caps.Has(caps.Preemption) {
-		pieceBits = max(pieceBits, p.LengthBits-pieceLog2)
+		pieceBits = max(pieceBits, p.LengthBits-pieceLog2, rowLog2-pieceLog2)
 	}
 	byteMask := uint32(uint64(1)<<max(p.LengthBits, maxBuffer) - 1)
 	m := Module{
@@ -124,7 +125,7 @@ func New(node int, p Params) Module {
 		file:   file{ram: hdl.NewRAM(fileAt + fileWords)},
 		decode: decode{caps: p.Caps, nodes: uint32(p.Nodes), maxBytes: uint32(uint64(1)<<p.LengthBits - 1), byteMask: byteMask},
 		walk:   walk{space: s, caps: p.Caps, byteMask: byteMask},
-		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1},
+		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1, withdraws: p.Withdraws},
 		sync:   sync{caps: p.Caps},
 	}
 	m.Reset()

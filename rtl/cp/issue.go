@@ -19,8 +19,12 @@ const (
 	issueDrain            // waits for the descriptors in flight
 )
 
-// pieceLog2 is log2 of the bytes in a piece of a linear packet with CAPS.PREEMPTION.
-const pieceLog2 = 12
+// With CAPS.PREEMPTION no descriptor is longer than a piece.
+const (
+	pieceLog2 = 12 // log2 of pkt.PieceBytes
+	rowLog2   = 18 // log2 of the bytes of the longest row
+	rowMask   = 1<<pkt.RowBits - 1
+)
 
 // Design note: rows and linear packets are cut into pieces of a power of two of bytes, so the
 // address of a descriptor is that of its row plus the shifted number of the piece.
@@ -31,10 +35,11 @@ type issue struct {
 	caps      caps.Set
 	maxLog2   uint8  // log2 of the bytes of the longest descriptor
 	pieceMask uint32 // bits of piece
+	withdraws bool   // an offered descriptor may be withdrawn
 
 	state    issueState `w:"3"`
 	piece    uint32     `w:"20"` // current piece of the row
-	sent     uint32     `w:"20"` // pieces or rows of the packet, including those before a preemption
+	sent     uint32     `w:"21"` // PROGRESS: all that was sent, including what was sent before a preemption
 	stops    bool       // stop for a preemption when the descriptors in flight have ended
 	offered  bool       // a descriptor is offered
 	inFlight uint8      `w:"6"` // descriptors accepted and not complete
@@ -44,7 +49,7 @@ type issue struct {
 
 // Reset sets the registers to their power-on values.
 func (u *issue) Reset() {
-	*u = issue{space: u.space, caps: u.caps, maxLog2: u.maxLog2, pieceMask: u.pieceMask}
+	*u = issue{space: u.space, caps: u.caps, maxLog2: u.maxLog2, pieceMask: u.pieceMask, withdraws: u.withdraws}
 }
 
 // handshake counts the descriptors that the DMA engine accepts and completes.
@@ -66,15 +71,20 @@ func (u *issue) handshake(d DMA) {
 // quiet reports whether no descriptor is offered or in flight.
 func (u *issue) quiet() bool { return !u.offered && u.inFlight == 0 }
 
-// start prepares for a packet. A linear packet starts after the pieces sent before a preemption.
-func (u *issue) start(op uint8) {
-	u.piece = 0
-	if !usesSurfaces(op) {
-		u.piece = u.before() & u.pieceMask
+// start prepares for a packet, which starts after the pieces sent before a preemption.
+func (u *issue) start(op uint8) { u.piece = u.pieces(op) & u.pieceMask }
+
+// pieces returns the number of pieces of the packet, or of the first row, that were sent
+// before a preemption.
+func (u *issue) pieces(op uint8) uint32 {
+	n := u.before()
+	if usesSurfaces(op) {
+		n >>= pkt.RowBits
 	}
+	return n
 }
 
-// before returns the number of pieces or rows that the packet sent before a preemption.
+// before returns PROGRESS of the packet.
 func (u *issue) before() uint32 {
 	var n uint32
 	if u.caps.Has(caps.Preemption) {
@@ -83,9 +93,20 @@ func (u *issue) before() uint32 {
 	return n
 }
 
-// past reports whether a linear packet sent all its bytes before a preemption.
-func (u *issue) past(bytes uint32) bool {
-	return u.caps.Has(caps.Preemption) && bytes <= u.before()<<pieceLog2
+// past reports whether a linear packet, or the first row, sent all its bytes before a
+// preemption.
+func (u *issue) past(op uint8, bytes uint32) bool {
+	return u.caps.Has(caps.Preemption) && uint64(bytes) <= uint64(u.pieces(op))<<pieceLog2
+}
+
+// startRow starts the first row, which has some bytes. If PROGRESS says that it was sent, it
+// starts at its beginning.
+func (u *issue) startRow(op uint8, bytes uint32) {
+	u.state = issueOffer
+	if u.past(op, bytes) {
+		u.piece = 0
+		u.sent &= rowMask
+	}
 }
 
 // startPacket makes the next packet start at its beginning.
@@ -104,17 +125,17 @@ func (u *issue) resume(resumes bool, progress uint32) {
 }
 
 // pieceSize returns log2 of the bytes of a piece.
-func (u *issue) pieceSize(op uint8) uint8 {
+func (u *issue) pieceSize() uint8 {
 	n := u.maxLog2
-	if u.caps.Has(caps.Preemption) && !usesSurfaces(op) {
+	if u.caps.Has(caps.Preemption) {
 		n = pieceLog2
 	}
 	return n
 }
 
 // length returns the bytes of the row's current piece, and whether it is the last one.
-func (u *issue) length(op uint8, bytes uint32) (n uint32, last bool) {
-	size := u.pieceSize(op)
+func (u *issue) length(bytes uint32) (n uint32, last bool) {
+	size := u.pieceSize()
 	rest, whole := bytes&(1<<size-1), bytes>>size
 	n = uint32(1) << size
 	if u.piece == whole {
@@ -129,8 +150,8 @@ func (m *Module) Desc() dma.Desc {
 		return dma.Desc{}
 	}
 	op := m.decode.op()
-	length, _ := m.issue.length(op, m.walk.bytes)
-	at := uint64(m.issue.piece) << m.issue.pieceSize(op)
+	length, _ := m.issue.length(m.walk.bytes)
+	at := uint64(m.issue.piece) << m.issue.pieceSize()
 	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at)}
 	if !copies(op) {
 		at = 0
@@ -154,7 +175,7 @@ func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool
 	case issuePitch:
 		if ready {
 			m.walk.setPitch(half)
-			m.issue.state = issueOffer
+			m.issue.startRow(op, m.walk.bytes)
 		}
 	case issueOffer, issueRow:
 		rows = m.offer(op, ready, taken)
@@ -167,9 +188,9 @@ func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool
 
 // offer offers the next descriptor after the previous one was accepted.
 func (m *Module) offer(op uint8, ready, taken bool) (rows bool) {
-	_, last := m.issue.length(op, m.walk.bytes)
+	_, last := m.issue.length(m.walk.bytes)
 	if taken {
-		m.issue.count(last || !usesSurfaces(op))
+		m.issue.count(usesSurfaces(op), last)
 		if last {
 			m.endRow()
 		}
@@ -182,7 +203,7 @@ func (m *Module) offer(op uint8, ready, taken bool) (rows bool) {
 			m.sync.nextWord()
 		}
 	}
-	m.issue.next(m.regs.interrupts() && m.ring.inIB, usesSurfaces(op))
+	m.issue.next(m.regs.interrupts() && m.ring.inIB)
 	return rows
 }
 
@@ -200,22 +221,32 @@ func (m *Module) endRow() {
 	}
 }
 
-// count counts an accepted piece. part is set if the piece ends a part of the packet.
-func (u *issue) count(part bool) {
+// count counts an accepted piece, the last one of its row if last is set. rows is set for a 2D
+// packet.
+func (u *issue) count(rows, last bool) {
 	u.piece = (u.piece + 1) & u.pieceMask
-	if u.caps.Has(caps.Preemption) && part {
-		u.sent = (u.sent + 1) & pkt.MaxProgress
+	if u.caps.Has(caps.Preemption) {
+		by, mask := uint32(1), uint32(pkt.MaxProgress)
+		if rows && last {
+			mask = rowMask
+		} else if rows {
+			by = 1 << pkt.RowBits
+		}
+		u.sent = (u.sent + by) & mask
 	}
 }
 
 // next offers the current piece if no other one is offered. It drains instead after an error
-// and, for a preemption, before a piece of a linear packet or a row.
-func (u *issue) next(interrupts, rows bool) {
+// and for a preemption, which also withdraws the offered piece.
+func (u *issue) next(interrupts bool) {
+	if interrupts && u.withdraws {
+		u.offered = false
+	}
 	switch {
 	case u.offered || u.state != issueOffer:
 	case u.readErr || u.writeErr:
 		u.state = issueDrain
-	case interrupts && (!rows || u.piece == 0):
+	case interrupts:
 		u.stops = true
 		u.state = issueDrain
 	default:

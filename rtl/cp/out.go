@@ -104,7 +104,7 @@ func (m *Module) works() bool {
 	works := true
 	switch {
 	case m.issue.state == issueOffer:
-		works = !m.issue.offered
+		works = !m.issue.offered || m.issue.withdraws && m.regs.interrupts() && m.ring.inIB
 	case m.issue.state == issueDrain:
 		works = m.issue.quiet()
 	case m.sync.state == syncAnswer:

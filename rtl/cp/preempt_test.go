@@ -139,7 +139,9 @@ func TestRunWithPreempt(t *testing.T) {
 func TestPreemptAnywhere(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		b := newBenchOf(t, everything)
+		params := everything
+		params.Withdraws = seed%2 == 1
+		b := newBenchOf(t, params)
 		b.rng = rng
 		b.check = true
 		b.latency, b.dmaTime = rng.IntN(30), rng.IntN(200)

@@ -26,7 +26,7 @@ type regs struct {
 	asked     bool // a preemption is requested
 	preemptID uint32
 	preempted uint32
-	progress  uint32 `w:"20"`
+	progress  uint32 `w:"21"`
 	yielded   bool   // pulse: the node has stopped for a preemption
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 129 + hdl.RAMWords
+const ModuleWords = 130 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -124,27 +124,28 @@ func (m *Module) Snapshot(s []uint64) {
 	s[106] = uint64(m.issue.caps)
 	s[107] = uint64(m.issue.maxLog2)
 	s[108] = uint64(m.issue.pieceMask)
-	s[109] = uint64(m.issue.state)
-	s[110] = uint64(m.issue.piece)
-	s[111] = uint64(m.issue.sent)
-	s[112] = hdl.Bit(m.issue.stops)
-	s[113] = hdl.Bit(m.issue.offered)
-	s[114] = uint64(m.issue.inFlight)
-	s[115] = hdl.Bit(m.issue.readErr)
-	s[116] = hdl.Bit(m.issue.writeErr)
-	s[117] = uint64(m.sync.caps)
-	s[118] = uint64(m.sync.state)
-	s[119] = uint64(m.sync.fence)
-	s[120] = hdl.Bit(m.sync.fencing)
-	s[121] = hdl.Bit(m.sync.reading)
-	s[122] = hdl.Bit(m.sync.readErr)
-	s[123] = hdl.Bit(m.sync.zero)
-	s[124] = hdl.Bit(m.sync.scratch)
-	s[125] = hdl.Bit(m.sync.waiting)
-	s[126] = uint64(m.sync.word)
-	s[127] = hdl.Bit(m.sync.wrong)
-	s[128] = m.sync.value
-	s = s[129:]
+	s[109] = hdl.Bit(m.issue.withdraws)
+	s[110] = uint64(m.issue.state)
+	s[111] = uint64(m.issue.piece)
+	s[112] = uint64(m.issue.sent)
+	s[113] = hdl.Bit(m.issue.stops)
+	s[114] = hdl.Bit(m.issue.offered)
+	s[115] = uint64(m.issue.inFlight)
+	s[116] = hdl.Bit(m.issue.readErr)
+	s[117] = hdl.Bit(m.issue.writeErr)
+	s[118] = uint64(m.sync.caps)
+	s[119] = uint64(m.sync.state)
+	s[120] = uint64(m.sync.fence)
+	s[121] = hdl.Bit(m.sync.fencing)
+	s[122] = hdl.Bit(m.sync.reading)
+	s[123] = hdl.Bit(m.sync.readErr)
+	s[124] = hdl.Bit(m.sync.zero)
+	s[125] = hdl.Bit(m.sync.scratch)
+	s[126] = hdl.Bit(m.sync.waiting)
+	s[127] = uint64(m.sync.word)
+	s[128] = hdl.Bit(m.sync.wrong)
+	s[129] = m.sync.value
+	s = s[130:]
 	m.file.ram.Snapshot(s)
 }
 
@@ -260,28 +261,29 @@ func (m *Module) Restore(s []uint64) {
 	m.issue.caps = caps.Set(s[106])
 	m.issue.maxLog2 = uint8(s[107])
 	m.issue.pieceMask = uint32(s[108])
-	m.issue.state = issueState(s[109])
-	m.issue.piece = uint32(s[110])
-	m.issue.sent = uint32(s[111])
-	m.issue.stops = s[112] != 0
-	m.issue.offered = s[113] != 0
-	m.issue.inFlight = uint8(s[114])
-	m.issue.readErr = s[115] != 0
-	m.issue.writeErr = s[116] != 0
-	m.sync.caps = caps.Set(s[117])
-	m.sync.state = syncState(s[118])
-	m.sync.fence = fence.Op(s[119])
-	m.sync.fencing = s[120] != 0
-	m.sync.reading = s[121] != 0
-	m.sync.readErr = s[122] != 0
-	m.sync.zero = s[123] != 0
-	m.sync.scratch = s[124] != 0
-	m.sync.waiting = s[125] != 0
-	m.sync.word = uint8(s[126])
-	m.sync.wrong = s[127] != 0
-	m.sync.value = s[128]
+	m.issue.withdraws = s[109] != 0
+	m.issue.state = issueState(s[110])
+	m.issue.piece = uint32(s[111])
+	m.issue.sent = uint32(s[112])
+	m.issue.stops = s[113] != 0
+	m.issue.offered = s[114] != 0
+	m.issue.inFlight = uint8(s[115])
+	m.issue.readErr = s[116] != 0
+	m.issue.writeErr = s[117] != 0
+	m.sync.caps = caps.Set(s[118])
+	m.sync.state = syncState(s[119])
+	m.sync.fence = fence.Op(s[120])
+	m.sync.fencing = s[121] != 0
+	m.sync.reading = s[122] != 0
+	m.sync.readErr = s[123] != 0
+	m.sync.zero = s[124] != 0
+	m.sync.scratch = s[125] != 0
+	m.sync.waiting = s[126] != 0
+	m.sync.word = uint8(s[127])
+	m.sync.wrong = s[128] != 0
+	m.sync.value = s[129]
 	m.nap = false
-	s = s[129:]
+	s = s[130:]
 	m.file.ram.Restore(s)
 }
 
@@ -305,7 +307,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".regs_asked", Width: 1},
 		hdl.Signal{Name: at + ".regs_preemptID", Width: 32},
 		hdl.Signal{Name: at + ".regs_preempted", Width: 32},
-		hdl.Signal{Name: at + ".regs_progress", Width: 20},
+		hdl.Signal{Name: at + ".regs_progress", Width: 21},
 		hdl.Signal{Name: at + ".regs_yielded", Width: 1},
 		hdl.Signal{Name: at + ".ring_space_hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".ring_space_vramLimit", Width: 64},
@@ -397,9 +399,10 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".issue_caps", Width: 64},
 		hdl.Signal{Name: at + ".issue_maxLog2", Width: 8},
 		hdl.Signal{Name: at + ".issue_pieceMask", Width: 32},
+		hdl.Signal{Name: at + ".issue_withdraws", Width: 1},
 		hdl.Signal{Name: at + ".issue_state", Width: 3, Names: issueStateNames()},
 		hdl.Signal{Name: at + ".issue_piece", Width: 20},
-		hdl.Signal{Name: at + ".issue_sent", Width: 20},
+		hdl.Signal{Name: at + ".issue_sent", Width: 21},
 		hdl.Signal{Name: at + ".issue_stops", Width: 1},
 		hdl.Signal{Name: at + ".issue_offered", Width: 1},
 		hdl.Signal{Name: at + ".issue_inFlight", Width: 6},

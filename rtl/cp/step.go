@@ -150,7 +150,7 @@ func (m *Module) begin(op uint8) outcome {
 		m.walk.state = walkScale
 	case pkt.OpCopy, pkt.OpFill:
 		m.walk.state = walkLow
-		empty = empty || m.issue.past(m.walk.bytes)
+		empty = empty || m.issue.past(op, m.walk.bytes)
 	case pkt.OpSetState:
 		m.file.setSurface(m.decode.flag, m.decode.attr)
 		empty = true

@@ -68,7 +68,7 @@ type packet struct {
 func (m *Module) packet() packet {
 	return packet{
 		op: m.decode.op(), guarded: m.regs.protect && m.ring.inIB, format: m.file.dst.format, attr: m.decode.attr,
-		rows: m.issue.before(),
+		rows: m.issue.before() & rowMask,
 	}
 }
 

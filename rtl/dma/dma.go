@@ -12,6 +12,8 @@ const (
 	slots = 16              // most tags
 	host  = uint64(1) << 63 // the bit of an address that selects host memory
 	ahead = 2               // most write headers taken whose beats are not all issued
+
+	longBytes = 1024 // length of a descriptor after which the queue takes no other one
 )
 
 // In are the inputs from the memory side.
@@ -41,8 +43,8 @@ const (
 // header of a burst when all data of the burst has arrived, so a write never
 // waits for a read.
 //
-//	In      desc, owner  valid/ready stream of Desc, each with its node, offered
-//	        until it is taken; in In; refused  a pulse in the clock in which the
+//	In      desc, owner  valid/ready stream of Desc, each with its node; without
+//	        Queues offered until it is taken; in In; refused  a pulse in the clock in which the
 //	        last beat of a refused write is taken; cancel  a level, bit i: node
 //	        i cancels its descriptors; rst, a reset in a clock in which no beat
 //	        is owed, after which no read in flight is answered
@@ -58,7 +60,9 @@ const (
 //	        sent earlier, so a descriptor must not depend on the one before it
 //	Paths   none
 //	Size    1024 bits of reorder memory per tag; with more than 4 tags, 4
-//	        descriptors between the read side and the write side
+//	        descriptors between the read side and the write side. Nothing is
+//	        taken while one of 1024 bytes or more waits there, so that a node
+//	        that must stop does not wait for many
 //	Faults  a descriptor that failed writes no further burst, discards its data
 //	        in flight and ends with one of the errors; a cancelled one ends as
 //	        if a write of it had been refused; a completion without a read in
@@ -74,6 +78,7 @@ type Module struct {
 
 	order   hdl.RAM // word i of tag t's chunk at t*beats + i
 	queue   hdl.FIFO[entry]
+	long    bool // the last descriptor in the queue is long
 	from    span // of the reads
 	to      span // of the write headers
 	r       reader
@@ -110,13 +115,17 @@ type Params struct {
 	LengthBits int // width of a descriptor's length
 }
 
+// Queues reports whether an engine with a number of tags takes descriptors into a queue. If
+// not, it may have begun to read for an offered descriptor, which must stay offered then.
+func Queues(tags int) bool { return tags > 4 }
+
 // New returns an engine. Descriptors queue only so that their reads can be in
 // flight. With few tags, the current descriptor and the next one use all tags, so
 // there is no queue.
 func New(p Params) Module {
 	hdl.Assert(p.Tags >= 2 && p.Tags <= slots && p.Tags&(p.Tags-1) == 0, "dma: the number of tags is not 2, 4, 8 or 16")
 	return Module{
-		tags: uint8(p.Tags), wrap: uint8(2*p.Tags - 1), nodes: uint8(p.Nodes - 1), queues: p.Tags > 4,
+		tags: uint8(p.Tags), wrap: uint8(2*p.Tags - 1), nodes: uint8(p.Nodes - 1), queues: Queues(p.Tags),
 		addrMask: host | (uint64(1)<<p.HostBits - 1), lenMask: uint32(uint64(1)<<p.LengthBits - 1),
 		leftMask: uint32(uint64(1)<<(p.LengthBits-6) - 1),
 		order:    hdl.NewRAM(p.Tags * beats), queue: hdl.NewFIFO[entry](4),
@@ -126,7 +135,7 @@ func New(p Params) Module {
 // Ready reports whether a descriptor is taken.
 func (m *Module) Ready() bool {
 	if m.queues {
-		return !m.r.active && !m.queue.Full()
+		return !m.r.active && !m.queue.Full() && !(m.long && !m.queue.Empty())
 	}
 	return m.r.begun && !m.w.active
 }
@@ -211,6 +220,9 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	}
 	if !hdl.Asleep(!take && !load) { // twice a descriptor
 		m.queue.Tick(m.queues && take, taken, m.queues && load)
+	}
+	if m.queues && take {
+		m.long = desc.Len >= longBytes
 	}
 	m.cancel = cancel & 3
 	if rst {
@@ -324,6 +336,7 @@ func (m *Module) Skip(uint64) {}
 // Reset sets the registers.
 func (m *Module) Reset() {
 	m.queue.Reset()
+	m.long = false
 	m.from, m.to = span{}, span{}
 	m.r, m.w, m.s = reader{}, writer{}, stage{}
 	m.head, m.tail = 0, 0

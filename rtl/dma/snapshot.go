@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 60 + hdl.RAMWords + hdl.FIFOWords
+const ModuleWords = 61 + hdl.RAMWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,60 +19,61 @@ func (m *Module) Snapshot(s []uint64) {
 	s[4] = m.addrMask
 	s[5] = uint64(m.lenMask)
 	s[6] = uint64(m.leftMask)
-	s[7] = m.from.addr
-	s[8] = uint64(m.from.left)
-	s[9] = uint64(m.from.end)
-	s[10] = m.to.addr
-	s[11] = uint64(m.to.left)
-	s[12] = uint64(m.to.end)
-	s[13] = hdl.Bit(m.r.active)
-	s[14] = hdl.Bit(m.r.begun)
-	s[15] = uint64(m.head)
-	s[16] = uint64(m.tail)
-	s[17] = uint64(m.waiting)
-	s[18] = uint64(m.failed)
-	s[19] = uint64(m.ends)
-	s[20] = uint64(m.fill[0])
-	s[21] = uint64(m.fill[1])
-	s[22] = uint64(m.fill[2])
-	s[23] = uint64(m.fill[3])
-	s[24] = uint64(m.fill[4])
-	s[25] = uint64(m.fill[5])
-	s[26] = uint64(m.fill[6])
-	s[27] = uint64(m.fill[7])
-	s[28] = uint64(m.fill[8])
-	s[29] = uint64(m.fill[9])
-	s[30] = uint64(m.fill[10])
-	s[31] = uint64(m.fill[11])
-	s[32] = uint64(m.fill[12])
-	s[33] = uint64(m.fill[13])
-	s[34] = uint64(m.fill[14])
-	s[35] = uint64(m.fill[15])
-	s[36] = hdl.Bit(m.w.active)
-	s[37] = hdl.Bit(m.w.fill)
-	s[38] = uint64(m.w.owner)
-	s[39] = uint64(m.w.fault)
-	s[40] = hdl.Bit(m.w.more)
-	s[41] = uint64(m.w.tag)
-	s[42] = hdl.Bit(m.w.skew)
-	s[43] = hdl.Bit(m.w.all)
-	s[44] = hdl.Bit(m.w.offer)
-	s[45] = uint64(m.w.credit)
-	s[46] = uint64(m.w.at)
-	s[47] = uint64(m.w.lane)
-	s[48] = uint64(m.w.word)
-	s[49] = hdl.Bit(m.w.prime)
-	s[50] = hdl.Bit(m.w.ended)
-	s[51] = uint64(m.w.shift)
-	s[52] = hdl.Bit(m.s.valid)
-	s[53] = hdl.Bit(m.s.last)
-	s[54] = hdl.Bit(m.s.end)
-	s[55] = uint64(m.s.enable)
-	s[56] = m.s.prev
-	s[57] = uint64(m.cancel)
-	s[58] = uint64(m.result)
-	s[59] = uint64(m.owner)
-	s = s[60:]
+	s[7] = hdl.Bit(m.long)
+	s[8] = m.from.addr
+	s[9] = uint64(m.from.left)
+	s[10] = uint64(m.from.end)
+	s[11] = m.to.addr
+	s[12] = uint64(m.to.left)
+	s[13] = uint64(m.to.end)
+	s[14] = hdl.Bit(m.r.active)
+	s[15] = hdl.Bit(m.r.begun)
+	s[16] = uint64(m.head)
+	s[17] = uint64(m.tail)
+	s[18] = uint64(m.waiting)
+	s[19] = uint64(m.failed)
+	s[20] = uint64(m.ends)
+	s[21] = uint64(m.fill[0])
+	s[22] = uint64(m.fill[1])
+	s[23] = uint64(m.fill[2])
+	s[24] = uint64(m.fill[3])
+	s[25] = uint64(m.fill[4])
+	s[26] = uint64(m.fill[5])
+	s[27] = uint64(m.fill[6])
+	s[28] = uint64(m.fill[7])
+	s[29] = uint64(m.fill[8])
+	s[30] = uint64(m.fill[9])
+	s[31] = uint64(m.fill[10])
+	s[32] = uint64(m.fill[11])
+	s[33] = uint64(m.fill[12])
+	s[34] = uint64(m.fill[13])
+	s[35] = uint64(m.fill[14])
+	s[36] = uint64(m.fill[15])
+	s[37] = hdl.Bit(m.w.active)
+	s[38] = hdl.Bit(m.w.fill)
+	s[39] = uint64(m.w.owner)
+	s[40] = uint64(m.w.fault)
+	s[41] = hdl.Bit(m.w.more)
+	s[42] = uint64(m.w.tag)
+	s[43] = hdl.Bit(m.w.skew)
+	s[44] = hdl.Bit(m.w.all)
+	s[45] = hdl.Bit(m.w.offer)
+	s[46] = uint64(m.w.credit)
+	s[47] = uint64(m.w.at)
+	s[48] = uint64(m.w.lane)
+	s[49] = uint64(m.w.word)
+	s[50] = hdl.Bit(m.w.prime)
+	s[51] = hdl.Bit(m.w.ended)
+	s[52] = uint64(m.w.shift)
+	s[53] = hdl.Bit(m.s.valid)
+	s[54] = hdl.Bit(m.s.last)
+	s[55] = hdl.Bit(m.s.end)
+	s[56] = uint64(m.s.enable)
+	s[57] = m.s.prev
+	s[58] = uint64(m.cancel)
+	s[59] = uint64(m.result)
+	s[60] = uint64(m.owner)
+	s = s[61:]
 	m.order.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Snapshot(s)
@@ -88,60 +89,61 @@ func (m *Module) Restore(s []uint64) {
 	m.addrMask = s[4]
 	m.lenMask = uint32(s[5])
 	m.leftMask = uint32(s[6])
-	m.from.addr = s[7]
-	m.from.left = uint32(s[8])
-	m.from.end = uint8(s[9])
-	m.to.addr = s[10]
-	m.to.left = uint32(s[11])
-	m.to.end = uint8(s[12])
-	m.r.active = s[13] != 0
-	m.r.begun = s[14] != 0
-	m.head = uint8(s[15])
-	m.tail = uint8(s[16])
-	m.waiting = uint16(s[17])
-	m.failed = uint16(s[18])
-	m.ends = uint16(s[19])
-	m.fill[0] = uint8(s[20])
-	m.fill[1] = uint8(s[21])
-	m.fill[2] = uint8(s[22])
-	m.fill[3] = uint8(s[23])
-	m.fill[4] = uint8(s[24])
-	m.fill[5] = uint8(s[25])
-	m.fill[6] = uint8(s[26])
-	m.fill[7] = uint8(s[27])
-	m.fill[8] = uint8(s[28])
-	m.fill[9] = uint8(s[29])
-	m.fill[10] = uint8(s[30])
-	m.fill[11] = uint8(s[31])
-	m.fill[12] = uint8(s[32])
-	m.fill[13] = uint8(s[33])
-	m.fill[14] = uint8(s[34])
-	m.fill[15] = uint8(s[35])
-	m.w.active = s[36] != 0
-	m.w.fill = s[37] != 0
-	m.w.owner = uint8(s[38])
-	m.w.fault = Result(s[39])
-	m.w.more = s[40] != 0
-	m.w.tag = uint8(s[41])
-	m.w.skew = s[42] != 0
-	m.w.all = s[43] != 0
-	m.w.offer = s[44] != 0
-	m.w.credit = uint8(s[45])
-	m.w.at = uint8(s[46])
-	m.w.lane = uint8(s[47])
-	m.w.word = uint8(s[48])
-	m.w.prime = s[49] != 0
-	m.w.ended = s[50] != 0
-	m.w.shift = uint8(s[51])
-	m.s.valid = s[52] != 0
-	m.s.last = s[53] != 0
-	m.s.end = s[54] != 0
-	m.s.enable = uint8(s[55])
-	m.s.prev = s[56]
-	m.cancel = uint8(s[57])
-	m.result = Result(s[58])
-	m.owner = uint8(s[59])
-	s = s[60:]
+	m.long = s[7] != 0
+	m.from.addr = s[8]
+	m.from.left = uint32(s[9])
+	m.from.end = uint8(s[10])
+	m.to.addr = s[11]
+	m.to.left = uint32(s[12])
+	m.to.end = uint8(s[13])
+	m.r.active = s[14] != 0
+	m.r.begun = s[15] != 0
+	m.head = uint8(s[16])
+	m.tail = uint8(s[17])
+	m.waiting = uint16(s[18])
+	m.failed = uint16(s[19])
+	m.ends = uint16(s[20])
+	m.fill[0] = uint8(s[21])
+	m.fill[1] = uint8(s[22])
+	m.fill[2] = uint8(s[23])
+	m.fill[3] = uint8(s[24])
+	m.fill[4] = uint8(s[25])
+	m.fill[5] = uint8(s[26])
+	m.fill[6] = uint8(s[27])
+	m.fill[7] = uint8(s[28])
+	m.fill[8] = uint8(s[29])
+	m.fill[9] = uint8(s[30])
+	m.fill[10] = uint8(s[31])
+	m.fill[11] = uint8(s[32])
+	m.fill[12] = uint8(s[33])
+	m.fill[13] = uint8(s[34])
+	m.fill[14] = uint8(s[35])
+	m.fill[15] = uint8(s[36])
+	m.w.active = s[37] != 0
+	m.w.fill = s[38] != 0
+	m.w.owner = uint8(s[39])
+	m.w.fault = Result(s[40])
+	m.w.more = s[41] != 0
+	m.w.tag = uint8(s[42])
+	m.w.skew = s[43] != 0
+	m.w.all = s[44] != 0
+	m.w.offer = s[45] != 0
+	m.w.credit = uint8(s[46])
+	m.w.at = uint8(s[47])
+	m.w.lane = uint8(s[48])
+	m.w.word = uint8(s[49])
+	m.w.prime = s[50] != 0
+	m.w.ended = s[51] != 0
+	m.w.shift = uint8(s[52])
+	m.s.valid = s[53] != 0
+	m.s.last = s[54] != 0
+	m.s.end = s[55] != 0
+	m.s.enable = uint8(s[56])
+	m.s.prev = s[57]
+	m.cancel = uint8(s[58])
+	m.result = Result(s[59])
+	m.owner = uint8(s[60])
+	s = s[61:]
 	m.order.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Restore(s)
@@ -157,6 +159,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".addrMask", Width: 64},
 		hdl.Signal{Name: at + ".lenMask", Width: 32},
 		hdl.Signal{Name: at + ".leftMask", Width: 32},
+		hdl.Signal{Name: at + ".long", Width: 1},
 		hdl.Signal{Name: at + ".from_addr", Width: 64},
 		hdl.Signal{Name: at + ".from_left", Width: 26},
 		hdl.Signal{Name: at + ".from_end", Width: 7},

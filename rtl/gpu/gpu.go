@@ -79,6 +79,7 @@ func New(c Config) (*GPU, error) {
 	}
 	params := cp.Params{
 		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Nodes: c.Nodes, Caps: c.Caps,
+		Withdraws: dma.Queues(c.Tags),
 	}
 	return &GPU{
 		config: c,

@@ -103,6 +103,9 @@ func TestPreemptedPacketMatchesProgress(t *testing.T) {
 		"COPY":    pkt.Dwords(pkt.OpCopy, 0x80020001, 0x8000_0001, 0x80030003, 0x8000_0001, 0xa000),
 		"FILL_2D": pkt.Dwords(pkt.OpFill2D, 0, 100<<16|64, 0x44332211, 0x88776655),
 		"COPY_2D": pkt.Dwords(pkt.OpCopy2D, 0, 0, 100<<16|64),
+
+		"FILL_2D of long rows": pkt.Dwords(pkt.OpFill2D, 0, 3<<16|0x3001, 0x44332211, 0x88776655),
+		"COPY_2D of long rows": pkt.Dwords(pkt.OpCopy2D, 0, 0, 3<<16|0x3001),
 	} {
 		for after := range uint64(12) {
 			m := boot(t, vectorConfig(""), 1)
@@ -129,7 +132,10 @@ func TestPreemptedPacketMatchesProgress(t *testing.T) {
 			model.Part(model.Judge(p, refmodel.Site{Place: refmodel.InIndirect, Left: uint32(len(p) - 1)}), uint8(p[0]>>24), done)
 			require.True(t, bytes.Equal(model.Mem.Host, m.mem), "%s, PROGRESS %d", name, done)
 			stopped[name]++
+			if done>>pkt.RowBits != 0 {
+				stopped["inside a row"]++
+			}
 		}
 	}
-	assert.Len(t, stopped, 4, "%v", stopped)
+	assert.Len(t, stopped, 7, "%v", stopped)
 }

@@ -22,18 +22,16 @@ func (n *Node) Do(p []uint32, v Verdict) {
 }
 
 // Part applies the effects of a COPY, FILL, COPY_2D or FILL_2D that was preempted
-// with PROGRESS equal to done, a count of 4096-byte pieces or of rows. The packet
-// does not retire.
-func (n *Node) Part(v Verdict, op uint8, done uint32) {
-	n.Progress = done
-	switch op {
-	case pkt.OpCopy, pkt.OpFill:
-		for _, m := range v.Moves {
-			m.N = min(m.N, uint64(done)*pieceBytes)
+// with the given PROGRESS. The packet does not retire.
+func (n *Node) Part(v Verdict, op uint8, progress uint32) {
+	n.Progress = progress
+	rows, bytes := v.Extent(op).Done(progress)
+	for i, m := range v.Moves {
+		switch row := uint64(i); {
+		case row == rows:
+			m.N = min(m.N, bytes)
 			n.move(m)
-		}
-	default:
-		for _, m := range v.Moves[:min(int(done), len(v.Moves))] {
+		case row < rows:
 			n.move(m)
 		}
 	}

@@ -49,7 +49,7 @@ func (n *Node) judgeCopy2D(p []uint32, at Site) Verdict {
 	r := rect{x1: int64(p[3] & 0xffff), y1: int64(p[3] >> 16)}
 	r.clip(src)
 	r.clip(dst)
-	r.y0 += int64(at.Done)
+	done := r.resume(at)
 	if r.empty() {
 		return Verdict{}
 	}
@@ -65,6 +65,7 @@ func (n *Node) judgeCopy2D(p []uint32, at Site) Verdict {
 	if overlap(v.Moves) {
 		v.Undefined = "source and destination overlap"
 	}
+	v.Moves[0].skip(done)
 	v = n.read(v, "source", src.Base)
 	if dst.Pitch < r.bytes(dst) && v.Undefined == "" && slices.ContainsFunc(v.Moves, n.partlyRead) {
 		v.Undefined = "a read failed, and rows of the destination overlap"
@@ -83,7 +84,7 @@ func (n *Node) judgeFill2D(p []uint32, at Site) Verdict {
 	}
 	r := rect{x1: int64(p[2] & 0xffff), y1: int64(p[2] >> 16)}
 	r.clip(dst)
-	r.y0 += int64(at.Done)
+	done := r.resume(at)
 	if r.empty() {
 		return Verdict{}
 	}
@@ -94,7 +95,23 @@ func (n *Node) judgeFill2D(p []uint32, at Site) Verdict {
 	for y := r.y0; y < r.y1; y++ {
 		v.Moves = append(v.Moves, Move{Fill: true, Dst: dst.row(r, y), N: r.bytes(dst), Value: long(p, 3)})
 	}
+	v.Moves[0].skip(done)
 	return v
+}
+
+// resume removes the rows that are already done. It returns the bytes of the first row left
+// that are done.
+func (r *rect) resume(at Site) uint64 {
+	rows, bytes := Extent{}.Done(at.Done)
+	r.y0 += int64(rows)
+	return bytes
+}
+
+// skip removes the first n bytes of a row. A row that is not longer stays as it is.
+func (m *Move) skip(n uint64) {
+	if n < m.N {
+		m.Src, m.Dst, m.N = m.Src+n, m.Dst+n, m.N-n
+	}
 }
 
 // bytes returns the number of bytes in a row.

@@ -24,7 +24,7 @@ func (p Place) String() string { return [...]string{"ring", "indirect", "guarded
 type Site struct {
 	Place Place
 	Left  uint32 // dwords from the header's end to the end of the indirect buffer; ring: unused
-	Done  uint32 // pieces or rows that an INDIRECT with Resume counts as done
+	Done  uint32 // PROGRESS, for an INDIRECT with Resume
 }
 
 // A Verdict is the effect of a packet, or the reason to refuse it.
@@ -53,7 +53,7 @@ type Move struct {
 }
 
 // pieceBytes is the distance in bytes between the points at which a preemption can
-// stop a linear packet: docs/registers.md, PROGRESS.
+// stop a linear packet or a row: docs/registers.md, PROGRESS.
 const pieceBytes = 4096
 
 // Accesses calls f for each range of memory that the packet reads or writes.
@@ -78,19 +78,39 @@ func (v Verdict) Bytes() uint64 {
 	return sum
 }
 
-// Pieces returns the number of units after which PREEMPT can stop a packet in an
-// indirect buffer: 4096-byte pieces of a COPY or FILL, or rows of a COPY_2D or
-// FILL_2D. It is 0 for other packets.
-func (v Verdict) Pieces(op uint8) uint64 {
-	switch op {
-	case pkt.OpCopy, pkt.OpFill:
-		if len(v.Moves) > 0 {
-			return (v.Moves[0].N + pieceBytes - 1) / pieceBytes
+// An Extent is the size of a packet that PREEMPT can stop in an indirect buffer: the
+// rows of a COPY_2D or FILL_2D, or a COPY or FILL, which is one row.
+type Extent struct {
+	Linear bool
+	Rows   uint64
+	Bytes  uint64 // of a row
+}
+
+// Extent returns the size of a packet that starts at its beginning. It has no rows if
+// PREEMPT cannot stop the packet.
+func (v Verdict) Extent(op uint8) Extent {
+	e := Extent{Linear: op == pkt.OpCopy || op == pkt.OpFill}
+	if e.Linear || op == pkt.OpCopy2D || op == pkt.OpFill2D {
+		e.Rows = uint64(len(v.Moves))
+		if e.Rows > 0 {
+			e.Bytes = v.Moves[0].N
 		}
-	case pkt.OpCopy2D, pkt.OpFill2D:
-		return uint64(len(v.Moves))
 	}
-	return 0
+	return e
+}
+
+// Done returns the rows that PROGRESS counts as done, and the bytes of the next row.
+func (e Extent) Done(progress uint32) (rows, bytes uint64) {
+	if e.Linear {
+		return 0, uint64(progress) * pieceBytes
+	}
+	return uint64(progress & 0x7fff), uint64(progress>>15) * pieceBytes
+}
+
+// Stops reports whether PREEMPT can stop the packet at a value of PROGRESS.
+func (e Extent) Stops(progress uint32) bool {
+	rows, bytes := e.Done(progress)
+	return rows < e.Rows && bytes < e.Bytes
 }
 
 // refuse returns a refusal for which the documents do not define FAULT_BAD.

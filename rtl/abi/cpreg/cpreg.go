@@ -54,7 +54,7 @@ const (
 
 	FaultCause = 0xf
 
-	ProgressDone = 0xfffff
+	ProgressDone = 0x1fffff
 )
 
 // Values of FAULT_INFO.CAUSE.
@@ -126,10 +126,10 @@ func Block(n int) reg.Block {
 		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; after a preemption inside it, the dwords left, until RUN is set"},
 		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "another name of FENCE; a read of it latches the high half of the timeline into TIMELINE_HI"},
 		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a read returns the high half at the last read of TIMELINE_LO; a write presets the high half while the node is idle, as of FENCE; always 0 without CAPS.TIMELINE"},
-		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "writing any id asks the node to stop. It stops after the current packet, while it waits for a fence, or, in an indirect buffer, after 4096 bytes of a COPY or FILL or after a row of a COPY_2D or FILL_2D. It then clears RUN, leaves the indirect buffer, sets PREEMPTED and PROGRESS and raises its DONE event. A node that has already stopped, on a fault or for an earlier PREEMPT, answers at once and keeps its state. IB_LEFT is then 0 unless the node was inside an indirect buffer. To resume the buffer, put an INDIRECT packet with Resume, for IB_LEFT dwords at IB_ADDR, at RPTR and set RUN. Always 0 without CAPS.PREEMPTION"},
+		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "writing any id asks the node to stop. It stops after the current packet, while it waits for a fence, or, in an indirect buffer, after 4096 bytes of a COPY or FILL, or after a row, or 4096 bytes of one, of a COPY_2D or FILL_2D. It then clears RUN, leaves the indirect buffer, sets PREEMPTED and PROGRESS and raises its DONE event. A node that has already stopped, on a fault or for an earlier PREEMPT, answers at once and keeps its state. IB_LEFT is then 0 unless the node was inside an indirect buffer. To resume the buffer, put an INDIRECT packet with Resume, for IB_LEFT dwords at IB_ADDR, at RPTR and set RUN. Always 0 without CAPS.PREEMPTION"},
 		{Off: Preempted, Name: "PREEMPTED", Access: reg.RO, Volatile: true, Doc: "value of PREEMPT when the node last stopped for it; always 0 without CAPS.PREEMPTION"},
 		{Off: Progress, Name: "PROGRESS", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "progress of the packet at IB_ADDR when the node last stopped for a preemption inside an indirect buffer", Fields: []reg.Field{
-			{Mask: ProgressDone, Name: "DONE", Doc: "pieces of 4096 bytes of a linear packet, rows of a 2D packet, 0 for any other packet. Always 0 without CAPS.PREEMPTION"},
+			{Mask: ProgressDone, Name: "DONE", Doc: "of a linear packet, pieces of 4096 bytes; of a 2D packet, rows in bits 14..0 and pieces of 4096 bytes of the next row in bits 20..15; 0 for any other packet. Pieces past the end of a row count as 0. Always 0 without CAPS.PREEMPTION"},
 		}},
 	}}
 }

@@ -71,7 +71,9 @@ const (
 	MaxPitch    = 1<<20 - 1 // bytes
 	Windows     = 4         // windows of a node
 	StateBytes  = 128       // size of a context's state in memory, and its alignment
-	MaxProgress = 1<<20 - 1 // pieces of 4096 bytes, or rows
+	PieceBytes  = 4096      // bytes after which a preemption can stop a packet
+	RowBits     = 15        // bits of PROGRESS that count the rows of a 2D packet; above them, pieces of a row
+	MaxProgress = 1<<21 - 1
 )
 
 // Format is the size of an element of a surface.

@@ -116,7 +116,7 @@ type generator struct {
 type mark struct {
 	op     uint8
 	at     refmodel.Place
-	pieces uint64 // pieces at which it can be preempted in an indirect buffer
+	extent refmodel.Extent // of a packet that can be preempted in an indirect buffer
 }
 
 // An ibAt is an indirect buffer being made.
@@ -195,7 +195,7 @@ func (s *generator) emit(b *buffer, p []uint32) {
 		return
 	}
 	v := s.judge(b, p, math.MaxUint32)
-	s.marks[s.addr(b, at)] = mark{op: uint8(p[0] >> 24), at: b.at, pieces: s.pieces(b, p, v)}
+	s.marks[s.addr(b, at)] = mark{op: uint8(p[0] >> 24), at: b.at, extent: s.extent(b, p, v)}
 	s.n.Do(p, v)
 	s.recordBins(b.at, p, v)
 	if v.Cause != cpreg.CauseNone {
@@ -216,13 +216,12 @@ func (s *generator) addr(b *buffer, at int) uint64 {
 	return s.inside.addr + 4*uint64(at)
 }
 
-// pieces returns the number of pieces at which a packet can be preempted in an indirect
-// buffer.
-func (s *generator) pieces(b *buffer, p []uint32, v refmodel.Verdict) uint64 {
+// extent returns the size of a packet if it can be preempted in an indirect buffer.
+func (s *generator) extent(b *buffer, p []uint32, v refmodel.Verdict) refmodel.Extent {
 	if b.at == refmodel.InRing {
-		return 0
+		return refmodel.Extent{}
 	}
-	return v.Pieces(uint8(p[0] >> 24))
+	return v.Extent(uint8(p[0] >> 24))
 }
 
 // fail records the fault of the packet at an index of a buffer.

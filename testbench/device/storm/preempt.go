@@ -116,7 +116,7 @@ func (s *storm) stop(st *generator) error {
 // changes the INDIRECT before it to continue there.
 func (s *storm) resume(st *generator) error {
 	r := st.ring
-	rptr, left, progress := r.Reg(cpreg.Rptr), r.Reg(cpreg.IBLeft), uint64(r.Reg(cpreg.Progress))
+	rptr, left, progress := r.Reg(cpreg.Rptr), r.Reg(cpreg.IBLeft), r.Reg(cpreg.Progress)
 	addr := uint64(r.Reg(cpreg.IBLo)) | uint64(r.Reg(cpreg.IBHi))<<32
 	at := int((rptr - st.first) % r.Dwords())
 	where := st.ringAt(at)
@@ -131,8 +131,8 @@ func (s *storm) resume(st *generator) error {
 	if !ok && !done || left != 0 && (m.at == refmodel.InRing || left != st.leftAt(at, addr)) {
 		return fmt.Errorf("%w: node %d was preempted at RPTR %#x, IB_ADDR %#x, IB_LEFT %#x, not at a packet", ErrDiffers, st.n.ID, rptr, addr, left)
 	}
-	if left != 0 && progress != 0 && progress >= m.pieces {
-		return fmt.Errorf("%w: node %d was preempted with PROGRESS %d of %d", ErrDiffers, st.n.ID, progress, m.pieces)
+	if left != 0 && progress != 0 && !m.extent.Stops(progress) {
+		return fmt.Errorf("%w: node %d was preempted with PROGRESS %#x in %+v", ErrDiffers, st.n.ID, progress, m.extent)
 	}
 	st.stoppedAt(m, done, left != 0 && progress != 0)
 	if left != 0 {
