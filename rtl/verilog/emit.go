@@ -30,8 +30,13 @@ func (e *expr) outer() string {
 }
 
 // infix returns an infix operation. A left operand with the same operator, unless it is a
-// comparison, has no parentheses: Verilog associates to the left.
+// comparison, has no parentheses: Verilog associates to the left. A constant is on the right of
+// a comparison.
 func (e *expr) infix(op string) string {
+	if e.op >= opEq && e.op <= opLe && e.args[0].isConst() {
+		mirror := map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">="}[op]
+		return "(" + e.args[1].text() + " " + mirror + " " + e.args[0].text() + ")"
+	}
 	left := e.args[0].text()
 	if e.op == e.args[0].op && (e.op < opEq || e.op > opLe) {
 		left = left[1 : len(left)-1]

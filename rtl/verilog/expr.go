@@ -292,12 +292,21 @@ func absorb(x, y *expr, zero, one uint64) *expr {
 	return nil
 }
 
+// not returns the complement of x. That of a comparison is the opposite comparison.
 func not(x *expr) *expr {
 	switch {
 	case x.isConst():
 		return konst(x.width, ^x.val)
 	case x.op == opNot:
 		return x.args[0]
+	case x.op == opEq:
+		return binary(opNe, x.args[0], x.args[1])
+	case x.op == opNe:
+		return binary(opEq, x.args[0], x.args[1])
+	case x.op == opLt:
+		return binary(opLe, x.args[1], x.args[0])
+	case x.op == opLe:
+		return binary(opLt, x.args[1], x.args[0])
 	}
 	return &expr{op: opNot, width: x.width, args: []*expr{x}}
 }

@@ -236,8 +236,8 @@ func (p *process) refine(c *expr, truth bool) {
 				p.atMost[pair{v, w}] = true
 			}
 		}
-	case opEq:
-		if v := c.args[0].root(); truth && v != nil {
+	case opEq, opNe:
+		if v := c.args[0].root(); truth == (c.op == opEq) && v != nil {
 			p.used[v] = min(p.bits(c.args[0]), p.bits(c.args[1]))
 		}
 	}

@@ -117,7 +117,7 @@ func (m *Module) set(x uint8) {
 	d, err := l.translate(named, moduleOf(named), nil)
 	require.NoError(t, err)
 	text := string(d.Files[0].Text)
-	assert.Contains(t, text, "    // src snippet.go:11\n    if (8'd3 < x) begin\n")
+	assert.Contains(t, text, "    // src snippet.go:11\n    if (x > 8'd3) begin\n")
 	assert.Contains(t, text, "      // src snippet.go:12\n      n_a = x;\n")
 	assert.Contains(t, text, "    // src snippet.go:7\n    n_b = n_a;\n")
 	assert.Contains(t, text, "//   a  [7:0]  snippet.go:3\n")
@@ -157,6 +157,43 @@ func clip(v uint8) uint8 {
 	}
 	for _, f := range gpuOf(t, gpu.Default()).Files {
 		assert.NotRegexp(t, `\b\w+_r[0-9]+(_[0-9]+)?\b`, string(f.Text), f.Name)
+	}
+}
+
+// A comparison has its constant on the right, and none is under a negation.
+func TestComparisonsReadLikeGo(t *testing.T) {
+	l, named := snippet(t, `type Module struct { a, b, c uint8 }
+
+func (m *Module) Tick(x, y uint8) {
+	if x&1 != 0 {
+		return
+	}
+	if x > 9 || !(y >= 4) || 7 <= y {
+		m.a++
+	}
+	if x > y {
+	} else {
+		m.b++
+	}
+	if 5 == x {
+		m.c++
+	}
+}
+`)
+	d, err := l.translate(named, moduleOf(named), nil)
+	require.NoError(t, err)
+	text := string(d.Files[0].Text)
+	for _, want := range []string{
+		"if ((x & 8'd1) == 8'd0) begin", "if ((x > 8'd9) || (y < 8'd4) || (y >= 8'd7)) begin",
+		"if (x <= y) begin", "if (x == 8'd5) begin",
+	} {
+		assert.Contains(t, text, want)
+	}
+	left := regexp.MustCompile(`[0-9]+'[bdh][0-9a-f]+ (==|!=|<|<=|>|>=) |!\(\w+ (==|!=|<|<=|>|>=) `)
+	for _, f := range gpuOf(t, gpu.Default()).Files {
+		for line := range strings.SplitSeq(string(f.Text), "\n") {
+			assert.False(t, left.MatchString(line) && !strings.Contains(line, " <= rst ?"), "%s: %s", f.Name, line)
+		}
 	}
 }
 

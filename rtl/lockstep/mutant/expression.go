@@ -29,6 +29,10 @@ func swapped(op string) string {
 		return "<="
 	case "<=":
 		return "<"
+	case ">":
+		return ">="
+	case ">=":
+		return ">"
 	case "<<":
 		return ">>"
 	case ">>":

@@ -55,7 +55,7 @@ func (p *parser) binary(i, op, j int) {
 	mask := func(bits int) string { return fmt.Sprintf("%d'h%x", width, ^uint64(0)>>(64-bits)) }
 	low := func(text string, bits int) string { return "((" + text + ") & " + mask(bits) + ")" }
 	switch o := p.peek(op).text; o {
-	case "<", "<=":
+	case "<", "<=", ">", ">=":
 		p.add(Compare, i, j, "$signed("+left+") "+o+" $signed("+right+")", low(left, width-1)+" "+o+" "+low(right, width-1))
 	case "==", "!=":
 		p.add(Compare, i, j, low(left, width-1)+" "+o+" "+low(right, width-1), low(left, (width+1)/2)+" "+o+" "+low(right, (width+1)/2))

@@ -34,7 +34,7 @@ type Kind string
 
 // The kinds of mistakes.
 const (
-	Operator  Kind = "operator"  // other operator: + for -, & for |, == for !=, < for <=, << for >>
+	Operator  Kind = "operator"  // other operator: + for -, & for |, == for !=, < for <=, > for >=, << for >>
 	Constant  Kind = "constant"  // value plus one, minus one, or with one bit flipped
 	Condition Kind = "condition" // inverted condition
 	Drop      Kind = "drop"      // omitted update of a register

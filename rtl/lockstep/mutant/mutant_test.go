@@ -206,6 +206,7 @@ func TestSitesOfKinds(t *testing.T) {
 		word1 <= ram[at];
 		if (busy) ram[at] <= word0;
 		busy <= {{8{1'b0}}, word1} == 16'd9;
+		word0 <= {7'd0, (word0 > 8'd9)};
 	end
 endmodule
 `
@@ -220,6 +221,7 @@ endmodule
 	for _, want := range []string{
 		"7 memory: at -> (at) ^ 1'b1", "8 memory: at -> (at) + 1'b1", "8 strobe: busy -> 1'b0", "8 strobe: busy -> 1'b1",
 		"8 swap: word0 -> word1", "9 sign: {8{1'b0}} -> {8{word1[7]}}",
+		"10 operator: word0 > 8'd9 -> word0 >= 8'd9", "10 compare: word0 > 8'd9 -> $signed(word0) > $signed(8'd9)",
 	} {
 		assert.Contains(t, found, want)
 	}

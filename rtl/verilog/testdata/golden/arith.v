@@ -67,7 +67,7 @@ module sample_arith (
         (d[27:20] & 8'd1) + (d[28:21] & 8'd1) + (d[29:22] & 8'd1) + (d[30:23] & 8'd1) + (d[31:24] & 8'd1) +
         ({1'b0, d[31:25]} & 8'd1) + ({2'd0, d[31:26]} & 8'd1) + ({3'd0, d[31:27]} & 8'd1) + ({4'd0, d[31:28]} & 8'd1) +
         ({5'd0, d[31:29]} & 8'd1) + ({6'd0, d[31:30]} & 8'd1) + ({7'd0, d[31]} & 8'd1) +
-        ((((a < b) ? a : b) < 8'd9) ? ((a < b) ? a : b) : 8'd9) + ((8'd3 < a) ? a : 8'd3);
+        ((((a < b) ? a : b) < 8'd9) ? ((a < b) ? a : b) : 8'd9) + ((a > 8'd3) ? a : 8'd3);
     // src rtl/verilog/testdata/sample/sample.go:33
     n_A8 = n_A8 & ~c[7:0];
     // src rtl/verilog/testdata/sample/sample.go:34

@@ -62,7 +62,7 @@ module sample_flow (
     end
     8'd2: begin
       // src rtl/verilog/testdata/sample/sample.go:102
-      if (!((a & 8'd1) != 8'd0)) begin
+      if ((a & 8'd1) == 8'd0) begin
         // src rtl/verilog/testdata/sample/sample.go:105
         n_Mode = 2'd3;
         w_Mode = 1'b1;
@@ -131,9 +131,9 @@ module sample_flow (
     n_Sum = sum_a_s;
     // src rtl/verilog/testdata/sample/sample.go:132
     partial_a_done = 1'b0;
-    if (8'h64 < a) begin
+    if (a > 8'h64) begin
       // src rtl/verilog/testdata/sample/sample.go:133
-      if (8'h64 < b) begin
+      if (b > 8'h64) begin
         // src rtl/verilog/testdata/sample/sample.go:134
         partial_a_result0 = 8'd1;
         partial_a_result1 = 1'b1;
@@ -155,9 +155,9 @@ module sample_flow (
         partial_a_result0 = 8'd3;
         partial_a_result1 = 1'b1;
         partial_a_done_2 = 1'b1;
-      end else if (!((a & b) == 8'd0)) begin // src rtl/verilog/testdata/sample/sample.go:142
+      end else if ((a & b) != 8'd0) begin // src rtl/verilog/testdata/sample/sample.go:142
         // src rtl/verilog/testdata/sample/sample.go:144
-        if (8'hc8 < b) begin
+        if (b > 8'hc8) begin
           // src rtl/verilog/testdata/sample/sample.go:145
           partial_a_result0 = 8'd4;
           partial_a_result1 = 1'b0;
@@ -182,7 +182,7 @@ module sample_flow (
     // src rtl/verilog/testdata/sample/sample.go:89
     Tick_v = a & 8'd7;
     // src rtl/verilog/testdata/sample/sample.go:90
-    if (8'd5 < Tick_v) begin
+    if (Tick_v > 8'd5) begin
       // src rtl/verilog/testdata/sample/sample.go:91
       n_Count = n_Count ^ 32'hff;
       d_Count = n_Count;

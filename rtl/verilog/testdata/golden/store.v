@@ -152,17 +152,17 @@ module sample_store (
     Tick_push = push;
     Tick_enable = enable;
     // src rtl/verilog/testdata/sample/sample.go:224
-    Tick_valid = !(in_count == 3'd0);
-    Tick_ready = !(in_count == 3'd4);
+    Tick_valid = in_count != 3'd0;
+    Tick_ready = in_count != 3'd4;
     // src rtl/verilog/testdata/sample/sample.go:225
-    Tick_room = !(out_count == 2'd1);
+    Tick_room = out_count != 2'd1;
     // src rtl/verilog/testdata/sample/sample.go:226
     Tick_word = ram_q ^ (one_q << 1);
     // src rtl/verilog/testdata/sample/sample.go:227
     n_seen = (seen << 1) ^ Tick_word ^ {48'd0, in_head[15:0]};
     // src rtl/verilog/testdata/sample/sample.go:228
-    Tick_there = !(long_count == 5'd0);
-    Tick_space = !(long_count == 5'h10);
+    Tick_there = long_count != 5'd0;
+    Tick_space = long_count != 5'h10;
     // src rtl/verilog/testdata/sample/sample.go:229
     n_seen = n_seen ^ ({48'd0, long_head[31:16]} << 20);
     // src rtl/verilog/testdata/sample/sample.go:230
