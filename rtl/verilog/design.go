@@ -13,6 +13,7 @@ import (
 // designer translates modules, once for each type and set of parameters.
 type designer struct {
 	l        *loader
+	top      *types.Named
 	known    map[string]*module
 	effects  map[*types.Func]bool
 	assigned map[*ast.FuncDecl]map[types.Object]bool
@@ -83,10 +84,10 @@ func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 	var ins []*value
 	add := func(n ast.Node, name string, t types.Type) *Error {
 		v, err := d.l.build(t, name, n.Pos(), 0, maker{leaf: func(f field) *expr {
-			in := &variable{name: m.namer.fresh(f.path), width: f.w, kind: kindInput, stable: true}
+			in := &variable{name: m.namer.fresh(f.path), width: d.portWidth(m, f), kind: kindInput, stable: true}
 			m.inputs = append(m.inputs, in)
 			m.inputGo = append(m.inputGo, f.path)
-			return in.ref()
+			return f.value(in)
 		}})
 		ins = append(ins, v)
 		return err
@@ -106,6 +107,15 @@ func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 		}
 	}
 	return ins, nil
+}
+
+// portWidth returns the width of the port of a field. A port of the top has that of the Go
+// type, because it connects to what is not generated.
+func (d *designer) portWidth(m *module, f field) int {
+	if m.named == d.top {
+		return f.w
+	}
+	return f.bits()
 }
 
 // ticked checks that every instance is ticked, and records which ones are.
@@ -200,7 +210,7 @@ func (d *designer) output(m *module, n ast.Node, fn *types.Func) *output {
 			path = join(path, fmt.Sprint(i))
 		}
 		v := e.must(d.l.build(res.At(i).Type(), path, n.Pos(), 0, maker{leaf: func(f field) *expr {
-			port := &variable{name: m.namer.fresh(f.path), width: f.w, kind: kindOutput}
+			port := &variable{name: m.namer.fresh(f.path), width: d.portWidth(m, f), kind: kindOutput}
 			o.ports, o.paths = append(o.ports, port), append(o.paths, f.path)
 			return port.ref()
 		}}))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
@@ -82,6 +83,7 @@ func (e *elab) branch(cond *expr, yes, no func()) {
 
 // cases appends a case; the default comes last.
 func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
+	sel, vals, bodies = reachable(sel, vals, bodies)
 	e.depth++
 	alts := make([]func(), len(bodies))
 	for i, f := range bodies {
@@ -106,6 +108,24 @@ func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
 	e.depth--
 }
 
+// reachable returns a case without the zeros above its selector and without the labels
+// that need them.
+func reachable(sel *expr, vals [][]uint64, bodies []func()) (*expr, [][]uint64, []func()) {
+	if sel.op != opZext {
+		return sel, vals, bodies
+	}
+	sel = sel.args[0]
+	var labels [][]uint64
+	var arms []func()
+	for i, vs := range vals {
+		vs = slices.DeleteFunc(slices.Clone(vs), func(v uint64) bool { return v > lowMask(sel.width) })
+		if len(vs) > 0 {
+			labels, arms = append(labels, vs), append(arms, bodies[i])
+		}
+	}
+	return sel, labels, append(arms, bodies[len(vals):]...)
+}
+
 // name returns a name for a local of the inlined function.
 func (e *elab) name(local string) string {
 	if e.frame == nil {
@@ -124,7 +144,7 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 		if f.path != "" {
 			full = strings.TrimPrefix(join(name, f.path), ".")
 		}
-		return e.p.local(e.name(full), f.w).ref()
+		return e.p.local(e.name(full), f.bits()).ref()
 	}}))
 }
 

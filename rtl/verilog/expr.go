@@ -180,6 +180,9 @@ func zext(e *expr, w int) *expr {
 // binary returns op of x and y, folded where it is a constant.
 func binary(op opcode, x, y *expr) *expr {
 	w := x.width
+	if op >= opEq && op <= opLe {
+		x, y = narrow(x, y)
+	}
 	if op >= opEq && op <= opLOr {
 		w = 1
 	}
@@ -190,6 +193,32 @@ func binary(op opcode, x, y *expr) *expr {
 		return e
 	}
 	return &expr{op: op, width: w, args: []*expr{x, y}}
+}
+
+// narrow returns two compared values without the zeros that both have above.
+func narrow(x, y *expr) (*expr, *expr) {
+	n := max(significant(x), significant(y), 1)
+	cut := func(e *expr) *expr {
+		if e.op == opZext {
+			return zext(e.args[0], n)
+		}
+		return konst(n, e.val)
+	}
+	if n == x.width {
+		return x, y
+	}
+	return cut(x), cut(y)
+}
+
+// significant returns the bits of e below the zeros that it always has above.
+func significant(e *expr) int {
+	switch e.op {
+	case opConst:
+		return bits.Len64(e.val)
+	case opZext:
+		return e.args[0].width
+	}
+	return e.width
 }
 
 // evalBinary returns op of two values of w bits, before it is truncated.

@@ -122,6 +122,7 @@ func (d *designer) state(m *module, pl *plan) *Error {
 			}
 			return konst(f.w, 0)
 		}
+		f.w = f.bits()
 		live := liveBits(livePath(m.live, f.path))
 		if subset.IsInt(f.t) || pl != nil && !pl.written[f.path] {
 			m.params = append(m.params, fmt.Sprintf("%s=%d", f.path, live))
@@ -246,7 +247,7 @@ func (d *designer) queue(m *module, p *primitive, t types.Type, pos token.Pos, w
 	p.head = &variable{kind: kindWire, stable: true}
 	v, err := d.l.build(t, "data", pos, 0, maker{leaf: func(f field) *expr {
 		p.data = append(p.data, &variable{name: m.namer.fresh(p.name + "_" + f.path), width: f.w, kind: kindPin})
-		e := &expr{op: opSlice, width: f.w, v: p.head, lo: p.width}
+		e := &expr{op: opSlice, width: f.bits(), v: p.head, lo: p.width}
 		p.width += f.w
 		return e
 	}})

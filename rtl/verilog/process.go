@@ -32,8 +32,11 @@ func (p *process) local(name string, w int) *variable {
 	return v
 }
 
-// hold returns a new variable with the value of e.
+// hold returns a new variable with the value of e. It has no bits for zeros above.
 func (p *process) hold(name string, e *expr) *expr {
+	if e.op == opZext {
+		return zext(p.hold(name, e.args[0]), e.width)
+	}
 	v := p.local(name, e.width)
 	p.set(v, e)
 	v.stable = true

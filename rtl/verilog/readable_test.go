@@ -197,6 +197,76 @@ func (m *Module) Tick(x, y uint8) {
 	}
 }
 
+// A register, a local and an inner port of an enumeration have the bits of its largest
+// constant, also without a tag, and nothing is compared with zeros above it.
+func TestEnumerationsHaveTheirWidth(t *testing.T) {
+	const text = `type kind uint8
+
+const (
+	none kind = iota
+	first
+	second
+	third kind = 9
+)
+
+type Module struct {
+	k, l kind
+	n uint8 ` + "`w:\"3\"`" + `
+	left uint16 ` + "`w:\"5\"`" + `
+	Seen hdl.FIFO[uint32]
+}
+
+func (m *Module) Reset() { m.k, m.l, m.n, m.left = none, none, 0, 0; m.Seen.Reset() }
+
+func (m *Module) Tick(in kind, x uint8, at uint8) {
+	m.Seen.Tick(m.k == third, uint32(m.k), uint16(m.n) < m.left)
+	was := m.k
+	switch m.n {
+	case 1, 8:
+		m.k = in
+	case 9:
+		m.k = third
+	default:
+	}
+	if x > 3 && was != none {
+		m.l = kind(x & 7)
+	}
+	m.n, m.left = x&7, uint16(at&31)
+}
+`
+	l, named := snippet(t, text)
+	d, err := l.translate(named, moduleOf(named), nil)
+	require.NoError(t, err)
+	out := string(d.Files[len(d.Files)-1].Text)
+	for _, want := range []string{
+		"input wire [7:0] in,", "reg [3:0] k;", "reg [3:0] l;", "reg [3:0] Tick_was;", "case (n)\n    3'd1: begin\n", "n_k = in[3:0];",
+		"{2'd0, n} < left",
+	} {
+		assert.Contains(t, out, want)
+	}
+	assert.NotContains(t, out, "8'd9")
+	assert.Len(t, regexp.MustCompile(`(?m)^    3'd\d: begin$`).FindAllString(out, -1), 1, "n has 3 bits: it is never 8 or 9")
+
+	l, named = snippet(t, strings.Replace(text, "x & 7", "x", 1))
+	_, err = l.translate(named, moduleOf(named), nil)
+	assert.ErrorContains(t, err, "RTL015: a value of up to 8 bits is written to 4 bits")
+
+	for name, d := range map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, gpu.Small())} {
+		wide := regexp.MustCompile(`case \(\{[0-9]+'d0,|\{[0-9]+'d0, \w+\} (==|!=|<|<=|>|>=) ([0-9]+'|\{)`)
+		for _, f := range d.Files {
+			assert.NotRegexp(t, wide, string(f.Text), "%s: %s", name, f.Name)
+		}
+		kinds := 0
+		for _, r := range d.Manifest.Registers {
+			if strings.HasSuffix(r.Go, ".req.Kind") {
+				assert.Equal(t, 3, r.Width, r.Go)
+				kinds++
+			}
+		}
+		assert.Positive(t, kinds, "the five kinds of a request")
+	}
+}
+
 // golden is a file with the Verilog of a sample. With HILGPU_GOLDEN set the test
 // writes it.
 func golden(t *testing.T, name string, got []byte) {

@@ -58,7 +58,7 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 	if err := sameType(named, live.Type(), ""); err != nil {
 		return nil, err
 	}
-	d := &designer{l: l, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
+	d := &designer{l: l, top: named, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
 	m, serr := d.module(named, live)
 	if serr == nil {
 		serr = protect(func() {

@@ -61,6 +61,7 @@ type maker struct {
 type field struct {
 	t    types.Type
 	w    int    // bits, of the tag or the type
+	enum int    // bits of an enumeration's constants, 0 for another type
 	path string // Go names
 	pos  token.Pos
 	elem int // index in its array, or -1
@@ -101,7 +102,7 @@ func (l *loader) buildElem(f field, mk maker) (*value, *Error) {
 	case *types.Array:
 		v.sub = []*value{}
 		for i := range int(u.Len()) {
-			sub, err := l.buildElem(field{u.Elem(), f.w, fmt.Sprintf("%s[%d]", f.path, i), f.pos, i}, mk)
+			sub, err := l.buildElem(field{t: u.Elem(), w: f.w, path: fmt.Sprintf("%s[%d]", f.path, i), pos: f.pos, elem: i}, mk)
 			if err != nil {
 				return nil, err
 			}
@@ -116,8 +117,25 @@ func (l *loader) buildElem(f field, mk maker) (*value, *Error) {
 	if f.w == 0 {
 		f.w = full
 	}
+	f.enum = subset.EnumWidth(f.t)
 	v.e = zext(mk.leaf(f), full)
 	return v, nil
+}
+
+// bits returns the bits of the values of a field, at most those of the field.
+func (f field) bits() int {
+	if f.enum != 0 {
+		return min(f.w, f.enum)
+	}
+	return f.w
+}
+
+// value returns the values of the field in the variable v, which may be wider.
+func (f field) value(v *variable) *expr {
+	if f.bits() == v.width {
+		return v.ref()
+	}
+	return &expr{op: opSlice, width: f.bits(), v: v}
 }
 
 // checkArray fails if the array at f has too many flip-flops.

@@ -20,7 +20,7 @@ module sample_flow (
   reg [31:0] d_Count;
   reg [7:0] n_Last;
   reg [15:0] n_Sum;
-  reg [7:0] Tick_was;
+  reg [1:0] Tick_was;
   reg [7:0] first_a;
   reg [15:0] sum_a_s;
   reg [7:0] partial_a_result0;
@@ -45,10 +45,10 @@ module sample_flow (
     w_Mode = 1'b0;
     w_Count = 1'b0;
     // src rtl/verilog/testdata/sample/sample.go:70
-    Tick_was = {6'd0, Mode};
+    Tick_was = Mode;
     // src rtl/verilog/testdata/sample/sample.go:71
-    case ({6'd0, Mode})
-    8'd0, 8'd1: begin
+    case (Mode)
+    2'd0, 2'd1: begin
       // src rtl/verilog/testdata/sample/sample.go:73
       if (go1) begin
         // src rtl/verilog/testdata/sample/sample.go:74
@@ -60,7 +60,7 @@ module sample_flow (
       d_Count = n_Count;
       w_Count = 1'b1;
     end
-    8'd2: begin
+    2'd2: begin
       // src rtl/verilog/testdata/sample/sample.go:102
       if ((a & 8'd1) == 8'd0) begin
         // src rtl/verilog/testdata/sample/sample.go:105
@@ -172,7 +172,7 @@ module sample_flow (
       end
     end
     // src rtl/verilog/testdata/sample/sample.go:84
-    if (partial_a_result1 && (Tick_was != 8'd3)) begin
+    if (partial_a_result1 && (Tick_was != 2'd3)) begin
       // src rtl/verilog/testdata/sample/sample.go:85
       n_Last = n_Last ^ partial_a_result0;
     end else if (go1) begin // src rtl/verilog/testdata/sample/sample.go:86

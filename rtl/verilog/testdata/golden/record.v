@@ -287,36 +287,36 @@ module sample_record (
     end
     endcase
     Tick_elem_3 = !Tick_elem_2;
-    case ({5'd0, n})
-    8'd0: begin
+    case (n)
+    3'd0: begin
       n_bit_0 = Tick_elem_3;
       w_bit_0 = 1'b1;
     end
-    8'd1: begin
+    3'd1: begin
       n_bit_1 = Tick_elem_3;
       w_bit_1 = 1'b1;
     end
-    8'd2: begin
+    3'd2: begin
       n_bit_2 = Tick_elem_3;
       w_bit_2 = 1'b1;
     end
-    8'd3: begin
+    3'd3: begin
       n_bit_3 = Tick_elem_3;
       w_bit_3 = 1'b1;
     end
-    8'd4: begin
+    3'd4: begin
       n_bit_4 = Tick_elem_3;
       w_bit_4 = 1'b1;
     end
-    8'd5: begin
+    3'd5: begin
       n_bit_5 = Tick_elem_3;
       w_bit_5 = 1'b1;
     end
-    8'd6: begin
+    3'd6: begin
       n_bit_6 = Tick_elem_3;
       w_bit_6 = 1'b1;
     end
-    8'd7: begin
+    3'd7: begin
       n_bit_7 = Tick_elem_3;
       w_bit_7 = 1'b1;
     end
