@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map abd97b08.
+-- fetches from rings and indirect buffers. Register map 144047d4.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -146,7 +146,9 @@ local REGS = {
 	[0x0044] = { name = "id.reset", fields = {
 		{ name = "whole", mask = 0x00000001 },
 	} },
-	[0x0048] = { name = "id.caps2", fields = {} },
+	[0x0048] = { name = "id.caps2", fields = {
+		{ name = "signal", mask = 0x00000002 },
+	} },
 	[0x0100] = { name = "intc.status", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },
@@ -363,6 +365,11 @@ local PACKETS = {
 		{ name = "addr", dword = 1, wide = true, hex = true },
 		{ name = "dwords", dword = 3, mask = 0x0000ffff, hex = false },
 		{ name = "nonzero", dword = 3, mask = 0x00010000, hex = false },
+	} },
+	[0x0b] = { name = "SIGNAL", fields = {
+		{ name = "addr", dword = 1, wide = true, hex = true },
+		{ name = "value", dword = 3, wide = true, hex = true },
+		{ name = "irq", dword = 5, mask = 0x00000001, hex = false },
 	} },
 	[0x10] = { name = "FENCE", fields = {
 		{ name = "addr", dword = 1, wide = true, hex = true },

@@ -41,7 +41,7 @@ const unpatched = uint64(0x7fffffff00000000)
 //	        is not a multiple of 4, a packet that runs past the end
 //	        StatusIllegalInstruction: an unknown opcode, a wrong length, a
 //	        reserved bit, a 2D packet without SET_STATE in the buffer
-//	        StatusPrivilegedInstruction: INDIRECT, FENCE, or WRITE_REG to a
+//	        StatusPrivilegedInstruction: INDIRECT, FENCE, SIGNAL, or WRITE_REG to a
 //	        register that is not a scratch register
 //	        StatusInvalidHandle: an allocation that is nil or another device's
 //	        StatusInvalidParameter: anything else

@@ -178,7 +178,7 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 	if !ok {
 		return 0, ddi.StatusIllegalInstruction
 	}
-	if l.Privileged {
+	if l.Privileged || l.Op == pkt.OpSignal { // a SIGNAL raises events
 		return 0, ddi.StatusPrivilegedInstruction
 	}
 	for _, f := range l.Fields {

@@ -78,7 +78,7 @@ func newBench(t *testing.T) *bench {
 
 func newBenchOf(t *testing.T, p Params) *bench {
 	return &bench{
-		t: t, cp: New(0, p), fence: fence.New(0, p.Caps.Has(caps.Timeline)),
+		t: t, cp: New(0, p), fence: fence.New(0, p.Caps.Has(caps.Timeline), p.Caps.Has(caps.Signal)),
 		vram: make([]byte, vramSize), host: make([]byte, hostSize),
 		latency: 4, dmaTime: 6,
 	}

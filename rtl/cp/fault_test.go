@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 		bad    uint64
 	}{
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
-		{"opcode 0x0b", nil, []uint32{0x0b000002, 0, 0}, "OPCODE", 0x0b000002},
+		{"opcode 0x0c", nil, []uint32{0x0c000002, 0, 0}, "OPCODE", 0x0c000002},
 		{"opcode 0x0f", nil, []uint32{0x0f000000}, "OPCODE", 0x0f000000},
 		{"opcode 0x15", nil, []uint32{0x15000000}, "OPCODE", 0x15000000},
 		{"opcode 0xff before its reserved bits", nil, []uint32{0xffffffff}, "OPCODE", 0xffffffff},
@@ -128,6 +128,11 @@ func TestFaults(t *testing.T) {
 		{"PREDICATE at the end of VRAM", nil, []uint32{0x0a000003, 0xfff8, 0, 0}, "", 0},
 		{"PREDICATE beyond the host addresses", nil, []uint32{0x0a000003, 0x100000, hi, 0}, "ADDRESS", host | 0x100000},
 		{"PREDICATE in unanswered host memory", nil, []uint32{0x0a000003, 0x80000, hi, 0}, "READ_ERROR", host | 0x80000},
+		{"SIGNAL body 4", nil, []uint32{0x0b000004, 0, 0, 0, 0}, "LENGTH", 0x0b000004},
+		{"SIGNAL bit 1", nil, []uint32{0x0b000005, 0, 0, 0, 0, 2}, "RESERVED", 2},
+		{"SIGNAL at 4", nil, []uint32{0x0b000005, 4, 0, 0, 0, 0}, "ALIGN", 4},
+		{"SIGNAL beyond VRAM", nil, []uint32{0x0b000005, 0x10000, 0, 0, 0, 0}, "ADDRESS", 0x10000},
+		{"SIGNAL at the end of VRAM", nil, []uint32{0x0b000005, 0xfff8, 0, 0, 0, 0}, "", 0},
 		{"FENCE bit 1", nil, []uint32{0x10000004, 0, 0, 0, 2}, "RESERVED", 2},
 		{"FENCE at 4", nil, []uint32{0x10000004, 4, 0, 0, 0}, "ALIGN", 4},
 		{"FENCE beyond the host addresses", nil, []uint32{0x10000004, 0x100000, hi, 0, 0}, "ADDRESS", host | 0x100000},

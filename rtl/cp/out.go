@@ -3,6 +3,7 @@ package cp
 import (
 	"math"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
@@ -15,7 +16,11 @@ func (m *Module) Fetch() port.Request { return m.ring.req }
 // Fence returns the request to the node's fence unit. It does not change until the unit has
 // a result.
 func (m *Module) Fence() fence.Req {
-	return fence.Req{Op: m.sync.fence, IRQ: m.decode.flag, ID: uint32(m.walk.src), Addr: m.walk.row}
+	r := fence.Req{Op: m.sync.fence, IRQ: m.decode.flag, ID: uint32(m.walk.src), Addr: m.walk.row}
+	if m.sync.caps.Has(caps.Signal) {
+		r.High = uint32(m.walk.src >> 32)
+	}
+	return r
 }
 
 // Resetting reports whether the node waits for requests in flight to end. The DMA engine

@@ -448,6 +448,7 @@ func fenceOpNames() []string {
 		"None",
 		"Fence",
 		"Timestamp",
+		"Signal",
 	}
 }
 

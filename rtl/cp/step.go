@@ -204,6 +204,10 @@ func (m *Module) handOver(bytes uint32) {
 		m.decode.state = decodeRetire
 	case pkt.OpTimestamp:
 		m.sync.offer(fence.Timestamp)
+	case pkt.OpSignal:
+		if m.sync.caps.Has(caps.Signal) {
+			m.sync.offer(fence.Signal)
+		}
 	case pkt.OpFence:
 		m.sync.offer(fence.Fence)
 	case pkt.OpWaitFence:

@@ -44,6 +44,8 @@ func bodyOf(op uint8, has caps.Set) (body uint16, known bool) {
 		body = 2
 	case pkt.OpPredicate:
 		body = 3
+	case pkt.OpSignal:
+		body, known = 5, has.Has(caps.Signal)
 	case pkt.OpFence:
 		body = 4
 	case pkt.OpSetWindow:
@@ -119,7 +121,7 @@ func hasLength(op uint8) bool {
 func hasImmediate(op uint8) bool {
 	var is bool
 	switch op {
-	case pkt.OpFill, pkt.OpFill2D, pkt.OpWriteReg, pkt.OpFence, pkt.OpWaitFence:
+	case pkt.OpFill, pkt.OpFill2D, pkt.OpWriteReg, pkt.OpSignal, pkt.OpFence, pkt.OpWaitFence:
 		is = true
 	default:
 	}
@@ -132,7 +134,7 @@ func alignMask(op uint8) uint32 {
 	switch op {
 	case pkt.OpIndirect, pkt.OpWriteReg:
 		v = 0x3
-	case pkt.OpTimestamp, pkt.OpPredicate, pkt.OpFence:
+	case pkt.OpTimestamp, pkt.OpPredicate, pkt.OpSignal, pkt.OpFence:
 		v = 0x7
 	case pkt.OpSaveState, pkt.OpRestoreState:
 		v = 0x7f
@@ -169,7 +171,7 @@ func immediateWord(op uint8) uint8 {
 	switch op {
 	case pkt.OpFill:
 		v = 2
-	case pkt.OpFill2D, pkt.OpFence, pkt.OpWaitFence:
+	case pkt.OpFill2D, pkt.OpSignal, pkt.OpFence, pkt.OpWaitFence:
 		v = 1
 	default:
 	}
@@ -186,6 +188,7 @@ func usedBits(op, n uint8, has caps.Set) uint32 {
 			used |= 0x100000
 		}
 	case op == pkt.OpSetState && n == 0 ||
+		op == pkt.OpSignal && n == 4 ||
 		op == pkt.OpFence && n == 3 ||
 		op == pkt.OpWaitFence && n == 0:
 		used = 0x1
@@ -249,6 +252,7 @@ func flagOf(op, n uint8, dword uint32) (v bool, here bool) {
 	case op == pkt.OpIndirect && n == 2:
 		v = dword&0x100000 != 0
 	case op == pkt.OpSetState && n == 0 ||
+		op == pkt.OpSignal && n == 4 ||
 		op == pkt.OpFence && n == 3 ||
 		op == pkt.OpWaitFence && n == 0:
 		v = dword&0x1 != 0

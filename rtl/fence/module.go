@@ -20,7 +20,7 @@ const (
 )
 
 // Module is the fence unit of one node. It writes 8 bytes: the timeline after the
-// fence, or the time. The low half of the timeline is FENCE. The high half counts
+// fence, the time, or the value of a signal. The low half of the timeline is FENCE. The high half counts
 // the wraps of FENCE, or is 0 if the unit has no timeline.
 //
 //	In      req valid/ready stream of Req, ready is Ready(); all but Op stays
@@ -30,7 +30,7 @@ const (
 //	        regbus.Req; rst, a reset
 //	Out     Ready; Write (port.Request, port.Beat), valid/ready each, the header
 //	        without the address, which is the Req's; Result, a pulse per Req;
-//	        Event, a pulse per fence with IRQ; Timeline; Rsp
+//	        Event, a pulse per fence or signal with IRQ; Timeline; Rsp
 //	Timing  5 clocks from Req to Result if the write is taken at once; one Req
 //	        at a time
 //	Reset   the timeline 0, idle; a node reset does not reset the unit: it waits
@@ -43,13 +43,15 @@ const (
 //	Paths   none
 //	Size    110 bits, and 64 with a timeline
 //	Faults  ResultBackwards, ResultWriteError
-//	Source  pkt.Fence, pkt.Timestamp, cpreg.Fence
+//	Source  pkt.Fence, pkt.Timestamp, pkt.Signal, cpreg.Fence
 type Module struct {
 	base     uint16 // of the node's registers in BAR0
 	timeline bool   // the high half exists
+	signals  bool   // there are Signals
 
 	state    state `w:"3"`
 	stamp    bool  // the Req is a Timestamp
+	signal   bool  // the Req is a Signal
 	value    uint64
 	headerUp bool
 	beatUp   bool
@@ -66,9 +68,9 @@ type Module struct {
 }
 
 // New returns the fence unit of a node after reset, with a timeline of 64 bits or
-// of 32 bits.
-func New(node int, timeline bool) Module {
-	return Module{base: uint16(cpreg.Base + node*cpreg.Stride), timeline: timeline, room: math.MaxUint32}
+// of 32 bits, and with signals or without.
+func New(node int, timeline, signals bool) Module {
+	return Module{base: uint16(cpreg.Base + node*cpreg.Stride), timeline: timeline, signals: signals, room: math.MaxUint32}
 }
 
 // Ready reports whether a Req is taken in this clock.
@@ -116,7 +118,9 @@ func (m *Module) Rsp() regbus.Rsp {
 }
 
 // Reset clears the registers.
-func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline, room: math.MaxUint32} }
+func (m *Module) Reset() {
+	*m = Module{base: m.base, timeline: m.timeline, signals: m.signals, room: math.MaxUint32}
+}
 
 // Sleeps reports whether a Tick with these inputs changes nothing, whatever the
 // other inputs are.
@@ -136,10 +140,11 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 	case stateIdle:
 		if req.Op != None {
 			m.stamp = req.Op == Timestamp
+			m.signal = m.signals && req.Op == Signal
 			m.state = stateCheck
 		}
 	case stateCheck:
-		m.check(backwards, uint64(high)<<32|uint64(req.ID), time)
+		m.check(backwards, uint64(m.above(req, high))<<32|uint64(req.ID), time)
 	case stateWrite:
 		m.refused = m.refused || refused
 		m.headerUp = m.headerUp && !reqReady
@@ -161,14 +166,23 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 	}
 }
 
-// check starts the write of the new timeline or of the time, unless the id is
-// before FENCE.
-func (m *Module) check(backwards bool, line, time uint64) {
-	if !m.stamp && backwards {
+// above returns the high half of the value of a fence or a signal. high is that of the
+// timeline after the fence.
+func (m *Module) above(req Req, high uint32) uint32 {
+	if m.signal {
+		high = req.High
+	}
+	return high
+}
+
+// check starts the write of a value or of the time, unless the id of a fence is before
+// FENCE.
+func (m *Module) check(backwards bool, value, time uint64) {
+	if !m.stamp && !m.signal && backwards {
 		m.result = ResultBackwards
 		m.state = stateIdle
 	} else {
-		m.value = line
+		m.value = value
 		if m.stamp {
 			m.value = time
 		}
@@ -192,7 +206,7 @@ func (m *Module) settle(id uint32, refused bool) {
 		m.result = ResultWriteError
 		m.state = stateIdle
 	} else {
-		if !m.stamp {
+		if !m.stamp && !m.signal {
 			m.room = ^id
 			if m.timeline {
 				m.high = uint32(m.value >> 32)

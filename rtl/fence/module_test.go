@@ -74,7 +74,7 @@ func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 func TestOrder(t *testing.T) {
 	for header := range 12 {
 		for beat := range 12 {
-			m := New(0, true)
+			m := New(0, true, true)
 			tr := run(t, &m, Req{Op: Fence, IRQ: true, ID: 9, Addr: host | 0x40}, header, beat, -1)
 			require.Equal(t, ResultDone, tr.outcome)
 			require.Equal(t, uint64(9), tr.value)
@@ -107,10 +107,13 @@ func TestRequests(t *testing.T) {
 		{"refused when taken", 5, Req{Op: Fence, IRQ: true, ID: 6, Addr: 8}, 0, ResultWriteError, 5, false},
 		{"refused a clock later", 5, Req{Op: Fence, IRQ: true, ID: 6, Addr: 8}, 1, ResultWriteError, 5, false},
 		{"time stamp", 5, Req{Op: Timestamp, IRQ: true, ID: 6, Addr: 8}, -1, ResultDone, 5, false},
+		{"signal", 5, Req{Op: Signal, IRQ: true, ID: 0x9abcdef0, High: 0x12345678, Addr: 8}, -1, ResultDone, 5, true},
+		{"signal without IRQ", 5, Req{Op: Signal, ID: 6, Addr: 8}, -1, ResultDone, 5, false},
+		{"signal refused", 5, Req{Op: Signal, IRQ: true, ID: 6, Addr: 8}, 1, ResultWriteError, 5, false},
 		{"time stamp refused", 5, Req{Op: Timestamp, Addr: 8}, 1, ResultWriteError, 5, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := New(1, true)
+			m := New(1, true, true)
 			off := uint16(cpreg.Base + cpreg.Stride + cpreg.Fence)
 			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: tt.completed}, false)
 			tr := run(t, &m, tt.req, 0, 0, tt.refuse)
@@ -120,6 +123,8 @@ func TestRequests(t *testing.T) {
 				assert.Equal(t, -1, tr.header, "nothing is written")
 			} else if tt.req.Op == Timestamp {
 				assert.Equal(t, uint64(0x123456789abc), tr.value)
+			} else if tt.req.Op == Signal {
+				assert.Equal(t, uint64(tt.req.High)<<32|uint64(tt.req.ID), tr.value)
 			}
 			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off}, false)
 			assert.Equal(t, regbus.Rsp{Hit: true, Data: tt.want}, m.Rsp())
@@ -130,7 +135,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	m := New(0, true)
+	m := New(0, true, true)
 	for off := uint16(0); off < 0x2000; off += 4 {
 		m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off}, false)
 		assert.Equal(t, off == 0x101c || off == 0x1048 || off == 0x104c, m.Rsp().Hit, "offset %#x", off)
@@ -139,7 +144,7 @@ func TestRegister(t *testing.T) {
 }
 
 func TestSleep(t *testing.T) {
-	m := New(0, true)
+	m := New(0, true, true)
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	was := m
 	m.Skip(1000)
@@ -152,7 +157,7 @@ func TestSleep(t *testing.T) {
 	}
 	assert.Zero(t, m.IdleFor(), "the result goes away")
 	m.Reset()
-	assert.Equal(t, New(0, true), m)
+	assert.Equal(t, New(0, true, true), m)
 }
 
 // access reads or writes a register of node 0.
@@ -179,7 +184,7 @@ func TestTimeline(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, timeline := range []bool{true, false} {
-				m := New(0, timeline)
+				m := New(0, timeline, false)
 				access(&m, regbus.Write, cpreg.Fence, tt.low)
 				access(&m, regbus.Write, cpreg.LineHi, tt.high)
 				tr := run(t, &m, Req{Op: Fence, ID: tt.id, Addr: 8}, 0, 0, tt.refuse)
@@ -205,7 +210,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 	seen := map[uint64]int{}
 	for first := range 12 {
 		for second := first; second < 14; second++ {
-			m := New(0, true)
+			m := New(0, true, true)
 			access(&m, regbus.Write, cpreg.Fence, 0xffffffff)
 			access(&m, regbus.Write, cpreg.LineHi, 1)
 			m.Tick(Req{Op: Fence, ID: 0, Addr: 8}, 0, false, false, false, regbus.Req{}, false)
@@ -237,7 +242,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 // A clock in which the unit sleeps changes nothing, whatever its inputs are.
 func TestSleeps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	m := New(0, true)
+	m := New(0, true, true)
 	slept, id := 0, uint32(0)
 	const clocks = 20000
 	for range clocks {

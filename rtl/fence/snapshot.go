@@ -7,28 +7,30 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 17
+const ModuleWords = 19
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = uint64(m.base)
 	s[1] = hdl.Bit(m.timeline)
-	s[2] = uint64(m.state)
-	s[3] = hdl.Bit(m.stamp)
-	s[4] = m.value
-	s[5] = hdl.Bit(m.headerUp)
-	s[6] = hdl.Bit(m.beatUp)
-	s[7] = hdl.Bit(m.refused)
-	s[8] = uint64(m.room)
-	s[9] = uint64(m.high)
-	s[10] = uint64(m.latched)
-	s[11] = uint64(m.result)
-	s[12] = hdl.Bit(m.event)
-	s[13] = hdl.Bit(m.hit)
-	s[14] = hdl.Bit(m.showLow)
-	s[15] = hdl.Bit(m.showHigh)
-	s[16] = hdl.Bit(m.latches)
+	s[2] = hdl.Bit(m.signals)
+	s[3] = uint64(m.state)
+	s[4] = hdl.Bit(m.stamp)
+	s[5] = hdl.Bit(m.signal)
+	s[6] = m.value
+	s[7] = hdl.Bit(m.headerUp)
+	s[8] = hdl.Bit(m.beatUp)
+	s[9] = hdl.Bit(m.refused)
+	s[10] = uint64(m.room)
+	s[11] = uint64(m.high)
+	s[12] = uint64(m.latched)
+	s[13] = uint64(m.result)
+	s[14] = hdl.Bit(m.event)
+	s[15] = hdl.Bit(m.hit)
+	s[16] = hdl.Bit(m.showLow)
+	s[17] = hdl.Bit(m.showHigh)
+	s[18] = hdl.Bit(m.latches)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -36,21 +38,23 @@ func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.base = uint16(s[0])
 	m.timeline = s[1] != 0
-	m.state = state(s[2])
-	m.stamp = s[3] != 0
-	m.value = s[4]
-	m.headerUp = s[5] != 0
-	m.beatUp = s[6] != 0
-	m.refused = s[7] != 0
-	m.room = uint32(s[8])
-	m.high = uint32(s[9])
-	m.latched = uint32(s[10])
-	m.result = Result(s[11])
-	m.event = s[12] != 0
-	m.hit = s[13] != 0
-	m.showLow = s[14] != 0
-	m.showHigh = s[15] != 0
-	m.latches = s[16] != 0
+	m.signals = s[2] != 0
+	m.state = state(s[3])
+	m.stamp = s[4] != 0
+	m.signal = s[5] != 0
+	m.value = s[6]
+	m.headerUp = s[7] != 0
+	m.beatUp = s[8] != 0
+	m.refused = s[9] != 0
+	m.room = uint32(s[10])
+	m.high = uint32(s[11])
+	m.latched = uint32(s[12])
+	m.result = Result(s[13])
+	m.event = s[14] != 0
+	m.hit = s[15] != 0
+	m.showLow = s[16] != 0
+	m.showHigh = s[17] != 0
+	m.latches = s[18] != 0
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -58,8 +62,10 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".base", Width: 16},
 		hdl.Signal{Name: at + ".timeline", Width: 1},
+		hdl.Signal{Name: at + ".signals", Width: 1},
 		hdl.Signal{Name: at + ".state", Width: 3, Names: stateNames()},
 		hdl.Signal{Name: at + ".stamp", Width: 1},
+		hdl.Signal{Name: at + ".signal", Width: 1},
 		hdl.Signal{Name: at + ".value", Width: 64},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
 		hdl.Signal{Name: at + ".beatUp", Width: 1},

@@ -93,8 +93,8 @@ func New(c Config) (*GPU, error) {
 		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.HostBits),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
-		fence0: fence.New(0, c.Caps.Has(caps.Timeline)),
-		fence1: fence.New(1, c.Caps.Has(caps.Timeline)),
+		fence0: fence.New(0, c.Caps.Has(caps.Timeline), c.Caps.Has(caps.Signal)),
+		fence1: fence.New(1, c.Caps.Has(caps.Timeline), c.Caps.Has(caps.Signal)),
 		dma:    dma.New(dma.Params{Nodes: c.Nodes, Tags: c.Tags, HostBits: c.HostBits, LengthBits: c.LengthBits}),
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 

@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
 		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},
-		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000000270000f0, want of 0x270000f0"},
+		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000002270000f0, want of 0x2270000f0"},
 		{"clock", func(c *gpu.Config) { c.ClockHz = 0 }, "gpu: bad configuration: clock Hz 0, want 1 to 4294967295"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,13 +108,14 @@ func TestIdentity(t *testing.T) {
 	modest := gpu.Small()
 	modest.VRAMPorts, modest.Caps, modest.LengthBits = 1, 0, 18
 	for _, tt := range []struct {
-		c    gpu.Config
-		caps uint32
+		c     gpu.Config
+		caps  uint32
+		caps2 uint32
 	}{
-		{small(), 0x372010f2},
-		{oneNode(), 0x30140401},
-		{modest, 0x8120401},
-		{gpu.Small(), 0x30100401},
+		{small(), 0x372010f2, 2},
+		{oneNode(), 0x30140401, 0},
+		{modest, 0x8120401, 0},
+		{gpu.Small(), 0x30100401, 0},
 	} {
 		c := tt.c
 		m := boot(t, c, 1)
@@ -125,7 +126,7 @@ func TestIdentity(t *testing.T) {
 		}{
 			{"MAGIC", idreg.Magic, 0x47504c48},
 			{"CAPS", idreg.Caps, tt.caps},
-			{"CAPS2", idreg.Caps2, 0},
+			{"CAPS2", idreg.Caps2, tt.caps2},
 			{"MAP_HASH", idreg.MapHash, regmap.Hash()},
 			{"VRAM_SIZE", idreg.VRAMSize, uint32(c.VRAMBytes)},
 			{"CLOCK_HZ", idreg.ClockHz, c.ClockHz},

@@ -60,6 +60,7 @@ var legalPackets = map[uint8][]uint32{
 	pkt.OpWriteReg:     pkt.Dwords(pkt.OpWriteReg, 0x20, 0x12345678),
 	pkt.OpTimestamp:    pkt.Dwords(pkt.OpTimestamp, address(refusedOpen)...),
 	pkt.OpPredicate:    append(pkt.Dwords(pkt.OpPredicate, address(refusedOpen)...), 0),
+	pkt.OpSignal:       append(pkt.Dwords(pkt.OpSignal, address(refusedOpen)...), 0x01020304, 0x05060708, 1),
 	pkt.OpFence:        append(pkt.Dwords(pkt.OpFence, address(refusedOpen)...), refusedFence, 1),
 	pkt.OpSetWindow:    append(append(pkt.Dwords(pkt.OpSetWindow, 7), address(refusedOpen)...), refusedSpan, 0),
 	pkt.OpWaitFence:    pkt.Dwords(pkt.OpWaitFence, 0, 0, 0),
@@ -85,7 +86,7 @@ func header(p []uint32) []uint32 {
 // anyValue lists the fields for which every value is legal.
 var anyValue = []string{
 	"NOP Skip", "SET_STATE Surface", "SET_STATE Pitch", "FILL Value", "FILL_2D Value",
-	"WRITE_REG Value", "PREDICATE NonZero", "FENCE IRQ", "SET_WINDOW Index", "SET_WINDOW Writable", "WAIT_FENCE Value",
+	"WRITE_REG Value", "PREDICATE NonZero", "SIGNAL Value", "SIGNAL IRQ", "FENCE IRQ", "SET_WINDOW Index", "SET_WINDOW Writable", "WAIT_FENCE Value",
 }
 
 // legal returns a legal packet.

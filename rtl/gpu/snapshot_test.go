@@ -134,7 +134,7 @@ func TestSignalNames(t *testing.T) {
 		names[s.Name] = s.Names
 	}
 	assert.Equal(t, "Body", names["gpu.cp1.decode_state"][1])
-	assert.Equal(t, []string{"None", "Fence", "Timestamp"}, names["gpu.cp0.sync_fence"])
+	assert.Equal(t, []string{"None", "Fence", "Timestamp", "Signal"}, names["gpu.cp0.sync_fence"])
 	assert.Equal(t, []string{"None", "Success", "Unsupported", "Abort"}, names["gpu.pcie.status"])
 	assert.Equal(t, "WriteError", names["gpu.fence0.result"][3])
 	assert.Nil(t, names["gpu.cp0.decode_opcode"])

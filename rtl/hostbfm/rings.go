@@ -264,6 +264,9 @@ func (h *Stimulus) optional(which, n int, inside bool) encoder {
 		if there := h.config.Caps.Has(caps.Protection) || h.percent(10); there && !inside && h.percent(70) {
 			return h.window()
 		}
+		if there := h.config.Caps.Has(caps.Signal) || h.percent(10); there && h.percent(50) {
+			return pkt.Signal{Addr: h.address() &^ 7, Value: h.Rng.Uint64(), IRQ: h.percent(50)}
+		}
 		return pkt.Timestamp{Addr: h.address() &^ 7}
 	}
 	return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}

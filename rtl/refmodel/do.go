@@ -78,6 +78,8 @@ func (n *Node) effect(p []uint32, v Verdict) {
 		}
 	case pkt.OpWriteReg:
 		n.Scratch[(p[1]-ScratchOff)/4] = p[2]
+	case pkt.OpSignal:
+		n.Done += int(p[5] & 1)
 	case pkt.OpFence:
 		n.Fence = n.next(p[3])
 		n.Done += int(p[4] & 1)

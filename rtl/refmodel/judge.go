@@ -27,6 +27,7 @@ var judges = map[uint8]func(n *Node, p []uint32, at Site) Verdict{
 	pkt.OpWriteReg:     (*Node).judgeWriteReg,
 	pkt.OpTimestamp:    (*Node).judgeTimestamp,
 	pkt.OpPredicate:    (*Node).judgePredicate,
+	pkt.OpSignal:       (*Node).judgeSignal,
 	pkt.OpFence:        (*Node).judgeFence,
 	pkt.OpSetWindow:    (*Node).judgeSetWindow,
 	pkt.OpWaitFence:    (*Node).judgeWaitFence,

@@ -133,6 +133,15 @@ func (n *Node) judgePredicate(p []uint32, at Site) Verdict {
 	return v
 }
 
+// judgeSignal implements docs/packets.md, SIGNAL.
+func (n *Node) judgeSignal(p []uint32, at Site) Verdict {
+	addr := long(p, 1)
+	if v, ok := n.access("Addr", at.Place, addr, 8, true); !ok {
+		return v
+	}
+	return Verdict{Moves: []Move{{Fill: true, Dst: addr, N: 8, Value: long(p, 3)}}}
+}
+
 // judgeFence implements docs/packets.md, FENCE.
 func (n *Node) judgeFence(p []uint32, at Site) Verdict {
 	addr := long(p, 1)

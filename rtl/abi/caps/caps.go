@@ -21,6 +21,7 @@ const (
 	Contexts   Set = 1 << 25
 	Preemption Set = 1 << 26
 	Aperture   Set = 1 << 29
+	Signal     Set = 1 << 33
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number
@@ -48,6 +49,7 @@ var Table = []Cap{
 	{Bit: Contexts, Name: "CONTEXTS", Doc: "context states that are saved and restored", There: "SAVE_STATE and RESTORE_STATE", Default: true},
 	{Bit: Preemption, Name: "PREEMPTION", Doc: "nodes that stop inside long packets", There: "PREEMPT, PREEMPTED, PROGRESS and Resume of INDIRECT", Default: true},
 	{Bit: Aperture, Name: "APERTURE", Doc: "an aperture through which the host accesses VRAM", There: "BAR 2", Default: true, Small: true},
+	{Bit: Signal, Name: "SIGNAL", Doc: "64-bit values that a packet writes, with an event", There: "SIGNAL", Default: true},
 }
 
 // Option returns the name of the selector option for the capability.

@@ -205,6 +205,18 @@ func (p Predicate) Append(b []byte) ([]byte, error) {
 
 // Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
 // it was.
+func (p Signal) Append(b []byte) ([]byte, error) {
+	if p.Addr%8 != 0 {
+		return b, fmt.Errorf("%w: signal at %#x, want a multiple of 8", ErrAlign, p.Addr)
+	}
+	b = le.AppendUint32(b, header(OpSignal, SignalBody))
+	b = le.AppendUint64(b, p.Addr)
+	b = le.AppendUint64(b, p.Value)
+	return le.AppendUint32(b, flag(p.IRQ)), nil
+}
+
+// Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
+// it was.
 func (p Fence) Append(b []byte) ([]byte, error) {
 	if p.Addr%8 != 0 {
 		return b, fmt.Errorf("%w: fence at %#x, want a multiple of 8", ErrAlign, p.Addr)

@@ -41,6 +41,9 @@ func (Timestamp) Op() uint8 { return OpTimestamp }
 // Op returns OpPredicate.
 func (Predicate) Op() uint8 { return OpPredicate }
 
+// Op returns OpSignal.
+func (Signal) Op() uint8 { return OpSignal }
+
 // Op returns OpFence.
 func (Fence) Op() uint8 { return OpFence }
 
@@ -153,6 +156,8 @@ func Decode(b []byte) (pk Packet, rest []byte, err error) {
 		pk = parseTimestamp(p)
 	case OpPredicate:
 		pk = parsePredicate(p)
+	case OpSignal:
+		pk = parseSignal(p)
 	case OpFence:
 		pk = parseFence(p)
 	case OpSetWindow:
@@ -198,6 +203,9 @@ func DecodeTimestamp(b []byte) (Timestamp, []byte, error) { return decode(b, par
 
 // DecodePredicate is Decode for a Predicate; another opcode is ErrOpcode.
 func DecodePredicate(b []byte) (Predicate, []byte, error) { return decode(b, parsePredicate) }
+
+// DecodeSignal is Decode for a Signal; another opcode is ErrOpcode.
+func DecodeSignal(b []byte) (Signal, []byte, error) { return decode(b, parseSignal) }
 
 // DecodeFence is Decode for a Fence; another opcode is ErrOpcode.
 func DecodeFence(b []byte) (Fence, []byte, error) { return decode(b, parseFence) }

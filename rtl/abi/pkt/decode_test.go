@@ -81,6 +81,13 @@ var golden = []struct {
 		0x08, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
 		0x34, 0x12, 0x01, 0x00,
 	}},
+	{"SIGNAL", pkt.Signal{Addr: 0x8000000000001008, Value: 0x0123456789abcdef, IRQ: true}, []byte{
+		0x05, 0x00, 0x00, 0x0b,
+		0x08, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
+		0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01,
+		0x01, 0x00, 0x00, 0x00,
+	}},
+	{"SIGNAL without interrupt", pkt.Signal{Value: 1}, words(0x0b000005, 0, 0, 1, 0, 0)},
 	{"PREDICATE on zero", pkt.Predicate{Addr: 8, Dwords: 0xffff}, words(0x0a000003, 8, 0, 0xffff)},
 	{"FENCE", pkt.Fence{Addr: 0x8000000000001008, ID: 0x12345678, IRQ: true}, []byte{
 		0x04, 0x00, 0x00, 0x10,
@@ -151,6 +158,8 @@ func decodeTyped(like pkt.Packet, b []byte) (p pkt.Packet, rest []byte, err erro
 		p, rest, err = pkt.DecodeTimestamp(b)
 	case pkt.Predicate:
 		p, rest, err = pkt.DecodePredicate(b)
+	case pkt.Signal:
+		p, rest, err = pkt.DecodeSignal(b)
 	case pkt.Fence:
 		p, rest, err = pkt.DecodeFence(b)
 	case pkt.SetWindow:
@@ -215,7 +224,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"nothing", nil, pkt.ErrLength, "pkt: bad length: 0 bytes left, want a header of 4"},
 		{"half a header", []byte{0, 0, 0}, pkt.ErrLength, "pkt: bad length: 3 bytes left, want a header of 4"},
 		{"opcode 0", words(0), pkt.ErrOpcode, "pkt: unknown opcode: 0x0 in header 0x00000000"},
-		{"opcode above PREDICATE", words(0x0b000000), pkt.ErrOpcode, "pkt: unknown opcode: 0xb in header 0x0b000000"},
+		{"opcode above SIGNAL", words(0x0c000000), pkt.ErrOpcode, "pkt: unknown opcode: 0xc in header 0x0c000000"},
 		{"opcode above RESTORE_STATE, before reserved bits", words(0x15ff0000), pkt.ErrOpcode, "pkt: unknown opcode: 0x15 in header 0x15ff0000"},
 		{"lowest reserved bit of the header", words(0x01010000), pkt.ErrReserved, "pkt: reserved bit set: NOP header 0x01010000, want 23..16 zero"},
 		{"highest reserved bit, before the length", words(0x02800001, 0), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT header 0x02800001, want 23..16 zero"},
@@ -308,6 +317,7 @@ func TestAppendErrors(t *testing.T) {
 		{"WRITE_REG between", pkt.WriteReg{Off: 0x22}, pkt.ErrAlign},
 		{"TIMESTAMP at 4", pkt.Timestamp{Addr: 4}, pkt.ErrAlign},
 		{"PREDICATE at 4", pkt.Predicate{Addr: 4}, pkt.ErrAlign},
+		{"SIGNAL at 4", pkt.Signal{Addr: 4}, pkt.ErrAlign},
 		{"FENCE at 4", pkt.Fence{Addr: 4}, pkt.ErrAlign},
 		{"SAVE_STATE at 64", pkt.SaveState{Addr: 64}, pkt.ErrAlign},
 		{"RESTORE_STATE at 64", pkt.RestoreState{Addr: 64}, pkt.ErrAlign},

@@ -54,6 +54,10 @@ func parsePredicate(p []byte) Predicate {
 	return Predicate{Addr: qword(p, 1), Dwords: uint16(v), NonZero: v>>16 != 0}
 }
 
+func parseSignal(p []byte) Signal {
+	return Signal{Addr: qword(p, 1), Value: qword(p, 3), IRQ: dword(p, 5) != 0}
+}
+
 func parseFence(p []byte) Fence {
 	return Fence{Addr: qword(p, 1), ID: dword(p, 3), IRQ: dword(p, 4) != 0}
 }

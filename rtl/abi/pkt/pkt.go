@@ -28,6 +28,7 @@ const (
 	OpWriteReg     = 0x08
 	OpTimestamp    = 0x09
 	OpPredicate    = 0x0a
+	OpSignal       = 0x0b
 	OpFence        = 0x10
 	OpSetWindow    = 0x11
 	OpWaitFence    = 0x12
@@ -47,6 +48,7 @@ const (
 	WriteRegBody     = 2
 	TimestampBody    = 2
 	PredicateBody    = 3
+	SignalBody       = 5
 	FenceBody        = 4
 	SetWindowBody    = 5
 	WaitFenceBody    = 3
@@ -232,6 +234,22 @@ type Predicate struct {
 	Addr    uint64
 	Dwords  uint16
 	NonZero bool
+}
+
+// A Signal writes Value to Addr, after every earlier packet of the node has
+// retired and its writes are visible. Then, if IRQ is set, the node's DONE event
+// is raised. The node's FENCE does not change, so that several queues of one node
+// can each have their own values.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x0b, body 5
+//	1, 2   63..0  Addr, GPU address, a multiple of 8
+//	3, 4   63..0  Value
+//	5      0      IRQ; 31..1 must be zero
+type Signal struct {
+	Addr  uint64
+	Value uint64
+	IRQ   bool
 }
 
 // A Fence ends a submission. After every earlier packet of the node has retired

@@ -45,6 +45,9 @@ func packets() *rapid.Generator[pkt.Packet] {
 		case 7:
 			return pkt.WriteReg{Off: u32.Draw(t, "off") & 0xfffc, Value: u32.Draw(t, "value")}
 		case 8:
+			if rapid.Bool().Draw(t, "signal") {
+				return pkt.Signal{Addr: u(addr, 7), Value: u(addr, 0), IRQ: rapid.Bool().Draw(t, "irq")}
+			}
 			return pkt.Timestamp{Addr: u(addr, 7)}
 		case 9:
 			return pkt.Predicate{Addr: u(addr, 7), Dwords: rapid.Uint16().Draw(t, "dwords"), NonZero: rapid.Bool().Draw(t, "nonzero")}

@@ -184,6 +184,11 @@ var Table = []Layout{
 		{Name: "Dwords", Dword: 3, Mask: low16, Limit: LimitBuffer, Unit: "dwords", Doc: "skipped dwords; in an indirect buffer at most to its end"},
 		{Name: "NonZero", Dword: 3, Mask: 1 << 16, Kind: Flag, Doc: "0 skips if the value is 0, 1 if it is not"},
 	}},
+	{Op: OpSignal, Name: "SIGNAL", Body: SignalBody, Needs: caps.Signal, Doc: "writes Value to Addr, after every earlier packet of the node has retired and its writes are visible. Then, if IRQ is set, the node's DONE event is raised. The node's FENCE does not change, so that several queues of one node can each have their own values.", Fields: []Field{
+		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "address of the 8 bytes"},
+		{Name: "Value", Dword: 3, Mask: mask64, Kind: Pattern, Doc: "value that is written"},
+		{Name: "IRQ", Dword: 5, Mask: 1, Kind: Flag, Doc: "1 raises the node's DONE event"},
+	}},
 	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. After every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr. Then the node's FENCE register becomes ID. Then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID must not go backwards, modulo 2^32. With CAPS.TIMELINE ID is the low half of the node's timeline, whose high half counts the wraps of the low half. The value written is then the 64-bit timeline, as in the registers TIMELINE_LO and TIMELINE_HI. Without CAPS.TIMELINE the high half is 0.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "address of the 8 bytes"},
 		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},

@@ -61,7 +61,7 @@ func TestTableShape(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for op := range 256 {
 		l, ok := pkt.Lookup(uint8(op))
-		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x14, ok, "%#x", op)
+		assert.Equal(t, op >= 1 && op <= 11 || op >= 0x10 && op <= 0x14, ok, "%#x", op)
 		if ok {
 			assert.Equal(t, uint8(op), l.Op)
 		}
@@ -94,7 +94,7 @@ func TestAddresses(t *testing.T) {
 		"COPY 1 Src read",
 		"COPY 3 Dst write",
 		"FILL 1 Dst write",
-		"TIMESTAMP 1 Addr write", "PREDICATE 1 Addr read",
+		"TIMESTAMP 1 Addr write", "PREDICATE 1 Addr read", "SIGNAL 1 Addr write",
 		"FENCE 1 Addr write",
 		"SET_WINDOW 2 Base window",
 		"SAVE_STATE 1 Addr write", "RESTORE_STATE 1 Addr read",
@@ -167,6 +167,7 @@ func TestReserved(t *testing.T) {
 		"WRITE_REG": {0xffff0000, 0},
 		"TIMESTAMP": {0, 0},
 		"PREDICATE": {0, 0, 0xfffe0000},
+		"SIGNAL":    {0, 0, 0, 0, 0xfffffffe},
 		"FENCE":     {0, 0, 0, 0xfffffffe},
 
 		"SET_WINDOW": {0xfffffff8, 0, 0, 0, 0},

@@ -7,7 +7,7 @@ var headers = []Vector{
 	{Name: "NOP", Ring: "01000000", Retired: 1},
 	{Name: "NOP skips its body", Ring: "01000003 06000005 10000004 ffffffff 01000000", Retired: 2},
 	{Name: "opcode 0", Ring: "00000000", Fault: &Fault{Cause: cpreg.CauseOpcode}},
-	{Name: "an opcode that is not in the table", Ring: "01000000 0b000000", Retired: 1, Rptr: 1, Fault: &Fault{Cause: cpreg.CauseOpcode, At: 1}},
+	{Name: "an opcode that is not in the table", Ring: "01000000 0c000000", Retired: 1, Rptr: 1, Fault: &Fault{Cause: cpreg.CauseOpcode, At: 1}},
 	{Name: "opcode 0xff", Ring: "ff000000", Fault: &Fault{Cause: cpreg.CauseOpcode}},
 	{Name: "lowest reserved bit of the header", Ring: "01010000", Fault: &Fault{Cause: cpreg.CauseReserved}},
 	{Name: "highest reserved bit of the header", Ring: "01800000", Fault: &Fault{Cause: cpreg.CauseReserved}},
@@ -81,8 +81,15 @@ var marks = []Vector{
 		Fault: &Fault{Cause: cpreg.CauseReadError, Bad: 0x8000_0002_0000_0008, Known: true}},
 }
 
-// fences are the vectors of docs/packets.md, FENCE and WAIT_FENCE.
+// fences are the vectors of docs/packets.md, SIGNAL, FENCE and WAIT_FENCE.
 var fences = []Vector{
+	{Name: "SIGNAL", Fence: 3, Ring: "0b000005 100 0 89abcdef 1234567 0", Retired: 1, After: "v100:123456789abcdef"},
+	{Name: "SIGNAL with IRQ", Ring: "0b000005 80010008 80000001 5 0 1", Retired: 1, After: "h10008:5", Done: true},
+	{Name: "SIGNAL of a smaller value than FENCE", Fence: 9, Ring: "0b000005 100 0 4 0 1", Retired: 1, After: "v100:4", Done: true},
+	{Name: "SIGNAL with a misaligned operand", Ring: "0b000005 104 0 1 0 0", Fault: &Fault{Cause: cpreg.CauseAlign, Bad: 0x104, Known: true}},
+	{Name: "SIGNAL with a reserved bit", Ring: "0b000005 100 0 1 0 2", Fault: &Fault{Cause: cpreg.CauseReserved}},
+	{Name: "SIGNAL beyond the host addresses", Ring: "0b000005 0 80000100 1 0 0", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 0x8000_0100_0000_0000, Known: true}},
+	{Name: "SIGNAL on a device without it", Lacks: "signal", Ring: "0b000005 100 0 1 0 0", Fault: &Fault{Cause: cpreg.CauseOpcode}},
 	{Name: "FENCE", Fence: 3, Ring: "10000004 100 0 5 0", Retired: 1, After: "v100:5", Fenced: 5},
 	{Name: "FENCE with IRQ", Ring: "10000004 80010008 80000001 5 1", Retired: 1, After: "h10008:5", Fenced: 5, Done: true},
 	{Name: "FENCE with the ID of the last fence", Fence: 5, Ring: "10000004 100 0 5 0", Retired: 1, After: "v100:5"},

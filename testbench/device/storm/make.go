@@ -17,6 +17,7 @@ var makers = map[uint8]func(s *generator) []uint32{
 	pkt.OpWriteReg:     (*generator).makeWriteReg,
 	pkt.OpTimestamp:    (*generator).makeTimestamp,
 	pkt.OpPredicate:    (*generator).makePredicate,
+	pkt.OpSignal:       (*generator).makeSignal,
 	pkt.OpFence:        (*generator).makeFence,
 	pkt.OpSetWindow:    (*generator).makeSetWindow,
 	pkt.OpWaitFence:    (*generator).makeWaitFence,
@@ -124,6 +125,11 @@ func (s *generator) makePredicate() []uint32 {
 		a = s.pick2(s.area.vramZero, s.area.hostZero).At
 	}
 	return pkt.Dwords(pkt.OpPredicate, lo(a), hi(a), s.rng.Uint32N(2)<<16)
+}
+
+func (s *generator) makeSignal() []uint32 {
+	a := (s.data(16) + 7) &^ 7
+	return pkt.Dwords(pkt.OpSignal, lo(a), hi(a), s.rng.Uint32(), s.rng.Uint32(), s.rng.Uint32N(2))
 }
 
 func (s *generator) makeFence() []uint32 {
