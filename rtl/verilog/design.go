@@ -52,7 +52,7 @@ func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.Func
 // it decides the conditions on parameters, and more fields may turn out to be
 // parameters. The passes end when one finds nothing new.
 func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*module, *plan, *Error) {
-	m := &module{named: t, live: live, namer: newNamer()}
+	m := &module{named: t, live: live, namer: newNamer(), symbols: map[*types.Const]*symbol{}}
 	found := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
 	tick, decl := d.methodOf(t, "Tick")
 	if decl == nil {
@@ -141,7 +141,7 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	fn, decl := d.methodOf(m.named, "Reset")
 	if decl == nil {
 		for _, r := range m.regs {
-			r.reset = r.initial
+			r.reset, r.sym = r.initial, m.enumerator(r.t, r.initial)
 		}
 		return nil
 	}
@@ -154,13 +154,14 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 			"set it to a constant without a condition, and reset every queue and instance")
 	}
 	env, writes, err := map[*variable]uint64{}, map[*variable]bool{}, (*Error)(nil)
+	syms := map[*variable]*symbol{}
 	walk(e.p.body, func(s stmt) {
 		a, ok := s.(*assign)
 		if !ok {
 			err = fail("registers set under a condition")
 			return
 		}
-		writes[a.v] = true
+		writes[a.v], syms[a.v] = true, a.e.sym
 		if v, known := a.e.value(env); known {
 			env[a.v] = v & lowMask(a.v.width)
 		} else {
@@ -172,7 +173,10 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	}
 	for _, r := range m.regs {
 		v, known := env[r.next]
-		r.reset, r.keeps = v, !writes[r.next]
+		r.reset, r.sym, r.keeps = v, syms[r.next], !writes[r.next]
+		if r.keeps {
+			r.sym = m.enumerator(r.t, r.initial)
+		}
 		if writes[r.next] && !known {
 			return fail(r.path)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
-	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
@@ -82,14 +81,14 @@ func (e *elab) branch(cond *expr, yes, no func()) {
 }
 
 // cases appends a case; the default comes last.
-func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
+func (e *elab) cases(sel *expr, vals [][]*expr, bodies []func()) {
 	sel, vals, bodies = reachable(sel, vals, bodies)
 	e.depth++
 	alts := make([]func(), len(bodies))
 	for i, f := range bodies {
 		alts[i] = f
 		if i < len(vals) && len(vals[i]) == 1 {
-			eq := &expr{op: opEq, width: 1, args: []*expr{sel, konst(sel.width, vals[i][0])}}
+			eq := &expr{op: opEq, width: 1, args: []*expr{sel, vals[i][0]}}
 			alts[i] = func() { e.p.refine(eq, true); f() }
 		}
 	}
@@ -110,17 +109,22 @@ func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
 
 // reachable returns a case without the zeros above its selector and without the labels
 // that need them.
-func reachable(sel *expr, vals [][]uint64, bodies []func()) (*expr, [][]uint64, []func()) {
+func reachable(sel *expr, vals [][]*expr, bodies []func()) (*expr, [][]*expr, []func()) {
 	if sel.op != opZext {
 		return sel, vals, bodies
 	}
 	sel = sel.args[0]
-	var labels [][]uint64
+	var labels [][]*expr
 	var arms []func()
 	for i, vs := range vals {
-		vs = slices.DeleteFunc(slices.Clone(vs), func(v uint64) bool { return v > lowMask(sel.width) })
-		if len(vs) > 0 {
-			labels, arms = append(labels, vs), append(arms, bodies[i])
+		var fit []*expr
+		for _, v := range vs {
+			if v.val <= lowMask(sel.width) {
+				fit = append(fit, v.resized(sel.width))
+			}
+		}
+		if len(fit) > 0 {
+			labels, arms = append(labels, fit), append(arms, bodies[i])
 		}
 	}
 	return sel, labels, append(arms, bodies[len(vals):]...)
@@ -144,7 +148,9 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 		if f.path != "" {
 			full = strings.TrimPrefix(join(name, f.path), ".")
 		}
-		return e.p.local(e.name(full), f.bits()).ref()
+		v := e.p.local(e.name(full), f.bits())
+		v.unset = e.m.enumerator(f.t, 0)
+		return v.ref()
 	}}))
 }
 
@@ -331,7 +337,7 @@ func (e *elab) body(f *frame) []*value {
 		}
 		for _, id := range p.Names {
 			v := e.fresh(id, id.Name, t)
-			e.assign(id, v, e.must(e.l.zeroValue(id.Pos(), t)))
+			e.assign(id, v, e.zeroValue(id, t))
 			f.results = append(f.results, v)
 			f.env[e.l.info.Defs[id]] = v
 		}

@@ -1,6 +1,7 @@
 package verilog
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
@@ -25,7 +26,9 @@ func (e *elab) eval(x ast.Expr) *value { return e.evalStmt(x, false) }
 func (e *elab) evalStmt(x ast.Expr, effect bool) *value {
 	tv := e.l.info.Types[x]
 	if tv.Value != nil {
-		return e.constant(x, tv.Type, tv.Value)
+		v := e.constant(x, tv.Type, tv.Value)
+		v.e = named(v.e, cmp.Or(e.symbolOf(x), e.m.enumerator(v.t, v.e.val)))
+		return v
 	}
 	switch x := x.(type) {
 	case *ast.ParenExpr:
@@ -157,7 +160,7 @@ func (e *elab) read(n ast.Node, r ref) *value {
 	}
 	out := e.fresh(n, "elem", r.alts[0].t)
 	dst := out.scalars()
-	var vals [][]uint64
+	var vals [][]*expr
 	var bodies []func()
 	for i, a := range r.alts {
 		src := a.scalars()
@@ -167,7 +170,7 @@ func (e *elab) read(n ast.Node, r ref) *value {
 			}
 		})
 		if i < len(r.alts)-1 || lowMask(e.p.bits(r.idx)) >= uint64(len(r.alts)) {
-			vals = append(vals, []uint64{uint64(i)})
+			vals = append(vals, []*expr{konst(r.idx.width, uint64(i))})
 		}
 	}
 	if len(vals) == len(bodies) {
@@ -190,7 +193,7 @@ func (e *elab) literal(x *ast.CompositeLit) *value {
 	if err := e.l.checkType(x.Pos(), t); err != nil {
 		panic(bail{err})
 	}
-	v := e.must(e.l.zeroValue(x.Pos(), t))
+	v := e.zeroValue(x, t)
 	for i, el := range x.Elts {
 		kv, keyed := el.(*ast.KeyValueExpr)
 		if !keyed {

@@ -97,7 +97,7 @@ func (e *elab) declStmt(s *ast.DeclStmt) {
 				panic(bail{err})
 			}
 			for range vs.Names {
-				vals = append(vals, e.must(e.l.zeroValue(vs.Pos(), t)))
+				vals = append(vals, e.zeroValue(vs, t))
 			}
 		default:
 			vals = e.evalList(vs.Values, len(vs.Names))
@@ -168,10 +168,10 @@ func (e *elab) assignStmt(s *ast.AssignStmt) {
 // assignElem assigns the element that an index selects.
 func (e *elab) assignElem(n ast.Node, r ref, v *value) {
 	v = e.bind(n, "elem", v, false)
-	var vals [][]uint64
+	var vals [][]*expr
 	var bodies []func()
 	for i, a := range r.alts {
-		vals = append(vals, []uint64{uint64(i)})
+		vals = append(vals, []*expr{konst(r.idx.width, uint64(i))})
 		bodies = append(bodies, func() { e.assign(n, a, v) })
 	}
 	e.cases(r.idx, vals, append(bodies, func() {}))
@@ -348,15 +348,15 @@ func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]
 	if tag.e == nil {
 		e.fail(s.Tag, subset.CodeType, "a switch on a value that is not a number", "switch on a field")
 	}
-	var vals [][]uint64
+	var vals [][]*expr
 	for _, c := range clauses {
-		var vs []uint64
+		var vs []*expr
 		for _, x := range c.List {
 			v := e.eval(x)
 			if !v.e.isConst() {
 				e.fail(x, subset.CodeCase, "a case that is not a constant", "use switch without a tag, or if")
 			}
-			vs = append(vs, v.e.val)
+			vs = append(vs, v.e)
 		}
 		vals = append(vals, vs)
 	}
@@ -378,10 +378,10 @@ func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]
 }
 
 // chosen returns the index of the alternative for v. The last one is the default.
-func chosen(v uint64, vals [][]uint64) int {
+func chosen(v uint64, vals [][]*expr) int {
 	for i, vs := range vals {
 		for _, x := range vs {
-			if x == v {
+			if x.val == v {
 				return i
 			}
 		}

@@ -50,7 +50,7 @@ func (e *expr) text() string {
 	infix := e.infix
 	switch e.op {
 	case opConst:
-		return literal(e.width, e.val)
+		return constantText(e)
 	case opX:
 		return fmt.Sprintf("%d'bx", e.width)
 	case opVar:
@@ -92,6 +92,18 @@ func (e *expr) text() string {
 		return infix("||")
 	}
 	return "(" + a(0) + " ? " + a(1) + " : " + a(2) + ")"
+}
+
+// constantText returns the name of a constant, or its value.
+func constantText(e *expr) string {
+	switch s := e.sym; {
+	case s == nil || s.width == 0 || s.width > e.width:
+		return literal(e.width, e.val)
+	case s.width == e.width:
+		return s.name
+	default:
+		return fmt.Sprintf("{%s, %s}", literal(e.width-s.width, 0), s.name)
+	}
 }
 
 func sliceText(e *expr) string {
@@ -263,7 +275,7 @@ func (w *writer) stmt(s stmt) {
 	case *caseStmt:
 		w.wrap("case (", s.sel.outer(), ")")
 		for _, a := range s.arms {
-			w.arm(s.sel.width, a)
+			w.arm(a)
 		}
 		w.line("endcase")
 	}
@@ -291,12 +303,12 @@ func (w *writer) ifRest(s *ifStmt) {
 	w.line("end")
 }
 
-func (w *writer) arm(width int, a arm) {
+func (w *writer) arm(a arm) {
 	label := "default"
 	if len(a.vals) > 0 {
 		var ls []string
 		for _, v := range a.vals {
-			ls = append(ls, literal(width, v))
+			ls = append(ls, v.text())
 		}
 		label = strings.Join(ls, ", ")
 	}
@@ -315,7 +327,7 @@ func (w *writer) declare(what string, vs []*variable) {
 // process prints an always @* block that starts with the assignments starts.
 func (w *writer) process(src string, p *process, starts []stmt) {
 	for _, v := range p.defaults() {
-		starts = append(starts, &assign{v: v, e: konst(v.width, 0)})
+		starts = append(starts, &assign{v: v, e: v.zero()})
 	}
 	w.line("")
 	w.line("(* src = %q *)", src)

@@ -10,12 +10,14 @@ func (d *designer) text(m *module) []byte {
 	m.out.prune()
 	m.tick.prune()
 	m.strobed()
+	params := d.localparams(m)
 	w := &writer{where: d.l.where}
 	at := d.l.where(m.named.Obj().Pos())
 	w.line("// %s: %s at %s. Generated; change the Go source.", m.name, m.named.Obj().Name(), at)
 	d.contents(w, m)
 	d.head(w, m)
 	w.depth++
+	w.localparams(params)
 	d.declarations(w, m)
 	for _, p := range m.prims {
 		w.primitive(p)
@@ -224,7 +226,7 @@ func (d *designer) clocked(w *writer, m *module, at string) {
 	for _, r := range m.regs {
 		if r.keeps {
 			w.line("")
-			w.line("initial %s = %s;", r.cur.name, literal(r.cur.width, r.initial))
+			w.line("initial %s = %s;", r.cur.name, r.value().text())
 		}
 	}
 	if len(m.regs) == 0 {
@@ -244,7 +246,7 @@ func (d *designer) clocked(w *writer, m *module, at string) {
 // register prints the assignment of a register.
 func (w *writer) register(r *register) {
 	x, to := r.cur.name, r.cur.name+" <= "
-	value := literal(r.cur.width, r.reset)
+	value := r.value().text()
 	if r.keeps {
 		value = x
 	}

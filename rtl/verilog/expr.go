@@ -34,8 +34,9 @@ const (
 // Verilog's context never widens anything.
 type expr struct {
 	op    opcode
-	width int    // bits
-	val   uint64 // of opConst
+	width int     // bits
+	val   uint64  // of opConst
+	sym   *symbol // of opConst: the Go constant, nil for a number
 	v     *variable
 	lo    int // of opSlice
 	args  []*expr
@@ -59,8 +60,9 @@ type variable struct {
 	name   string
 	width  int
 	kind   kind
-	stable bool   // never changes once it is read
-	path   string // of the register, for kindReg and kindNext
+	stable bool    // never changes once it is read
+	unset  *symbol // of an enumeration: its value 0
+	path   string  // of the register, for kindReg and kindNext
 }
 
 func lowMask(w int) uint64 {
@@ -76,6 +78,9 @@ func konst(w int, v uint64) *expr { return &expr{op: opConst, width: w, val: v &
 func unknown(w int) *expr { return &expr{op: opX, width: w} }
 
 func (v *variable) ref() *expr { return &expr{op: opVar, width: v.width, v: v} }
+
+// zero returns the value 0 of v.
+func (v *variable) zero() *expr { return named(konst(v.width, 0), v.unset) }
 
 func (e *expr) isConst() bool { return e.op == opConst }
 
@@ -170,7 +175,7 @@ func zext(e *expr, w int) *expr {
 	case e.width == w:
 		return e
 	case e.isConst():
-		return konst(w, e.val)
+		return e.resized(w)
 	case e.op == opZext:
 		return &expr{op: opZext, width: w, args: e.args}
 	}
@@ -202,7 +207,7 @@ func narrow(x, y *expr) (*expr, *expr) {
 		if e.op == opZext {
 			return zext(e.args[0], n)
 		}
-		return konst(n, e.val)
+		return e.resized(n)
 	}
 	if n == x.width {
 		return x, y

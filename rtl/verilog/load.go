@@ -31,7 +31,8 @@ type loader struct {
 	info   *types.Info
 	pkgs   map[string]*types.Package
 	decls  map[*types.Func]*ast.FuncDecl
-	lines  map[string][][]byte // by file name
+	blocks map[*types.Const]token.Pos // declarations of the constants of this module
+	lines  map[string][][]byte        // by file name
 }
 
 func newLoader(root string) (*loader, error) {
@@ -63,7 +64,7 @@ func newLoader(root string) (*loader, error) {
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 			Implicits: map[ast.Node]types.Object{},
 		},
-		pkgs: map[string]*types.Package{}, decls: map[*types.Func]*ast.FuncDecl{}, lines: map[string][][]byte{},
+		pkgs: map[string]*types.Package{}, decls: map[*types.Func]*ast.FuncDecl{}, blocks: map[*types.Const]token.Pos{}, lines: map[string][][]byte{},
 	}, nil
 }
 
@@ -137,7 +138,7 @@ func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
 	return p, nil
 }
 
-// types type-checks a package of this module and records its functions. If an
+// types type-checks a package of this module and records its functions and constants. If an
 // imported package has an error, that error is returned instead of the failed
 // import.
 func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
@@ -156,8 +157,27 @@ func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
 				l.decls[l.info.Defs[fd.Name].(*types.Func)] = fd
 			}
 		}
+		l.constants(f)
 	}
 	return p, nil
+}
+
+// constants records the declarations of the constants of a file.
+func (l *loader) constants(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		d, ok := n.(*ast.GenDecl)
+		if !ok || d.Tok != token.CONST {
+			return true
+		}
+		for _, spec := range d.Specs {
+			for _, id := range spec.(*ast.ValueSpec).Names {
+				if c, ok := l.info.Defs[id].(*types.Const); ok {
+					l.blocks[c] = d.Pos()
+				}
+			}
+		}
+		return false
+	})
 }
 
 // importer is the loader as one package sees it.

@@ -24,6 +24,7 @@ type module struct {
 	params   []string // path=value, in order
 	prims    []*primitive
 	children []*child
+	symbols  map[*types.Const]*symbol
 	inputs   []*variable
 	inputGo  []string // Go path of each input
 	outputs  []*output
@@ -41,8 +42,17 @@ type register struct {
 	strobe    *variable // set in a clock that assigns it, nil if every clock does
 	data      *variable // the assigned value: next, or a copy of it if next is read
 	reset     uint64
-	keeps     bool // not changed by Reset
+	sym       *symbol // of the value after Reset, or of the initial value if Reset keeps it
+	keeps     bool    // not changed by Reset
 	initial   uint64
+}
+
+// value returns the value of r after Reset, or its initial value if Reset keeps it.
+func (r *register) value() *expr {
+	if r.keeps {
+		return named(konst(r.cur.width, r.initial), r.sym)
+	}
+	return named(konst(r.cur.width, r.reset), r.sym)
 }
 
 // A primitive is an instance of a type of package hdl.

@@ -263,7 +263,7 @@ func (p *process) trunc(e *expr, w int) *expr {
 	}
 	switch e.op {
 	case opConst:
-		return konst(w, e.val)
+		return e.resized(w)
 	case opVar, opSlice:
 		return &expr{op: opSlice, width: w, v: e.v, lo: e.lo}
 	case opZext:

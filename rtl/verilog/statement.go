@@ -27,7 +27,7 @@ type caseStmt struct {
 }
 
 type arm struct {
-	vals []uint64
+	vals []*expr // constants
 	body []stmt
 }
 

@@ -158,11 +158,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// zeroValue returns the zero value of t.
-func (l *loader) zeroValue(pos token.Pos, t types.Type) (*value, *Error) {
-	return l.build(t, "", pos, 0, maker{leaf: func(f field) *expr { return konst(f.w, 0) }})
-}
-
 // leaves calls f for each scalar and primitive of v, in order.
 func (v *value) leaves(f func(*value)) {
 	if v.sub == nil {

@@ -92,6 +92,7 @@ func (p *parser) part(i, j int) {
 		case t.word():
 			p.name(at)
 			p.value(at)
+			p.add(Constant, at, at+1, p.others(at)...)
 		case t.text[0] >= '0' && t.text[0] <= '9':
 			p.number(at)
 		case at > i && swapped(t.text) != "":
@@ -127,7 +128,7 @@ func (p *parser) list(i, j int) {
 func (p *parser) number(at int) {
 	text := p.peek(at).text
 	if strings.Contains(text, "'") {
-		p.add(Constant, at, at+1, append(flips(text), offByOne(text)...)...)
+		p.add(Constant, at, at+1, append(p.others(at), offByOne(text)...)...)
 		return
 	}
 	if prev := p.peek(at - 1).text; prev != "<<" && prev != ">>" {

@@ -168,8 +168,8 @@ func (p *parser) memory(open int) {
 // label adds other values for the constants of a case label, tokens [i, j).
 func (p *parser) label(i, j int) {
 	for at := i; at < j; at++ {
-		if text := p.peek(at).text; strings.Contains(text, "'") {
-			p.add(Label, at, at+1, append(flips(text), offByOne(text)...)...)
+		if others := p.others(at); len(others) > 0 {
+			p.add(Label, at, at+1, append(others, offByOne(p.peek(at).text)...)...)
 		}
 	}
 }

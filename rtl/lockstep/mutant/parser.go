@@ -15,6 +15,7 @@ type parser struct {
 	clocked  map[string]bool   // signals assigned in a clocked process
 	order    []string          // signals in order of declaration
 	memories map[string]bool   // RAMs
+	params   map[string]param  // localparams
 	assigned map[string]bool   // signals assigned in the current process
 	edge     bool              // the current process is clocked
 }
@@ -22,6 +23,7 @@ type parser struct {
 // run finds the sites of the module.
 func (p *parser) run() error {
 	p.dims, p.clocked, p.memories = map[string]string{}, map[string]bool{}, map[string]bool{}
+	p.params = map[string]param{}
 	p.declarations()
 	p.skipTo(";")
 	for p.at < len(p.tokens) {
@@ -49,6 +51,8 @@ func (p *parser) declarations() {
 			} else if i+1 < len(p.tokens) {
 				p.memories[name] = true
 			}
+		case "localparam":
+			p.declare(i)
 		case "always":
 			edge = p.peek(i+2).text == "("
 		case "<=":
@@ -190,8 +194,8 @@ func (p *parser) assignment() error {
 			p.add(NoReset, rhs, end, p.text(rhs+4, end))
 		}
 		rhs += 2
-		if strings.Contains(p.peek(rhs).text, "'") && p.peek(rhs+1).text == ":" {
-			p.add(Reset, rhs, rhs+1, flips(p.peek(rhs).text)...)
+		if others := p.others(rhs); len(others) > 0 && p.peek(rhs+1).text == ":" {
+			p.add(Reset, rhs, rhs+1, others...)
 			rhs += 2
 		}
 	case p.edge, next != name && p.clocked[next] && p.assigned[name]:

@@ -11,6 +11,12 @@ module sample_flow (
   input wire [7:0] b,
   input wire go1
 );
+  // mode at rtl/verilog/testdata/sample/sample.go:49.
+  localparam [1:0]
+    modeA = 2'd0,
+    modeB = 2'd1,
+    modeC = 2'd2,
+    modeD = 2'd3;
   reg [1:0] Mode;
   reg [31:0] Count;
   reg [7:0] Last;
@@ -48,11 +54,11 @@ module sample_flow (
     Tick_was = Mode;
     // src rtl/verilog/testdata/sample/sample.go:71
     case (Mode)
-    2'd0, 2'd1: begin
+    modeA, modeB: begin
       // src rtl/verilog/testdata/sample/sample.go:73
       if (go1) begin
         // src rtl/verilog/testdata/sample/sample.go:74
-        n_Mode = Mode + 2'd1;
+        n_Mode = Mode + modeB;
         w_Mode = 1'b1;
       end
       // src rtl/verilog/testdata/sample/sample.go:76
@@ -60,11 +66,11 @@ module sample_flow (
       d_Count = n_Count;
       w_Count = 1'b1;
     end
-    2'd2: begin
+    modeC: begin
       // src rtl/verilog/testdata/sample/sample.go:102
       if ((a & 8'd1) == 8'd0) begin
         // src rtl/verilog/testdata/sample/sample.go:105
-        n_Mode = 2'd3;
+        n_Mode = modeD;
         w_Mode = 1'b1;
         // src rtl/verilog/testdata/sample/sample.go:106
         n_Count = Count - 32'd1;
@@ -74,7 +80,7 @@ module sample_flow (
     end
     default: begin
       // src rtl/verilog/testdata/sample/sample.go:80
-      n_Mode = 2'd0;
+      n_Mode = modeA;
       w_Mode = 1'b1;
     end
     endcase
@@ -172,7 +178,7 @@ module sample_flow (
       end
     end
     // src rtl/verilog/testdata/sample/sample.go:84
-    if (partial_a_result1 && (Tick_was != 2'd3)) begin
+    if (partial_a_result1 && (Tick_was != modeD)) begin
       // src rtl/verilog/testdata/sample/sample.go:85
       n_Last = n_Last ^ partial_a_result0;
     end else if (go1) begin // src rtl/verilog/testdata/sample/sample.go:86
@@ -199,7 +205,7 @@ module sample_flow (
 
   (* src = "rtl/verilog/testdata/sample/sample.go:57" *)
   always @(posedge clk) begin
-    if (w_Mode || rst) Mode <= rst ? 2'd1 : n_Mode;
+    if (w_Mode || rst) Mode <= rst ? modeB : n_Mode;
     if (w_Count && !rst) Count <= d_Count;
     Last <= rst ? 8'd1 : n_Last;
     Sum <= rst ? 16'd2 : n_Sum;
