@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -105,5 +106,23 @@ func blocks(stat []byte, top string) ([]Block, error) {
 	return out, nil
 }
 
-// plain returns a name without yosys's prefix for public names.
-func plain(name string) string { return strings.TrimPrefix(name, `\`) }
+// plain returns a name without yosys's prefix for public names. A module with parameters,
+// $paramod\cp\base=16'0001000000000000, is cp(base=16'h1000). If its parameters are long,
+// yosys has their hash in the name, and so has plain.
+func plain(name string) string {
+	rest, with := strings.CutPrefix(name, "$paramod")
+	parts := strings.Split(rest, `\`)
+	switch {
+	case !with || len(parts) < 2:
+		return strings.TrimPrefix(name, `\`)
+	case parts[0] != "":
+		return parts[1] + "(" + strings.TrimPrefix(parts[0], "$") + ")"
+	}
+	for i, p := range parts[2:] {
+		field, bits, _ := strings.Cut(p, "'")
+		if v, err := strconv.ParseUint(bits, 2, 64); err == nil {
+			parts[i+2] = fmt.Sprintf("%s'h%x", field, v)
+		}
+	}
+	return parts[1] + "(" + strings.Join(parts[2:], ", ") + ")"
+}

@@ -225,6 +225,19 @@ func TestBlocks(t *testing.T) {
 		{"b", 2, Cells{FF: 5, Carry: 2}},
 		{"c", 6, Cells{LUT: 4, Carry: 2, RAM: 5, LUTRAM: 1, DSP: 1, Other: 7}},
 	}, got)
+	got, err = blocks([]byte(`{"modules": {
+		"\\a": {"num_cells_by_type": {"$paramod\\b\\at=16'0001000000000000\\on=1'1": 1, "$paramod\\b\\at=16'0001000100000000\\on=1'1": 2, "$paramod$12ab\\c": 1}},
+		"$paramod\\b\\at=16'0001000000000000\\on=1'1": {"num_cells_by_type": {"LUT4": 3}},
+		"$paramod\\b\\at=16'0001000100000000\\on=1'1": {"num_cells_by_type": {"LUT4": 4}},
+		"$paramod$12ab\\c": {"num_cells_by_type": {"LUT4": 5}}
+	}}`), "a")
+	require.NoError(t, err)
+	assert.Equal(t, []Block{
+		{"a", 1, Cells{}},
+		{"b(at=16'h1000, on=1'h1)", 1, Cells{LUT: 3}},
+		{"b(at=16'h1100, on=1'h1)", 2, Cells{LUT: 4}},
+		{"c(12ab)", 1, Cells{LUT: 5}},
+	}, got)
 	_, err = blocks([]byte(`{"modules": {}}`), "a")
 	assert.ErrorIs(t, err, ErrYosys)
 	_, err = blocks([]byte(`nonsense`), "a")
@@ -241,4 +254,33 @@ func TestMemories(t *testing.T) {
 	assert.Equal(t, []Memory{
 		{"a.mem", InBlock}, {"b.mem", InLUT}, {"c.mem", InBlock}, {"cp0.ring.slots", InBlock}, {"dma.queue.slots", InFlipFlops},
 	}, memories(log, "gpu"))
+}
+
+// Instances with different parameters are counted one by one, and no pattern of the script
+// is without a module.
+func TestBlocksWithParameters(t *testing.T) {
+	tooltest.Need(t, "yosys")
+	const text = `// A counter.
+module counter #(
+  parameter [15:0] limit = 16'd9
+) (input wire clk, input wire rst, output reg [15:0] n);
+  always @(posedge clk) n <= rst || n == limit ? 16'd0 : n + 16'd1;
+endmodule
+module top (input wire clk, input wire rst, output wire [15:0] a, output wire [15:0] b);
+  counter #(.limit(16'h1000)) c0 (.clk(clk), .rst(rst), .n(a));
+  counter #(.limit(16'h1100)) c1 (.clk(clk), .rst(rst), .n(b));
+endmodule
+`
+	s := Source{Files: []verilog.File{{Name: "top.v", Text: []byte(text)}}, Top: "top", Blocks: []string{"top", "counter"}}
+	r, err := Run(s, ECP5, Expectation{})
+	require.NoError(t, err)
+	assert.Empty(t, r.Refused())
+	var names []string
+	for _, b := range r.Blocks {
+		names = append(names, b.Name)
+		if b.Name != "top" {
+			assert.Equal(t, 16, b.FF, b.Name)
+		}
+	}
+	assert.Equal(t, []string{"top", "counter(limit=16'h1000)", "counter(limit=16'h1100)"}, names)
 }

@@ -32,7 +32,7 @@ func script(s Source, target Target, apart bool) string {
 	fmt.Fprintf(&b, "\nhierarchy -check -top %s\nproc\ncheck\n", s.Top)
 	if apart {
 		for _, m := range s.Blocks {
-			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", m)
+			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", s.selection(m))
 		}
 	}
 	if target == ICE40 {
@@ -44,6 +44,17 @@ func script(s Source, target Target, apart bool) string {
 	}
 	b.WriteString("\ntee -q -o stat.json stat -json\n")
 	return b.String()
+}
+
+// selection returns what selects a block after the hierarchy is elaborated. Yosys renames
+// a module with parameters, once for each set of values.
+func (s Source) selection(block string) string {
+	for _, f := range s.Files {
+		if bytes.Contains(f.Text, []byte("\nmodule "+block+" #(")) {
+			return `$paramod*\` + block + "*"
+		}
+	}
+	return block
 }
 
 // picoseconds in a microsecond, to convert a clock in MHz.

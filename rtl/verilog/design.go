@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
@@ -15,12 +16,33 @@ type designer struct {
 	l        *loader
 	top      *types.Named
 	known    map[string]*module
+	modules  []*module                        // of the objects known to be ticked, in order
+	generic  map[*types.Named]map[string]bool // paths of the fields that are parameters in Verilog
 	effects  map[*types.Func]bool
 	assigned map[*ast.FuncDecl]map[types.Object]bool
 }
 
-// module returns the module of a live object of type t.
-func (d *designer) module(t *types.Named, live reflect.Value) (*module, *Error) {
+// module returns the module of a live object of type t. ticked reports whether the object
+// is known to be ticked.
+func (d *designer) module(t *types.Named, live reflect.Value, ticked bool) (*module, *Error) {
+	m, err := d.passes(t, live)
+	if err != nil {
+		return nil, err
+	}
+	if k := d.known[m.key]; k != nil {
+		m = k
+	}
+	d.known[m.key] = m
+	if ticked && !slices.Contains(d.modules, m) {
+		m = d.shared(t, live, m)
+		d.known[m.key] = m
+		d.modules = append(d.modules, m)
+	}
+	return m, nil
+}
+
+// passes translates the module of a live object until a pass finds nothing new.
+func (d *designer) passes(t *types.Named, live reflect.Value) (*module, *Error) {
 	m, pl, err := d.elaborate(t, live, nil)
 	for last := (*plan)(nil); err == nil && !pl.equal(last); {
 		last = pl
@@ -29,11 +51,12 @@ func (d *designer) module(t *types.Named, live reflect.Value) (*module, *Error) 
 	if err != nil {
 		return nil, err
 	}
-	m.key = fmt.Sprintf("%s{%s}", types.TypeString(t, nil), strings.Join(m.params, ","))
-	if k := d.known[m.key]; k != nil {
-		return k, nil
+	var scalars []string
+	for path, v := range m.scalars {
+		scalars = append(scalars, fmt.Sprintf("%s=%d", path, v))
 	}
-	d.known[m.key] = m
+	slices.Sort(scalars)
+	m.key = fmt.Sprintf("%s{%s}", types.TypeString(t, nil), strings.Join(append(scalars, m.params...), ","))
 	return m, nil
 }
 
@@ -52,7 +75,7 @@ func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.Func
 // it decides the conditions on parameters, and more fields may turn out to be
 // parameters. The passes end when one finds nothing new.
 func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*module, *plan, *Error) {
-	m := &module{named: t, live: live, namer: newNamer(), symbols: map[*types.Const]*symbol{}}
+	m := &module{named: t, live: live, namer: newNamer(), symbols: map[*types.Const]*symbol{}, scalars: map[string]uint64{}}
 	found := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
 	tick, decl := d.methodOf(t, "Tick")
 	if decl == nil {
@@ -73,6 +96,7 @@ func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*mo
 	if err := protect(func() { e.call(decl, tick, m.next, ins, true) }); err != nil {
 		return nil, nil, err
 	}
+	found.generic = len(d.generic)
 	return m, found, d.ticked(m, decl, found, use == nil)
 }
 

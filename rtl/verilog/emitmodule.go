@@ -45,6 +45,11 @@ func (d *designer) contents(w *writer, m *module) {
 	}
 	w.rows("Registers", rows)
 	rows = nil
+	for _, g := range m.generics {
+		rows = append(rows, [3]string{g.v.name, dimension(g.w), d.l.where(g.pos)})
+	}
+	w.rows("Parameters", rows)
+	rows = nil
 	for _, p := range m.prims {
 		rows = append(rows, [3]string{p.name, fmt.Sprintf("%s[0:%d] ", dimension(p.width), p.words-1), d.l.where(p.pos)})
 	}
@@ -53,7 +58,17 @@ func (d *designer) contents(w *writer, m *module) {
 
 // head prints the head of a module.
 func (d *designer) head(w *writer, m *module) {
-	w.line("module %s (", m.name)
+	var params []string
+	for _, g := range m.generics {
+		params = append(params, fmt.Sprintf("parameter %s%s = %s", dimension(g.w), g.v.name, literal(g.w, g.value)))
+	}
+	if len(params) > 0 {
+		w.line("module %s #(", m.name)
+		w.line(indent+"%s", strings.Join(params, ",\n"+indent))
+		w.line(") (")
+	} else {
+		w.line("module %s (", m.name)
+	}
 	list := []string{"input wire clk", "input wire rst"}
 	for _, in := range m.inputs {
 		list = append(list, "input wire "+dimension(in.width)+in.name)
@@ -179,7 +194,15 @@ func (w *writer) child(m *module, c *child) {
 		}
 	}
 	w.line("")
-	w.line("%s %s (", c.mod.name, c.name)
+	var params []string
+	for i, g := range c.mod.generics {
+		params = append(params, fmt.Sprintf(".%s(%s)", g.v.name, literal(g.w, c.values[i])))
+	}
+	with := ""
+	if len(params) > 0 {
+		with = "#(" + strings.Join(params, ", ") + ") "
+	}
+	w.line("%s %s%s (", c.mod.name, with, c.name)
 	w.line(indent+"%s", strings.Join(ports, ",\n"+indent+indent))
 	w.line(");")
 }

@@ -49,6 +49,7 @@ const (
 	kindLocal  kind = iota // assigned in a process
 	kindInput              // of the module
 	kindOutput             // of the module
+	kindParam              // parameter of the module
 	kindReg                // value before the clock
 	kindNext               // value after the clock, assigned in a process
 	kindWire               // driven by an instance

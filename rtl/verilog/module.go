@@ -21,7 +21,9 @@ type module struct {
 	namer *namer
 
 	regs     []*register
-	params   []string // path=value, in order
+	params   []string          // what else distinguishes the module from others of its type, in order
+	scalars  map[string]uint64 // values of the fields that nothing changes, by path
+	generics []*generic
 	prims    []*primitive
 	children []*child
 	symbols  map[*types.Const]*symbol
@@ -94,6 +96,7 @@ type child struct {
 	mod    *module
 	pins   []*variable          // its inputs, in order
 	wires  map[string]*variable // its outputs, by name
+	values []uint64             // of its generics
 	method map[string][]*value
 	ticked bool
 	reset  bool
@@ -111,12 +114,13 @@ type output struct {
 type plan struct {
 	written map[string]bool // registers that change, by path
 	ticked  map[string]bool // instances that are ticked, by field
+	generic int             // types whose modules have been compared
 }
 
 // equal reports whether a pass found nothing beyond its plan, which is nil in the
 // first pass.
 func (p *plan) equal(last *plan) bool {
-	return last != nil && maps.Equal(p.written, last.written) && maps.Equal(p.ticked, last.ticked)
+	return last != nil && p.generic == last.generic && maps.Equal(p.written, last.written) && maps.Equal(p.ticked, last.ticked)
 }
 
 // state builds the registers and instances of m. Without a plan it builds every
@@ -135,7 +139,13 @@ func (d *designer) state(m *module, pl *plan) *Error {
 		f.w = f.bits()
 		live := liveBits(livePath(m.live, f.path))
 		if subset.IsInt(f.t) || pl != nil && !pl.written[f.path] {
-			m.params = append(m.params, fmt.Sprintf("%s=%d", f.path, live))
+			if pl != nil && d.generic[m.named][f.path] {
+				g := &generic{field: f, value: live}
+				g.v = &variable{name: m.namer.fresh(f.path), width: f.w, kind: kindParam, stable: true}
+				m.generics = append(m.generics, g)
+				return g.v.ref()
+			}
+			m.scalars[f.path] = live
 			return konst(f.w, live)
 		}
 		name := m.namer.fresh(f.path)
@@ -176,7 +186,7 @@ func afterClock(v *value, next map[string]*expr) *value {
 			out.sub[i] = afterClock(s, next)
 		}
 	}
-	if v.e != nil && v.e.root() != nil {
+	if v.e != nil && v.e.root() != nil && v.e.root().kind == kindReg {
 		out.e = zext(next[v.e.root().path], v.e.width)
 	}
 	return &out
@@ -198,11 +208,16 @@ func (d *designer) child(m *module, t *types.Named, path string, pos token.Pos, 
 		}
 		return v, err
 	}
-	mod, err := d.module(t, live)
+	mod, err := d.module(t, live, pl != nil)
 	if err != nil {
 		return nil, err
 	}
 	c := &child{path: path, name: m.namer.fresh(path), mod: mod, wires: map[string]*variable{}, method: map[string][]*value{}}
+	for _, g := range mod.generics {
+		v := liveBits(livePath(live, g.path))
+		c.values = append(c.values, v)
+		m.params = append(m.params, fmt.Sprintf("%s.%s=%d", path, g.path, v))
+	}
 	for _, in := range mod.inputs {
 		c.pins = append(c.pins, &variable{name: m.namer.fresh(c.name + "_" + in.name), width: in.width, kind: kindPin})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/several"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
@@ -49,6 +50,7 @@ func TestSample(t *testing.T) {
 		{"structs and arrays", &sample.Record{}, nil},
 		{"memories", sample.NewStore(), nil},
 		{"a quiet block", &sample.Sleeper{}, nil},
+		{"instances with parameters", several.New(), nil},
 		{"copies of queues", sample.NewUndo(), []string{"Has"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -58,8 +58,8 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 	if err := sameType(named, live.Type(), ""); err != nil {
 		return nil, err
 	}
-	d := &designer{l: l, top: named, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
-	m, serr := d.module(named, live)
+	d := &designer{l: l, top: named, known: map[string]*module{}, generic: map[*types.Named]map[string]bool{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
+	m, serr := d.module(named, live, true)
 	if serr == nil {
 		serr = protect(func() {
 			for _, name := range outputs {
