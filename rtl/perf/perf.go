@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -23,55 +24,106 @@ type Levels struct {
 type Moves struct {
 	Retired bool  // a packet retired
 	Took    bool  // a dword of a buffer was taken
-	Bytes   uint8 `w:"4"` // bytes written by the DMA engine
+	Bytes   uint8 `w:"4"` // bytes written by the DMA engine, 0 to 8
 }
 
-// counts are the counters of a node.
-type counts struct {
-	busy    uint64
-	read    uint64
-	write   uint64
-	ring    uint64
-	bytes   uint64
-	packets uint64
-}
+// An answer is the kind of answer that is given.
+type answer uint8
+
+const (
+	answerNone    answer = iota
+	answerZero           // the register exists, and nothing is read
+	answerCtl            // the value of CTL
+	answerCounter        // half of a counter of the snapshot
+)
 
 // Module has the counters and the last snapshot.
 //
-//	In      l0, l1 Levels; m0, m1 Moves; regs regbus.Req; rst, a reset
+// The words of both are in a RAM. Flip-flops have only the low bits of each
+// counter, now and at the snapshot. The counters take turns, one a clock: the word
+// of a counter gets the nearest value above its own that ends in the low bits. This
+// is exact because fewer than 64 clocks count between two turns of a counter: of
+// 13 turns, each takes 4 clocks at most, 2 since an answer takes the output of the
+// RAM for a clock, and as many again if the counter is due.
+//
+// A snapshot copies the low bits and makes each counter due: its next turn begins
+// with the word of the snapshot, made from the word of the counter and the copied
+// bits. Until then, reads of the snapshot are served in the same way. A counter
+// without a turn since it was cleared has no word: its low bits are its value.
+//
+//	In      l0, l1 Levels; m0, m1 Moves; regs regbus.Req, with no access in the
+//	        clock after an access; rst, a reset
 //	Out     Rsp regbus.Rsp
 //	Timing  a counter changes 1 clock after its level or pulse; an answer 1
 //	        clock after its request
 //	Reset   all 0, frozen
 //	Order   a write of CTL acts before the clock is counted: snapshot, clear, run
 //	Paths   none
-//	Size    833 bits for each node, and 257
+//	Size    64 words, of which 26 are used; 78 bits for each node, and 63
 //	Source  perfreg.Block
 type Module struct {
 	twoNodes bool // node 1 exists
 
-	run    bool
-	cycles uint64
-	node0  counts
-	node1  counts
+	words hdl.RAM // counter e at e, its snapshot at kept | e
+	run   bool
+	now   lows
+	then  lows   // at the snapshot
+	short uint16 // bit e: counter e has no word
+	brief uint16 // bit e: the snapshot of counter e has no word, and is not due
+	due   uint16 // bit e: the snapshot of counter e is not in its word yet
+	turn  uint8  `w:"4"` // the counter whose turn it is
+	out   uint8  `w:"4"` // the counter whose word is the output of the RAM
 
-	cyclesSnapshot uint64
-	node0Snapshot  counts
-	node1Snapshot  counts
-	rsp            regbus.Rsp
+	answer answer `w:"2"`
+	high   bool   // the high half of a counter was read
 }
 
+// Offsets of the registers of the nodes.
+const (
+	node0 = perfreg.Base + perfreg.Node
+	node1 = node0 + perfreg.Stride
+)
+
+// Addresses of words, and masks of all counters.
+const (
+	kept  = 32
+	words = 64 // synthesis makes block RAM from these, and LUTs from fewer
+	all   = 0xffff
+)
+
 // New returns the counters of a GPU with the given number of nodes.
-func New(nodes int) Module { return Module{twoNodes: nodes == 2} }
+func New(nodes int) Module {
+	m := Module{twoNodes: nodes == 2, words: hdl.NewRAM(words)}
+	m.Reset()
+	return m
+}
 
 // Rsp returns the answer to the register access of the previous clock.
-func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+func (m *Module) Rsp() regbus.Rsp {
+	rsp := regbus.Rsp{Hit: m.answer != answerNone}
+	if m.answer == answerCtl && m.run {
+		rsp.Data = perfreg.CtlRun
+	}
+	if m.answer == answerCounter {
+		v := m.value()
+		rsp.Data = uint32(v)
+		if m.high {
+			rsp.Data = uint32(v >> 32)
+		}
+	}
+	return rsp
+}
 
-// Quiet reports whether the counters are frozen and no answer is given.
-func (m *Module) Quiet() bool { return !m.run && !m.rsp.Hit }
+// Quiet reports whether the counters are frozen, no answer is given and no word
+// is written.
+func (m *Module) Quiet() bool { return m.answer == answerNone && !m.turns() }
 
 // Reset clears the registers.
-func (m *Module) Reset() { *m = Module{twoNodes: m.twoNodes} }
+func (m *Module) Reset() {
+	m.run, m.now, m.then = false, lows{}, lows{}
+	m.short, m.brief, m.due, m.turn, m.out = all, all, 0, 0, 0
+	m.answer, m.high = answerNone, false
+}
 
 // Sleeps reports whether a Tick with these inputs changes nothing, whatever the
 // other inputs are.
@@ -81,134 +133,70 @@ func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
-	m.access(regs)
-	if m.run {
-		m.cycles++
-		m.node0 = m.node0.count(l0, m0)
-		if m.twoNodes {
-			m.node1 = m.node1.count(l1, m1)
-		}
+	e, counter := m.counter(regs.Off)
+	ctl := regs.Off == perfreg.Base+perfreg.Ctl
+	reads := counter && regs.Op == regbus.Read
+	from := e
+	if m.due>>e&1 == 0 {
+		from |= kept
+	}
+	m.follow(reads, from)
+
+	clear := ctl && regs.Op == regbus.Write && regs.Data&perfreg.CtlClear != 0
+	if ctl && regs.Op == regbus.Write {
+		m.control(regs.Data)
+	}
+	m.count(l0, l1, m0, m1, clear)
+
+	m.answer = answerNone
+	switch {
+	case reads:
+		m.answer, m.high = answerCounter, regs.Off&4 != 0
+	case ctl && regs.Op == regbus.Read:
+		m.answer = answerCtl
+	case (ctl || counter) && regs.Op != regbus.None:
+		m.answer = answerZero
+	default:
 	}
 	if rst {
 		m.Reset()
 	}
 }
 
-// count returns the counters after a clock.
-func (c counts) count(l Levels, m Moves) counts {
-	c = c.skip(l, 1)
-	c.bytes += uint64(m.Bytes)
-	if m.Retired {
-		c.packets++
-	}
-	return c
-}
-
-// skip returns the counters after n clocks with the same levels.
-func (c counts) skip(l Levels, n uint64) counts {
-	if l.Busy {
-		c.busy += n
-	}
-	if l.Read {
-		c.read += n
-	}
-	if l.Write {
-		c.write += n
-	}
-	if l.Ring {
-		c.ring += n
-	}
-	return c
-}
-
-// access serves a register access.
-func (m *Module) access(r regbus.Req) {
-	m.rsp = regbus.Rsp{}
-	off := r.Off - perfreg.Base
-	switch {
-	case r.Op == regbus.None || off >= perfreg.Size:
-	case off == perfreg.Ctl:
-		m.rsp.Hit = true
-		if r.Op == regbus.Write {
-			m.control(r.Data)
-		} else if m.run {
-			m.rsp.Data = perfreg.CtlRun
-		}
-	default:
-		v, hit := m.counter(off &^ 4)
-		m.rsp.Hit = hit
-		if r.Op == regbus.Read {
-			m.rsp.Data = uint32(v)
-			if off&4 != 0 {
-				m.rsp.Data = uint32(v >> 32)
-			}
-		}
-	}
-}
-
-// control performs a write of CTL.
+// control performs a write of CTL, except that it does not clear the low bits of
+// the counters.
 func (m *Module) control(v uint32) {
 	if v&perfreg.CtlSnapshot != 0 {
-		m.cyclesSnapshot, m.node0Snapshot, m.node1Snapshot = m.cycles, m.node0, m.node1
+		m.then, m.brief, m.due = m.now, m.short, ^m.short
 	}
 	if v&perfreg.CtlClear != 0 {
-		m.cycles, m.node0, m.node1 = 0, counts{}, counts{}
+		m.short = all
 	}
 	m.run = v&perfreg.CtlRun != 0
 }
 
-// counter returns a value of the last snapshot, and whether the counter exists.
-func (m *Module) counter(off uint16) (v uint64, hit bool) {
-	switch {
-	case off == perfreg.Cycles:
-		v, hit = m.cyclesSnapshot, true
-	case off-perfreg.Node < perfreg.Stride:
-		v, hit = m.node0Snapshot.at(off - perfreg.Node)
-	case m.twoNodes && off-perfreg.Node < 2*perfreg.Stride:
-		v, hit = m.node1Snapshot.at(off - perfreg.Node - perfreg.Stride)
-	default:
-	}
-	return v, hit
-}
-
-// at returns a counter of a node.
-func (c counts) at(off uint16) (v uint64, hit bool) {
-	hit = true
-	switch off {
-	case perfreg.Busy:
-		v = c.busy
-	case perfreg.StallRead:
-		v = c.read
-	case perfreg.StallWrite:
-		v = c.write
-	case perfreg.StallRing:
-		v = c.ring
-	case perfreg.Bytes:
-		v = c.bytes
-	case perfreg.Packets:
-		v = c.packets
+// counter returns the counter that has the register at off, and whether one has.
+func (m *Module) counter(off uint16) (e uint8, hit bool) {
+	e, hit = uint8(off>>3)&0xf, true
+	switch off &^ 7 {
+	case perfreg.Base + perfreg.Cycles:
+		e = entryCycles
+	case node0 + perfreg.Busy, node0 + perfreg.StallRead, node0 + perfreg.StallWrite,
+		node0 + perfreg.StallRing, node0 + perfreg.Bytes, node0 + perfreg.Packets:
+	case node1 + perfreg.Busy, node1 + perfreg.StallRead, node1 + perfreg.StallWrite,
+		node1 + perfreg.StallRing, node1 + perfreg.Bytes, node1 + perfreg.Packets:
+		hit = m.twoNodes
 	default:
 		hit = false
 	}
-	return v, hit
+	return e, hit
 }
 
 // IdleFor returns 0 while an answer is given, and otherwise math.MaxUint64: the
 // module only counts.
 func (m *Module) IdleFor() uint64 {
-	if m.rsp.Hit {
+	if m.answer != answerNone {
 		return 0
 	}
 	return math.MaxUint64
-}
-
-// Skip skips n clocks with the same levels and no moves.
-func (m *Module) Skip(n uint64, l0, l1 Levels) {
-	if m.run {
-		m.cycles += n
-		m.node0 = m.node0.skip(l0, n)
-		if m.twoNodes {
-			m.node1 = m.node1.skip(l1, n)
-		}
-	}
 }

@@ -7,42 +7,48 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 31
+const ModuleWords = 35 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = hdl.Bit(m.twoNodes)
 	s[1] = hdl.Bit(m.run)
-	s[2] = m.cycles
-	s[3] = m.node0.busy
-	s[4] = m.node0.read
-	s[5] = m.node0.write
-	s[6] = m.node0.ring
-	s[7] = m.node0.bytes
-	s[8] = m.node0.packets
-	s[9] = m.node1.busy
-	s[10] = m.node1.read
-	s[11] = m.node1.write
-	s[12] = m.node1.ring
-	s[13] = m.node1.bytes
-	s[14] = m.node1.packets
-	s[15] = m.cyclesSnapshot
-	s[16] = m.node0Snapshot.busy
-	s[17] = m.node0Snapshot.read
-	s[18] = m.node0Snapshot.write
-	s[19] = m.node0Snapshot.ring
-	s[20] = m.node0Snapshot.bytes
-	s[21] = m.node0Snapshot.packets
-	s[22] = m.node1Snapshot.busy
-	s[23] = m.node1Snapshot.read
-	s[24] = m.node1Snapshot.write
-	s[25] = m.node1Snapshot.ring
-	s[26] = m.node1Snapshot.bytes
-	s[27] = m.node1Snapshot.packets
-	s[28] = hdl.Bit(m.rsp.Hit)
-	s[29] = hdl.Bit(m.rsp.Retry)
-	s[30] = uint64(m.rsp.Data)
+	s[2] = uint64(m.now.cycles)
+	s[3] = uint64(m.now.node0.busy)
+	s[4] = uint64(m.now.node0.read)
+	s[5] = uint64(m.now.node0.write)
+	s[6] = uint64(m.now.node0.ring)
+	s[7] = uint64(m.now.node0.bytes)
+	s[8] = uint64(m.now.node0.packets)
+	s[9] = uint64(m.now.node1.busy)
+	s[10] = uint64(m.now.node1.read)
+	s[11] = uint64(m.now.node1.write)
+	s[12] = uint64(m.now.node1.ring)
+	s[13] = uint64(m.now.node1.bytes)
+	s[14] = uint64(m.now.node1.packets)
+	s[15] = uint64(m.then.cycles)
+	s[16] = uint64(m.then.node0.busy)
+	s[17] = uint64(m.then.node0.read)
+	s[18] = uint64(m.then.node0.write)
+	s[19] = uint64(m.then.node0.ring)
+	s[20] = uint64(m.then.node0.bytes)
+	s[21] = uint64(m.then.node0.packets)
+	s[22] = uint64(m.then.node1.busy)
+	s[23] = uint64(m.then.node1.read)
+	s[24] = uint64(m.then.node1.write)
+	s[25] = uint64(m.then.node1.ring)
+	s[26] = uint64(m.then.node1.bytes)
+	s[27] = uint64(m.then.node1.packets)
+	s[28] = uint64(m.short)
+	s[29] = uint64(m.brief)
+	s[30] = uint64(m.due)
+	s[31] = uint64(m.turn)
+	s[32] = uint64(m.out)
+	s[33] = uint64(m.answer)
+	s[34] = hdl.Bit(m.high)
+	s = s[35:]
+	m.words.Snapshot(s)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -50,35 +56,41 @@ func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.twoNodes = s[0] != 0
 	m.run = s[1] != 0
-	m.cycles = s[2]
-	m.node0.busy = s[3]
-	m.node0.read = s[4]
-	m.node0.write = s[5]
-	m.node0.ring = s[6]
-	m.node0.bytes = s[7]
-	m.node0.packets = s[8]
-	m.node1.busy = s[9]
-	m.node1.read = s[10]
-	m.node1.write = s[11]
-	m.node1.ring = s[12]
-	m.node1.bytes = s[13]
-	m.node1.packets = s[14]
-	m.cyclesSnapshot = s[15]
-	m.node0Snapshot.busy = s[16]
-	m.node0Snapshot.read = s[17]
-	m.node0Snapshot.write = s[18]
-	m.node0Snapshot.ring = s[19]
-	m.node0Snapshot.bytes = s[20]
-	m.node0Snapshot.packets = s[21]
-	m.node1Snapshot.busy = s[22]
-	m.node1Snapshot.read = s[23]
-	m.node1Snapshot.write = s[24]
-	m.node1Snapshot.ring = s[25]
-	m.node1Snapshot.bytes = s[26]
-	m.node1Snapshot.packets = s[27]
-	m.rsp.Hit = s[28] != 0
-	m.rsp.Retry = s[29] != 0
-	m.rsp.Data = uint32(s[30])
+	m.now.cycles = uint8(s[2])
+	m.now.node0.busy = uint8(s[3])
+	m.now.node0.read = uint8(s[4])
+	m.now.node0.write = uint8(s[5])
+	m.now.node0.ring = uint8(s[6])
+	m.now.node0.bytes = uint16(s[7])
+	m.now.node0.packets = uint8(s[8])
+	m.now.node1.busy = uint8(s[9])
+	m.now.node1.read = uint8(s[10])
+	m.now.node1.write = uint8(s[11])
+	m.now.node1.ring = uint8(s[12])
+	m.now.node1.bytes = uint16(s[13])
+	m.now.node1.packets = uint8(s[14])
+	m.then.cycles = uint8(s[15])
+	m.then.node0.busy = uint8(s[16])
+	m.then.node0.read = uint8(s[17])
+	m.then.node0.write = uint8(s[18])
+	m.then.node0.ring = uint8(s[19])
+	m.then.node0.bytes = uint16(s[20])
+	m.then.node0.packets = uint8(s[21])
+	m.then.node1.busy = uint8(s[22])
+	m.then.node1.read = uint8(s[23])
+	m.then.node1.write = uint8(s[24])
+	m.then.node1.ring = uint8(s[25])
+	m.then.node1.bytes = uint16(s[26])
+	m.then.node1.packets = uint8(s[27])
+	m.short = uint16(s[28])
+	m.brief = uint16(s[29])
+	m.due = uint16(s[30])
+	m.turn = uint8(s[31])
+	m.out = uint8(s[32])
+	m.answer = answer(s[33])
+	m.high = s[34] != 0
+	s = s[35:]
+	m.words.Restore(s)
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -86,39 +98,54 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".twoNodes", Width: 1},
 		hdl.Signal{Name: at + ".run", Width: 1},
-		hdl.Signal{Name: at + ".cycles", Width: 64},
-		hdl.Signal{Name: at + ".node0_busy", Width: 64},
-		hdl.Signal{Name: at + ".node0_read", Width: 64},
-		hdl.Signal{Name: at + ".node0_write", Width: 64},
-		hdl.Signal{Name: at + ".node0_ring", Width: 64},
-		hdl.Signal{Name: at + ".node0_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node0_packets", Width: 64},
-		hdl.Signal{Name: at + ".node1_busy", Width: 64},
-		hdl.Signal{Name: at + ".node1_read", Width: 64},
-		hdl.Signal{Name: at + ".node1_write", Width: 64},
-		hdl.Signal{Name: at + ".node1_ring", Width: 64},
-		hdl.Signal{Name: at + ".node1_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node1_packets", Width: 64},
-		hdl.Signal{Name: at + ".cyclesSnapshot", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_busy", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_read", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_write", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_ring", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node0Snapshot_packets", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_busy", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_read", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_write", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_ring", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node1Snapshot_packets", Width: 64},
-		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
+		hdl.Signal{Name: at + ".now_cycles", Width: 6},
+		hdl.Signal{Name: at + ".now_node0_busy", Width: 6},
+		hdl.Signal{Name: at + ".now_node0_read", Width: 6},
+		hdl.Signal{Name: at + ".now_node0_write", Width: 6},
+		hdl.Signal{Name: at + ".now_node0_ring", Width: 6},
+		hdl.Signal{Name: at + ".now_node0_bytes", Width: 9},
+		hdl.Signal{Name: at + ".now_node0_packets", Width: 6},
+		hdl.Signal{Name: at + ".now_node1_busy", Width: 6},
+		hdl.Signal{Name: at + ".now_node1_read", Width: 6},
+		hdl.Signal{Name: at + ".now_node1_write", Width: 6},
+		hdl.Signal{Name: at + ".now_node1_ring", Width: 6},
+		hdl.Signal{Name: at + ".now_node1_bytes", Width: 9},
+		hdl.Signal{Name: at + ".now_node1_packets", Width: 6},
+		hdl.Signal{Name: at + ".then_cycles", Width: 6},
+		hdl.Signal{Name: at + ".then_node0_busy", Width: 6},
+		hdl.Signal{Name: at + ".then_node0_read", Width: 6},
+		hdl.Signal{Name: at + ".then_node0_write", Width: 6},
+		hdl.Signal{Name: at + ".then_node0_ring", Width: 6},
+		hdl.Signal{Name: at + ".then_node0_bytes", Width: 9},
+		hdl.Signal{Name: at + ".then_node0_packets", Width: 6},
+		hdl.Signal{Name: at + ".then_node1_busy", Width: 6},
+		hdl.Signal{Name: at + ".then_node1_read", Width: 6},
+		hdl.Signal{Name: at + ".then_node1_write", Width: 6},
+		hdl.Signal{Name: at + ".then_node1_ring", Width: 6},
+		hdl.Signal{Name: at + ".then_node1_bytes", Width: 9},
+		hdl.Signal{Name: at + ".then_node1_packets", Width: 6},
+		hdl.Signal{Name: at + ".short", Width: 16},
+		hdl.Signal{Name: at + ".brief", Width: 16},
+		hdl.Signal{Name: at + ".due", Width: 16},
+		hdl.Signal{Name: at + ".turn", Width: 4},
+		hdl.Signal{Name: at + ".out", Width: 4},
+		hdl.Signal{Name: at + ".answer", Width: 2, Names: answerNames()},
+		hdl.Signal{Name: at + ".high", Width: 1},
 	)
+	s = m.words.Signals(at+".words", s)
 	return s
 }
 
 // Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
+	v.Words(m.words.Words())
+}
+
+func answerNames() []string {
+	return []string{
+		"None",
+		"Zero",
+		"Ctl",
+		"Counter",
+	}
 }

@@ -47,12 +47,13 @@ func expectations() []expectation {
 	}
 	regram := func(in Storage) Memory { return Memory{"regram.words.mem", in} }
 	queue := func(in Storage) Memory { return Memory{"dma.queue.slots", in} }
+	counters := Memory{"perf.words.mem", InBlock}
 	return []expectation{
 		{"small", ICE40, 26, memories(1, regram(InBlock))},
 		{"small", ECP5, 8, memories(1, regram(InLUT))},
 		{Lean, ICE40, 26, memories(1, regram(InBlock))},
 		{Lean, ECP5, 8, memories(1, regram(InLUT))},
-		{"default", ICE40, 30, memories(2, regram(InBlock), queue(InFlipFlops))},
-		{"default", ECP5, 10, memories(2, regram(InLUT), queue(InLUT))},
+		{"default", ICE40, 34, memories(2, regram(InBlock), counters, queue(InFlipFlops))},
+		{"default", ECP5, 12, memories(2, regram(InLUT), counters, queue(InLUT))},
 	}
 }

@@ -112,7 +112,7 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 1+(4*3+2)+(4+2)+(4+2)+4+(17+2)+8)
+	assert.Len(t, have(features()), 1+(4*3+2)+(4+2)+(4+2)+4+(23+2)+8)
 }
 
 // designs returns the designs that the tools must accept: the configurations and
