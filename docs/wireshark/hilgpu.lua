@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map 144047d4.
+-- fetches from rings and indirect buffers. Register map 1492b941.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -147,7 +147,11 @@ local REGS = {
 		{ name = "whole", mask = 0x00000001 },
 	} },
 	[0x0048] = { name = "id.caps2", fields = {
+		{ name = "readtimeout", mask = 0x00000001 },
 		{ name = "signal", mask = 0x00000002 },
+	} },
+	[0x004c] = { name = "id.read_timeout", fields = {
+		{ name = "range", mask = 0x00000007 },
 	} },
 	[0x0100] = { name = "intc.status", fields = {
 		{ name = "done0", mask = 0x00000001 },

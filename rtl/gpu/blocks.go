@@ -72,7 +72,7 @@ func (g *GPU) IdleFor() uint64 {
 	if n = min(n, g.vram.IdleFor()); n == 0 {
 		return 0
 	}
-	if n = min(n, g.initiator.IdleFor()); n == 0 {
+	if n = min(n, g.idleInitiator()); n == 0 {
 		return 0
 	}
 	if n = min(n, g.pcie.IdleFor()); n == 0 {

@@ -99,7 +99,7 @@ func New(c Config) (*GPU, error) {
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
 		perf:      perf.New(c.Nodes),
-		initiator: noc.NewInitiator(c.Nodes, c.Tags),
+		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout)),
 	}, nil
 }
 
@@ -118,7 +118,7 @@ func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
 
 // Initiator returns the outputs of the initiator port.
 func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
-	offer, req := g.hostHeader()
+	offer, req, _ := g.hostHeader()
 	if offer.Refuse {
 		req.Kind = port.None
 	}
@@ -133,7 +133,7 @@ func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
 // Tick advances one clock. It samples the outputs of all blocks, then ticks every
 // block.
 func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
-	offer, hostReq := g.hostHeader()
+	offer, hostReq, own := g.hostHeader()
 	hostTaken := noc.Taken(offer, reqReady)
 	hostReady := bit(hostTaken, offer.Source)
 	route, sender := g.engineRoute()
@@ -161,8 +161,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 	headerReady := hostReady>>noc.HostWrite | bit(writeTaken, writer)
 
+	sweep := g.sweep()
 	awaited := noc.Awaits(cpl, g.initiator.Awaited())
-	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal()), g.vram.Completion()
+	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal(), g.initiator.Spares()), g.vram.Completion()
 	cpl0, cpl1, cplDMA, cplFirst := g.completions(fromHost, fromVRAM)
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
@@ -222,7 +223,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && route.Out, cpl, ctl.rst.Whole)
+	g.initiator.Tick(offer, hostReq.Tag, own, hostTaken, last && route.Out, cpl, sweep, ctl.rst.Whole)
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
 	g.vramWrite.Tick(writes, writer, writeTaken, last && route.In)
 	g.beats.Tick(route, beatTaken, fromTarget)
@@ -239,6 +240,9 @@ func (g *GPU) inTransit() bool {
 	offered, _, _ := g.desc()
 	return offered != 0 && g.accepts() || g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel()
 }
+
+// idleInitiator is IdleFor of the initiator.
+func (g *GPU) idleInitiator() uint64 { return g.initiator.IdleFor(g.ident.UntilSweep()) }
 
 // idleWatchdog is IdleFor of the watchdog.
 func (g *GPU) idleWatchdog() uint64 {

@@ -12,23 +12,24 @@ import (
 )
 
 // hostHeader returns the decision of the initiator port's arbiter and the header
-// it grants, none if there is none.
-func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
+// it grants, none if there is none. Of a read, own is the reader's tag.
+func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 	if hdl.Asleep(bool(g.hostQuiet)) {
-		return noc.Offer{}, port.Request{}
+		return noc.Offer{}, port.Request{}, 0
 	}
-	busy := g.initiator.Busy()
+	busy, state := g.initiator.Busy(), g.initiator.State()
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
 	message, _ := g.intc.Message()
 
-	o = noc.Decide(bit(noc.Outward(cp0) && noc.Free(noc.Tag(cp0, noc.ReadCP0), busy), noc.ReadCP0)|
-		bit(noc.Outward(cp1) && noc.Free(noc.Tag(cp1, noc.ReadCP1), busy), noc.ReadCP1)|
-		bit(noc.Outward(rd) && noc.Free(noc.Tag(rd, noc.ReadDMA), busy), noc.ReadDMA)|
+	tagless := bit(noc.Tagless(noc.Tag(cp0, noc.ReadCP0), state, busy), noc.ReadCP0) |
+		bit(noc.Tagless(noc.Tag(cp1, noc.ReadCP1), state, busy), noc.ReadCP1) |
+		bit(noc.Tagless(noc.Tag(rd, noc.ReadDMA), state, busy), noc.ReadDMA)
+	o = noc.Decide(bit(noc.Outward(cp0), noc.ReadCP0)|bit(noc.Outward(cp1), noc.ReadCP1)|bit(noc.Outward(rd), noc.ReadDMA)|
 		bit(noc.Outward(wr), noc.HostWriteDMA)|bit(noc.Outward(fence0), noc.HostWriteFence0)|
 		bit(noc.Outward(fence1), noc.HostWriteFence1)|bit(noc.Outward(message), noc.HostWriteMessage),
-		g.initiator.State(), g.pcie.BusMaster(), g.closed())
+		tagless, state, g.pcie.BusMaster(), g.closed(), g.sweep().Open)
 	source := o.Source
 	if o.Sources == 0 {
 		source = noc.HostNone
@@ -51,10 +52,17 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	default:
 	}
 	if req.Kind == port.MemRead {
-		req.Tag = noc.Tag(req, o.Source)
+		own = noc.Tag(req, o.Source)
+		req.Tag = noc.Sent(own, state, busy)
 	}
 	req.Addr &^= noc.Host
-	return o, req
+	return o, req, own
+}
+
+// sweep returns the time of the sweeps for reads without an answer.
+func (g *GPU) sweep() noc.Sweep {
+	open, at := g.ident.Sweep()
+	return noc.Sweep{Open: open, At: at & 0x3f}
 }
 
 // outward reports whether a source may have a header for host memory.

@@ -215,9 +215,19 @@ func TestOverlappingResets(t *testing.T) {
 	})
 }
 
-// A reset does not wait for unanswered reads. Only their tags stay in use.
+// A reset does not wait for unanswered reads. Only their tags stay in use: a read that
+// needs one has a spare tag, or waits on a device without time-out.
 func TestResetWithoutAnswers(t *testing.T) {
-	m := boot(t, small(), 1)
+	for _, limited := range []bool{false, true} {
+		c := small()
+		if !limited {
+			c.Caps &^= caps.ReadTimeout
+		}
+		resetWithoutAnswers(t, boot(t, c, 1), limited)
+	}
+}
+
+func resetWithoutAnswers(t *testing.T, m *machine, limited bool) {
 	m.latency = 1 << 40
 	m.submit(0, pkt.NOP{})
 	m.ticks(100)
@@ -232,6 +242,7 @@ func TestResetWithoutAnswers(t *testing.T) {
 	m.submit(0, fence(0, 1))
 	m.ticks(1000)
 	assert.Len(t, m.bus.Reads, 1, "the tag is not used again")
+	assert.Equal(t, limited, m.fence(0) == 1)
 	m.bus.Reads[0].Due = m.clock
 	m.idle()
 	assert.Equal(t, uint64(1), m.fence(0))

@@ -1,6 +1,7 @@
 package hostbfm
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -80,6 +81,8 @@ func (h *Stimulus) plan() {
 	case p < 792:
 		h.SetReg(wdogreg.Base+wdogreg.Limit, h.Rng.Uint32()>>(16+h.Rng.IntN(16)))
 		h.Reg(wdogreg.Base+wdogreg.Status, func(v uint32) { h.SetReg(wdogreg.Base+wdogreg.Status, v) })
+	case p < 793 && h.config.Caps.Has(caps.ReadTimeout):
+		h.SetReg(idreg.ReadTimeout, h.Rng.Uint32N(3))
 	case p < 800:
 		h.randomRequest(h.BAR0, pcicfg.BAR0Size)
 	case p < 820:

@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
@@ -52,6 +53,7 @@ type Coverage struct {
 	Messages int
 	Writes   int // beats written by the device
 	Reads    int // reads by the device
+	Spare    int // those whose tag is a spare one, because their own is retired
 	Fences   int // fence values written
 
 	Status  [4]int          // completions of the target port by port.Status
@@ -82,6 +84,9 @@ func NewStimulus(dev Device, seed uint64) *Stimulus {
 	h.Took = func(r port.Request) {
 		if r.Kind == port.MemRead {
 			h.Saw.Reads++
+			if r.Tag>>4 == noc.ReadTarget {
+				h.Saw.Spare++
+			}
 		}
 	}
 	h.Beat = func() { h.Saw.Writes++ }
@@ -103,8 +108,11 @@ func (h *Stimulus) change() {
 	if h.percent(20) {
 		h.Errors = 100
 	}
-	if h.percent(10) {
+	switch {
+	case h.percent(10):
 		h.Jitter = 500
+	case h.config.Caps.Has(caps.ReadTimeout) && h.percent(5):
+		h.Jitter = 5000 // longer than short time-outs
 	}
 }
 

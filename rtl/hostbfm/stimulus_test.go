@@ -38,6 +38,7 @@ func TestStimulusReachesEverything(t *testing.T) {
 			assert.Greater(t, s.Odd, 100)
 			assert.Greater(t, s.Fences, 400)
 			assert.Greater(t, s.Reads, 4500)
+			assert.Equal(t, c.Caps.Has(caps.ReadTimeout), s.Spare > 20, "%d reads with a spare tag", s.Spare)
 			assert.Greater(t, s.Writes, 5000)
 			for i, n := range s.Status[1:] {
 				assert.Greater(t, n, 100, "completions with status %d", i+1)

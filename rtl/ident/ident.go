@@ -41,12 +41,12 @@ type Error struct {
 //	        access; rst reset.Signals, with Whole or Function in none either
 //	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; Latches, in the
 //	        clock of an answer that is TIME_LO; Captured, a level; Whole, a pulse
-//	        that requests a whole-device reset; all registered
+//	        that requests a whole-device reset; Sweep, levels; all registered
 //	Timing  an answer 1 clock after its request; TIME_LO and ERR_COUNT have the
 //	        value of that clock; one access and one error a clock
 //	Reset   time and capture 0; a whole-device reset keeps the time
 //	Paths   none
-//	Size    144 bits
+//	Size    147 bits
 //	Faults  an error in a clock of an access is an assertion
 //	Source  idreg.Block
 type Module struct {
@@ -56,17 +56,22 @@ type Module struct {
 	vram     uint32
 	clockHz  uint32
 	hostBits uint32
+	limited  bool // READ_TIMEOUT exists
 
 	time     uint64
 	errCount uint32
 	errInfo  uint16 `w:"11"`
 	whole    bool
+	timeout  uint8 `w:"3"` // READ_TIMEOUT
 
 	hit       bool
 	showTime  bool   // the answer is TIME_LO
 	showCount bool   // the answer is ERR_COUNT
 	fixed     uint32 // the answer is this value
 }
+
+// sweepClocks is the length of a sweep, in clocks: one for each tag.
+const sweepClocks = 64
 
 // New returns the block after reset.
 func New(p Params) Module {
@@ -78,6 +83,7 @@ func New(p Params) Module {
 		vram:     uint32(p.VRAMBytes),
 		clockHz:  p.ClockHz,
 		hostBits: uint32(p.HostBits),
+		limited:  p.Caps.Has(caps.ReadTimeout),
 	}
 }
 
@@ -93,6 +99,32 @@ func (m *Module) Latches() bool { return m.showTime }
 
 // Captured reports whether a refused access is captured.
 func (m *Module) Captured() bool { return m.errInfo&idreg.ErrInfoCause != 0 }
+
+// Sweep reports whether this clock is one of the 64 with which a period of
+// READ_TIMEOUT begins. at is the number of the clock, and counts in all clocks.
+func (m *Module) Sweep() (open bool, at uint8) {
+	at = uint8(m.time) & (sweepClocks - 1)
+	if m.limited && !hdl.Asleep(m.timeout == 0) {
+		open = m.timeout != 0 && uint32(m.time)&m.periodMask()&^(sweepClocks-1) == 0
+	}
+	return open, at
+}
+
+// periodMask returns the bits of the time that count the clocks of a period.
+func (m *Module) periodMask() uint32 { return ^(^uint32(0) << (4*m.timeout + 3)) }
+
+// UntilSweep returns the clocks until Sweep is open, 0 while it is, and
+// math.MaxUint64 if READ_TIMEOUT is 0.
+func (m *Module) UntilSweep() uint64 {
+	mask := uint64(m.periodMask())
+	switch {
+	case m.timeout == 0:
+		return math.MaxUint64
+	case m.time&mask < sweepClocks:
+		return 0
+	}
+	return mask + 1 - m.time&mask
+}
 
 // Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
@@ -116,6 +148,7 @@ func (m *Module) Reset() {
 func (m *Module) clear() {
 	m.errCount, m.errInfo = 0, 0
 	m.whole = false
+	m.timeout = 0
 	m.hit, m.showTime, m.showCount, m.fixed = false, false, false, 0
 }
 
@@ -181,6 +214,9 @@ func (m *Module) answer(r regbus.Req, resetting bool) {
 		if resetting {
 			m.fixed = idreg.ResetWhole
 		}
+	case idreg.ReadTimeout:
+		m.hit = m.limited
+		m.fixed = uint32(m.timeout)
 	default:
 		m.hit = false
 	}
@@ -198,6 +234,10 @@ func (m *Module) perform(r regbus.Req) {
 		m.errInfo = 0
 	case idreg.Reset:
 		m.whole = r.Data&idreg.ResetWhole != 0
+	case idreg.ReadTimeout:
+		if m.limited {
+			m.timeout = uint8(r.Data) & idreg.ReadTimeoutRange
+		}
 	default:
 	}
 }

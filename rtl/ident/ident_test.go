@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -51,10 +52,10 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, tt.want, read(&m, tt.off), "%s is read-only", tt.name)
 	}
 	more := params
-	more.VRAMPorts, more.Caps = 1, caps.Aperture|1<<63
+	more.VRAMPorts, more.Caps = 1, caps.Aperture|caps.ReadTimeout|1<<63
 	m = New(more)
 	assert.Equal(t, uint32(0x28201002), read(&m, idreg.Caps))
-	assert.Equal(t, uint32(0x80000000), read(&m, idreg.Caps2))
+	assert.Equal(t, uint32(0x80000001), read(&m, idreg.Caps2))
 	for off := uint16(0); off < idreg.Size; off += 4 {
 		mapped := false
 		for _, r := range idreg.Block.Regs {
@@ -71,6 +72,50 @@ func TestRegisters(t *testing.T) {
 	read(&m, idreg.Magic)
 	idle(&m)
 	assert.Equal(t, regbus.Rsp{}, m.Rsp(), "an answer lasts one clock")
+}
+
+// READ_TIMEOUT has 3 bits. A whole-device reset clears it. Without the capability it is
+// unmapped.
+func TestReadTimeout(t *testing.T) {
+	limited := params
+	limited.Caps = caps.ReadTimeout
+	m := New(limited)
+	write(&m, idreg.ReadTimeout, 0xfffffffd)
+	assert.Equal(t, uint32(5), read(&m, idreg.ReadTimeout))
+	m.Tick(regbus.Req{}, Error{}, reset.Signals{Pending: true, Whole: true})
+	assert.Zero(t, read(&m, idreg.ReadTimeout))
+
+	m = New(params)
+	write(&m, idreg.ReadTimeout, 1)
+	assert.False(t, m.Rsp().Hit)
+	assert.Equal(t, uint64(math.MaxUint64), m.UntilSweep())
+	for range 300 {
+		open, _ := m.Sweep()
+		require.False(t, open)
+		idle(&m)
+	}
+}
+
+// A period of range r has 2^(4r+3) clocks of TIME, and begins with a sweep of 64.
+func TestSweep(t *testing.T) {
+	for i, period := range []uint64{1 << 7, 1 << 11, 1 << 15, 1 << 19, 1 << 23, 1 << 27, 1 << 31} {
+		r := i + 1
+		limited := params
+		limited.Caps = caps.ReadTimeout
+		m := New(limited)
+		write(&m, idreg.ReadTimeout, uint32(r))
+		for _, at := range []uint64{1, 63, 64, 65, period/2 - 1, period / 2, period - 1, period, period + 63, period + 64, 3 * period} {
+			m.Skip(at - m.Time())
+			open, tag := m.Sweep()
+			assert.Equal(t, at%period < 64, open, "range %d, clock %d", r, at)
+			assert.Equal(t, uint8(at%64), tag)
+			want := uint64(0)
+			if !open {
+				want = (at/period+1)*period - at
+			}
+			assert.Equal(t, want, m.UntilSweep(), "range %d, clock %d", r, at)
+		}
+	}
 }
 
 func TestResetValues(t *testing.T) {

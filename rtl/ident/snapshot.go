@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 14
+const ModuleWords = 16
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -18,14 +18,16 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.vram)
 	s[4] = uint64(m.clockHz)
 	s[5] = uint64(m.hostBits)
-	s[6] = m.time
-	s[7] = uint64(m.errCount)
-	s[8] = uint64(m.errInfo)
-	s[9] = hdl.Bit(m.whole)
-	s[10] = hdl.Bit(m.hit)
-	s[11] = hdl.Bit(m.showTime)
-	s[12] = hdl.Bit(m.showCount)
-	s[13] = uint64(m.fixed)
+	s[6] = hdl.Bit(m.limited)
+	s[7] = m.time
+	s[8] = uint64(m.errCount)
+	s[9] = uint64(m.errInfo)
+	s[10] = hdl.Bit(m.whole)
+	s[11] = uint64(m.timeout)
+	s[12] = hdl.Bit(m.hit)
+	s[13] = hdl.Bit(m.showTime)
+	s[14] = hdl.Bit(m.showCount)
+	s[15] = uint64(m.fixed)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -37,14 +39,16 @@ func (m *Module) Restore(s []uint64) {
 	m.vram = uint32(s[3])
 	m.clockHz = uint32(s[4])
 	m.hostBits = uint32(s[5])
-	m.time = s[6]
-	m.errCount = uint32(s[7])
-	m.errInfo = uint16(s[8])
-	m.whole = s[9] != 0
-	m.hit = s[10] != 0
-	m.showTime = s[11] != 0
-	m.showCount = s[12] != 0
-	m.fixed = uint32(s[13])
+	m.limited = s[6] != 0
+	m.time = s[7]
+	m.errCount = uint32(s[8])
+	m.errInfo = uint16(s[9])
+	m.whole = s[10] != 0
+	m.timeout = uint8(s[11])
+	m.hit = s[12] != 0
+	m.showTime = s[13] != 0
+	m.showCount = s[14] != 0
+	m.fixed = uint32(s[15])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -56,10 +60,12 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".vram", Width: 32},
 		hdl.Signal{Name: at + ".clockHz", Width: 32},
 		hdl.Signal{Name: at + ".hostBits", Width: 32},
+		hdl.Signal{Name: at + ".limited", Width: 1},
 		hdl.Signal{Name: at + ".time", Width: 64},
 		hdl.Signal{Name: at + ".errCount", Width: 32},
 		hdl.Signal{Name: at + ".errInfo", Width: 11},
 		hdl.Signal{Name: at + ".whole", Width: 1},
+		hdl.Signal{Name: at + ".timeout", Width: 3},
 		hdl.Signal{Name: at + ".hit", Width: 1},
 		hdl.Signal{Name: at + ".showTime", Width: 1},
 		hdl.Signal{Name: at + ".showCount", Width: 1},

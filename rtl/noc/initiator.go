@@ -24,35 +24,46 @@ type Offer struct {
 // and writes and one of the writes' beats. Nothing is queued after the arbiter:
 // when a source sees its header taken, the port has taken it.
 //
-//	In      offer  Decide's; tag of the granted header; taken, whether it was
-//	        taken; last, whether the last beat of Owner's write was taken; cpl,
-//	        the completion at the port; rst, a reset of the readers and writers,
-//	        in a clock in which nothing is Owed
-//	Out     State, for Decide; Owner, the writer of the next beats; Awaited and
-//	        Refusal, for Awaits and Arrival; Pending, whether the host owes
-//	        completions; Busy, the tags of unanswered reads from before a reset
+//	In      offer  Decide's; tag, Sent's for the granted read; own, that read's
+//	        Tag; taken, whether the header was taken; last, whether the last beat
+//	        of Owner's write was taken; cpl, the completion at the port; sweep,
+//	        when to look for reads without an answer; rst, a reset of the readers
+//	        and writers, in a clock in which nothing is Owed
+//	Out     State, for Decide and Sent; Owner, the writer of the next beats;
+//	        Awaited, Refusal and Spares, for Awaits and Arrival; Pending, whether
+//	        the host owes completions; Busy, the retired tags: those of unanswered
+//	        reads that have ended, or are from before a reset
 //	Timing  a grant in every clock; the beats of a header from the clock after
 //	        it, without a bubble from one write to the next; a refused read is
-//	        answered from the clock after it
+//	        answered from the clock after it. With time-out, a read without its
+//	        last completion ends after 1 to 2 periods of sweep and up to 64 clocks;
+//	        64 more each time that completions of other reads prevent it
 //	Reset   source 0 goes first; no owner; no read in flight. After rst the
 //	        reads in flight are still answered: their completions are dropped,
-//	        and their tags stay busy until then
+//	        and their tags stay retired until then
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   Taken, from the port's ready to the sources; Arrival, from the
 //	        port's completion to the readers
-//	Size    19 bits, and 2 for each tag
-//	Faults  a completion of a read that is not in flight is dropped; while bus
+//	Size    19 bits, and 2 for each tag; with time-out 28 more, 1 more for each
+//	        tag, and 12 for the spare tags
+//	Faults  a read that ends without its last completion is answered with
+//	        CplUnsupported, and its tag is retired until that completion. A read
+//	        whose tag is retired is sent with a spare tag. If all of those are
+//	        retired too, it is refused in the next sweep
+//	        A completion of a read that is not in flight is dropped; while bus
 //	        mastering is off, a read is answered with CplUnsupported and the
 //	        beats of a write are dropped. A header offered before that stays
 //	        until it is taken, and its beats follow
 type Initiator struct {
-	tags uint64 // tags that the readers use
+	tags    uint64 // tags that the readers use, and the spare tags
+	limited bool   // reads end without an answer
 
 	turn    Turn
 	owners  owners
 	refusal Refusal
 	flying  uint64 // tags of the reads in flight
-	late    uint64 // those of them from before a reset
+	late    uint64 // those of them that no reader awaits: the retired tags
+	expiry  expiry
 }
 
 // owners is a queue of two owners: a header can be taken while the beats of the
@@ -80,16 +91,19 @@ func move(q owners, last bool, o Owner) owners {
 }
 
 // cpTags is the number of local tags of a command processor.
-const cpTags = 4
+const cpTags = 3
 
 // NewInitiator returns the arbiter of a GPU with the given numbers of nodes and
-// DMA tags.
-func NewInitiator(nodes, dmaTags int) Initiator {
+// DMA tags. With limited set, it has the time-out of reads.
+func NewInitiator(nodes, dmaTags int, limited bool) Initiator {
 	tags := uint64(1<<cpTags-1)<<(ReadCP0<<4) | (uint64(1)<<dmaTags-1)<<(ReadDMA<<4)
 	if nodes == 2 {
 		tags |= (1<<cpTags - 1) << (ReadCP1 << 4)
 	}
-	return Initiator{tags: tags}
+	if limited {
+		tags |= (1<<spares - 1) << firstSpare
+	}
+	return Initiator{tags: tags, limited: limited}
 }
 
 // A Refusal is the pending answer to a refused read.
@@ -98,25 +112,28 @@ type Refusal struct {
 	Tag   uint8 `w:"6"`
 }
 
-// State is the part of an Initiator that Decide needs.
+// State is the part of an Initiator that Decide and Sent need.
 //
 //	Turn     of the arbiter
 //	Full     no header of a write can be taken
 //	Refused  no read can be refused: the previous answer is still pending
+//	Spare    for reads whose own tag is retired
 type State struct {
 	Turn    Turn
 	Full    bool
 	Refused bool
+	Spare   Spare
 }
 
 // State returns the arbiter's state.
 func (m *Initiator) State() State {
-	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refusal.Valid}
+	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refusal.Valid, Spare: m.spare()}
 }
 
 // Decide returns the offer for the headers in valid, bit i for source i. While
-// closed is set, only a header offered before is granted.
-func Decide(valid uint8, s State, busMaster, closed bool) Offer {
+// closed is set, only a header offered before is granted. The reads in tagless have
+// no tag: they wait, and are refused in a sweep if there will be none.
+func Decide(valid, tagless uint8, s State, busMaster, closed, sweep bool) Offer {
 	refuse := !busMaster && !s.Turn.Hold
 	if s.Full {
 		valid &^= hostWriters
@@ -124,8 +141,12 @@ func Decide(valid uint8, s State, busMaster, closed bool) Offer {
 	if refuse && s.Refused {
 		valid &= hostWriters
 	}
+	if !sweep || !s.Spare.Dead || s.Refused {
+		valid &^= tagless
+	}
 	valid = Open(valid, s.Turn, closed, 0)
-	return Offer{Sources: valid, Source: Grant(valid, s.Turn), Refuse: refuse}
+	source := Grant(valid, s.Turn)
+	return Offer{Sources: valid, Source: source, Refuse: refuse || valid&tagless>>source&1 != 0}
 }
 
 // Taken reports whether the granted header is taken, given the port's ready.
@@ -145,16 +166,17 @@ func Awaits(cpl port.Completion, awaited uint64) bool {
 	return cpl.Status != port.CplNone && awaited>>cpl.Tag&1 != 0
 }
 
-// Arrival returns the completion for the readers. mine reports whether a reader
-// awaits the completion at the port; if not, Arrival returns the answer to a
-// refused read.
-func Arrival(cpl port.Completion, mine bool, r Refusal) port.Completion {
+// Arrival returns the completion for the readers, with the reader's own tag. mine
+// reports whether a reader awaits the completion at the port; if not, Arrival
+// returns the answer to a refused read.
+func Arrival(cpl port.Completion, mine bool, r Refusal, s Spares) port.Completion {
 	if !mine {
 		cpl.Tag, cpl.Status, cpl.Last = r.Tag, port.CplNone, true
 		if r.Valid {
 			cpl.Status = port.CplUnsupported
 		}
 	}
+	cpl.Tag = s.own(cpl.Tag)
 	return cpl
 }
 
@@ -169,37 +191,54 @@ func (m *Initiator) Busy() uint64 { return m.late }
 func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 
 // Tick is one rising clock edge.
-func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion, rst bool) {
+func (m *Initiator) Tick(o Offer, tag, own uint8, taken, last bool, cpl port.Completion, sweep Sweep, rst bool) {
 	write := o.Source&HostWrite != 0
+	ends := cpl.Status != port.CplNone && cpl.Last
 	if !Awaits(cpl, m.Awaited()) {
 		m.refusal.Valid = false
 	}
-	if cpl.Status != port.CplNone && cpl.Last {
+	if ends {
 		m.flying &^= uint64(1) << cpl.Tag
-		m.late &^= uint64(1) << cpl.Tag
 	}
-	if taken && !write {
-		if o.Refuse {
-			m.refusal = Refusal{Valid: true, Tag: tag & 0x3f}
-		} else {
-			m.flying |= uint64(1) << tag & m.tags
+	if taken && !write && !o.Refuse {
+		m.flying |= uint64(1) << tag & m.tags
+		if m.limited {
+			m.expiry.lend(tag, own)
 		}
+	}
+	refused := taken && !write && o.Refuse
+	tells := m.limited && m.owed()>>sweep.At&1 != 0 && !m.refusal.Valid && !refused
+	if refused {
+		m.refusal = Refusal{Valid: true, Tag: own & 0x3f}
+	}
+	if tells {
+		m.refusal = Refusal{Valid: true, Tag: sweep.At & 0x3f}
 	}
 	m.turn = next(o.Sources, o.Source, m.turn, taken)
 	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source & 3})
+	m.retire(sweep, tells)
 	if rst {
 		m.late = m.flying
+		m.expiry.old = 0
 		m.refusal.Valid = false
 	}
 	m.flying &= m.tags
 	m.late &= m.tags
+	if m.limited {
+		m.expiry.choose(m.flying|m.late, m.late, m.refusal.Valid, m.turn.Hold, tag)
+	}
 }
 
-// IdleFor returns 0 while the answer to a refused read is pending, and otherwise
-// math.MaxUint64: only an input can wake the arbiter.
-func (m *Initiator) IdleFor() uint64 {
-	if m.refusal.Valid {
+// IdleFor returns the clocks until the next sweep if a reader awaits an answer, 0
+// while the answer to a refused read is pending, and otherwise math.MaxUint64: only
+// an input can wake the arbiter. sweep is the number of clocks until that sweep, 0
+// in one, and math.MaxUint64 if the time-out is off.
+func (m *Initiator) IdleFor(sweep uint64) uint64 {
+	switch {
+	case m.refusal.Valid || m.owed() != 0 || m.late&^m.flying != 0 || m.expiry.old&^m.flying != 0:
 		return 0
+	case m.limited && m.Awaited() != 0:
+		return sweep
 	}
 	return math.MaxUint64
 }
@@ -208,4 +247,6 @@ func (m *Initiator) IdleFor() uint64 {
 func (m *Initiator) Skip(uint64) {}
 
 // Reset sets the registers.
-func (m *Initiator) Reset() { *m = Initiator{tags: m.tags} }
+func (m *Initiator) Reset() {
+	*m = Initiator{tags: m.tags, limited: m.limited}
+}

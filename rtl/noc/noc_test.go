@@ -180,13 +180,13 @@ func TestInitiator(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := noc.NewInitiator(2, 16)
+			m := noc.NewInitiator(2, 16, false)
 			for i, s := range tt.steps {
-				o := noc.Decide(s.valid, m.State(), s.master, false)
+				o := noc.Decide(s.valid, 0, m.State(), s.master, false, false)
 				require.Equal(t, s.offer, o, "clock %d", i)
 				taken := noc.Taken(o, s.ready)
 				require.Equal(t, s.taken, taken, "clock %d", i)
-				m.Tick(o, 0, taken, s.last, port.Completion{}, false)
+				m.Tick(o, 0, 0, taken, s.last, port.Completion{}, noc.Sweep{}, false)
 				require.Equal(t, s.owner, m.Owner(), "clock %d", i)
 			}
 		})
@@ -196,7 +196,7 @@ func TestInitiator(t *testing.T) {
 // arrival returns the completion that the readers get for a completion at the
 // port.
 func arrival(m *noc.Initiator, cpl port.Completion) port.Completion {
-	got := noc.Arrival(cpl, noc.Awaits(cpl, m.Awaited()), m.Refusal())
+	got := noc.Arrival(cpl, noc.Awaits(cpl, m.Awaited()), m.Refusal(), m.Spares())
 	if got.Status == port.CplNone {
 		return port.Completion{}
 	}
@@ -204,40 +204,40 @@ func arrival(m *noc.Initiator, cpl port.Completion) port.Completion {
 }
 
 func TestInitiatorRefusesReads(t *testing.T) {
-	m := noc.NewInitiator(2, 16)
+	m := noc.NewInitiator(2, 16, false)
 	refuse := func(valid uint8, tag uint8, cpl port.Completion) bool {
-		o := noc.Decide(valid, m.State(), false, false)
+		o := noc.Decide(valid, 0, m.State(), false, false, false)
 		taken := noc.Taken(o, true)
-		m.Tick(o, tag, taken, false, cpl, false)
+		m.Tick(o, tag, tag, taken, false, cpl, noc.Sweep{}, false)
 		return taken
 	}
 	none := port.Completion{}
-	m.Tick(noc.Decide(2, m.State(), true, false), 0x10, true, false, none, false)
+	m.Tick(noc.Decide(2, 0, m.State(), true, false, false), 0x10, 0x10, true, false, none, noc.Sweep{}, false)
 	late := port.Completion{Tag: 0x10, Status: port.CplSuccess, Last: true}
 	require.True(t, refuse(4, 0x27, none))
 	want := port.Completion{Tag: 0x27, Status: port.CplUnsupported, Last: true}
 	assert.Equal(t, want, arrival(&m, none))
-	assert.Zero(t, m.IdleFor())
+	assert.Zero(t, m.IdleFor(math.MaxUint64))
 	assert.Equal(t, late, arrival(&m, late), "the host's completion goes first")
 	require.False(t, refuse(4, 0x28, late), "one answer at a time")
 	assert.False(t, m.Pending(), "a refused read is not in flight")
 	assert.Equal(t, want, arrival(&m, none))
 	require.False(t, refuse(4, 0x28, late), "a stray completion does not delay an answer")
 	assert.Equal(t, none, arrival(&m, none))
-	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor(math.MaxUint64))
 	require.True(t, refuse(4, 0x29, none))
 	assert.Equal(t, port.Completion{Tag: 0x29, Status: port.CplUnsupported, Last: true}, arrival(&m, none))
 }
 
 func TestInitiatorPending(t *testing.T) {
-	m := noc.NewInitiator(2, 16)
+	m := noc.NewInitiator(2, 16, false)
 	read := func(tag uint8) {
-		o := noc.Decide(1, m.State(), true, false)
-		m.Tick(o, tag, noc.Taken(o, true), false, port.Completion{}, false)
+		o := noc.Decide(1, 0, m.State(), true, false, false)
+		m.Tick(o, tag, tag, noc.Taken(o, true), false, port.Completion{}, noc.Sweep{}, false)
 	}
 	clock := func(cpl port.Completion) (got port.Completion) {
 		got = arrival(&m, cpl)
-		m.Tick(noc.Decide(0, m.State(), true, false), 0, false, false, cpl, false)
+		m.Tick(noc.Decide(0, 0, m.State(), true, false, false), 0, 0, false, false, cpl, noc.Sweep{}, false)
 		return got
 	}
 	done := port.Completion{Status: port.CplSuccess, Last: true}
@@ -260,11 +260,11 @@ func TestInitiatorPending(t *testing.T) {
 // The completions of reads in flight at a reset are dropped. Their tags stay busy
 // until then. Other reads continue.
 func TestInitiatorReset(t *testing.T) {
-	m := noc.NewInitiator(2, 16)
+	m := noc.NewInitiator(2, 16, false)
 	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) (got port.Completion) {
 		got = arrival(&m, cpl)
-		o := noc.Decide(valid, m.State(), true, false)
-		m.Tick(o, tag, noc.Taken(o, true), false, cpl, rst)
+		o := noc.Decide(valid, 0, m.State(), true, false, false)
+		m.Tick(o, tag, tag, noc.Taken(o, true), false, cpl, noc.Sweep{}, rst)
 		return got
 	}
 	beat := func(tag uint8, last bool) port.Completion {
@@ -290,25 +290,25 @@ func TestInitiatorReset(t *testing.T) {
 
 // A reset drops the answer to a refused read.
 func TestInitiatorResetForgetsRefusals(t *testing.T) {
-	m := noc.NewInitiator(2, 16)
-	o := noc.Decide(4, m.State(), false, false)
-	m.Tick(o, 0x21, noc.Taken(o, true), false, port.Completion{}, true)
+	m := noc.NewInitiator(2, 16, false)
+	o := noc.Decide(4, 0, m.State(), false, false, false)
+	m.Tick(o, 0x21, 0x21, noc.Taken(o, true), false, port.Completion{}, noc.Sweep{}, true)
 	assert.Equal(t, port.Completion{}, arrival(&m, port.Completion{}))
 	assert.False(t, m.Pending())
 }
 
 // While the engines are closed, only a header offered before is granted.
 func TestClosed(t *testing.T) {
-	m := noc.NewInitiator(2, 16)
-	assert.Zero(t, noc.Decide(5, m.State(), true, true).Sources)
-	assert.Zero(t, noc.Decide(5, m.State(), false, true).Sources, "nor refused")
-	m.Tick(noc.Decide(4, m.State(), true, false), 0x20, false, false, port.Completion{}, false)
+	m := noc.NewInitiator(2, 16, false)
+	assert.Zero(t, noc.Decide(5, 0, m.State(), true, true, false).Sources)
+	assert.Zero(t, noc.Decide(5, 0, m.State(), false, true, false).Sources, "nor refused")
+	m.Tick(noc.Decide(4, 0, m.State(), true, false, false), 0x20, 0x20, false, false, port.Completion{}, noc.Sweep{}, false)
 	assert.True(t, m.Owed())
-	o := noc.Decide(5, m.State(), true, true)
+	o := noc.Decide(5, 0, m.State(), true, true, false)
 	assert.Equal(t, noc.Offer{Sources: 4, Source: 2}, o)
-	m.Tick(o, 0x20, true, false, port.Completion{}, false)
+	m.Tick(o, 0x20, 0x20, true, false, port.Completion{}, noc.Sweep{}, false)
 	assert.False(t, m.Owed())
-	m.Tick(noc.Decide(1<<noc.HostWriteDMA, m.State(), true, false), 0, true, false, port.Completion{}, false)
+	m.Tick(noc.Decide(1<<noc.HostWriteDMA, 0, m.State(), true, false, false), 0, 0, true, false, port.Completion{}, noc.Sweep{}, false)
 	assert.True(t, m.Owed(), "beats")
 
 	assert.Equal(t, uint8(8), noc.Open(0b1110, noc.Turn{}, true, 8))

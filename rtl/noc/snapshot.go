@@ -7,48 +7,69 @@ import (
 )
 
 // InitiatorWords is the number of words that Snapshot fills.
-const InitiatorWords = 13
+const InitiatorWords = 23
 
 // Snapshot stores the registers in the first InitiatorWords words of s.
 func (m *Initiator) Snapshot(s []uint64) {
 	_ = s[InitiatorWords-1]
 	s[0] = m.tags
-	s[1] = uint64(m.turn.At)
-	s[2] = hdl.Bit(m.turn.Hold)
-	s[3] = hdl.Bit(m.owners.cur.Valid)
-	s[4] = hdl.Bit(m.owners.cur.Drop)
-	s[5] = uint64(m.owners.cur.Source)
-	s[6] = hdl.Bit(m.owners.then.Valid)
-	s[7] = hdl.Bit(m.owners.then.Drop)
-	s[8] = uint64(m.owners.then.Source)
-	s[9] = hdl.Bit(m.refusal.Valid)
-	s[10] = uint64(m.refusal.Tag)
-	s[11] = m.flying
-	s[12] = m.late
+	s[1] = hdl.Bit(m.limited)
+	s[2] = uint64(m.turn.At)
+	s[3] = hdl.Bit(m.turn.Hold)
+	s[4] = hdl.Bit(m.owners.cur.Valid)
+	s[5] = hdl.Bit(m.owners.cur.Drop)
+	s[6] = uint64(m.owners.cur.Source)
+	s[7] = hdl.Bit(m.owners.then.Valid)
+	s[8] = hdl.Bit(m.owners.then.Drop)
+	s[9] = uint64(m.owners.then.Source)
+	s[10] = hdl.Bit(m.refusal.Valid)
+	s[11] = uint64(m.refusal.Tag)
+	s[12] = m.flying
+	s[13] = m.late
+	s[14] = m.expiry.old
+	s[15] = uint64(m.expiry.lent[0])
+	s[16] = uint64(m.expiry.lent[1])
+	s[17] = uint64(m.expiry.lent[2])
+	s[18] = uint64(m.expiry.lent[3])
+	s[19] = uint64(m.expiry.next)
+	s[20] = hdl.Bit(m.expiry.none)
+	s[21] = hdl.Bit(m.expiry.dead)
+	s[22] = hdl.Bit(m.expiry.spared)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Initiator) Restore(s []uint64) {
 	_ = s[InitiatorWords-1]
 	m.tags = s[0]
-	m.turn.At = uint8(s[1])
-	m.turn.Hold = s[2] != 0
-	m.owners.cur.Valid = s[3] != 0
-	m.owners.cur.Drop = s[4] != 0
-	m.owners.cur.Source = uint8(s[5])
-	m.owners.then.Valid = s[6] != 0
-	m.owners.then.Drop = s[7] != 0
-	m.owners.then.Source = uint8(s[8])
-	m.refusal.Valid = s[9] != 0
-	m.refusal.Tag = uint8(s[10])
-	m.flying = s[11]
-	m.late = s[12]
+	m.limited = s[1] != 0
+	m.turn.At = uint8(s[2])
+	m.turn.Hold = s[3] != 0
+	m.owners.cur.Valid = s[4] != 0
+	m.owners.cur.Drop = s[5] != 0
+	m.owners.cur.Source = uint8(s[6])
+	m.owners.then.Valid = s[7] != 0
+	m.owners.then.Drop = s[8] != 0
+	m.owners.then.Source = uint8(s[9])
+	m.refusal.Valid = s[10] != 0
+	m.refusal.Tag = uint8(s[11])
+	m.flying = s[12]
+	m.late = s[13]
+	m.expiry.old = s[14]
+	m.expiry.lent[0] = uint8(s[15])
+	m.expiry.lent[1] = uint8(s[16])
+	m.expiry.lent[2] = uint8(s[17])
+	m.expiry.lent[3] = uint8(s[18])
+	m.expiry.next = uint8(s[19])
+	m.expiry.none = s[20] != 0
+	m.expiry.dead = s[21] != 0
+	m.expiry.spared = s[22] != 0
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".tags", Width: 64},
+		hdl.Signal{Name: at + ".limited", Width: 1},
 		hdl.Signal{Name: at + ".turn_At", Width: 3},
 		hdl.Signal{Name: at + ".turn_Hold", Width: 1},
 		hdl.Signal{Name: at + ".owners_cur_Valid", Width: 1},
@@ -61,6 +82,15 @@ func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".refusal_Tag", Width: 6},
 		hdl.Signal{Name: at + ".flying", Width: 64},
 		hdl.Signal{Name: at + ".late", Width: 64},
+		hdl.Signal{Name: at + ".expiry_old", Width: 64},
+		hdl.Signal{Name: at + ".expiry_lent_0", Width: 6},
+		hdl.Signal{Name: at + ".expiry_lent_1", Width: 6},
+		hdl.Signal{Name: at + ".expiry_lent_2", Width: 6},
+		hdl.Signal{Name: at + ".expiry_lent_3", Width: 6},
+		hdl.Signal{Name: at + ".expiry_next", Width: 2},
+		hdl.Signal{Name: at + ".expiry_none", Width: 1},
+		hdl.Signal{Name: at + ".expiry_dead", Width: 1},
+		hdl.Signal{Name: at + ".expiry_spared", Width: 1},
 	)
 	return s
 }

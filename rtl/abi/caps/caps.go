@@ -22,6 +22,8 @@ const (
 	Preemption Set = 1 << 26
 	Aperture   Set = 1 << 29
 	Signal     Set = 1 << 33
+
+	ReadTimeout Set = 1 << 32
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number
@@ -49,6 +51,7 @@ var Table = []Cap{
 	{Bit: Contexts, Name: "CONTEXTS", Doc: "context states that are saved and restored", There: "SAVE_STATE and RESTORE_STATE", Default: true},
 	{Bit: Preemption, Name: "PREEMPTION", Doc: "nodes that stop inside long packets", There: "PREEMPT, PREEMPTED, PROGRESS and Resume of INDIRECT", Default: true},
 	{Bit: Aperture, Name: "APERTURE", Doc: "an aperture through which the host accesses VRAM", There: "BAR 2", Default: true, Small: true},
+	{Bit: ReadTimeout, Name: "READTIMEOUT", Doc: "reads of host memory that end without an answer", There: "ID.READ_TIMEOUT", Default: true},
 	{Bit: Signal, Name: "SIGNAL", Doc: "64-bit values that a packet writes, with an event", There: "SIGNAL", Default: true},
 }
 

@@ -12,7 +12,7 @@ var CauseDocs = []string{
 	CauseRegister:   "WRITE_REG to a register that it may not write",
 	CauseState:      "a field of SET_STATE or WAIT_FENCE, a coordinate or size of a 2D packet, or a word of RESTORE_STATE is out of range; a surface that a 2D packet uses is not set; COPY_2D between two formats; or FILL_2D with elements of 128 bits",
 	CauseFence:      "a fence id went backwards",
-	CauseReadError:  "a read was answered with an error",
+	CauseReadError:  "a read was answered with an error, or not in time",
 	CauseRing:       "RING_BASE, RING_SIZE or WPTR is out of range",
 	CauseWriteError: "a write could not be sent: bus mastering is off",
 	CauseWindow:     "a packet in an indirect buffer reads a range outside every window, or writes one outside every writable window",

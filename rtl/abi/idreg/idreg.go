@@ -35,6 +35,8 @@ const (
 	Reset     = 0x44
 	Caps2     = 0x48
 
+	ReadTimeout = 0x4c
+
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
 
@@ -46,6 +48,8 @@ const (
 	CapsTwoPorts  = 2 << 27 // of CapsVRAMPorts
 
 	ResetWhole = 1 << 0
+
+	ReadTimeoutRange = 0x7 << 0
 
 	ErrInfoCause = 0x7 << 0
 	ErrInfoWrite = 1 << 4
@@ -92,7 +96,24 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: ResetWhole, Name: "WHOLE", Write: reg.Trigger, Doc: "1 resets both nodes with their FENCE, and all registers of BAR0 but TIME and the MSI-X table; configuration space and VRAM are kept. Writes that have started are completed first. Reads of host memory are not awaited: late completions are dropped. Reads as 1 until done"},
 	}},
 	{Off: Caps2, Name: "CAPS2", Access: reg.RO, Config: true, Doc: "more features of this configuration; bits without a field are reserved and 0", Fields: capsFields(1)},
+	{Off: ReadTimeout, Name: "READ_TIMEOUT", Access: reg.RW, Needs: caps.ReadTimeout, Doc: "PCIe's completion time-out. A read of host memory without its last completion ends as if it had been answered with an error: in the fault READ_ERROR of the node. Its tag is retired until that completion, which is dropped, or until a fundamental reset; until then no other read has it. A read whose tag is retired has one of 4 spare tags. It waits while they are in use. If all are retired, it ends in the same way at the next multiple of the time below. Writes are posted and have no time-out", Fields: []reg.Field{
+		{Mask: ReadTimeoutRange, Name: "RANGE", Unit: "clocks", Doc: "0: off; r: 2^(4r+3), from 2^7 to 2^31. A read ends after 1 to 2 times that and up to 64 clocks, and 64 more each time that a completion of another read arrives in the clock in which it would end. A write of this register may shorten the time of reads in flight"},
+	}},
 }}
+
+// TimeoutClocks returns the shortest time-out of a RANGE of READ_TIMEOUT other than
+// 0, in clocks.
+func TimeoutClocks(r uint32) uint64 { return 1 << (4*(r&ReadTimeoutRange) + 3) }
+
+// TimeoutRange returns the smallest RANGE of READ_TIMEOUT whose time-out is not below
+// the given clocks, or the largest one.
+func TimeoutRange(clocks uint64) uint32 {
+	r := uint32(1)
+	for r < ReadTimeoutRange && TimeoutClocks(r) < clocks {
+		r++
+	}
+	return r
+}
 
 // capsFields returns the fields of CAPS, for word 0, or of CAPS2, for word 1: a
 // bit for each capability, and the given numbers.

@@ -146,7 +146,7 @@ func (a *Access) PlaceBARs() {
 }
 
 // Quiesce ends what an earlier host left running and no node reset ends: it masks
-// the events, turns coalescing, counters and watchdog off, and resets all nodes,
+// the events, turns coalescing, counters, watchdog and time-out off, and resets all nodes,
 // which keep their timelines. It does not wait for the nodes. The returned function
 // restores the masks and limits.
 func (a *Access) Quiesce() (restore func()) {
@@ -154,7 +154,7 @@ func (a *Access) Quiesce() (restore func()) {
 	var was [][2]uint32
 	for _, off := range []uint32{
 		intcreg.Base + intcreg.Mask, intcreg.Base + intcreg.CoalesceCount, intcreg.Base + intcreg.CoalesceTime,
-		perfreg.Base + perfreg.Ctl, wdogreg.Base + wdogreg.Limit,
+		perfreg.Base + perfreg.Ctl, wdogreg.Base + wdogreg.Limit, idreg.Base + idreg.ReadTimeout,
 	} {
 		if e, _ := registers.Lookup(off); e.In(have) {
 			was = append(was, [2]uint32{off, a.Reg(off)})
