@@ -32,6 +32,8 @@ func portFaults() []portFault {
 		{"lost-doorbell", "doorbells are dropped", inproc.LostDoorbell},
 		{"dead", "the device stops answering after a doorbell", inproc.DeadDoorbell},
 		{"dead-request", "the device stops answering after a BAR access", inproc.DeadRequest},
+		{"lost-answer", "reads of host memory are not answered", inproc.LostAnswer},
+		{"late-answer", fmt.Sprintf("reads of host memory are answered %d clocks later", inproc.LateClocks), inproc.LateAnswer},
 	}
 }
 

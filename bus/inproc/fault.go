@@ -24,7 +24,16 @@ const (
 	// DeadRequest makes the device die when a memory request arrives (memory
 	// reads and writes at the target port).
 	DeadRequest
+
+	// LostAnswer drops all completions of a read by the device (reads by the device).
+	LostAnswer
+
+	// LateAnswer delays them by LateClocks (reads by the device).
+	LateAnswer
 )
+
+// LateClocks is the number of clocks by which LateAnswer delays a completion.
+const LateClocks = 1 << 25
 
 // A Fault configures an injected fault. A dead device accepts everything,
 // answers nothing, not even configuration requests, and sends nothing.
@@ -53,6 +62,8 @@ type Faulty struct {
 	target stream // the host's writes
 	device stream // the device's writes
 	bar0   bool   // the beat that is due belongs to a configuration write of BAR0
+
+	answers answers
 }
 
 // A stream counts the due beats of writes: of those that pass and of a dropped
@@ -146,6 +157,7 @@ func (f *Faulty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 		return
 	}
 	reqReady, dataReady = f.filterInitiator(reqReady, dataReady)
+	cpl = f.answers.filter(cpl)
 	f.dev.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
@@ -239,6 +251,9 @@ func (f *Faulty) filterInitiator(reqReady, dataReady bool) (bool, bool) {
 		f.device.begin(req, true)
 		return true, false
 	}
+	if req.Kind == port.MemRead && reqReady {
+		f.read(req)
+	}
 	if req.Kind == port.MemWrite && reqReady {
 		f.passMessage(req)
 		f.device.begin(req, false)
@@ -264,21 +279,25 @@ func (f *Faulty) IdleFor() uint64 {
 	case f.target.drop > 0 || f.device.drop > 0:
 		return 0
 	}
-	return f.dev.IdleFor()
+	return min(f.dev.IdleFor(), f.answers.idleFor())
 }
 
 // Skip advances the device by n clocks without input.
 func (f *Faulty) Skip(n uint64) {
 	if !f.dead {
+		f.answers.clock += n
 		f.dev.Skip(n)
 	}
 }
 
 // Run runs the device if it is a Runner; otherwise it runs no clock.
 func (f *Faulty) Run(n uint64) uint64 {
+	n = min(n, f.answers.idleFor())
 	r, ok := f.dev.(Runner)
-	if !ok || f.dead || f.target.drop > 0 || f.device.drop > 0 {
+	if !ok || n == 0 || f.dead || f.target.drop > 0 || f.device.drop > 0 {
 		return 0
 	}
-	return r.Run(n)
+	n = r.Run(n)
+	f.answers.clock += n
+	return n
 }

@@ -96,3 +96,47 @@ func TestLostInterruptAmongWrites(t *testing.T) {
 	assert.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 5, 5, 5}}}, host.Messages())
 	assert.EqualValues(t, 1, f.Injected())
 }
+
+// A lost answer leaves the device without it; a late one arrives after LateClocks, with
+// the data that the host has sent. Other reads are not affected.
+func TestAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fault  inproc.Fault
+		wait   uint64
+		done   byte
+		harmed uint64
+	}{
+		{"lost", inproc.Fault{Kind: inproc.LostAnswer, After: 2, Count: 1}, 2 * inproc.LateClocks, 0, 1},
+		{"later ones are lost", inproc.Fault{Kind: inproc.LostAnswer, After: 100, Count: 1}, 3000, 1, 0},
+		{"late", inproc.Fault{Kind: inproc.LateAnswer, After: 2, Count: 1}, inproc.LateClocks - 1000, 0, 1},
+		{"late, and it has arrived", inproc.Fault{Kind: inproc.LateAnswer, After: 2, Count: 1}, inproc.LateClocks + 1000, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, host := bustest.NewDevice(bustest.DeviceOptions{}), bustest.NewHost(4096)
+			f := inproc.NewFaulty(d, tt.fault)
+			link, err := inproc.New(f, host, inproc.Options{})
+			require.NoError(t, err)
+			require.NoError(t, bustest.Enumerate(link))
+			for i := range host.Mem {
+				host.Mem[i] = byte(3*i + 1)
+			}
+			want := append([]byte(nil), host.Mem[:900]...)
+			require.NoError(t, bustest.StartJob(link, bustest.JobRead, host.Base, 0, 900))
+			for deadline := link.Now() + tt.wait; link.Now() < deadline; {
+				_, err := link.Wait(deadline)
+				require.NoError(t, err)
+			}
+			p := make([]byte, 900)
+			require.NoError(t, link.Read(0, bustest.RegDone, p[:4]))
+			assert.Equal(t, tt.done, p[0])
+			assert.Equal(t, tt.harmed, f.Injected())
+			require.NoError(t, link.Read(2, 0, p))
+			if tt.done == 1 {
+				assert.Equal(t, want, p)
+			} else {
+				assert.NotEqual(t, want, p)
+			}
+		})
+	}
+}
