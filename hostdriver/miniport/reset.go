@@ -62,7 +62,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.resetDevice, a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
+		a.resetDevice, a.limitReads, a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false

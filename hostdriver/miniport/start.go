@@ -31,6 +31,7 @@ type identity struct {
 	clockHz    uint32
 	mapHash    uint32
 	aperture   bool // VRAM is accessible through BAR 2
+	limits     bool // reads of host memory may have a time-out
 }
 
 // maxLength returns the maximum byte count of a linear packet.
@@ -94,7 +95,7 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	}
 	a.cb = cb
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.mapRegisters, a.identify, a.resetDevice, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
+		a.mapRegisters, a.identify, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.release(t)
@@ -165,7 +166,7 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 	c := identity{
 		nodes: int(reg.Field{Mask: idreg.CapsNodes}.Get(word)), lengthBits: reg.Field{Mask: idreg.CapsLength}.Get(word),
 		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
-		aperture: caps.Of(word, word2).Has(caps.Aperture),
+		aperture: caps.Of(word, word2).Has(caps.Aperture), limits: caps.Of(word, word2).Has(caps.ReadTimeout),
 	}
 	if !c.valid() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
 		return ddi.StatusDeviceConfiguration
@@ -200,6 +201,24 @@ func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
 		}
 	}
 	return ddi.StatusIOTimeout
+}
+
+// patience is the time in seconds in which a read of host memory must have ended, one
+// way or the other: the kernel's time-out, which would stop the device.
+const patience = 2
+
+// limitReads sets the longest time-out of reads of host memory that ends them within
+// patience: 84 to 168 ms at 100 MHz. A read that the host never answers is then a fault
+// of its node.
+func (a *adapter) limitReads(t *ddi.Thread) ddi.Status {
+	if !a.caps.limits {
+		return ddi.StatusSuccess
+	}
+	r := uint32(1)
+	for r < idreg.ReadTimeoutRange && 2*idreg.TimeoutClocks(r+1) < patience*uint64(a.caps.clockHz) {
+		r++
+	}
+	return a.regs.WriteRegister(t, idreg.Base+idreg.ReadTimeout, r)
 }
 
 // enableMastering sets the bus master bit, which a stop may have cleared.

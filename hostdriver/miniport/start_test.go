@@ -42,6 +42,23 @@ func TestStartDevice(t *testing.T) {
 	assert.NotContains(t, one.gpu.regs, uint32(cp1Ctl), "node 1 does not exist")
 }
 
+// The time-out of reads is the longest of 2^7, 2^11, 2^15 to 2^31 clocks that ends a read
+// within the kernel's 2 s, which takes twice that. A device without it has no register.
+func TestStartDeviceLimitsReads(t *testing.T) {
+	const caps2, readTimeout = 0x48, 0x4c
+	for _, tt := range []struct{ has, hz, want uint32 }{
+		{0, 100_000_000, 0}, {1, 1, 1}, {1, 3000, 2}, {1, 12_000_000, 5}, {1, 100_000_000, 5}, {1, 134_217_728, 5},
+		{1, 134_217_729, 6}, {1, 2_147_483_649, 7},
+	} {
+		k := newKernel(2)
+		k.gpu.regs[caps2], k.gpu.regs[idClock] = tt.has, tt.hz
+		require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
+		_, s := k.start()
+		require.Equal(t, ddi.StatusSuccess, s)
+		assert.Equal(t, tt.want, k.gpu.regs[readTimeout], "%d Hz", tt.hz)
+	}
+}
+
 // Everything that an earlier driver may have left on and that CTL.RESET does
 // not turn off, as docs/registers.md says, is off before memory is allocated.
 func TestStartDeviceResetsOldState(t *testing.T) {

@@ -102,18 +102,8 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 }}
 
 // TimeoutClocks returns the shortest time-out of a RANGE of READ_TIMEOUT other than
-// 0, in clocks.
+// 0, in clocks. The longest is twice that and up to 64 clocks.
 func TimeoutClocks(r uint32) uint64 { return 1 << (4*(r&ReadTimeoutRange) + 3) }
-
-// TimeoutRange returns the smallest RANGE of READ_TIMEOUT whose time-out is not below
-// the given clocks, or the largest one.
-func TimeoutRange(clocks uint64) uint32 {
-	r := uint32(1)
-	for r < ReadTimeoutRange && TimeoutClocks(r) < clocks {
-		r++
-	}
-	return r
-}
 
 // capsFields returns the fields of CAPS, for word 0, or of CAPS2, for word 1: a
 // bit for each capability, and the given numbers.
