@@ -51,7 +51,7 @@ func TestCompletion(t *testing.T) {
 		{"run compose --board=emu?node", "emu?nodes=", parts},
 		{"run storm --board emu?nodes=1&wat", "emu?nodes=1&watchdog=", parts},
 		{"test --board emu?config=", "emu?config=full emu?config=default emu?config=small", parts},
-		{"bringup --board emu?fault=lost-", "emu?fault=lost-interrupt emu?fault=lost-doorbell", parts},
+		{"bringup --board emu?fault=lost-", "emu?fault=lost-interrupt emu?fault=lost-doorbell emu?fault=lost-answer", parts},
 		{"reg --board tcp:h:1?s", "tcp:h:1?silence=", parts},
 		{"board probe l", "line", parts},
 		{"board probe --options d", "driver=", parts},

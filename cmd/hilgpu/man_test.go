@@ -42,7 +42,7 @@ func TestMan(t *testing.T) {
 	assert.NotContains(t, page, "Auto generated")
 	page = pages["hilgpu-selectors.1"]
 	assert.Contains(t, page, `.TH "HILGPU-SELECTORS" "1" "Jun 2025" "hilgpu `)
-	assert.Contains(t, page, "\n  vram        VRAM, a power of two", "a table is kept")
+	assert.Contains(t, page, "\n  vram         VRAM, a power of two", "a table is kept")
 	assert.Contains(t, pages["hilgpu-exit-codes.1"], "\n  7  contract ")
 }
 

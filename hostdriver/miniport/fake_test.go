@@ -31,8 +31,9 @@ const (
 // fakeGPU answers register accesses, and executes the rings on request.
 type fakeGPU struct {
 	regs       map[uint32]uint32
-	resetReads int // remaining reads of CTL with RESET set
-	wholeReads int // remaining reads of ID.RESET with WHOLE set
+	resetReads int    // remaining reads of CTL with RESET set
+	wholeReads int    // remaining reads of ID.RESET with WHOLE set
+	trip       uint32 // clocks from a read of TIME_LO to the next
 }
 
 func newGPU(nodes uint32) *fakeGPU {
@@ -50,6 +51,9 @@ func (g *fakeGPU) read(off uint32) uint32 {
 	if off == idReset && g.wholeReads > 0 {
 		g.wholeReads--
 		return 1
+	}
+	if off == 0x18 {
+		g.regs[off] += g.trip
 	}
 	return g.regs[off]
 }
