@@ -207,14 +207,14 @@ func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
 // way or the other: the kernel's time-out, which would stop the device.
 const patience = 2
 
-// slowReads is the time in which a slow link must answer a read, in times that it needs
-// for a register read: that moves some 40 bytes, and the answers to all reads that the
-// device can have in flight are 2 KiB, after packets that the link has queued.
-const slowReads = 256
+// farTrip is the number of clocks of a register read above which the device is at the end of
+// a link, and not at a bus: 10 us at 100 MHz.
+const farTrip = 1024
 
 // limitReads sets the longest time-out of reads of host memory that ends them within
-// patience, 84 to 168 ms at 100 MHz, or a longer one on a slow link. A read that the host
-// never answers is then a fault of its node.
+// patience: 84 to 168 ms at 100 MHz. A read that the host never answers is then a fault of
+// its node. At the end of a link it is the longest time-out of all, because the rate of a
+// link, which may be that of a serial line, can change.
 func (a *adapter) limitReads(t *ddi.Thread) ddi.Status {
 	if !a.caps.limits {
 		return ddi.StatusSuccess
@@ -226,9 +226,9 @@ func (a *adapter) limitReads(t *ddi.Thread) ddi.Status {
 			return s
 		}
 	}
-	slow := slowReads * uint64(time[1]-time[0])
+	far := time[1]-time[0] > farTrip
 	r := uint32(1)
-	for r < idreg.ReadTimeoutRange && (2*idreg.TimeoutClocks(r+1) < patience*uint64(a.caps.clockHz) || idreg.TimeoutClocks(r) < slow) {
+	for r < idreg.ReadTimeoutRange && (far || 2*idreg.TimeoutClocks(r+1) < patience*uint64(a.caps.clockHz)) {
 		r++
 	}
 	return a.regs.WriteRegister(t, idreg.Base+idreg.ReadTimeout, r)

@@ -43,14 +43,14 @@ func TestStartDevice(t *testing.T) {
 }
 
 // The time-out of reads is the longest of 2^7, 2^11, 2^15 to 2^31 clocks that ends a read
-// within the kernel's 2 s, which takes twice that. On a link where a register read takes
-// long it is 256 times that or more. A device without it has no register.
+// within the kernel's 2 s, which takes twice that. If a register read takes more than 1,024
+// clocks, it is the longest of all. A device without it has no register.
 func TestStartDeviceLimitsReads(t *testing.T) {
 	const caps2, readTimeout = 0x48, 0x4c
 	for _, tt := range []struct{ has, hz, trip, want uint32 }{
 		{0, 100_000_000, 0, 0}, {1, 1, 0, 1}, {1, 3000, 0, 2}, {1, 12_000_000, 0, 5}, {1, 100_000_000, 0, 5}, {1, 134_217_728, 0, 5},
 		{1, 134_217_729, 0, 6}, {1, 2_147_483_649, 0, 7},
-		{1, 100_000_000, 32_768, 5}, {1, 100_000_000, 32_769, 6}, {1, 100_000_000, 400_000, 6}, {1, 12_000_000, 48_000, 6}, {1, 100_000_000, 4_000_000, 7},
+		{1, 100_000_000, 1024, 5}, {1, 100_000_000, 1025, 7}, {1, 12_000_000, 48_000, 7},
 	} {
 		k := newKernel(2)
 		k.gpu.regs[caps2], k.gpu.regs[idClock], k.gpu.trip = tt.has, tt.hz, tt.trip
