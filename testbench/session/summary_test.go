@@ -65,7 +65,7 @@ func TestOnBoardOfAHang(t *testing.T) {
 		}
 		return hr
 	}
-	out, err := session.OnBoard("emu?config=small", drivers, testbench.Options{CallLimit: 200 * time.Millisecond}, plan)
+	out, err := session.OnBoard("emu?config=small", drivers, testbench.Options{CallLimit: 2 * time.Second}, plan)
 	var broken *verifier.Violation
 	require.ErrorAs(t, err, &broken)
 	assert.Equal(t, "call-hang", broken.Rule.Name)
