@@ -269,10 +269,10 @@ func (c *Channel) Flush() {
 // which returns its credits to the peer. Receive returns nil and no error after
 // the timeout. It returns earlier if a Send that failed with datalink.ErrFull may be
 // retried, on a board a session has ended, or Interrupt was called, and later if a Write
-// of what Send has queued takes longer. A timeout of 0 or less does not wait. When the link is down and all packets that arrived
-// before are taken, Receive fails with the cause, which wraps bus.ErrLinkDown. On a board
-// it fails with ErrSession when a session has begun; packets of the previous session
-// are dropped.
+// of what Send has queued takes longer. A timeout of 0 or less does not wait. When the
+// link is down and all packets that arrived before are taken, Receive fails with the
+// cause, which wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session
+// has begun; packets of the previous session are dropped.
 func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	var until time.Duration
 	var written bool

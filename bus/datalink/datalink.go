@@ -280,8 +280,7 @@ func New(c Config) (*Link, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l := &Link{cfg: c, cause: ErrNotUp, datagram: c.Datagram}
-	return l, nil
+	return &Link{cfg: c, cause: ErrNotUp, datagram: c.Datagram}, nil
 }
 
 // State returns the state of the link.

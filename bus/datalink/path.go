@@ -24,7 +24,7 @@ const (
 	// rateTime is how long the largest rate counts, once or twice.
 	rateTime = time.Second
 
-	// queueBytes is the number of bytes that may wait on the path at most: when its rate
+	// queueBytes is the largest number of bytes that may wait on the path: when its rate
 	// falls, all of them are late.
 	queueBytes = 18 << 10
 
@@ -32,7 +32,7 @@ const (
 	// one, and may have to ask twice.
 	recovery = 2 * time.Millisecond
 
-	// maxFlying is the number of bytes that may be in flight at most.
+	// maxFlying is the largest number of bytes that may be in flight.
 	maxFlying = 256 << 10
 
 	// leastWindow is the number of frames that may always be in flight.

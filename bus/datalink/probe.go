@@ -5,9 +5,9 @@ import "time"
 // Design note: a peer cannot miss the last frame of a flight, so its loss would cost a whole
 // replay time-out. An adaptive link pings instead, as the tail loss probe of TCP does
 // (RFC 8985 §7). The pong tells what has arrived, with a Nak before it if that has gaps.
-// What was sent before the ping and has not arrived is lost. A pong does not tell which
-// ping it answers, so the first one counts for the first ping, and as many as there were
-// other pings count for nothing.
+// A frame that was sent before the ping and has not arrived is lost. A pong does not name
+// its ping, so the first pong counts for the first ping. The pongs of the other pings that
+// were sent by then count for nothing.
 
 // A probe is what the sender knows of its pings.
 type probe struct {

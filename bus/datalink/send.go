@@ -79,8 +79,8 @@ func (q *queue) pop() (packet []byte) {
 	return packet
 }
 
-// spares is memory of packets that are no longer needed. What was used last is used first,
-// as it is still in a cache.
+// spares holds memory for packets. The memory that was freed last is used first, since it
+// is still in a cache.
 type spares [][]byte
 
 func (s *spares) put(p []byte) { *s = append(*s, p[:0]) }

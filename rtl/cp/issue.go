@@ -21,7 +21,7 @@ const (
 
 // With CAPS.PREEMPTION no descriptor is longer than a piece.
 const (
-	pieceLog2 = 12 // log2 of pkt.PieceBytes
+	pieceLog2 = 12 // log2 of the bytes of a piece
 	rowLog2   = 18 // log2 of the bytes of the longest row
 	rowMask   = 1<<pkt.RowBits - 1
 )
@@ -99,8 +99,8 @@ func (u *issue) past(op uint8, bytes uint32) bool {
 	return u.caps.Has(caps.Preemption) && uint64(bytes) <= uint64(u.pieces(op))<<pieceLog2
 }
 
-// startRow starts the first row, which has some bytes. If PROGRESS says that it was sent, it
-// starts at its beginning.
+// startRow starts the first row of a length in bytes. If PROGRESS counts more pieces than the
+// row has, the row starts at its beginning.
 func (u *issue) startRow(op uint8, bytes uint32) {
 	u.state = issueOffer
 	if u.past(op, bytes) {
@@ -221,8 +221,8 @@ func (m *Module) endRow() {
 	}
 }
 
-// count counts an accepted piece, the last one of its row if last is set. rows is set for a 2D
-// packet.
+// count counts an accepted piece. last is set for the last piece of a row or of a linear
+// packet, and rows for a 2D packet.
 func (u *issue) count(rows, last bool) {
 	u.piece = (u.piece + 1) & u.pieceMask
 	if u.caps.Has(caps.Preemption) {

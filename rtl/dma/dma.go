@@ -13,7 +13,7 @@ const (
 	host  = uint64(1) << 63 // the bit of an address that selects host memory
 	ahead = 2               // most write headers taken whose beats are not all issued
 
-	longBytes = 1024 // length of a descriptor after which the queue takes no other one
+	longBytes = 1024 // length in bytes from which a waiting descriptor is long: no other one is then taken
 )
 
 // In are the inputs from the memory side.
@@ -43,11 +43,12 @@ const (
 // header of a burst when all data of the burst has arrived, so a write never
 // waits for a read.
 //
-//	In      desc, owner  valid/ready stream of Desc, each with its node; without
-//	        Queues offered until it is taken; in In; refused  a pulse in the clock in which the
-//	        last beat of a refused write is taken; cancel  a level, bit i: node
-//	        i cancels its descriptors; rst, a reset in a clock in which no beat
-//	        is owed, after which no read in flight is answered
+//	In      desc, owner  valid/ready stream of Desc, each with its node; if the
+//	        engine has no queue, offered until it is taken; in In; refused  a
+//	        pulse in the clock in which the last beat of a refused write is taken;
+//	        cancel  a level, bit i: node i cancels its descriptors; rst, a reset
+//	        in a clock in which no beat is owed, after which no read in flight is
+//	        answered
 //	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
 //	        Result and its node. The beats of a descriptor for one memory are
 //	        all taken before a header for the other memory is offered

@@ -20,8 +20,8 @@ const (
 )
 
 // Module is the fence unit of one node. It writes 8 bytes: the timeline after the
-// fence, the time, or the value of a signal. The low half of the timeline is FENCE. The high half counts
-// the wraps of FENCE, or is 0 if the unit has no timeline.
+// fence, the time, or the value of a signal. The low half of the timeline is FENCE.
+// The high half counts the wraps of FENCE, or is 0 if the unit has no timeline.
 //
 //	In      req valid/ready stream of Req, ready is Ready(); all but Op stays
 //	        until the Result; time uint64 from ident; reqReady, beatReady for

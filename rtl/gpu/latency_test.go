@@ -19,8 +19,8 @@ type work struct {
 	dwords []uint32
 }
 
-// surfacesOf returns SET_STATE of both surfaces of a node in VRAM, with elements of 16 bytes
-// for a copy and 8 for a fill.
+// surfacesOf returns SET_STATE of both surfaces of a node in VRAM, with a pitch in bytes and a
+// format of elements.
 func surfacesOf(node, pitch, format uint32) []uint32 {
 	base := node << 23
 	return slices.Concat(

@@ -21,9 +21,9 @@ const (
 	Contexts   Set = 1 << 25
 	Preemption Set = 1 << 26
 	Aperture   Set = 1 << 29
-	Signal     Set = 1 << 33
 
 	ReadTimeout Set = 1 << 32
+	Signal      Set = 1 << 33
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number

@@ -73,7 +73,6 @@ const (
 	MaxPitch    = 1<<20 - 1 // bytes
 	Windows     = 4         // windows of a node
 	StateBytes  = 128       // size of a context's state in memory, and its alignment
-	PieceBytes  = 4096      // bytes after which a preemption can stop a packet
 	RowBits     = 15        // bits of PROGRESS that count the rows of a 2D packet; above them, pieces of a row
 	MaxProgress = 1<<21 - 1
 )
