@@ -100,7 +100,7 @@ func (n *node) packet() []byte {
 	case 3:
 		return encode(pkt.WriteReg{Off: idreg.Scratch0 + 4*n.rng.Uint32N(4), Value: n.rng.Uint32()})
 	case 4:
-		return encode(pkt.Timestamp{Addr: n.place(8, 8)}, pkt.Predicate{Addr: n.place(8, 8), NonZero: n.chance(1, 2)})
+		return append(n.signal(), encode(pkt.Timestamp{Addr: n.place(8, 8)}, pkt.Predicate{Addr: n.place(8, 8), NonZero: n.chance(1, 2)})...)
 	case 5:
 		return n.window()
 	case 6:
@@ -125,6 +125,14 @@ func (n *node) rectangle() []byte {
 		return append(b, encode(pkt.Fill2D{X: edge(), Y: edge(), W: edge(), H: edge(), Value: n.rng.Uint64()})...)
 	}
 	return append(b, encode(pkt.Copy2D{SrcX: edge(), SrcY: edge(), DstX: edge(), DstY: edge(), W: edge(), H: edge()})...)
+}
+
+// signal returns a packet that writes a value and may raise an event, if the device has it.
+func (n *node) signal() []byte {
+	if !n.caps.Has(caps.Signal) {
+		return nil
+	}
+	return encode(pkt.Signal{Addr: n.place(8, 8), Value: n.rng.Uint64(), IRQ: n.chance(1, 2)})
 }
 
 // window returns a packet that sets a window, if the device has windows.
