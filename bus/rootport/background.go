@@ -16,10 +16,12 @@ const (
 // nor a hand-over between goroutines. It takes over if no call has received since
 // the last look. While it waits for packets, a call interrupts it. Either the call
 // sees that it waits, or it sees the call: each first announces itself and then
-// looks for the other.
+// looks for the other. If a call is in progress at each look, as in a run of writes
+// without pauses, that call takes the waiting packets at its end.
 type background struct {
 	callers atomic.Int32 // calls in progress, or waiting for mu
 	waits   atomic.Bool  // the goroutine receives, or is about to
+	due     atomic.Bool  // the end of a call takes the waiting packets
 
 	again chan struct{} // a session has begun
 	stop  chan struct{} // closed by Close
@@ -62,6 +64,11 @@ func (r *RootPort) enter() {
 
 // leave ends a call.
 func (r *RootPort) leave() {
+	if r.back.due.Load() {
+		r.back.due.Store(false)
+		for left := lastPackets; left > 0 && r.down == nil && r.pump(0); left-- {
+		}
+	}
 	r.port.Flush()
 	r.mu.Unlock()
 	if r.opt.ServeAlways {
@@ -80,6 +87,7 @@ func (r *RootPort) runBackground() {
 			return
 		}
 		if r.back.callers.Load() != 0 || !r.mu.TryLock() {
+			r.back.due.Store(true)
 			continue
 		}
 		if r.received == received {
