@@ -57,6 +57,7 @@ type Device struct {
 	known map[Question]bool
 	fixed bool // the facts are given
 	asked time.Duration
+	full  bool     // a read was refused since the last Receive
 	n     uint64   // sessions of the endpoint
 	used  Facts    // of the session
 	held  [][]byte // requests that wait for the facts
@@ -156,9 +157,13 @@ func (d *Device) Send(packet []byte) error {
 }
 
 // Receive returns the next packet for the endpoint, ErrSession when the endpoint must be
-// reset before it, or nil and no error at the time-out.
+// reset before it, or nil and no error at the time-out. After Send has refused a read, that
+// is when a tag is free at the latest.
 func (d *Device) Receive(timeout time.Duration) ([]byte, error) {
 	until := d.now() + timeout
+	if d.full {
+		d.full, until = false, min(until, d.tags.free())
+	}
 	for {
 		if d.ready() && (d.n == 0 || d.facts != d.used) {
 			d.begin()
@@ -283,6 +288,7 @@ func (d *Device) sendRead(q *tlp.Packet) error {
 	wire := *q
 	var ok bool
 	if wire.Tag, ok = d.tags.take(q, q.Requester, d.now()); !ok {
+		d.full = true
 		return datalink.ErrFull
 	}
 	b, err := wire.Append(nil)

@@ -2,6 +2,7 @@ package nettlp
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus/tlp"
@@ -81,6 +82,18 @@ func (t *tags) deadline() (at time.Duration, ok bool) {
 		}
 	}
 	return at, ok
+}
+
+// free returns when a tag is free that waits for no completion; math.MaxInt64 if all
+// tags do.
+func (t *tags) free() time.Duration {
+	at := time.Duration(math.MaxInt64)
+	for i := range t.slots {
+		if t.slots[i].state == slotFree {
+			at = min(at, t.slots[i].until)
+		}
+	}
+	return at
 }
 
 // match takes a completion and returns the request that it completes, or why it is
