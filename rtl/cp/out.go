@@ -23,6 +23,9 @@ func (m *Module) Fence() fence.Req {
 	return r
 }
 
+// Fences reports whether Fence has a request.
+func (m *Module) Fences() bool { return m.sync.fence != fence.None }
+
 // Resetting reports whether the node waits for requests in flight to end. The DMA engine
 // abandons them.
 func (m *Module) Resetting() bool { return m.regs.resetting }

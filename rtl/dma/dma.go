@@ -136,7 +136,7 @@ func New(p Params) Module {
 // Ready reports whether a descriptor is taken.
 func (m *Module) Ready() bool {
 	if m.queues {
-		return !m.r.active && !m.queue.Full() && !(m.long && !m.queue.Empty())
+		return !m.r.active && (m.queue.Empty() || !m.long && !m.queue.Full())
 	}
 	return m.r.begun && !m.w.active
 }
@@ -151,7 +151,7 @@ func (m *Module) begins() bool {
 
 // Wakes reports whether an offered descriptor changes anything, for IdleFor of
 // the parent.
-func (m *Module) Wakes() bool { return m.Ready() || m.begins() }
+func (m *Module) Wakes() bool { return m.begins() || !m.queues && m.Ready() }
 
 // Read returns the header of a read. Its tag is local, below the number of tags.
 func (m *Module) Read() port.Request {

@@ -114,7 +114,7 @@ func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
 func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
-	fences := g.cp0.Fence().Op != fence.None || g.cp1.Fence().Op != fence.None
+	fences := g.cp0.Fences() || g.cp1.Fences()
 	return events || writes || fences || g.pcie.Regs().Op != regbus.None || g.pcie.Awaits() ||
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
 }

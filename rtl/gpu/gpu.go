@@ -223,7 +223,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, own, hostTaken, last && route.Out, cpl, sweep, ctl.rst.Whole)
+	if !hdl.Asleep(g.initiator.Sleeps(offer, ctl.rst.Whole)) {
+		g.initiator.Tick(offer, hostReq.Tag, own, hostTaken, last && route.Out, cpl, sweep, ctl.rst.Whole)
+	}
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
 	g.vramWrite.Tick(writes, writer, writeTaken, last && route.In)
 	g.beats.Tick(route, beatTaken, fromTarget)

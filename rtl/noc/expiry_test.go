@@ -38,7 +38,7 @@ type limited struct {
 	held    bool
 	blocked uint64
 
-	lost, answered, expired, failed, spared int
+	lost, answered, expired, failed, spared, slept int
 }
 
 // spareTags are the tags that no reader has.
@@ -192,7 +192,12 @@ func (l *limited) step(busy int) {
 		l.blocked++
 	}
 	l.arrive(arrival(&l.m, cpl), cpl, from)
+	before := l.m
 	l.m.Tick(o, sent, own, taken, false, cpl, l.sweep(), false)
+	if before.Sleeps(o, false) {
+		require.Equal(l.t, before, l.m, "it changed while it slept")
+		l.slept++
+	}
 	l.held, l.shown = o.Sources != 0 && !taken, sent
 	kept := l.reads[:0]
 	for _, r := range l.reads {
@@ -210,7 +215,7 @@ func (l *limited) step(busy int) {
 // Every read ends once: with its answer, or in time without one. Late answers are
 // dropped, and a tag is not used before its answer.
 func TestReadsEnd(t *testing.T) {
-	var failed int
+	var failed, slept int
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		l := &limited{t: t, m: noc.NewInitiator(2, 4, true), rng: rng, period: 128 << rng.IntN(4)}
@@ -227,9 +232,11 @@ func TestReadsEnd(t *testing.T) {
 		assert.Positive(t, l.answered)
 		assert.Positive(t, l.expired)
 		assert.Positive(t, l.spared)
+		slept += l.slept
 		failed += l.failed
 	}
 	assert.Positive(t, failed, "reads without a tag")
+	assert.Positive(t, slept)
 }
 
 // An initiator without time-out waits for ever.

@@ -190,6 +190,15 @@ func (m *Initiator) Busy() uint64 { return m.late }
 // follow one.
 func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the other
+// inputs are.
+func (m *Initiator) Sleeps(o Offer, rst bool) bool {
+	reads := m.flying|m.late|m.expiry.old != 0 || m.refusal.Valid
+	writes := m.owners.cur.Valid || m.owners.then.Valid
+	spares := m.expiry.next != 0 || m.expiry.none || m.expiry.dead || m.expiry.spared
+	return o.Sources == 0 && !m.turn.Hold && !reads && !writes && !spares && !rst
+}
+
 // Tick is one rising clock edge.
 func (m *Initiator) Tick(o Offer, tag, own uint8, taken, last bool, cpl port.Completion, sweep Sweep, rst bool) {
 	write := o.Source&HostWrite != 0
