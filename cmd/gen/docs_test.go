@@ -45,7 +45,7 @@ func TestRegistersDoc(t *testing.T) {
 }
 
 // TestEveryRegisterIsDocumented counts the rows that begin with the register.
-// CP0 documents CP1.
+// CP0 documents CP1, and TRACE0 TRACE1.
 func TestEveryRegisterIsDocumented(t *testing.T) {
 	rows := map[string]int{}
 	block := ""
@@ -59,7 +59,7 @@ func TestEveryRegisterIsDocumented(t *testing.T) {
 	}
 	n := 0
 	for _, e := range regmap.New().Entries() {
-		if e.Block.Name != "CP1" {
+		if e.Block.Name != "CP1" && e.Block.Name != "TRACE1" {
 			assert.Equal(t, 1, rows[e.Name()], e.Name())
 			n++
 		}

@@ -9,13 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
 // collectDbgInfo describes the device as text, the most important parts first:
-// for each node its fences, its fault and its ring with the likely stop, then
-// all registers by name.
+// for each node its fences, its fault, its ring with the likely stop and its trace,
+// then all registers by name.
 //
 //	DDI     DxgkDdiCollectDbgInfo, d3dkmddi.h
 //	Caller  the kernel, at any level, possibly with a dead link
@@ -39,6 +40,7 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 	d.read(t)
 	for node, r := range a.rings {
 		d.node(node, r)
+		d.trace(t, node)
 	}
 	d.registers()
 	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
@@ -50,6 +52,7 @@ type dump struct {
 
 	text   strings.Builder
 	values []value // by offset
+	unread int     // consecutive failed reads
 }
 
 // maxUnread is the number of consecutive failed reads after which no more are
@@ -70,21 +73,27 @@ func (d *dump) line(format string, args ...any) {
 
 // read reads the registers of the blocks ID and INTC and of the existing nodes.
 func (d *dump) read(t *ddi.Thread) {
-	end, unread := cpreg.Base+uint32(len(d.adapter.rings))*cpreg.Stride, 0
+	end := cpreg.Base + uint32(len(d.adapter.rings))*cpreg.Stride
 	for _, e := range regmap.New().Entries() {
 		if e.Off() >= end || e.Reg.Access == reg.WO {
 			continue
 		}
-		v := value{entry: e, status: ddi.StatusIODeviceError}
-		if v.tried = unread < maxUnread; v.tried {
-			v.v, v.status = d.adapter.regs.ReadRegister(t, e.Off())
-			unread++
-		}
-		if v.status == ddi.StatusSuccess {
-			unread = 0
-		}
+		v := value{entry: e}
+		v.v, v.tried, v.status = d.readRegister(t, e.Off())
 		d.values = append(d.values, v)
 	}
+}
+
+// readRegister reads a register, unless the last reads have failed.
+func (d *dump) readRegister(t *ddi.Thread, off uint32) (v uint32, tried bool, s ddi.Status) {
+	if d.unread >= maxUnread {
+		return 0, false, ddi.StatusIODeviceError
+	}
+	d.unread++
+	if v, s = d.adapter.regs.ReadRegister(t, off); s == ddi.StatusSuccess {
+		d.unread = 0
+	}
+	return v, true, s
 }
 
 // get returns the register of a node. It reports false if the register could
@@ -134,6 +143,36 @@ func (d *dump) node(node int, r *ring.Ring) {
 		d.line("CP%d: fault %s at %s", node, causeName(cause), at)
 	}
 	d.ring(node, r)
+}
+
+// trace lists the last packets of a node, if the device has a trace.
+func (d *dump) trace(t *ddi.Thread, node int) {
+	if !d.adapter.caps.traces {
+		return
+	}
+	base := tracereg.Base + uint32(node)*tracereg.Stride
+	for i := range uint32(tracereg.Entries) {
+		var entry [4]uint32 // by dword
+		for j := range entry {
+			var s ddi.Status
+			if entry[j], _, s = d.readRegister(t, base+i*tracereg.Entry+4*uint32(j)); s != ddi.StatusSuccess {
+				d.line("CP%d: the trace is not read from entry %d on: %v", node, i, s)
+				return
+			}
+		}
+		header, at := entry[tracereg.Header/4], uint64(entry[tracereg.AddrHi/4])<<32|uint64(entry[tracereg.AddrLo/4])
+		if at&tracereg.Valid == 0 {
+			return
+		}
+		if i == 0 {
+			d.line("CP%d: the last packets, the newest first: address, header, low half of the time", node)
+		}
+		name := "unknown"
+		if l, ok := pkt.Lookup(uint8(header >> 24)); ok {
+			name = l.Name
+		}
+		d.line("   0x%016x %s 0x%08x at %d", at&^uint64(tracereg.Valid), name, header, entry[tracereg.Time/4])
+	}
 }
 
 // show returns a register of a node in decimal, or "not read".

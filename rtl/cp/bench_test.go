@@ -185,7 +185,7 @@ func (b *bench) tick(regs regbus.Req) {
 		b.checkIdle(mem, d, f, regs)
 	}
 	b.levels = [2]uint64{f.Node0, f.Node1}
-	b.cp.Tick(mem, d, f, regs, false)
+	b.cp.Tick(mem, d, f, uint32(b.clock), regs, false)
 	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs, false)
 	b.clock++
 	if b.clock > maxClocks {
@@ -284,7 +284,7 @@ func (b *bench) checkIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	}
 	require.Equal(b.t, uint64(math.MaxUint64), b.cp.IdleFor())
 	was, next := b.cp, b.cp
-	next.Tick(mem, d, f, regs, false)
+	next.Tick(mem, d, f, 0, regs, false)
 	was.nap = next.nap
 	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node changed: state %d", was.decode.state)
 }

@@ -11,6 +11,7 @@
 //	walk    rectangle and address range arithmetic, windows
 //	issue   descriptors for the DMA engine: rows and pieces
 //	sync    fences, predicates, waits, context save and restore
+//	trace   the last packets
 package cp
 
 import (
@@ -69,8 +70,8 @@ const (
 // The rows of a 2D packet are sent one after the other, top row first; a long row or linear
 // packet is sent in pieces.
 //
-//	In      mem Mem; d DMA; f Fence; bus regbus.Req; rst, a reset
-//	        from any state, after which nothing that was in flight arrives
+//	In      mem Mem; d DMA; f Fence; now, the low half of the time; bus regbus.Req;
+//	        rst, a reset from any state, after which nothing that was in flight arrives
 //	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer,
 //	        2 the value of a predicate or a context; Desc, Scratch and Fence,
 //	        valid/ready streams; Fault, a pulse; Rsp; Resetting, a level;
@@ -86,7 +87,8 @@ const (
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    a RAM of 80 words and 700 bits; 1,000 more with every capability
+//	Size    a RAM of 80 words and 700 bits; 2 RAMs of 64 words and 1,000 bits more with
+//	        every capability
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -94,7 +96,7 @@ const (
 //	        for what is in flight, clears RUN and keeps RPTR at the packet of the ring;
 //	        CTL.RUN is ignored until the fault is cleared, which also leaves the
 //	        indirect buffer
-//	Source  package pkt, cpreg.Block
+//	Source  package pkt, cpreg.Block, tracereg.Block
 type Module struct {
 	regs   regs
 	ring   ring
@@ -103,6 +105,7 @@ type Module struct {
 	walk   walk
 	issue  issue
 	sync   sync
+	trace  trace
 	nap    hdl.Nap
 }
 
@@ -127,6 +130,7 @@ func New(node int, p Params) Module {
 		walk:   walk{space: s, caps: p.Caps, byteMask: byteMask},
 		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1, withdraws: p.Withdraws},
 		sync:   sync{caps: p.Caps},
+		trace:  newTrace(p.Caps),
 	}
 	m.Reset()
 	return m
@@ -134,6 +138,12 @@ func New(node int, p Params) Module {
 
 // Reset sets the registers to their power-on values.
 func (m *Module) Reset() {
+	m.resetNode()
+	m.trace.Reset()
+}
+
+// resetNode resets all but the trace.
+func (m *Module) resetNode() {
 	m.regs.Reset()
 	m.ring.Reset()
 	m.file.Reset()
@@ -145,10 +155,12 @@ func (m *Module) Reset() {
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
+func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst bool) {
 	if rst {
 		mem = Mem{}
 	}
+	traced := m.trace.owns(bus, m.regs.base)
+	reads, at := traced && bus.Op == regbus.Read, bus.Off
 	if bus.Off>>8 != m.regs.base>>8 {
 		bus.Op = regbus.None
 	}
@@ -164,7 +176,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
 	keeps := m.decode.state == decodeBody || m.decode.state == decodeNext && dword != emptyNOP
 	take := m.file.ready && !seeks && m.takes() && !rst && (free || !keeps) && !(accessed && weighs)
 	var offer port.Request
-	if !hdl.Asleep(!asks && !accessed) {
+	heads := take && m.decode.state == decodeNext
+	if !hdl.Asleep(!asks && !accessed && !heads) {
 		offer = m.ring.request(want)
 	}
 	var data uint32
@@ -181,14 +194,17 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
 	m.sync.handshake(f)
 	restores, slot := m.receive(mem)
 	ends := rst || resetting && m.quiet()
+	var retires bool
 	if !resetting && !rst {
 		if m.yields(seeks) {
 			m.yield()
 		} else {
-			m.step(dword, inIB && dword&0xffff >= want.left, take, taken, seeks, free, f)
+			retires = m.step(dword, inIB && dword&0xffff >= want.left, take, taken, seeks, free, f)
 		}
 	}
 	m.access(bus, off, data, from, later, resetting)
+	m.regs.rsp.Hit = m.regs.rsp.Hit || traced
+	m.trace.tick(heads, dword, offer.Addr, retires, now, reads, at)
 	if asks {
 		m.ring.req = offer
 	}
@@ -199,8 +215,11 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
 	m.tickFile(held, from, write)
 	if ends {
 		rsp := m.regs.rsp
-		m.Reset()
+		m.resetNode()
 		m.regs.rsp = rsp
+	}
+	if rst {
+		m.trace.Reset()
 	}
 	m.nap = hdl.Nap(hdl.Asleep(m.IdleFor() != 0))
 }

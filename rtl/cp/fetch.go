@@ -42,10 +42,11 @@ func (r *ring) window(enable bool) window {
 }
 
 // weighs reports whether the next dword can be taken and is one that may count dwords after
-// itself in the indirect buffer.
+// itself in the indirect buffer, or a header whose address is needed.
 func (m *Module) weighs() bool {
-	counts := m.decode.state == decodeNext || m.decode.state == decodeBody && m.decode.op() == pkt.OpPredicate
-	return m.ring.inIB && m.file.ready && counts
+	header := m.decode.state == decodeNext
+	counts := m.ring.inIB && (header || m.decode.state == decodeBody && m.decode.op() == pkt.OpPredicate)
+	return m.file.ready && (counts || header && m.trace.caps.Has(caps.Trace))
 }
 
 // wanted returns the next request of the stream. It has one adder and one subtractor. In a

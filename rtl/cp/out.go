@@ -47,6 +47,7 @@ func (m *Module) Rsp() regbus.Rsp {
 	if m.regs.filed {
 		r.Data |= m.file.half()
 	}
+	r.Data |= m.trace.data()
 	return r
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 130 + hdl.RAMWords
+const ModuleWords = 135 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -145,8 +145,17 @@ func (m *Module) Snapshot(s []uint64) {
 	s[127] = uint64(m.sync.word)
 	s[128] = hdl.Bit(m.sync.wrong)
 	s[129] = m.sync.value
-	s = s[130:]
+	s[130] = uint64(m.trace.caps)
+	s[131] = uint64(m.trace.next)
+	s[132] = uint64(m.trace.count)
+	s[133] = hdl.Bit(m.trace.shown)
+	s[134] = uint64(m.trace.part)
+	s = s[135:]
 	m.file.ram.Snapshot(s)
+	s = s[hdl.RAMWords:]
+	m.trace.where.Snapshot(s)
+	s = s[hdl.RAMWords:]
+	m.trace.what.Snapshot(s)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -282,9 +291,18 @@ func (m *Module) Restore(s []uint64) {
 	m.sync.word = uint8(s[127])
 	m.sync.wrong = s[128] != 0
 	m.sync.value = s[129]
+	m.trace.caps = caps.Set(s[130])
+	m.trace.next = uint8(s[131])
+	m.trace.count = uint8(s[132])
+	m.trace.shown = s[133] != 0
+	m.trace.part = uint8(s[134])
 	m.nap = false
-	s = s[130:]
+	s = s[135:]
 	m.file.ram.Restore(s)
+	s = s[hdl.RAMWords:]
+	m.trace.where.Restore(s)
+	s = s[hdl.RAMWords:]
+	m.trace.what.Restore(s)
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -420,14 +438,23 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".sync_word", Width: 4},
 		hdl.Signal{Name: at + ".sync_wrong", Width: 1},
 		hdl.Signal{Name: at + ".sync_value", Width: 64},
+		hdl.Signal{Name: at + ".trace_caps", Width: 64},
+		hdl.Signal{Name: at + ".trace_next", Width: 5},
+		hdl.Signal{Name: at + ".trace_count", Width: 5},
+		hdl.Signal{Name: at + ".trace_shown", Width: 1},
+		hdl.Signal{Name: at + ".trace_part", Width: 2},
 	)
 	s = m.file.ram.Signals(at+".file_ram", s)
+	s = m.trace.where.Signals(at+".trace_where", s)
+	s = m.trace.what.Signals(at+".trace_what", s)
 	return s
 }
 
 // Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.file.ram.Words())
+	v.Words(m.trace.where.Words())
+	v.Words(m.trace.what.Words())
 }
 
 func decodeStateNames() []string {

@@ -10,8 +10,9 @@ import (
 // step runs a clock of the decoder and of the unit that works for it. take is set if dword
 // was taken from the buffer, and taken if the offered descriptor was. beyond is set if dword
 // counts more dwords than follow it in the indirect buffer, seeks if the stream moves, and
-// free if the node may write to the file.
-func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) {
+// free if the node may write to the file. step reports whether a packet retires, or the
+// buffer of an INDIRECT begins.
+func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) bool {
 	word, ready, bytes := m.file.ram.Out(), m.file.ready, m.walk.bytes
 	move := m.walk.moves(ready, m.ring.state == ringBase)
 	inside := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
@@ -46,8 +47,10 @@ func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fen
 		}
 	default:
 	}
+	enters := o.end == passed && m.decode.op() == pkt.OpIndirect
 	m.act(o, bytes)
 	m.walk.move(move, word)
+	return o.end == completed || enters
 }
 
 // act applies the outcome of a clock. bytes is the length of the ranges before the clock.

@@ -205,11 +205,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 	mem0 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid}
 	if !hdl.Asleep(g.cp0.Sleeps(mem0, dma0, done0, regs, ctl.rst.Whole)) {
-		g.cp0.Tick(mem0, dma0, done0, regs, ctl.rst.Whole)
+		g.cp0.Tick(mem0, dma0, done0, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
 	mem1 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free}
 	if g.hasNode1() && !hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)) {
-		g.cp1.Tick(mem1, dma1, done1, regs, ctl.rst.Whole)
+		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
 	if !hdl.Asleep(bool(g.controlIdle)) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
 )
 
 // A Config has the properties of a device that packets depend on.
@@ -58,7 +59,7 @@ func (d *Device) Clone() *Device {
 	c.Mem, c.Nodes = d.Mem.Clone(), nil
 	for _, n := range d.Nodes {
 		m := *n
-		m.Device, m.Unclear, m.Stamps = &c, maps.Clone(n.Unclear), slices.Clone(n.Stamps)
+		m.Device, m.Unclear, m.Stamps, m.Trace = &c, maps.Clone(n.Unclear), slices.Clone(n.Stamps), slices.Clone(n.Trace)
 		c.Nodes = append(c.Nodes, &m)
 	}
 	return &c
@@ -82,6 +83,7 @@ type Node struct {
 	IBAddr uint64 // IB_ADDR: the next, or the faulting, packet of the indirect buffer
 	IBLeft uint32 // IB_LEFT: dwords from there to its end
 
+	Trace   []Traced        // the trace, the newest last, across resets of the node
 	Retired uint64          // packets retired, across resets
 	Moved   uint64          // bytes written by COPY, FILL, COPY_2D, FILL_2D and SAVE_STATE
 	Done    int             // DONE events
@@ -93,8 +95,21 @@ type Node struct {
 func (n *Node) Reset() {
 	*n = Node{
 		Device: n.Device, ID: n.ID, Fence: n.Fence,
-		Retired: n.Retired, Moved: n.Moved, Done: n.Done, Stamps: n.Stamps, Unclear: n.Unclear,
+		Trace: n.Trace, Retired: n.Retired, Moved: n.Moved, Done: n.Done, Stamps: n.Stamps, Unclear: n.Unclear,
 	}
+}
+
+// A Traced is a packet in the trace.
+type Traced struct {
+	Header uint32
+	Addr   uint64 // GPU address of the header
+}
+
+// Record adds a packet to the trace: one that has retired, or an INDIRECT whose buffer
+// begins.
+func (n *Node) Record(header uint32, addr uint64) {
+	n.Trace = append(n.Trace, Traced{header, addr})
+	n.Trace = n.Trace[max(0, len(n.Trace)-tracereg.Entries):]
 }
 
 // A Surface is one half of the state that SET_STATE sets.

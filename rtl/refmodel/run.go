@@ -86,7 +86,11 @@ func (n *Node) packet(at Site, allow func(Step) bool, next fetcher) Stop {
 	if s.Undefined != "" || allow != nil && !allow(s) {
 		return Declined
 	}
-	return n.step(s, allow, next)
+	stop := n.step(s, allow, next)
+	if stop == Idle && header>>24 != pkt.OpIndirect {
+		n.Record(header, s.Addr)
+	}
+	return stop
 }
 
 // step executes a packet, including the buffer it executes or the dwords it skips.
@@ -98,11 +102,13 @@ func (n *Node) step(s Step, allow func(Step) bool, next fetcher) Stop {
 	switch op := uint8(s.P[0] >> 24); {
 	case s.Cause != cpreg.CauseNone:
 		n.Fault = s.Latched(s.P, s.Addr)
-		if op == pkt.OpIndirect && s.Cause == cpreg.CauseReadError {
+		if op == pkt.OpIndirect && s.Cause == cpreg.CauseReadError { // of its buffer, which has begun
+			n.Record(s.P[0], s.Addr)
 			n.IBAddr, n.IBLeft = s.Bad, s.P[3]&pkt.MaxIndirect
 		}
 		return Faulted
 	case op == pkt.OpIndirect:
+		n.Record(s.P[0], s.Addr)
 		return n.indirect(s.P, allow)
 	case s.Skips:
 		_, stop := n.dwords(s.P, s.Addr, s.P[3]&0xffff, next)

@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 		names[c.Name] = true
 	}
 	assert.Equal(t, all, All())
-	assert.Equal(t, Set(0x3_270000f0), Default())
+	assert.Equal(t, Set(0x7_270000f0), Default())
 	assert.Equal(t, Set(0x20000000), Small())
 }
 
@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		want        Set
 	}{
 		{"nothing", 0, 0, 0},
-		{"numbers and reserved bits", 0xd8ffff0d, 0xfffffffc, 0},
+		{"numbers and reserved bits", 0xd8ffff0d, 0xfffffff8, 0},
 		{"two nodes", 2, 0, Node1},
 		{"all", 0xffffffff, 0xffffffff, All() | Node1},
 		{"one", 0x30140481, 0, Watchdog | Aperture},

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
@@ -54,6 +55,9 @@ func blocks() []reg.Block {
 	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block}
 	for n := range cpreg.Nodes {
 		bs = append(bs, cpreg.Block(n))
+	}
+	for n := range tracereg.Nodes {
+		bs = append(bs, tracereg.Block(n))
 	}
 	return append(bs, msixreg.Table, msixreg.Pending)
 }

@@ -29,6 +29,9 @@ func (s *storm) compare() error {
 		if err := s.compareNode(st); err != nil {
 			return err
 		}
+		if err := s.compareTrace(st); err != nil {
+			return err
+		}
 		if err := s.stamps(st); err != nil {
 			return err
 		}

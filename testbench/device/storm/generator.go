@@ -99,6 +99,7 @@ type generator struct {
 	kind          kind               // the host's action on the node in this round
 	before        *scoreboard.Memory // memory at the start of a round with a reset
 	packetsBefore uint32             // n.Packets at the start of the round
+	traced        known              // how much of the trace is known
 	fenceBefore   uint64             // n.Fence at the start of the round
 	held          bool               // the other node must not wait for this one in this round
 	closed        uint64             // base of the closed window for the bin; 0: none
@@ -203,6 +204,7 @@ func (s *generator) emit(b *buffer, p []uint32) {
 		return
 	}
 	s.n.Packets++
+	s.n.Record(p[0], s.addr(b, at))
 	if p[0]>>24 == pkt.OpSaveState {
 		s.lastSaved = long(p, 1)
 	}
@@ -231,8 +233,9 @@ func (s *generator) fail(b *buffer, p []uint32, at int, v refmodel.Verdict) {
 	case b.at != refmodel.InRing:
 		s.fault.ring = s.inside.ring
 		s.fault.ibLeft = uint32(at) // dwords before the packet; indirect knows the length later
-	case v.Cause == cpreg.CauseReadError && p[0]>>24 == pkt.OpIndirect:
+	case v.Cause == cpreg.CauseReadError && p[0]>>24 == pkt.OpIndirect: // of its buffer, which has begun
 		s.fault.ibLeft = p[3] & pkt.MaxIndirect
+		s.n.Record(p[0], s.addr(b, at))
 	}
 }
 
@@ -341,6 +344,7 @@ func (s *generator) indirect(ring *buffer, o bufferOptions, fill func(b *buffer)
 	p := pkt.Dwords(pkt.OpIndirect, lo(addr), hi(addr), 0)
 	at := len(ring.words)
 	s.marks[s.ringAt(at)] = mark{op: pkt.OpIndirect}
+	s.n.Record(p[0], s.ringAt(at))
 	ring.words = append(ring.words, p...)
 	s.inside = &ibAt{addr, at}
 	n := -fill(b)

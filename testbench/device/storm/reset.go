@@ -155,6 +155,7 @@ func (s *storm) resetAll(k kind) error {
 	s.watch(longLimit)
 	s.model.Scratch = [4]uint32{}
 	for i, st := range s.generators {
+		st.n.Trace, st.traced = nil, knowsAll
 		if err := s.restart(st, by, midway[i], 0); err != nil {
 			return err
 		}

@@ -196,6 +196,7 @@ func (s *storm) recover(st *generator) error {
 	for i := f.ring; i < len(st.words); i++ {
 		st.store(st.ringAt(i), []uint32{nop})
 		st.n.Packets++
+		st.n.Record(nop, st.ringAt(i))
 	}
 	st.ring.SetReg(cpreg.FaultInfo, 0)
 	if err := st.ring.Run(); err != nil {
