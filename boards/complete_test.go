@@ -38,7 +38,7 @@ func TestComplete(t *testing.T) {
 		{"emu?count=1&co", []string{"emu?count=1&config=", "emu?count=1&coalescing=", "emu?count=1&counters=", "emu?count=1&contexts="}},
 		{"emu?config=f", []string{"emu?config=full"}},
 		{"emu?fault=stuck-", []string{"emu?fault=stuck-address:A", "emu?fault=stuck-enable:", "emu?fault=stuck-data:D", "emu?fault=stuck-register:D"}},
-		{"verilated?fault=", []string{"verilated?fault=lost-interrupt", "verilated?fault=lost-doorbell", "verilated?fault=dead", "verilated?fault=dead-request", "verilated?fault=lost-answer", "verilated?fault=late-answer"}},
+		{"verilated?fault=", []string{"verilated?fault=lost-interrupt", "verilated?fault=lost-doorbell", "verilated?fault=dead", "verilated?fault=dead-request", "verilated?fault=lost-answer", "verilated?fault=late-answer", "verilated?fault=ignore-preempt", "verilated?fault=ignore-reset"}},
 		{"emu?fault=dead-lane:3,lost-d", []string{"emu?fault=dead-lane:3,lost-doorbell"}},
 		{"line?faults=loss=0.1,d", []string{"line?faults=loss=0.1,dup="}},
 		{"serial:/dev/x?dr", []string{"serial:/dev/x?driver="}},

@@ -26,7 +26,7 @@ func options(hardware bool) []option {
 		option{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
 		option{name: "timeout", doc: "clocks after which an unanswered request fails"},
 		faultOption(hardware),
-		option{name: "after", doc: "how many messages, doorbells, BAR requests or reads pass before the fault, 0 if not given"},
+		option{name: "after", doc: "how many messages, doorbells, BAR requests, reads, preemptions or resets pass before the fault, 0 if not given"},
 		option{name: "count", doc: "how many are then lost, all if not given"},
 		option{name: "dirty", doc: "begins with the registers and the VRAM that an earlier host left, those of a seed, 0 to 18446744073709551615"},
 	)

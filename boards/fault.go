@@ -8,6 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/wave"
@@ -24,17 +25,32 @@ type faults struct {
 type portFault struct {
 	name, doc string
 	kind      inproc.FaultKind
+	registers []inproc.Register // that the kind is about, of both nodes
 }
 
 func portFaults() []portFault {
 	return []portFault{
-		{"lost-interrupt", "messages are dropped", inproc.LostInterrupt},
-		{"lost-doorbell", "doorbells are dropped", inproc.LostDoorbell},
-		{"dead", "the device stops answering after a doorbell", inproc.DeadDoorbell},
-		{"dead-request", "the device stops answering after a BAR access", inproc.DeadRequest},
-		{"lost-answer", "reads of host memory are not answered", inproc.LostAnswer},
-		{"late-answer", fmt.Sprintf("reads of host memory are answered %d clocks later", inproc.LateClocks), inproc.LateAnswer},
+		{name: "lost-interrupt", doc: "messages are dropped", kind: inproc.LostInterrupt},
+		{name: "lost-doorbell", doc: "doorbells are dropped", kind: inproc.LostDoorbell},
+		{name: "dead", doc: "the device stops answering after a doorbell", kind: inproc.DeadDoorbell},
+		{name: "dead-request", doc: "the device stops answering after a BAR access", kind: inproc.DeadRequest},
+		{name: "lost-answer", doc: "reads of host memory are not answered", kind: inproc.LostAnswer},
+		{name: "late-answer", doc: fmt.Sprintf("reads of host memory are answered %d clocks later", inproc.LateClocks), kind: inproc.LateAnswer},
+		{name: "ignore-preempt", doc: "nodes ignore writes of PREEMPT", kind: inproc.IgnoreWrite, registers: perNode(inproc.Register{Off: cpreg.Preempt})},
+		{
+			name: "ignore-reset", doc: "nodes ignore CTL.RESET, and the device ignores ID.RESET; a function-level reset works", kind: inproc.IgnoreWrite,
+			registers: append(perNode(inproc.Register{Off: cpreg.Ctl, Bits: cpreg.CtlReset}), inproc.Register{Off: idreg.Base + idreg.Reset, Bits: idreg.ResetWhole}),
+		},
 	}
+}
+
+// perNode returns a register of each node, given one whose offset is in the node's block.
+func perNode(r inproc.Register) []inproc.Register {
+	all := make([]inproc.Register, cpreg.Nodes)
+	for n := range all {
+		all[n] = inproc.Register{Off: cpreg.Base + uint64(n)*cpreg.Stride + r.Off, Bits: r.Bits}
+	}
+	return all
 }
 
 // faultOption is the option for faults injected at the ports and, if hardware
@@ -75,7 +91,7 @@ func (o *values) faults(c gpu.Config, hardware bool) faults {
 func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 	for _, p := range portFaults() {
 		if p.name == text {
-			all.ports = append(all.ports, o.portFault(p.kind, c))
+			all.ports = append(all.ports, o.portFault(p, c))
 			return
 		}
 	}
@@ -99,8 +115,8 @@ func faultNames(hardware bool) string {
 }
 
 // portFault returns a fault at the ports with the options after and count.
-func (o *values) portFault(kind inproc.FaultKind, c gpu.Config) inproc.Fault {
-	f := inproc.Fault{Kind: kind}
+func (o *values) portFault(p portFault, c gpu.Config) inproc.Fault {
+	f := inproc.Fault{Kind: p.kind, Registers: p.registers}
 	o.number("after", &f.After, 0, 1<<62)
 	o.number("count", &f.Count, 1, 1<<62)
 	for n := range c.Nodes {

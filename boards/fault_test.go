@@ -13,14 +13,14 @@ import (
 
 func TestFaultSelectorErrors(t *testing.T) {
 	for _, tt := range []struct{ selector, says string }{
-		{"emu?fault=fire", "fault=fire, want lost-interrupt, lost-doorbell, dead, dead-request, lost-answer, late-answer, stuck-address:A<n>=<0|1>"},
+		{"emu?fault=fire", "fault=fire, want lost-interrupt, lost-doorbell, dead, dead-request, lost-answer, late-answer, ignore-preempt, ignore-reset, stuck-address:A<n>=<0|1>"},
 		{"emu?fault=dead,", "want lost-interrupt"},
 		{"emu?fault=stuck-address:A24=1", "want stuck-address:A<n>=<0|1>, n from 3 to 23"},
 		{"emu?vram=8KiB&fault=stuck-address:A13=1", "n from 3 to 12"},
 		{"emu?fault=stuck-address:A13=1,dead-lane:8", "want dead-lane:<n>, n from 0 to 7"},
 		{"emu?fault=dead-lane:3&after=2", "after=2, want fault= with a fault that counts events"},
 		{"emu?fault=dead-lane:3,lost-interrupt&count=0", "count=0, want a number from 1"},
-		{"verilated?fault=dead-lane:3", "fault=dead-lane:3, want lost-interrupt, lost-doorbell, dead, dead-request, lost-answer or late-answer"},
+		{"verilated?fault=dead-lane:3", "fault=dead-lane:3, want lost-interrupt, lost-doorbell, dead, dead-request, lost-answer, late-answer, ignore-preempt or ignore-reset"},
 	} {
 		_, _, err := Open(tt.selector, new(pc))
 		require.ErrorIs(t, err, ErrSelector, tt.selector)

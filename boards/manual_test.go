@@ -64,7 +64,7 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 
 // The manual lists every injected fault with the schemes that support it.
 func TestManualHasTheFaults(t *testing.T) {
-	assert.Equal(t, []string{"lost-interrupt", "lost-doorbell", "dead", "dead-request", "lost-answer", "late-answer"},
+	assert.Equal(t, []string{"lost-interrupt", "lost-doorbell", "dead", "dead-request", "lost-answer", "late-answer", "ignore-preempt", "ignore-reset"},
 		names(titled(t, "Device faults to inject: fault= of emu, verilated and line")))
 	assert.Equal(t, []string{
 		"stuck-address:A<n>=<0|1>", "short-address:A<n>-A<m>[=<0|1>]", "dead-lane:<n>", "stuck-enable:<n>", "stuck-data:D<n>=<0|1>",

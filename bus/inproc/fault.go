@@ -30,6 +30,10 @@ const (
 
 	// LateAnswer delays them by LateClocks (reads by the device).
 	LateAnswer
+
+	// IgnoreWrite keeps the host's writes of registers from the device (writes of
+	// one of the registers that set one of its bits).
+	IgnoreWrite
 )
 
 // LateClocks is the number of clocks by which LateAnswer delays a completion.
@@ -48,6 +52,9 @@ type Fault struct {
 
 	// Doorbells are byte offsets in BAR0.
 	Doorbells []uint64
+
+	// Registers are those of IgnoreWrite.
+	Registers []Register
 }
 
 // Faulty is a port.Device that injects a fault into another. The affected
@@ -64,6 +71,7 @@ type Faulty struct {
 	bar0   bool   // the beat that is due belongs to a configuration write of BAR0
 
 	answers answers
+	writes  writes // of IgnoreWrite
 }
 
 // A stream counts the due beats of writes: of those that pass and of a dropped
@@ -99,11 +107,16 @@ func (f *Faulty) Injected() uint64 {
 	return n
 }
 
+// affects reports whether the fault affects the next event.
+func (f *Faulty) affects() bool {
+	return f.events >= f.fault.After && (f.fault.Count == 0 || f.events-f.fault.After < f.fault.Count)
+}
+
 // event counts an event and reports whether the fault affects it.
 func (f *Faulty) event() bool {
-	before := f.Injected()
+	affected := f.affects()
 	f.events++
-	return f.Injected() > before
+	return affected
 }
 
 // Target returns the device's outputs, or those of a dead device.
@@ -144,7 +157,7 @@ func (f *Faulty) message(req port.Request) bool {
 	if req.Addr < messageBase || req.Addr >= messageEnd {
 		return false
 	}
-	return f.events >= f.fault.After && (f.fault.Count == 0 || f.events-f.fault.After < f.fault.Count)
+	return f.affects()
 }
 
 // Tick advances the device by one clock.
@@ -198,6 +211,8 @@ func (f *Faulty) targetRequest(req port.Request) bool {
 		f.dead = f.doorbell(req) && f.event()
 	case DeadRequest:
 		f.dead = memory && f.event()
+	case IgnoreWrite:
+		f.writes.begin(req)
 	}
 	return false
 }
@@ -215,6 +230,9 @@ func (f *Faulty) targetBeat(beat port.Beat, taken bool) port.Beat {
 		if f.bar0 {
 			f.base = beat.Data & 0xffffffff &^ pcicfg.BARFlags
 		}
+	}
+	if f.fault.Kind == IgnoreWrite && beat.Valid {
+		beat = f.ignore(beat, taken)
 	}
 	return beat
 }
