@@ -50,6 +50,8 @@ func TestExitCodesOfBoards(t *testing.T) {
 		"emu?fault=stuck-register:D3=1": 5, // the MSI-X table does not keep its values
 		"emu?fault=lost-doorbell":       5,
 		"emu?fault=dead":                5,
+		"emu?fault=ignore-reset":        5, // it may be in any state
+		"emu?fault=ignore-preempt":      0, // the drivers do not preempt
 	} {
 		code, _, stderr := hilgpu("run", "compose", "--board", board)
 		assert.Equal(t, want, code, stderr)

@@ -10,94 +10,16 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
-
-// Offsets in BAR0, written out so that the driver's arithmetic is tested.
-const (
-	idMagic, idVersion, idCaps, idHash, idVRAM, idClock, idHostBits = 0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x40
-
-	idReset = 0x44
-
-	intcStatus, intcMask = 0x100, 0x104
-
-	cp0Ctl, cp0Rptr, cp0Wptr, cp0Fence, cp0FaultInfo = 0x1000, 0x1014, 0x1018, 0x101c, 0x1020
-	cp1Ctl, cp1Fence                                 = 0x1100, 0x111c
-	cpStride                                         = 0x100
-)
-
-// fakeGPU answers register accesses, and executes the rings on request.
-type fakeGPU struct {
-	regs       map[uint32]uint32
-	resetReads int    // remaining reads of CTL with RESET set
-	wholeReads int    // remaining reads of ID.RESET with WHOLE set
-	trip       uint32 // clocks from a read of TIME_LO to the next
-}
-
-func newGPU(nodes uint32) *fakeGPU {
-	return &fakeGPU{regs: map[uint32]uint32{
-		idMagic: 0x47504c48, idVersion: 0x10000, idCaps: nodes | 16<<8 | 16<<16 | 1<<29, idHash: regmap.Hash(),
-		idVRAM: 1 << 20, idClock: 100_000_000, idHostBits: 40,
-	}}
-}
-
-func (g *fakeGPU) read(off uint32) uint32 {
-	if off&0xeff == 0 && off >= cp0Ctl && g.resetReads > 0 {
-		g.resetReads--
-		return 2
-	}
-	if off == idReset && g.wholeReads > 0 {
-		g.wholeReads--
-		return 1
-	}
-	if off == 0x18 {
-		g.regs[off] += g.trip
-	}
-	return g.regs[off]
-}
-
-func (g *fakeGPU) write(off, v uint32) {
-	switch {
-	case off == idReset:
-		for r := range g.regs {
-			if r >= intcStatus {
-				g.regs[r] = 0
-			}
-		}
-	case off == intcStatus:
-		g.regs[off] &^= v
-	case off == cp0Ctl || off == cp1Ctl:
-		if v&2 != 0 {
-			for _, r := range []uint32{0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x20} {
-				g.regs[off+r] = 0
-			}
-		}
-		g.regs[off] = v & 1
-	default:
-		g.regs[off] = v
-	}
-}
-
-// complete makes id the last completed fence of a node, as the fence unit does.
-func (g *fakeGPU) complete(node, id uint32) {
-	g.regs[cp0Fence+node*cpStride] = id
-	g.regs[intcStatus] |= 1 << node
-}
-
-// fault stops a node with a cause.
-func (g *fakeGPU) fault(node, cause uint32) {
-	g.regs[cp0FaultInfo+node*cpStride] = cause
-	g.regs[cp0Ctl+node*cpStride] = 0
-	g.regs[intcStatus] |= 0x100 << node
-}
 
 // kernel is a DXGKRNL_INTERFACE for a fake GPU.
 type kernel struct {
 	gpu     *fakeGPU
 	info    kmddi.DeviceInfo
 	command uint32            // command register in configuration space
+	pending int               // remaining reads of Device Status with Transactions Pending set
 	memory  map[uint64][]byte // contiguous memory, by physical address
 	mapped  int
 	next    uint64 // next physical address
@@ -209,10 +131,16 @@ func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if k.fails() || k.dead {
 			return 0, ddi.StatusIODeviceError
 		}
-		if off != 4 {
-			panic("read something other than the command register")
+		switch {
+		case off == 4:
+			return k.command, ddi.StatusSuccess
+		case off != deviceControl:
+			panic("read something other than the command register and the device status")
+		case k.pending > 0:
+			k.pending--
+			return 1<<21 | 0x2810, ddi.StatusSuccess
 		}
-		return k.command, ddi.StatusSuccess
+		return 0x2810, ddi.StatusSuccess
 	}
 	cb.WriteDeviceSpace = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, off int, v uint32) ddi.Status {
 		if k.fails() || k.dead {

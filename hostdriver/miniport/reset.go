@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -9,7 +10,8 @@ import (
 // resetFromTimeout stops the nodes and expects no interrupts afterwards.
 // Submitted work is lost. The device may have lost power and be in its reset
 // state, may have continued as if nothing had happened, or may be a different
-// one, which is not touched.
+// one, which is not touched. If a node does not leave its reset, because it waits
+// for the host or ignores it, the whole device is reset.
 //
 //	DDI     DxgkDdiResetFromTimeout, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone, with a working link
@@ -20,7 +22,7 @@ import (
 //	        StatusNoSuchDevice: another device
 //	        StatusDeviceConfiguration: capabilities that differ from those at
 //	        StartDevice
-//	        StatusIOTimeout: a node does not leave reset
+//	        StatusIOTimeout: neither a node nor the device leaves its reset
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_resetfromtimeout
@@ -32,7 +34,9 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	a.running = false
 	s := a.identifyAgain(t)
 	if s == ddi.StatusSuccess {
-		s = a.quiesce(t)
+		if s = a.quiesce(t); s == ddi.StatusIOTimeout {
+			s = a.resetDevice(t)
+		}
 	}
 	if s != ddi.StatusSuccess {
 		a.setMastering(t, 0) // if the link fails, the device cannot access memory either
@@ -47,7 +51,9 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	Effect  the device is reset, since another host may have used it; the
 //	        fence words are 0, and the first fence of each node may be any
 //	Returns StatusSuccess after the device has answered a final read
-//	        StatusIOTimeout: the device or a node does not leave reset
+//	        StatusIOTimeout: the device or a node does not leave reset, or
+//	        ignores it; the host has not yet answered a read from before the
+//	        reset, and the device has no time-out of reads
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: without ResetFromTimeout
 //	        the status of a failed callback
@@ -62,7 +68,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.resetDevice, a.limitReads, a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
+		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false
@@ -70,6 +76,22 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 		}
 	}
 	return ddi.StatusSuccess
+}
+
+// awaitReads waits until the host has answered the reads from before a reset. A device
+// without a time-out of reads has no other tag for a node's next read. It is called
+// after a reset only, when nothing is being read.
+func (a *adapter) awaitReads(t *ddi.Thread) ddi.Status {
+	if a.caps.limits {
+		return ddi.StatusSuccess
+	}
+	for range resetPolls {
+		v, s := a.cb.ReadDeviceSpace(t, a.cb.DeviceHandle, pcicfg.DevCtl)
+		if s != ddi.StatusSuccess || v&pcicfg.DevStaPending == 0 {
+			return s
+		}
+	}
+	return ddi.StatusIOTimeout
 }
 
 // identifyAgain checks that the device is the one that StartDevice found.

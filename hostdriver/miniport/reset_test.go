@@ -40,6 +40,9 @@ func TestResetAndRestart(t *testing.T) {
 		{"the device is unchanged", func(*kernel) {}},
 		{"it was powered off", func(k *kernel) { k.gpu = newGPU(2); k.command = 0x00100002 }},
 		{"old events", func(k *kernel) { k.gpu.complete(1, 7); k.gpu.fault(1, 2) }},
+		{"the nodes do not leave their resets", func(k *kernel) { k.gpu.resetReads = 2 << 12 }},
+		{"node 0 ignores its reset", func(k *kernel) { k.gpu.ignores = 1 }},
+		{"both nodes ignore their resets", func(k *kernel) { k.gpu.ignores = 2 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := stopped(t)
@@ -91,7 +94,8 @@ func TestResetRefuses(t *testing.T) {
 		{"one node fewer", reg(idCaps, 1|16<<8|16<<16|1<<29), ddi.StatusDeviceConfiguration},
 		{"less VRAM", reg(idVRAM, 1<<19), ddi.StatusDeviceConfiguration},
 		{"another clock", reg(idClock, 50_000_000), ddi.StatusDeviceConfiguration},
-		{"reset is never done", func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
+		{"no reset is ever done", func(k *kernel) { k.gpu.resetReads, k.gpu.wholeReads = 1<<30, 1<<30 }, ddi.StatusIOTimeout},
+		{"all resets are ignored", func(k *kernel) { k.gpu.ignores = 3 }, ddi.StatusIOTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := stopped(t)
@@ -111,6 +115,34 @@ func TestResetRefuses(t *testing.T) {
 			k.submit(t, 0, 0, 64, 5)
 			assert.NotContains(t, k.debug(t), "the ring has failed")
 		})
+	}
+}
+
+// A device whose reads have no time-out restarts when the host has answered all of them,
+// which Transactions Pending shows. A device with it has other tags.
+func TestRestartAwaitsReads(t *testing.T) {
+	const caps2 = 0x48
+	for _, tt := range []struct {
+		caps2   uint32
+		pending int
+		want    ddi.Status
+	}{
+		{0, 100, ddi.StatusSuccess}, {0, 1 << 30, ddi.StatusIOTimeout}, {1, 1 << 30, ddi.StatusSuccess},
+	} {
+		k := newKernel(2)
+		k.gpu.regs[caps2] = tt.caps2
+		require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
+		_, s := k.start()
+		require.Equal(t, ddi.StatusSuccess, s)
+		require.Equal(t, ddi.StatusSuccess, k.reset())
+		k.pending = tt.pending
+		assert.Equal(t, tt.want, k.restart(), "%+v", tt)
+		if tt.want != ddi.StatusSuccess {
+			assert.Zero(t, k.gpu.regs[cp0Ctl]|k.gpu.regs[cp1Ctl], "no node runs")
+			k.pending = 0
+			require.Equal(t, ddi.StatusSuccess, k.reset())
+			assert.Equal(t, ddi.StatusSuccess, k.restart())
+		}
 	}
 }
 

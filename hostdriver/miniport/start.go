@@ -83,7 +83,8 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	        StatusDeviceConfiguration: impossible BARs, messages or
 //	        capabilities
 //	        StatusInsufficientResources: memory that the device cannot access
-//	        StatusIOTimeout: the device or a node does not leave reset
+//	        StatusIOTimeout: the device or a node does not leave reset, or
+//	        ignores it
 //	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
 func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
@@ -188,21 +189,39 @@ func (c identity) valid() bool {
 // The reset waits only for writes in progress.
 const resetPolls = 1 << 12
 
+// beforeReset is the value of ID.SCRATCH0 before a reset of the device, which clears it.
+const beforeReset = 0x7e5e7001
+
 // resetDevice resets both nodes with their timelines, and all registers except
-// the time and those set by enumeration. It is called before any memory is
-// allocated, since a node that an earlier driver left running could write to
-// that memory.
+// the time and those set by enumeration. At a start it is called before any memory
+// is allocated, since a node that an earlier driver left running could write to
+// that memory. ID.SCRATCH0 shows whether the reset took place: a device that ignores
+// it reads as done too.
 func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
-	if s := a.regs.WriteRegister(t, idreg.Base+idreg.Reset, idreg.ResetWhole); s != ddi.StatusSuccess {
-		return s
-	}
-	for range resetPolls {
-		v, s := a.regs.ReadRegister(t, idreg.Base+idreg.Reset)
-		if s != ddi.StatusSuccess || v&idreg.ResetWhole == 0 {
+	for _, w := range [...]struct{ off, v uint32 }{{idreg.Scratch0, beforeReset}, {idreg.Reset, idreg.ResetWhole}} {
+		if s := a.regs.WriteRegister(t, idreg.Base+w.off, w.v); s != ddi.StatusSuccess {
 			return s
 		}
 	}
+	for range resetPolls {
+		v, s := a.regs.ReadRegister(t, idreg.Base+idreg.Reset)
+		if s != ddi.StatusSuccess {
+			return s
+		}
+		if v&idreg.ResetWhole == 0 {
+			return a.isReset(t)
+		}
+	}
 	return ddi.StatusIOTimeout
+}
+
+// isReset checks that ID.SCRATCH0 is 0, as after a reset of the device.
+func (a *adapter) isReset(t *ddi.Thread) ddi.Status {
+	v, s := a.regs.ReadRegister(t, idreg.Base+idreg.Scratch0)
+	if s == ddi.StatusSuccess && v != 0 {
+		return ddi.StatusIOTimeout
+	}
+	return s
 }
 
 // patience is the time in seconds in which a read of host memory must have ended, one

@@ -132,6 +132,7 @@ func TestStartDeviceRefuses(t *testing.T) {
 		{"no interrupt message", func(k *kernel) { k.info.Messages = 0 }, ddi.StatusDeviceConfiguration},
 		{"reset is never done", func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
 		{"the device reset takes a while", func(k *kernel) { k.gpu.wholeReads = 100 }, ddi.StatusSuccess},
+		{"the device ignores its reset", func(k *kernel) { k.gpu.ignores = 1 }, ddi.StatusIOTimeout},
 		{"the device reset is never done", func(k *kernel) { k.gpu.wholeReads = 1 << 30 }, ddi.StatusIOTimeout},
 		{"memory ends at the device's highest address", func(k *kernel) { k.next = 1<<40 - 0x21000 }, ddi.StatusSuccess},
 		{"memory above the device's highest address", func(k *kernel) { k.next = 1 << 40 }, ddi.StatusInsufficientResources},

@@ -15,8 +15,8 @@ const resetPolls = 1 << 12
 
 // Start resets the node, gives it the ring and starts it. Afterwards the ring
 // is empty, has no error, and FENCE is 0. It returns the status of a failed
-// register access, StatusIOTimeout if the node does not leave reset, and
-// StatusDeviceConfiguration if it refuses to run.
+// register access, StatusIOTimeout if the node does not leave reset or ignores
+// it, and StatusDeviceConfiguration if it refuses to run.
 func (r *Ring) Start(t *ddi.Thread) ddi.Status {
 	if s := r.reset(t); s != ddi.StatusSuccess {
 		return s
@@ -51,18 +51,31 @@ func (r *Ring) Stop(t *ddi.Thread) ddi.Status {
 	return r.reset(t)
 }
 
-// reset resets the node and waits until the reset is done.
+// reset resets the node and waits until the reset is done. RING_SIZE, which Start
+// sets, shows whether it took place: a node that ignores RESET reads as done too.
 func (r *Ring) reset(t *ddi.Thread) ddi.Status {
 	if s := r.regs.WriteRegister(t, r.reg(cpreg.Ctl), cpreg.CtlReset); s != ddi.StatusSuccess {
 		return s
 	}
 	for range resetPolls {
 		ctl, s := r.regs.ReadRegister(t, r.reg(cpreg.Ctl))
-		if s != ddi.StatusSuccess || ctl&cpreg.CtlReset == 0 {
+		if s != ddi.StatusSuccess {
 			return s
+		}
+		if ctl&cpreg.CtlReset == 0 {
+			return r.isReset(t)
 		}
 	}
 	return ddi.StatusIOTimeout
+}
+
+// isReset checks that RING_SIZE is 0, as after a reset.
+func (r *Ring) isReset(t *ddi.Thread) ddi.Status {
+	size, s := r.regs.ReadRegister(t, r.reg(cpreg.RingSize))
+	if s == ddi.StatusSuccess && size != 0 {
+		return ddi.StatusIOTimeout
+	}
+	return s
 }
 
 // preset sets FENCE of the idle node, so that the first id may be any, although ids

@@ -22,6 +22,7 @@ type fakeRegisters struct {
 	writes     []string
 	values     map[uint32]uint32
 	resetReads int  // remaining reads of CTL with RESET set
+	ignores    bool // CTL.RESET has no effect
 	refuseRun  bool // writes do not set CTL.RUN
 	failAt     int  // access to fail, counted from 1; 0: none
 	accesses   int
@@ -49,6 +50,11 @@ func (f *fakeRegisters) WriteRegister(_ *ddi.Thread, off, v uint32) ddi.Status {
 	}
 	f.writes = append(f.writes, fmt.Sprintf("%#x=%#x", off, v))
 	if off&0xff == 0 {
+		if v&2 != 0 && !f.ignores {
+			fence := f.values[off+0x1c]
+			clear(f.values)
+			f.values[off+0x1c] = fence
+		}
 		v &= 1
 		if f.refuseRun {
 			v = 0

@@ -66,11 +66,14 @@ func TestStartFails(t *testing.T) {
 		want ddi.Status
 	}{
 		{"reset is never done", func(f *fakeRegisters) { f.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
+		{"reset is ignored", func(f *fakeRegisters) { f.ignores = true }, ddi.StatusIOTimeout},
+		{"reset is ignored, and nothing shows it", func(f *fakeRegisters) { f.ignores = true; clear(f.values) }, ddi.StatusSuccess},
 		{"the node refuses to run", func(f *fakeRegisters) { f.refuseRun = true }, ddi.StatusDeviceConfiguration},
 		{"reset is not written", func(f *fakeRegisters) { f.failAt = 1 }, ddi.StatusIODeviceError},
 		{"reset is not read", func(f *fakeRegisters) { f.failAt = 2 }, ddi.StatusIODeviceError},
-		{"base is not written", func(f *fakeRegisters) { f.failAt = 4 }, ddi.StatusIODeviceError},
-		{"run is not read", func(f *fakeRegisters) { f.failAt = 8 }, ddi.StatusIODeviceError},
+		{"size is not read", func(f *fakeRegisters) { f.failAt = 3 }, ddi.StatusIODeviceError},
+		{"base is not written", func(f *fakeRegisters) { f.failAt = 5 }, ddi.StatusIODeviceError},
+		{"run is not read", func(f *fakeRegisters) { f.failAt = 9 }, ddi.StatusIODeviceError},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, f, _ := newRing(t, 0, 4096)

@@ -58,8 +58,8 @@ type DriverInitializationData struct {
 	// kernel then reports each allocation in a memory segment by a TRANSFER of
 	// 0 bytes from it, drops all submissions, and calls RestartFromTimeout,
 	// after which the nodes accept work again. Both may fail with the status of
-	// an access that the device did not answer. The kernel then calls
-	// ResetFromTimeout again later.
+	// an access that the device did not answer, or StatusIOTimeout if the device
+	// does not obey. The kernel then calls ResetFromTimeout again later.
 	ResetFromTimeout   func(t *ddi.Thread, h HAdapter) ddi.Status
 	RestartFromTimeout func(t *ddi.Thread, h HAdapter) ddi.Status
 }

@@ -169,7 +169,7 @@ func classes() []class {
 		{bare.ErrStuck, Device}, {bare.ErrFault, Device}, {bare.ErrLost, Device}, {bare.ErrClockStopped, Device},
 		{bare.ErrHost, Device}, {transfer.ErrWrong, Device}, {figures.ErrStuck, Device}, {sim.ErrSimulation, Device},
 		{dirty.ErrNotIdle, Device},
-		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device},
+		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device}, {ddi.StatusIOTimeout, Device},
 
 		// Options, names, files and tools of the command line.
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},

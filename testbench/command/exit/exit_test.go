@@ -56,7 +56,7 @@ var codes = map[int]string{
 		bare: the node does not respond; bare: the node stopped on a fault; bare: the board stopped answering;
 		bare: the clock of the board does not run; bare: the device accessed memory outside its host memory;
 		transfer: wrong outcome; figures: the device does not finish; sim: the simulation stopped; dirty: the device does not become idle; DXGI_ERROR_DEVICE_REMOVED;
-		DXGI_ERROR_DEVICE_HUNG`,
+		DXGI_ERROR_DEVICE_HUNG; STATUS_IO_TIMEOUT`,
 	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
 }
 
@@ -135,6 +135,7 @@ func TestExitCode(t *testing.T) {
 		{"a violation", &verifier.Violation{}, 7},
 		{"a device that may be another", fmt.Errorf("%w: %w", testbench.ErrDevice, &verifier.Violation{Rule: refused, Cause: ddi.StatusRevisionMismatch}), 6},
 		{"a device that may not work", fmt.Errorf("%w: %w", testbench.ErrDevice, &verifier.Violation{Rule: refused, Cause: ddi.StatusIOTimeout}), 5},
+		{"a GPU that does not recover", fmt.Errorf("dxgkrnl: DxgkDdiResetFromTimeout: %w", ddi.StatusIOTimeout), 5},
 		{"a call that failed", &verifier.Violation{Rule: refused, Cause: ddi.StatusUnsuccessful}, 7},
 		{"a check of a GPU that stopped", fmt.Errorf("%w: %w", ErrCheck, stopped), 1},
 		{"SIGINT", signals.Error{Signal: 2}, 130},

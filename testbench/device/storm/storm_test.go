@@ -125,6 +125,8 @@ func TestDetectsFaultyMemory(t *testing.T) {
 		"stuck-enable:5":               scoreboard.ErrDiffers,
 		"lost-interrupt&after=40":      storm.ErrDiffers,
 		"lost-doorbell&after=40":       storm.ErrDiffers,
+		"ignore-preempt&after=2":       storm.ErrDiffers,
+		"ignore-reset&after=40":        storm.ErrDiffers,
 		"bit-flip:0.001@3":             scoreboard.ErrDiffers,
 		"short-address:A4-A9":          storm.ErrDiffers,
 		"lost-interrupt&after=3&count": boards.ErrSelector,
