@@ -198,6 +198,13 @@ func TestStopDevice(t *testing.T) {
 		assert.Empty(t, k.memory)
 		assert.Equal(t, uint32(0x00100002), k.command)
 	})
+	t.Run("bus mastering is disabled if a node ignores its reset", func(t *testing.T) {
+		k := started(t, 2)
+		k.gpu.ignores = 1
+		assert.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
+		assert.Empty(t, k.memory)
+		assert.Equal(t, uint32(0x00100002), k.command)
+	})
 	t.Run("a dead link", func(t *testing.T) {
 		k := started(t, 2)
 		k.dead = true
