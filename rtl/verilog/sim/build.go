@@ -11,9 +11,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
@@ -69,6 +72,7 @@ type BuildOptions struct {
 	Probes bool   // the records have all registers after the output ports
 	Replay bool   // for Replay instead of Start: Verilator, without probes
 	Waves  bool   // with Replay: each run writes a value change dump
+	Tuned  bool   // with Replay: one evaluation per clock, g++ -O3 -march=native; waves of ports and registers
 }
 
 // Layout returns the layout of the simulation's records.
@@ -143,11 +147,7 @@ func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]
 func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	switch {
 	case o.Replay:
-		files, steps := verilatorSources(d, l, replayMain(l, o.Waves))
-		if o.Waves {
-			steps[0] = append(steps[0], "--trace")
-		}
-		return files, steps
+		return replaySources(d, l, o)
 	case o.Sim == Icarus:
 		return icarusSources(d, l)
 	}
@@ -188,6 +188,9 @@ func (m *Simulation) build(cache string, files []verilog.File, steps [][]string)
 // hash returns a hash of the sources, the commands and the tools' versions.
 func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
 	h := sha256.New()
+	if err := hashMachine(h, steps); err != nil {
+		return "", err
+	}
 	for _, f := range files {
 		fmt.Fprintf(h, "%q %d\n", f.Name, len(f.Text))
 		h.Write(f.Text)
@@ -205,6 +208,19 @@ func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
 		h.Write(out)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+// hashMachine adds this machine's processor to the hash if a step depends on it.
+func hashMachine(h io.Writer, steps [][]string) error {
+	if !strings.Contains(strings.Join(slices.Concat(steps...), " "), "-march=native") {
+		return nil
+	}
+	out, err := exec.Command("g++", "-march=native", "-Q", "--help=target").Output()
+	if err != nil {
+		return fmt.Errorf("%w: g++ -march=native: %w", ErrBuild, err)
+	}
+	_, err = h.Write(out)
+	return err
 }
 
 // portsOnly returns the layout without registers.

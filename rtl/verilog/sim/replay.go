@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // Stimuli are the inputs of a GPU, clock by clock, in the format that a simulation
@@ -113,7 +115,17 @@ BEFORE  dut.clk = 0;
     uint64_t out[2] = {0, 0};
     const auto start = std::chrono::steady_clock::now();
 OPEN    for (size_t at = 0; at < all.size(); at += 1 + inWords) {
-      if (all[at] >> 31) out[1] = out[1] * step + digest(dut);
+CLOCKS    }
+CLOSE    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+    if (write(1, out, sizeof out) != sizeof out) return 1;
+  }
+  return 0;
+}
+`
+
+// The clocks of a record of stimuli. The outputs of a tuned design are a clock late.
+const (
+	plainClocks = `      if (all[at] >> 31) out[1] = out[1] * step + digest(dut);
       drive(dut, &all[at + 1]);
       for (uint32_t n = all[at] & 0x7fffffff; n > 0; n--) {
         dut.clk = 1;
@@ -121,13 +133,16 @@ OPEN    for (size_t at = 0; at < all.size(); at += 1 + inWords) {
         dut.clk = 0;
         dut.eval();
 DUMP      }
-    }
-CLOSE    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
-    if (write(1, out, sizeof out) != sizeof out) return 1;
-  }
-  return 0;
-}
 `
+	tunedClocks = `      drive(dut, &all[at + 1]);
+      const uint32_t count = all[at] & 0x7fffffff;
+      for (uint32_t n = 0; n < count; n++) {
+        dut.clk = !dut.clk;
+        dut.eval();
+DUMP        if (n == 0 && all[at] >> 31) out[1] = out[1] * step + digest(dut);
+      }
+`
+)
 
 // Code of a simulation with waves: includes, and before, for each clock of, and after
 // a run. Time must not go back, even in another file.
@@ -138,11 +153,36 @@ const (
 	traceClose  = "    vcd.close();\n"
 )
 
+// replaySources returns the sources of a Replay and the build commands.
+func replaySources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
+	if o.Tuned {
+		d = tuned(d, o.Waves)
+		changed := *l
+		changed.Top = d.Manifest.Top
+		l = &changed
+	}
+	files, steps := verilatorSources(d, l, replayMain(l, o))
+	if o.Waves {
+		steps[0] = append(steps[0], "--trace")
+	}
+	if o.Tuned {
+		steps[0] = append(steps[0], "--no-trace-params")
+		for _, variable := range []string{"OPT_FAST=", "OPT_SLOW=", "OPT_GLOBAL="} {
+			steps[1] = append(steps[1], variable+tunedFlags)
+		}
+	}
+	return files, steps
+}
+
 // replayMain returns the program of a Replay.
-func replayMain(l *Layout, waves bool) string {
+func replayMain(l *Layout, o BuildOptions) string {
 	var b strings.Builder
+	clocks := plainClocks
+	if o.Tuned {
+		clocks = tunedClocks
+	}
 	places := strings.NewReplacer("BEFORE", "", "OPEN", "", "DUMP", "", "CLOSE", "")
-	if waves {
+	if o.Waves {
 		b.WriteString("#include \"verilated_vcd_c.h\"\n")
 		places = strings.NewReplacer("BEFORE", traceBefore, "OPEN", traceOpen, "DUMP", traceDump, "CLOSE", traceClose)
 	}
@@ -153,6 +193,6 @@ func replayMain(l *Layout, waves bool) string {
 	for i := range l.Out[:l.Outputs] {
 		fmt.Fprintf(&b, "\n    + uint64_t(d.%s) * %#xull", strings.ReplaceAll(l.Out[i].Name, "__", "___05F"), DigestFactor(i))
 	}
-	b.WriteString(";\n}\n" + places.Replace(replayTail))
+	b.WriteString(";\n}\n" + places.Replace(strings.Replace(replayTail, "CLOCKS", clocks, 1)))
 	return b.String()
 }
