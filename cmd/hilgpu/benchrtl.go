@@ -39,9 +39,12 @@ func newBenchRTL(a *command.App) *cobra.Command {
 		Use:   "rtl",
 		Short: "Measure the RTL in Go against its Verilog under Verilator",
 		Long: `Rtl records the activity of workloads at the ports of the GPU, clock by clock, and
-replays it to the GPU in Go and to its Verilog, built with Verilator -O3 for one
-thread and without probes. The two alternate in one run; the figures are medians.
-The outputs of both are compared.
+replays it to the GPU in Go and to its Verilog, built with Verilator for one thread and
+without probes. The sides alternate in one run; the figures are medians. The outputs of
+all are compared. Each row names the settings of both sides: Verilator as it is commonly
+used, and driven well, with its inputs in registers, so that it evaluates once a clock,
+and compiled for this processor. The targets are against Verilator driven well. Rows of
+Go with -tags awake show the speed without the conditions that skip blocks at rest.
 
   busy   copies from host memory to VRAM on all nodes at once
   mixed  the composition of the sample images by the driver stack
@@ -51,8 +54,8 @@ Go skips idle clocks; their share is printed. The edit loop changes one block in
 of the source, builds it and composes the sample images, in Go and with the board
 verilated.
 
-The rows with waves write a value change dump to a file, each side in its own way:
-Go the registers and the ports, Verilator every signal, once per clock.
+The rows with waves write a value change dump to a file, once per clock: Go the
+registers and the ports, Verilator every signal, and driven well the same as Go.
 
 A missed target is printed and does not change the exit code.`,
 		Example: `  hilgpu bench rtl

@@ -70,7 +70,7 @@ func TestText(t *testing.T) {
 	}
 	assert.Equal(t, [][]string{
 		strings.Fields("a fill 7.900 bytes/clock target at least 7.8 holds"),
-		strings.Fields("a NOP 3.000 clocks target at most 2 missed"),
+		strings.Fields("a NOP 3.000 clocks target at most 2 MISSED"),
 		strings.Fields("busy 1.500 M clocks/s"),
 	}, lines)
 }

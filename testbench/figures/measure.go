@@ -1,156 +1,130 @@
 package figures
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
-	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// A Row is the comparison of one workload.
+// A Row is the comparison of one workload with two settings.
 type Row struct {
-	Name      string  `json:"name"`
-	Clocks    uint64  `json:"clocks"`
-	Slept     uint64  `json:"slept"`           // clocks that the Go side skips
-	Go        float64 `json:"go_ns_per_clock"` // medians
-	Verilator float64 `json:"verilator_ns_per_clock"`
-	Ratio     float64 `json:"ratio"` // Verilator / Go
-	Target    float64 `json:"target"`
-	Holds     bool    `json:"holds"`
+	Name              string  `json:"name"`
+	GoSettings        Setting `json:"go_settings"`
+	VerilatorSettings Setting `json:"verilator_settings"`
+	Clocks            uint64  `json:"clocks"`
+	Slept             uint64  `json:"slept"`           // clocks that the Go side skips
+	Go                float64 `json:"go_ns_per_clock"` // medians
+	Verilator         float64 `json:"verilator_ns_per_clock"`
+	Ratio             float64 `json:"ratio"`            // Verilator / Go
+	Target            float64 `json:"target,omitempty"` // 0: none
+	Holds             bool    `json:"holds"`            // the target is reached, or there is none
 }
 
-// Targets of the ratios, Verilator / Go.
+// Targets of the ratios, Verilator / Go: with the settings Tuned, and of the edit loop
+// with a model that is compiled without optimization.
 const (
-	BusyTarget  = 2
-	MixedTarget = 5
+	BusyTarget  = 5
+	MixedTarget = 4.5
 	WavesTarget = 2
 	IdleTarget  = 300
-	EditTarget  = 5
+	EditTarget  = 4
 )
 
-// A Bench holds a GPU configuration and the Verilated models of it.
+// A Bench holds a GPU configuration and its Verilog.
 type Bench struct {
+	root   string
+	cache  string
 	config gpu.Config
 	design *verilog.Design
-	plain  *sim.Simulation
-	waves  *sim.Simulation
 }
 
-// New translates the GPU of a configuration from the source of the module at root,
-// and builds its models or finds them in the cache; see sim.BuildOptions.
+// New translates the GPU of a configuration from the source of the module at root. The
+// models are kept in cache; see sim.BuildOptions.
 func New(root string, c gpu.Config, cache string) (*Bench, error) {
 	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{config: c}
-	if b.design, err = verilog.Translate(root, g); err != nil {
+	d, err := verilog.Translate(root, g)
+	if err != nil {
 		return nil, err
 	}
-	if b.plain, err = sim.Build(b.design, sim.BuildOptions{Cache: cache, Replay: true}); err != nil {
-		return nil, err
-	}
-	b.waves, err = sim.Build(b.design, sim.BuildOptions{Cache: cache, Replay: true, Waves: true})
-	return b, err
+	return &Bench{root: root, cache: cache, config: c, design: d}, nil
 }
 
-// Compare replays a recording the given number of times on each side, alternately.
-// If waves is set, both sides write a value change dump to a file. It fails with
-// ErrDigest if the outputs differ.
-func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (row Row, err error) {
-	s, err := rec.stimuli(&b.design.Manifest)
-	if err != nil {
-		return Row{}, err
-	}
+// A Match is a comparison of two settings. Target 0 is none.
+type Match struct {
+	Ours, Theirs Setting
+	Target       float64
+}
+
+// Compare replays a recording the given number of times with each setting of the
+// matches, alternately. If waves is set, all sides write a value change dump to a file.
+// It builds what the settings need. It fails with ErrDigest if the outputs differ.
+func (b *Bench) Compare(rec *Recording, runs int, matches []Match, waves bool) (rows []Row, err error) {
 	dir, err := os.MkdirTemp("", "hilgpu-speed-*")
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	m, name := b.plain, rec.Name
-	if waves {
-		m, name = b.waves, name+"+waves"
-	}
-	simulation, err := m.Replay(dir, s)
-	if err != nil {
-		return Row{}, err
-	}
+	settings, sides := []Setting(nil), []side(nil)
 	defer func() {
-		if cerr := simulation.Close(); err == nil {
-			err = cerr
+		for _, s := range sides {
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	ours, theirs, err := b.turns(rec, simulation, runs, dir, waves)
-	if err != nil {
-		return Row{}, err
+	for _, m := range matches {
+		for _, s := range []Setting{m.Ours, m.Theirs} {
+			if slices.Contains(settings, s) {
+				continue
+			}
+			started, err := b.start(s, rec, dir, waves)
+			if err != nil {
+				return nil, err
+			}
+			settings, sides = append(settings, s), append(sides, started)
+		}
 	}
-	return newRow(name, rec, ours, theirs, target), nil
+	took, err := turns(rec, sides, runs)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range matches {
+		rows = append(rows, newRow(rec, m, waves, took[slices.Index(settings, m.Ours)], took[slices.Index(settings, m.Theirs)]))
+	}
+	return rows, nil
 }
 
-// turns runs both sides alternately and returns the medians.
-func (b *Bench) turns(rec *Recording, simulation *sim.Replay, runs int, dir string, waves bool) (ours, theirs time.Duration, err error) {
-	g, err := gpu.New(b.config)
-	if err != nil {
-		return 0, 0, err
-	}
-	var as, bs []time.Duration
+// turns runs all sides alternately and returns their medians.
+func turns(rec *Recording, sides []side, runs int) ([]time.Duration, error) {
+	all, first := make([][]time.Duration, len(sides)), uint64(0)
 	for i := range runs {
-		runtime.GC()
-		want, took, err := rec.repeat(g, dir, waves)
-		if err != nil {
-			return 0, 0, err
-		}
-		as = append(as, took)
-		took, got, err := simulation.Run()
-		if err != nil {
-			return 0, 0, err
-		}
-		if got != want {
-			return 0, 0, fmt.Errorf("%w: %s, run %d: %#x and %#x", ErrDigest, rec.Name, i, want, got)
-		}
-		bs = append(bs, took)
-	}
-	return median(as), median(bs), nil
-}
-
-// replays is the number of replays of a Go turn. A turn then takes about as long as
-// the simulation's, so that other load on the machine affects both alike.
-const replays = 4
-
-// repeat replays the recording several times and returns the time of one replay.
-func (rec *Recording) repeat(g *gpu.GPU, dir string, waves bool) (digest uint64, took time.Duration, err error) {
-	start := time.Now()
-	for range replays {
-		if digest, err = rec.run(g, dir, waves); err != nil {
-			return 0, 0, err
+		for j, s := range sides {
+			runtime.GC()
+			took, digest, err := s.Run()
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 && j == 0 {
+				first = digest
+			}
+			if digest != first {
+				return nil, fmt.Errorf("%w: %s, run %d: %#x and %#x", ErrDigest, rec.Name, i, first, digest)
+			}
+			all[j] = append(all[j], took)
 		}
 	}
-	return digest, time.Since(start) / replays, nil
-}
-
-// run replays the recording on g. If waves is set, it writes them to a file in dir.
-func (rec *Recording) run(g *gpu.GPU, dir string, waves bool) (digest uint64, err error) {
-	if !waves {
-		return rec.replay(g), nil
+	medians := make([]time.Duration, len(sides))
+	for j := range sides {
+		medians[j] = median(all[j])
 	}
-	f, err := os.Create(filepath.Join(dir, "go.vcd"))
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	w, err := wave.New(f, wave.Options{})
-	if err != nil {
-		return 0, err
-	}
-	digest = rec.replay(w.Attach(g))
-	return digest, w.Close()
+	return medians, nil
 }
 
 // Translation is the time to translate the source of a GPU to Verilog.
@@ -184,13 +158,16 @@ func newTranslation(took time.Duration) Translation {
 	return Translation{Seconds: took.Seconds(), Target: TranslateTarget, Holds: took.Seconds() < TranslateTarget}
 }
 
-func newRow(name string, rec *Recording, ours, theirs time.Duration, target float64) Row {
+func newRow(rec *Recording, m Match, waves bool, ours, theirs time.Duration) Row {
 	clocks := float64(rec.Clocks)
 	r := Row{
-		Name: name, Clocks: rec.Clocks, Slept: rec.Slept, Target: target,
+		Name: rec.Name, GoSettings: m.Ours, VerilatorSettings: m.Theirs, Clocks: rec.Clocks, Slept: rec.Slept, Target: m.Target,
 		Go: float64(ours) / clocks, Verilator: float64(theirs) / clocks, Ratio: float64(theirs) / float64(ours),
 	}
-	r.Holds = r.Ratio >= target
+	if waves {
+		r.Name += "+waves"
+	}
+	r.Holds = r.Ratio >= m.Target
 	return r
 }
 

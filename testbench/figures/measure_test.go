@@ -1,6 +1,8 @@
 package figures
 
 import (
+	"bytes"
+	"encoding/binary"
 	"go/parser"
 	"go/token"
 	"os"
@@ -87,46 +89,74 @@ func TestMixed(t *testing.T) {
 	assert.Greater(t, rec.Clocks, uint64(1000))
 }
 
-// TestCompare checks that both sides have the same digest in every run, and that
-// another GPU on the Go side is noticed.
+// TestCompare checks that all sides have the same digest in every run, and that another
+// GPU on the Go side is noticed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c := gpu.Small()
 	b, err := New("../..", c, simtest.Cache())
 	require.NoError(t, err)
+	matches := []Match{{Go, Usual, 0.001}, {Go, Tuned, 1e9}, {Awake, Tuned, 0}}
 	for name, record := range map[string]func() (*Recording, error){
 		"busy": func() (*Recording, error) { return Busy(c, 2) },
 		"idle": func() (*Recording, error) { return Idle(c, 1) },
 	} {
 		rec, err := record()
 		require.NoError(t, err)
-		row, err := b.Compare(rec, 3, 0.001, false)
+		rows, err := b.Compare(rec, 3, matches, false)
 		require.NoError(t, err)
-		assert.Equal(t, name, row.Name)
-		assert.Equal(t, rec.Clocks, row.Clocks)
-		assert.Positive(t, row.Go)
-		assert.InEpsilon(t, row.Verilator/row.Go, row.Ratio, 1e-6)
-		assert.True(t, row.Holds)
+		require.Len(t, rows, 3)
+		for i, row := range rows {
+			assert.Equal(t, name, row.Name)
+			assert.Equal(t, matches[i], Match{row.GoSettings, row.VerilatorSettings, row.Target})
+			assert.Equal(t, rec.Clocks, row.Clocks)
+			assert.Positive(t, row.Go)
+			assert.InEpsilon(t, row.Verilator/row.Go, row.Ratio, 1e-6)
+		}
+		assert.Equal(t, []bool{true, false, true}, []bool{rows[0].Holds, rows[1].Holds, rows[2].Holds})
+		assert.Equal(t, rows[0].Go, rows[1].Go, "a side is measured once")
+		assert.Equal(t, rows[1].Verilator, rows[2].Verilator)
+		assert.NotEqual(t, rows[1].Go, rows[2].Go)
+		assert.NotEqual(t, rows[0].Verilator, rows[1].Verilator)
 	}
-	rec, err := Idle(c, 1)
-	require.NoError(t, err)
-	row, err := b.Compare(rec, 2, 1, true)
-	require.NoError(t, err)
-	assert.Equal(t, "idle+waves", row.Name)
-	assert.Positive(t, row.Go)
 	b.config = gpu.Default()
 	other, err := Busy(b.config, 1)
 	require.NoError(t, err)
-	_, err = b.Compare(other, 1, 1, false)
+	_, err = b.Compare(other, 1, matches[:1], false)
 	assert.ErrorIs(t, err, ErrDigest)
+}
+
+// TestAwake checks that the errors of the process with the tag awake have a cause.
+func TestAwake(t *testing.T) {
+	rec, err := Idle(gpu.Small(), 1)
+	require.NoError(t, err)
+	_, err = (&Bench{root: t.TempDir(), config: gpu.Small()}).startAwake(rec, t.TempDir())
+	assert.ErrorIs(t, err, ErrAwake)
+	assert.ErrorContains(t, err, "go build")
+
+	file := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, rec.store(file, gpu.Small()))
+	g, err := gpu.New(gpu.Small())
+	require.NoError(t, err)
+	want := rec.replay(g)
+	var out bytes.Buffer
+	require.NoError(t, Serve(file, bytes.NewReader([]byte{1, 1}), &out))
+	require.Equal(t, 32, out.Len())
+	assert.Equal(t, want, binary.LittleEndian.Uint64(out.Bytes()[8:]))
+	assert.Equal(t, want, binary.LittleEndian.Uint64(out.Bytes()[24:]))
+	require.NoError(t, os.WriteFile(file, []byte("no recording"), 0o600))
+	assert.Error(t, Serve(file, nil, nil))
 }
 
 func TestRow(t *testing.T) {
 	rec := &Recording{Name: "x", Clocks: 100, Slept: 40}
-	want := Row{Name: "x", Clocks: 100, Slept: 40, Go: 2, Verilator: 5, Ratio: 2.5, Target: 2.5, Holds: true}
-	assert.Equal(t, want, newRow("x", rec, 200, 500, 2.5))
-	assert.False(t, newRow("x", rec, 200, 499, 2.5).Holds)
+	want := Row{Name: "x+waves", GoSettings: Go, VerilatorSettings: Tuned, Clocks: 100, Slept: 40, Go: 2, Verilator: 5, Ratio: 2.5, Target: 2.5, Holds: true}
+	m := Match{Go, Tuned, 2.5}
+	assert.Equal(t, want, newRow(rec, m, true, 200, 500))
+	assert.False(t, newRow(rec, m, true, 200, 499).Holds)
+	assert.Equal(t, "x", newRow(rec, m, false, 200, 499).Name)
+	assert.True(t, newRow(rec, Match{Go, Usual, 0}, false, 200, 1).Holds)
 	assert.Equal(t, Translation{Seconds: 1.5, Target: 2, Holds: true}, newTranslation(1500*time.Millisecond))
 	assert.False(t, newTranslation(2*time.Second).Holds)
 	assert.Equal(t, time.Duration(3), median([]time.Duration{9, 1, 3, 2, 7}))

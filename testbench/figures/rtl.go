@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -56,8 +57,25 @@ func MeasureRTL(o RTLOptions) (*RTL, error) {
 	return r, nil
 }
 
-// rowCount is the number of rows.
-const rowCount = 5
+// A contest is a recorded workload and its comparisons.
+type contest struct {
+	record func() (*Recording, error)
+	plain  []Match
+	waves  []Match // none: not compared with waves
+}
+
+// contests returns the workloads.
+func (o RTLOptions) contests(plan *compose.Plan) []contest {
+	all := func(target float64) []Match {
+		return []Match{{Go, Usual, 0}, {Go, Tuned, target}, {Awake, Tuned, 0}}
+	}
+	waves := []Match{{Go, Usual, 0}, {Go, Tuned, WavesTarget}}
+	return []contest{
+		{func() (*Recording, error) { return Busy(o.Config, o.Count) }, all(BusyTarget), waves},
+		{func() (*Recording, error) { return Mixed(o.Config, plan) }, all(MixedTarget), waves},
+		{func() (*Recording, error) { return Idle(o.Config, o.Polls) }, []Match{{Go, Usual, 0}, {Go, Tuned, IdleTarget}}, nil},
+	}
+}
 
 // rows measures the workloads.
 func (o RTLOptions) rows() ([]Row, error) {
@@ -69,31 +87,24 @@ func (o RTLOptions) rows() ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	contests, total := o.contests(plan), 0
+	for _, l := range contests {
+		total += len(l.plain) + len(l.waves)
+	}
 	var rows []Row
-	for _, w := range []struct {
-		record func() (*Recording, error)
-		target float64
-		waves  bool
-	}{
-		{func() (*Recording, error) { return Busy(o.Config, o.Count) }, BusyTarget, true},
-		{func() (*Recording, error) { return Mixed(o.Config, plan) }, MixedTarget, true},
-		{func() (*Recording, error) { return Idle(o.Config, o.Polls) }, IdleTarget, false},
-	} {
-		o.Progress(len(rows), rowCount)
-		rec, err := w.record()
+	for _, l := range contests {
+		o.Progress(len(rows), total)
+		rec, err := l.record()
 		if err != nil {
 			return nil, err
 		}
-		row, err := b.Compare(rec, o.Runs, w.target, false)
-		if err == nil {
-			rows = append(rows, row)
-		}
-		if err == nil && w.waves {
-			row, err = b.Compare(rec, o.Runs, WavesTarget, true)
-			rows = append(rows, row)
-		}
-		if err != nil {
-			return nil, err
+		for i, matches := range [][]Match{l.plain, l.waves} {
+			more, err := b.Compare(rec, o.Runs, matches, i == 1)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+			o.Progress(len(rows), total)
 		}
 	}
 	return rows, nil
@@ -104,17 +115,26 @@ func verdict(holds bool) string {
 	if holds {
 		return "holds"
 	}
-	return "missed"
+	return "MISSED"
 }
 
-// Text formats the figures as a table.
+// Text formats the figures as a table. Letters in it stand for settings, which follow.
 func (r *RTL) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "RTL in Go against Verilator -O3, configuration %s, medians of %d\n\n", r.Config, r.Runs)
-	fmt.Fprintf(&b, "%-11s %10s %8s %12s %12s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
+	fmt.Fprintf(&b, "RTL in Go against Verilator, configuration %s, medians of %d\n\n", r.Config, r.Runs)
+	fmt.Fprintf(&b, "%-11s %10s %8s %14s %14s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
+	var settings []Setting
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "%-11s %10d %7.2f%% %12.2f %12.2f %8.2fx  target %gx %s\n", row.Name, row.Clocks,
-			100*float64(row.Slept)/float64(row.Clocks), row.Go, row.Verilator, row.Ratio, row.Target, verdict(row.Holds))
+		line := fmt.Sprintf("%-11s %10d %7.2f%% %12.2f %s %12.2f %s %8.2fx", row.Name, row.Clocks,
+			100*float64(row.Slept)/float64(row.Clocks), row.Go, letter(&settings, row.GoSettings), row.Verilator, letter(&settings, row.VerilatorSettings), row.Ratio)
+		if row.Target > 0 {
+			line += fmt.Sprintf("  target %gx %s", row.Target, verdict(row.Holds))
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\n")
+	for i, s := range settings {
+		fmt.Fprintf(&b, "%c  %s\n", 'a'+i, s)
 	}
 	fmt.Fprintf(&b, "\ntranslation %.2f s  target %g s %s\n", r.Translate.Seconds, r.Translate.Target, verdict(r.Translate.Holds))
 	if e := r.Edit; e != nil {
@@ -122,4 +142,14 @@ func (r *RTL) Text() string {
 			e.Block, e.Workload, e.Go, e.Verilator, e.Ratio, e.Target, verdict(e.Holds))
 	}
 	return b.String()
+}
+
+// letter returns the letter of a setting, and adds the setting to all if it is new.
+func letter(all *[]Setting, s Setting) string {
+	i := slices.Index(*all, s)
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, s)
+	}
+	return string(rune('a' + i))
 }

@@ -8,14 +8,21 @@ import (
 
 func TestRTLText(t *testing.T) {
 	r := RTL{Config: "small", Runs: 5, Rows: []Row{
-		{Name: "busy", Clocks: 1000, Slept: 250, Go: 100, Verilator: 300, Ratio: 3, Target: 2, Holds: true},
-		{Name: "mixed", Clocks: 1000, Go: 100, Verilator: 300, Ratio: 3, Target: 5},
+		{Name: "busy", GoSettings: Go, VerilatorSettings: Usual, Clocks: 1000, Slept: 250, Go: 100, Verilator: 300, Ratio: 3, Holds: true},
+		{Name: "busy", GoSettings: Go, VerilatorSettings: Tuned, Clocks: 1000, Slept: 250, Go: 100, Verilator: 200, Ratio: 2, Target: 2, Holds: true},
+		{Name: "mixed", GoSettings: Awake, VerilatorSettings: Tuned, Clocks: 1000, Go: 100, Verilator: 300, Ratio: 3, Target: 5},
 	}, Translate: Translation{Seconds: 0.5, Target: 2, Holds: true}, Edit: &Edit{Block: "rtl/fence", Workload: "run", Go: 2, Verilator: 30, Ratio: 15, Target: 5, Holds: true}}
-	assert.Equal(t, `RTL in Go against Verilator -O3, configuration small, medians of 5
+	assert.Equal(t, `RTL in Go against Verilator, configuration small, medians of 5
 
-                clocks  skipped  Go ns/clock    Verilator     ratio
-busy              1000   25.00%       100.00       300.00     3.00x  target 2x holds
-mixed             1000    0.00%       100.00       300.00     3.00x  target 5x missed
+                clocks  skipped    Go ns/clock      Verilator     ratio
+busy              1000   25.00%       100.00 a       300.00 b     3.00x
+busy              1000   25.00%       100.00 a       200.00 c     2.00x  target 2x holds
+mixed             1000    0.00%       100.00 d       300.00 c     3.00x  target 5x MISSED
+
+a  go build
+b  verilator -O3, g++ -O3, two evaluations a clock
+c  verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock
+d  go build -tags awake
 
 translation 0.50 s  target 2 s holds
 edit rtl/fence and run: Go 2.0 s, Verilator 30.0 s, 15.00x  target 5x holds

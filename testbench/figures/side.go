@@ -1,0 +1,100 @@
+package figures
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/wave"
+)
+
+// A Setting is how one side is built and driven, in words.
+type Setting string
+
+// The settings.
+//
+//	Go     the GPU in this program
+//	Awake  the GPU in a program in which hdl.Asleep is false
+//	Usual  Verilator as it is commonly used; waves have every signal
+//	Tuned  Verilator driven well; waves have the signals of the Go side: the ports and
+//	       the registers
+const (
+	Go    Setting = "go build"
+	Awake Setting = "go build -tags awake"
+	Usual Setting = "verilator -O3, g++ -O3, two evaluations a clock"
+	Tuned Setting = "verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock"
+)
+
+// A side replays a recording.
+type side interface {
+	// Run replays it once and returns the time and the digest.
+	Run() (took time.Duration, digest uint64, err error)
+	// Close ends the side.
+	Close() error
+}
+
+// start starts a side, whose files are in dir.
+func (b *Bench) start(s Setting, rec *Recording, dir string, waves bool) (side, error) {
+	switch s {
+	case Go:
+		g, err := gpu.New(b.config)
+		return &goSide{rec: rec, g: g, dir: dir, waves: waves}, err
+	case Awake:
+		return b.startAwake(rec, dir)
+	}
+	stimuli, err := rec.stimuli(&b.design.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := sim.Build(b.design, sim.BuildOptions{Cache: b.cache, Replay: true, Waves: waves, Tuned: s == Tuned})
+	if err != nil {
+		return nil, err
+	}
+	return m.Replay(dir, stimuli)
+}
+
+// goSide is the GPU in this program.
+type goSide struct {
+	rec   *Recording
+	g     *gpu.GPU
+	dir   string
+	waves bool
+}
+
+// replays is the number of replays of a turn. A turn then takes about as long as the
+// simulation's, so that other load on the machine affects both alike.
+const replays = 4
+
+// Run replays the recording several times and returns the time of one replay.
+func (s *goSide) Run() (took time.Duration, digest uint64, err error) {
+	start := time.Now()
+	for range replays {
+		if digest, err = s.once(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return time.Since(start) / replays, digest, nil
+}
+
+// once replays the recording. If waves is set, it writes them to a file in dir.
+func (s *goSide) once() (digest uint64, err error) {
+	if !s.waves {
+		return s.rec.replay(s.g), nil
+	}
+	f, err := os.Create(filepath.Join(s.dir, "go.vcd"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	w, err := wave.New(f, wave.Options{})
+	if err != nil {
+		return 0, err
+	}
+	digest = s.rec.replay(w.Attach(s.g))
+	return digest, w.Close()
+}
+
+// Close does nothing.
+func (s *goSide) Close() error { return nil }
