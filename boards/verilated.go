@@ -14,9 +14,10 @@ func verilator() scheme {
 	return scheme{
 		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use",
 		open: openVerilated, only: []string{"linux", "darwin"},
-		options: append(options(false), option{
-			name: "source", doc: "directory in the source tree of this program, to be translated, . by default",
-		}),
+		options: append(options(false),
+			option{name: "source", doc: "directory in the source tree of this program, to be translated, . by default"},
+			option{name: "optimize", doc: "0 to compile without optimization, which takes less time and runs slower, 1 by default", values: []string{"0", "1"}},
+		),
 	}
 }
 
@@ -29,6 +30,8 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	at.captureWire(&wire)
 	faults := o.faults(config, false)
 	use := o.earlierUse()
+	optimize := true
+	o.flag("optimize", &optimize)
 	if o.err != nil {
 		return nil, nil, o.err
 	}
@@ -46,7 +49,7 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	if err := sim.Verilator.Check(); err != nil {
 		return nil, nil, err
 	}
-	simulation, err := sim.NewVerilated(root, config, "")
+	simulation, err := sim.NewVerilated(root, config, sim.BuildOptions{Unoptimized: !optimize})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -72,6 +72,16 @@ func TestVerilatedIsTheEmulator(t *testing.T) {
 	}
 }
 
+// optimize=0 chooses another model of the same GPU.
+func TestVerilatedWithoutOptimization(t *testing.T) {
+	tooltest.Need(t, sim.Verilator.Tools()...)
+	want := ring3(t, "emu?config=small")
+	assert.Equal(t, want, ring3(t, "verilated?config=small&optimize=0"))
+	assert.Equal(t, want, ring3(t, "verilated?config=small&optimize=1"))
+	_, _, err := Open("verilated?optimize=2", new(pc))
+	assert.ErrorContains(t, err, "0 or 1")
+}
+
 // A simulation that stops takes the link down, and every call returns the
 // cause.
 func TestVerilatedThatStops(t *testing.T) {
@@ -127,7 +137,7 @@ func TestVerilatedLeftAsTheEmulator(t *testing.T) {
 	for seed := range uint64(3) {
 		g, err := gpu.New(gpu.Small())
 		require.NoError(t, err)
-		model, err := sim.NewVerilated(root, gpu.Small(), "")
+		model, err := sim.NewVerilated(root, gpu.Small(), sim.BuildOptions{})
 		require.NoError(t, err)
 		o := dirty.Options{Seed: seed, Idle: shortIdle}
 		require.NoError(t, dirty.Leave(struct{ port.Device }{g}, o)) // without filling VRAM

@@ -52,7 +52,7 @@ Go with -tags awake show the speed without the conditions that skip blocks at re
 
 Go skips idle clocks; their share is printed. The edit loop changes one block in a copy
 of the source, builds it and composes the sample images, in Go and with the board
-verilated.
+verilated, compiled with and without optimization.
 
 The rows with waves write a value change dump to a file, once per clock: Go the
 registers and the ports, Verilator every signal, and driven well the same as Go.

@@ -23,7 +23,7 @@ func (c configured) Config() gpu.Config { return c.c }
 func TestVerilated(t *testing.T) {
 	need(t, Verilator)
 	c := gpu.Small()
-	v, err := sim.NewVerilated("../..", c, testCache())
+	v, err := sim.NewVerilated("../..", c, sim.BuildOptions{Cache: testCache()})
 	require.NoError(t, err)
 	a, b := hostbfm.NewStimulus(configured{v, c}, 4), hostbfm.NewStimulus(newGPU(t, c), 4)
 	for range 30000 {

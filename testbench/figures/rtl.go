@@ -30,7 +30,7 @@ type RTL struct {
 	Runs      int         `json:"runs"`
 	Rows      []Row       `json:"rows"`
 	Translate Translation `json:"translate"`
-	Edit      *Edit       `json:"edit,omitempty"` // nil if omitted
+	Edits     []Edit      `json:"edits,omitempty"` // with a model compiled with and without optimization
 }
 
 // MeasureRTL measures the workloads with and without waves, the translation and the
@@ -48,11 +48,9 @@ func MeasureRTL(o RTLOptions) (*RTL, error) {
 	}
 	if o.Edits > 0 {
 		o.At("edits")
-		e, err := EditLoop(o.Root, o.Edits)
-		if err != nil {
+		if r.Edits, err = EditLoop(o.Root, o.Edits); err != nil {
 			return nil, err
 		}
-		r.Edit = &e
 	}
 	return r, nil
 }
@@ -125,23 +123,27 @@ func (r *RTL) Text() string {
 	fmt.Fprintf(&b, "%-11s %10s %8s %14s %14s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
 	var settings []Setting
 	for _, row := range r.Rows {
-		line := fmt.Sprintf("%-11s %10d %7.2f%% %12.2f %s %12.2f %s %8.2fx", row.Name, row.Clocks,
-			100*float64(row.Slept)/float64(row.Clocks), row.Go, letter(&settings, row.GoSettings), row.Verilator, letter(&settings, row.VerilatorSettings), row.Ratio)
-		if row.Target > 0 {
-			line += fmt.Sprintf("  target %gx %s", row.Target, verdict(row.Holds))
-		}
-		b.WriteString(line + "\n")
+		fmt.Fprintf(&b, "%-11s %10d %7.2f%% %12.2f %s %12.2f %s %8.2fx%s\n", row.Name, row.Clocks,
+			100*float64(row.Slept)/float64(row.Clocks), row.Go, letter(&settings, row.GoSettings), row.Verilator, letter(&settings, row.VerilatorSettings), row.Ratio, goal(row.Target, row.Holds))
 	}
 	b.WriteString("\n")
 	for i, s := range settings {
 		fmt.Fprintf(&b, "%c  %s\n", 'a'+i, s)
 	}
 	fmt.Fprintf(&b, "\ntranslation %.2f s  target %g s %s\n", r.Translate.Seconds, r.Translate.Target, verdict(r.Translate.Holds))
-	if e := r.Edit; e != nil {
-		fmt.Fprintf(&b, "edit %s and %s: Go %.1f s, Verilator %.1f s, %.2fx  target %gx %s\n",
-			e.Block, e.Workload, e.Go, e.Verilator, e.Ratio, e.Target, verdict(e.Holds))
+	for _, e := range r.Edits {
+		fmt.Fprintf(&b, "edit %s and %s: go build %.1f s, %s %.1f s, %.2fx%s\n",
+			e.Block, e.Workload, e.Go, e.Settings, e.Verilator, e.Ratio, goal(e.Target, e.Holds))
 	}
 	return b.String()
+}
+
+// goal returns the end of a line with a target, and nothing for target 0.
+func goal(target float64, holds bool) string {
+	if target == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  target %gx %s", target, verdict(holds))
 }
 
 // letter returns the letter of a setting, and adds the setting to all if it is new.

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -11,7 +12,9 @@ func TestRTLText(t *testing.T) {
 		{Name: "busy", GoSettings: Go, VerilatorSettings: Usual, Clocks: 1000, Slept: 250, Go: 100, Verilator: 300, Ratio: 3, Holds: true},
 		{Name: "busy", GoSettings: Go, VerilatorSettings: Tuned, Clocks: 1000, Slept: 250, Go: 100, Verilator: 200, Ratio: 2, Target: 2, Holds: true},
 		{Name: "mixed", GoSettings: Awake, VerilatorSettings: Tuned, Clocks: 1000, Go: 100, Verilator: 300, Ratio: 3, Target: 5},
-	}, Translate: Translation{Seconds: 0.5, Target: 2, Holds: true}, Edit: &Edit{Block: "rtl/fence", Workload: "run", Go: 2, Verilator: 30, Ratio: 15, Target: 5, Holds: true}}
+	}, Translate: Translation{Seconds: 0.5, Target: 2, Holds: true}, Edits: []Edit{
+		newEdit(Optimized, 2*time.Second, 30*time.Second, 0), newEdit(Unoptimized, 2*time.Second, 10*time.Second, 5), newEdit(Unoptimized, 2*time.Second, 9*time.Second, 5),
+	}}
 	assert.Equal(t, `RTL in Go against Verilator, configuration small, medians of 5
 
                 clocks  skipped    Go ns/clock      Verilator     ratio
@@ -25,6 +28,8 @@ c  verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a c
 d  go build -tags awake
 
 translation 0.50 s  target 2 s holds
-edit rtl/fence and run: Go 2.0 s, Verilator 30.0 s, 15.00x  target 5x holds
+edit rtl/fence and run compose --check: go build 2.0 s, verilator -O3, g++ -O3 30.0 s, 15.00x
+edit rtl/fence and run compose --check: go build 2.0 s, verilator -O3, g++ -O0 10.0 s, 5.00x  target 5x holds
+edit rtl/fence and run compose --check: go build 2.0 s, verilator -O3, g++ -O0 9.0 s, 4.50x  target 5x MISSED
 `, r.Text())
 }

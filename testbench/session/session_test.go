@@ -51,7 +51,7 @@ func TestSession(t *testing.T) {
 func TestVerilog(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c, plan := gpu.Small(), samplePlan(t, 16, 16)
-	v, err := sim.NewVerilated("../..", c, simtest.Cache())
+	v, err := sim.NewVerilated("../..", c, sim.BuildOptions{Cache: simtest.Cache()})
 	require.NoError(t, err)
 	assert.NoError(t, Compose(v, uint64(c.ClockHz), plan))
 	assert.NoError(t, v.Close())

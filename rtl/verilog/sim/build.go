@@ -72,7 +72,9 @@ type BuildOptions struct {
 	Probes bool   // the records have all registers after the output ports
 	Replay bool   // for Replay instead of Start: Verilator, without probes
 	Waves  bool   // with Replay: each run writes a value change dump
-	Tuned  bool   // with Replay: one evaluation per clock, g++ -O3 -march=native; waves of ports and registers
+
+	Unoptimized bool // g++ -O0 instead of -O3: builds sooner, runs slower
+	Tuned       bool // with Replay: one evaluation per clock, g++ -O3 -march=native; waves of ports and registers
 }
 
 // Layout returns the layout of the simulation's records.
@@ -137,6 +139,9 @@ func CacheDir(dir string) (string, error) {
 // sources returns the source files and the build commands.
 func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	files, steps := simulator(d, l, o)
+	if o.Unoptimized && o.Sim != Icarus {
+		steps[1] = append(steps[1], compiler("-O0")...)
+	}
 	if o.Probes {
 		steps[0] = append(steps[0], "-DLOCKSTEP")
 	}
@@ -152,6 +157,11 @@ func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, []
 		return icarusSources(d, l)
 	}
 	return verilatorSources(d, l, verilatorMain(l))
+}
+
+// compiler returns the variables of make that set the flags of g++.
+func compiler(flags string) []string {
+	return []string{"OPT_FAST=" + flags, "OPT_SLOW=" + flags, "OPT_GLOBAL=" + flags}
 }
 
 // build builds in a temporary directory and moves the result to the simulation's

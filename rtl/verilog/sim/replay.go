@@ -167,9 +167,7 @@ func replaySources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File
 	}
 	if o.Tuned {
 		steps[0] = append(steps[0], "--no-trace-params")
-		for _, variable := range []string{"OPT_FAST=", "OPT_SLOW=", "OPT_GLOBAL="} {
-			steps[1] = append(steps[1], variable+tunedFlags)
-		}
+		steps[1] = append(steps[1], compiler(tunedFlags)...)
 	}
 	return files, steps
 }

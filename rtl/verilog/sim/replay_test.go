@@ -100,14 +100,29 @@ func requireWave(t *testing.T, file string, before []twinModel) {
 	}
 }
 
-// A tuned model is compiled for this processor, and no other model is.
-func TestTunedFlags(t *testing.T) {
+// The options choose the flags of the compiler. Of the same variable make uses the
+// last value.
+func TestCompilerFlags(t *testing.T) {
 	d := simtest.TwinDesign(t)
 	l, err := NewLayout(&d.Manifest)
 	require.NoError(t, err)
-	for _, o := range []BuildOptions{{Replay: true}, {Replay: true, Tuned: true}} {
-		_, steps := sources(d, l, o)
-		assert.Equal(t, o.Tuned, slices.Contains(steps[1], "OPT_FAST=-O3 -march=native"))
-		assert.Equal(t, o.Tuned, slices.Contains(steps[0], tunedTop))
+	for _, tt := range []struct {
+		o    BuildOptions
+		want string
+	}{
+		{BuildOptions{}, "OPT_FAST=-O3"},
+		{BuildOptions{Replay: true}, "OPT_FAST=-O3"},
+		{BuildOptions{Unoptimized: true}, "OPT_FAST=-O0"},
+		{BuildOptions{Replay: true, Tuned: true}, "OPT_FAST=-O3 -march=native"},
+	} {
+		_, steps := sources(d, l, tt.o)
+		last := ""
+		for _, arg := range steps[1] {
+			if strings.HasPrefix(arg, "OPT_FAST=") {
+				last = arg
+			}
+		}
+		assert.Equal(t, tt.want, last)
+		assert.Equal(t, tt.o.Tuned, slices.Contains(steps[0], tunedTop))
 	}
 }

@@ -24,9 +24,9 @@ type Verilated struct {
 var _ port.Device = (*Verilated)(nil)
 
 // NewVerilated translates the GPU of a configuration from the module source at
-// root, builds it with Verilator or finds it in cache (see BuildOptions), starts
-// it and resets it.
-func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
+// root, builds it with Verilator or finds it in the cache, starts it and resets it.
+// Of the options it uses Cache and Unoptimized.
+func NewVerilated(root string, c gpu.Config, o BuildOptions) (*Verilated, error) {
 	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := Build(d, BuildOptions{Cache: cache})
+	m, err := Build(d, BuildOptions{Cache: o.Cache, Unoptimized: o.Unoptimized})
 	if err != nil {
 		return nil, err
 	}

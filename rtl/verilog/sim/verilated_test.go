@@ -14,7 +14,7 @@ import (
 // After its process stops, a device has idle outputs and the cause in Err.
 func TestVerilatedThatStops(t *testing.T) {
 	tooltest.Need(t, Verilator.Tools()...)
-	v, err := NewVerilated("../../..", gpu.Small(), simtest.Cache())
+	v, err := NewVerilated("../../..", gpu.Small(), BuildOptions{Cache: simtest.Cache()})
 	require.NoError(t, err)
 	_, ready, _ := v.Target()
 	assert.True(t, ready)
