@@ -4,6 +4,7 @@
 package vcd
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/bits"
@@ -140,10 +141,22 @@ func (d *Writer) Flush() error {
 // appendBits appends v in binary, without leading zeros: a reader extends a value
 // with zeros.
 func appendBits(b []byte, v uint64) []byte {
-	for n := max(bits.Len64(v), 1) - 1; n >= 0; n-- {
-		b = append(b, '0'+byte(v>>n&1))
+	n := max(bits.Len64(v), 1)
+	for ; n%8 > 0; n-- {
+		b = append(b, '0'+byte(v>>(n-1)&1))
+	}
+	for ; n > 0; n -= 8 {
+		b = binary.LittleEndian.AppendUint64(b, digits(byte(v>>(n-8))))
 	}
 	return b
+}
+
+// digits returns the eight binary digits of v as text, the highest first: in the lowest
+// byte.
+func digits(v byte) uint64 {
+	const each = 0x0101_0101_0101_0101
+	bit := uint64(v) * each & 0x0102_0408_1020_4080 // byte i has bit 7-i of v
+	return (bit+0x7f*each)>>7&each + '0'*each
 }
 
 // code returns the identifier code of a variable, made of printable characters.

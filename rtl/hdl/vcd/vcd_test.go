@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +59,19 @@ b1000000000x1 "
 b110 $
 #701
 `, out.String())
+}
+
+// Values of every length have the digits of strconv.
+func TestDigits(t *testing.T) {
+	for n := range 65 {
+		v := uint64(0xd6_5b_29_c7_81_3e_f0_9d) | 1<<63
+		var out bytes.Buffer
+		w := vcd.NewWriter(&out, vcd.NewTimescale(1), []vcd.Var{{Name: "a", Width: 64}})
+		w.Time(0)
+		w.Set(0, v>>n)
+		require.NoError(t, w.Flush())
+		assert.True(t, strings.HasSuffix(out.String(), "\nb"+strconv.FormatUint(v>>n, 2)+" !\n"), n)
+	}
 }
 
 // full is a writer with room for left bytes.
