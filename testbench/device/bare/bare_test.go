@@ -119,6 +119,16 @@ func TestNodeFails(t *testing.T) {
 	assert.ErrorContains(t, n.Do(pkt.NOP{}), "the doorbell is lost")
 	require.NoError(t, b.Close())
 
+	b = open(t, "emu?fault=ignore-reset&after=6&count=1") // four resets are by Open
+	n = b.Node(1)
+	require.NoError(t, n.Start(ring, 8, 0))
+	require.NoError(t, n.Start(ring, 8, 0))
+	err = n.Start(ring, 8, 0)
+	require.ErrorIs(t, err, bare.ErrStuck)
+	assert.ErrorContains(t, err, "CP1.RING_SIZE reads 0x8 after CTL.RESET was set: the reset is ignored")
+	require.NoError(t, n.Start(ring, 8, 0))
+	require.NoError(t, b.Close())
+
 	b = open(t, "emu?fault=dead")
 	n = b.Node(0)
 	require.NoError(t, n.Start(ring, 8, 0))

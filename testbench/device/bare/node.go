@@ -63,7 +63,8 @@ func (n *Node) SetTimeline(v uint64) {
 	n.SetReg(cpreg.LineHi, uint32(v>>32))
 }
 
-// Reset resets the node. It fails with ErrStuck if the reset does not end.
+// Reset resets the node. It fails with ErrStuck if the reset does not end, or has not
+// cleared RING_SIZE.
 func (n *Node) Reset() error {
 	if n.id == 0 {
 		n.a.user = nil
@@ -71,6 +72,9 @@ func (n *Node) Reset() error {
 	n.SetReg(cpreg.Ctl, cpreg.CtlReset)
 	if !n.a.Until(func() bool { return n.Reg(cpreg.Ctl) == 0 }) {
 		return fmt.Errorf("%w: CP%d.CTL.RESET does not clear: %s", ErrStuck, n.id, n.State())
+	}
+	if size := n.Reg(cpreg.RingSize); size != 0 {
+		return fmt.Errorf("%w: CP%d.RING_SIZE reads %#x after CTL.RESET was set: the reset is ignored", ErrStuck, n.id, size)
 	}
 	return nil
 }

@@ -72,6 +72,7 @@ func injectedFaults() []injected {
 	return append(all,
 		injected{"lost-interrupt", "irq.message", []string{"DONE0, INTC.MASK: no message of vector 0 for 2 s", "FAULT1", "lost between the device and the host"}},
 		injected{"lost-doorbell", "cp.start", []string{"CP0.WPTR reads 0x0 after the doorbell 0x4 was written: the doorbell is lost"}},
+		injected{"ignore-reset", "cp.start", []string{"CP0.RING_SIZE reads 0x8 after CTL.RESET was set: the reset is ignored"}},
 		injected{"dead", "cp.start", []string{"the board stopped answering", "bus: completion time-out"}},
 		injected{"dead-request", "ident.id", []string{"the board stopped answering", "bus: completion time-out"}},
 	)

@@ -67,7 +67,7 @@ func (n node) fill(at uint64, bytes uint32, v uint64) string {
 	return n.do(pkt.Fill{Dst: at, Bytes: bytes, Value: v})
 }
 
-// cpStart makes node 0 execute one NOP.
+// cpStart makes node 0 execute one NOP, and resets it.
 func cpStart(s *session) outcome {
 	const likely = "the doorbell, bus mastering, or reads of host memory"
 	var f finding
@@ -82,6 +82,9 @@ func cpStart(s *session) outcome {
 	}
 	if got := s.Reg(node0 + cpreg.Packets); got != before+1 && s.Err == nil {
 		f.add(likely, "CP0.PACKETS is %d after one packet, was %d", got, before)
+	}
+	if _, problem = s.newNode(minRing); problem != "" {
+		f.add("the reset of the node", "%s", problem)
 	}
 	return f.outcome("one packet fetched from host memory and retired")
 }

@@ -126,7 +126,7 @@ func TestDetectsFaultyMemory(t *testing.T) {
 		"lost-interrupt&after=40":      storm.ErrDiffers,
 		"lost-doorbell&after=40":       storm.ErrDiffers,
 		"ignore-preempt&after=2":       storm.ErrDiffers,
-		"ignore-reset&after=40":        storm.ErrDiffers,
+		"ignore-reset&after=40":        bare.ErrStuck,
 		"bit-flip:0.001@3":             scoreboard.ErrDiffers,
 		"short-address:A4-A9":          storm.ErrDiffers,
 		"lost-interrupt&after=3&count": boards.ErrSelector,
