@@ -187,7 +187,7 @@ func classes() []class {
 		{regs.ErrReadBack, Check}, {scoreboard.ErrDiffers, Check}, {storm.ErrDiffers, Check}, {lists.ErrContents, Check},
 		{lockstep.ErrPanic, Check}, {hostbfm.ErrProtocol, Check}, {session.ErrFailed, Check}, {lockstep.ErrVariants, Check},
 		{mutant.ErrControl, Check}, {mutant.ErrText, Check}, {mutant.ErrYosys, Check},
-		{figures.ErrDigest, Check}, {figures.ErrEdit, Check},
+		{figures.ErrDigest, Check}, {figures.ErrEdit, Check}, {figures.ErrAwake, Check},
 		{synth.ErrYosys, Check}, {synth.ErrPlace, Check}, {sim.ErrBuild, Check}, {sim.ErrManifest, Check},
 		{bus.ErrArgument, Check}, {context.Canceled, Check},
 	}
