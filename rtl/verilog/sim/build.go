@@ -159,9 +159,10 @@ func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, []
 	return verilatorSources(d, l, verilatorMain(l))
 }
 
-// compiler returns the variables of make that set the flags of g++.
+// compiler returns the variables of make that set the flags of g++, except for code
+// that runs once.
 func compiler(flags string) []string {
-	return []string{"OPT_FAST=" + flags, "OPT_SLOW=" + flags, "OPT_GLOBAL=" + flags}
+	return []string{"OPT_FAST=" + flags, "OPT_GLOBAL=" + flags}
 }
 
 // build builds in a temporary directory and moves the result to the simulation's
