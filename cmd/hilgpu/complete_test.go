@@ -93,6 +93,7 @@ func TestCompletion(t *testing.T) {
 		{"lockstep --config small?vramp", "small?vramports=", parts},
 		{"lockstep --source ", "", dirs},
 		{"lockstep mutants --config s", "small", parts},
+		{"lockstep prove --config s", "small", parts},
 		{"synth --target ", "ice40 ecp5", words},
 		{"verilog -o ", "", dirs},
 		{"verilog --config d", "default", parts},

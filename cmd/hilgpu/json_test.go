@@ -43,6 +43,7 @@ var jsonRuns = map[string]struct {
 	"drivertest new":    {good: "--source ../.. &/d", bad: "&/d", code: 2},
 	"lockstep":          {good: "--source ../.. --config small --sim icarus --cycles 10", tool: "iverilog", bad: "--config huge", code: 2},
 	"lockstep mutants":  {good: "--source ../.. --count 1 --seed 3 --cycles 100000", tool: "verilator", bad: "--seed x", code: 2},
+	"lockstep prove":    {good: "--source ../.. --config small --filter ^reset", tool: "yosys", bad: "--filter no-such", code: 2},
 	"reg diff":          {good: "emu emu", bad: "emu emu?vram=8KiB", code: 1, keeps: "changes"},
 	"reg list":          {good: "cp0.*", bad: "cp0.nothing", code: 2},
 	"reg read":          {good: "id.magic", bad: "id.magic --board tcp:127.0.0.1:1", code: 4},

@@ -81,7 +81,7 @@ Built simulations are kept in the user's cache directory.`,
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	c.MarkFlagsMutuallyExclusive("session", "storm")
 	a.AddJSON(fl)
-	c.AddCommand(newMutants(a))
+	c.AddCommand(newMutants(a), newProve(a))
 	return c
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/rtl/lockstep/property"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
@@ -186,7 +187,7 @@ func classes() []class {
 		// Findings, and tools that failed.
 		{regs.ErrReadBack, Check}, {scoreboard.ErrDiffers, Check}, {storm.ErrDiffers, Check}, {lists.ErrContents, Check},
 		{lockstep.ErrPanic, Check}, {hostbfm.ErrProtocol, Check}, {session.ErrFailed, Check}, {lockstep.ErrVariants, Check},
-		{mutant.ErrControl, Check}, {mutant.ErrText, Check}, {mutant.ErrYosys, Check},
+		{mutant.ErrControl, Check}, {mutant.ErrText, Check}, {mutant.ErrYosys, Check}, {property.ErrYosys, Check},
 		{figures.ErrDigest, Check}, {figures.ErrEdit, Check}, {figures.ErrAwake, Check},
 		{synth.ErrYosys, Check}, {synth.ErrPlace, Check}, {sim.ErrBuild, Check}, {sim.ErrManifest, Check},
 		{bus.ErrArgument, Check}, {context.Canceled, Check},

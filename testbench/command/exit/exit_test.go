@@ -30,7 +30,7 @@ import (
 var codes = map[int]string{
 	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
 		lists: wrong contents; lockstep: the Go side panics; hostbfm: device broke the protocol; session: failed; lockstep: every variant has differed;
-		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed;
+		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed; property: yosys failed;
 		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; figures: the program with the tag awake failed; synth: yosys failed; synth: nextpnr failed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
