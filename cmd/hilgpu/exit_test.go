@@ -89,7 +89,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		{"run typo", `unknown command "typo" for "hilgpu run", want one of compose`},
 		{"run typo --help", `unknown command "typo" for "hilgpu run", want one of compose`},
 		{"help run typo", `unknown command "typo" for "hilgpu run", want one of compose`},
-		{"lockstep mutans", `unknown command "mutans" for "hilgpu lockstep", want mutants or prove`},
+		{"lockstep mutans", `unknown command "mutans" for "hilgpu lockstep", want mutants`},
 		{"run comose", `unknown command "comose" for "hilgpu run", want compose`},
 		{"tets", `unknown command "tets" for "hilgpu", want test`},
 	} {

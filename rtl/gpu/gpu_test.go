@@ -112,7 +112,7 @@ func TestIdentity(t *testing.T) {
 		caps  uint32
 		caps2 uint32
 	}{
-		{small(), 0x372010f2, 3},
+		{small(), 0x372010f2, 7},
 		{oneNode(), 0x30140401, 0},
 		{modest, 0x8120401, 0},
 		{gpu.Small(), 0x30100401, 0},

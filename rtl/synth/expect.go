@@ -48,12 +48,18 @@ func expectations() []expectation {
 	regram := func(in Storage) Memory { return Memory{"regram.words.mem", in} }
 	queue := func(in Storage) Memory { return Memory{"dma.queue.slots", in} }
 	counters := Memory{"perf.words.mem", InBlock}
+	full := func(more ...Memory) []Memory {
+		for n := range 2 {
+			more = append(more, Memory{fmt.Sprintf("cp%d.trace_what.mem", n), InBlock}, Memory{fmt.Sprintf("cp%d.trace_where.mem", n), InBlock})
+		}
+		return memories(2, append(more, counters)...)
+	}
 	return []expectation{
 		{"small", ICE40, 26, memories(1, regram(InBlock))},
 		{"small", ECP5, 8, memories(1, regram(InLUT))},
 		{Lean, ICE40, 26, memories(1, regram(InBlock))},
 		{Lean, ECP5, 8, memories(1, regram(InLUT))},
-		{"default", ICE40, 34, memories(2, regram(InBlock), counters, queue(InFlipFlops))},
-		{"default", ECP5, 12, memories(2, regram(InLUT), counters, queue(InLUT))},
+		{"default", ICE40, 50, full(regram(InBlock), queue(InFlipFlops))},
+		{"default", ECP5, 20, full(regram(InLUT), queue(InLUT))},
 	}
 }

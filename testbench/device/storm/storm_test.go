@@ -138,7 +138,9 @@ func TestDetectsFaultyMemory(t *testing.T) {
 				assert.Nil(t, r)
 				return
 			}
-			assert.NotEmpty(t, r.Listing)
+			if want != bare.ErrStuck { // which may come before the packets of the round
+				assert.NotEmpty(t, r.Listing)
+			}
 			assert.ErrorContains(t, err, "of seed 1")
 		})
 	}
