@@ -335,6 +335,17 @@ func TestReport(t *testing.T) {
 	assert.Less(t, b.Len(), 700)
 }
 
+// A report in which every mutant is equivalent has no rate to print, and misses none.
+func TestReportWithoutMutants(t *testing.T) {
+	r := &Report{Config: "small"}
+	r.add(Result{Mutant: Mutant{ID: 1, Kind: Reset, Module: "cp"}, Outcome: Equivalent, By: "so"})
+	assert.InDelta(t, 1, r.Rate(), 0)
+	var b strings.Builder
+	require.NoError(t, r.Print(&b))
+	assert.True(t, strings.HasSuffix(b.String(), "\nevery mutant is proven equivalent\n"), b.String())
+	assert.NotContains(t, b.String(), "%")
+}
+
 // A design that differs without a mutant gives an error, not a report.
 func TestControl(t *testing.T) {
 	bad := errors.New("bad")

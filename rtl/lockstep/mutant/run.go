@@ -46,9 +46,13 @@ type Report struct {
 	Results    []Result `json:"results"` // in the order of the mutants
 }
 
-// Rate returns the fraction of the mutants not proven equivalent that were caught.
+// Rate returns the fraction of the mutants not proven equivalent that were caught, 1 if
+// there are none.
 func (r *Report) Rate() float64 {
-	return float64(r.Caught) / float64(max(1, r.Caught+r.Survived))
+	if r.Caught+r.Survived == 0 {
+		return 1
+	}
+	return float64(r.Caught) / float64(r.Caught+r.Survived)
 }
 
 // String formats the result in one line.
@@ -249,7 +253,11 @@ func (r *Report) Print(w io.Writer) error {
 			p.f("%s\n", x)
 		}
 	}
-	p.f("%d caught of %d not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
+	if r.Caught+r.Survived == 0 {
+		p.f("every mutant is proven equivalent\n")
+	} else {
+		p.f("%d caught of %d not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
+	}
 	return p.err
 }
 
