@@ -43,10 +43,10 @@ vet: ## go vet, and the rules of docs/rtl.md on the RTL
 lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
-# Excluded: RTL blocks, which have no goroutines; measurements; and boards that an earlier
+# Excluded: RTL blocks and proofs, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty' $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|regram|reset|watchdog)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty' $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|regram|reset|watchdog|lockstep/property)$$')
 
 bench: build ## print the figures; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
