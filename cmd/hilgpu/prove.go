@@ -32,8 +32,8 @@ func newProve(a *command.App) *cobra.Command {
 		Short: "Prove properties of the Verilog for all inputs",
 		Long: `Prove translates the GPU to Verilog and proves the properties of docs/rtl.md with yosys:
 of queues, arbiters, tags, fences, interrupts, the watchdog and resets. Each property is a
-checker in Verilog that yosys proves for all inputs that its assumptions allow, by
-induction for all time, or for a number of clocks after a reset.
+checker in Verilog that yosys proves for all inputs that its assumptions allow and for
+all time, by induction.
 
 It prints one line for each property, and a counterexample as the values of the signals,
 clock by clock, in hexadecimal; "." is a value that does not change. A property of a block
@@ -59,7 +59,6 @@ type provenJSON struct {
 	Module  string              `json:"module"`
 	Verdict string              `json:"verdict"` // proven, refuted, undecided or absent
 	Missing string              `json:"missing,omitempty"`
-	Clocks  int                 `json:"clocks,omitempty"` // of a bounded proof
 	Seconds float64             `json:"seconds"`
 	Trace   map[string][]string `json:"trace,omitempty"` // values by signal, one a clock, in hexadecimal
 }
@@ -148,7 +147,7 @@ func (f proveFlags) prove(ctx context.Context, ps []property.Property, d *verilo
 
 // proveOne returns the outcome of a property and the text that reports it.
 func proveOne(ctx context.Context, p property.Property, d *verilog.Design) (one provenJSON, line string, err error) {
-	one = provenJSON{Name: p.Name, Text: p.Text, Module: p.Module, Clocks: p.Clocks, Missing: p.Missing(d)}
+	one = provenJSON{Name: p.Name, Text: p.Text, Module: p.Module, Missing: p.Missing(d)}
 	if one.Missing != "" {
 		one.Verdict = "absent"
 		return one, "absent: the configuration has no " + one.Missing, nil
@@ -160,7 +159,7 @@ func proveOne(ctx context.Context, p property.Property, d *verilog.Design) (one 
 	one.Verdict, one.Seconds = string(r.Verdict), r.Took.Seconds()
 	switch r.Verdict {
 	case property.Proven:
-		line = "proven " + p.How()
+		line = "proven"
 	case property.Refuted:
 		line = "refuted: " + p.Text + "\n" + strings.TrimRight(r.Trace.String(), "\n")
 		one.Trace = map[string][]string{}

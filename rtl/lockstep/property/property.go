@@ -25,17 +25,8 @@ type Property struct {
 	Source  string // the document or Go declaration that promises it
 	Module  string // Verilog module of which it is a property
 	Keep    []string
-	Clocks  int               // clocks after the start of a reset for which it is proven; 0: for all time
 	Connect map[string]string // expressions for ports of the checker that are not named after a signal
 	Inside  map[string]string // registers of instances, as INSTANCE.REGISTER, for further ports
-}
-
-// How returns "for all time", or the number of clocks for which the property is proven.
-func (p Property) How() string {
-	if p.Clocks == 0 {
-		return "for all time"
-	}
-	return fmt.Sprintf("for %d clocks", p.Clocks)
 }
 
 //go:embed checks

@@ -187,12 +187,7 @@ func (p Property) script(d *verilog.Design, set string) string {
 	for _, port := range ports(check) {
 		show += " -show check." + port.name
 	}
-	sat := "sat -timeout 240 -prove-asserts -set-assumes" + show
-	if p.Clocks == 0 {
-		sat += " -tempinduct -maxsteps " + strconv.Itoa(depth)
-	} else {
-		sat += " -tempinduct -tempinduct-baseonly -maxsteps " + strconv.Itoa(p.Clocks)
-	}
+	sat := "sat -timeout 240 -prove-asserts -set-assumes" + show + " -tempinduct -maxsteps " + strconv.Itoa(depth)
 	commands := []string{read, "read_verilog -formal check.v", "hierarchy -check -top " + p.Module}
 	if set != "" {
 		commands = slices.Insert(commands, 2, "chparam"+set+" "+p.Module)
@@ -226,9 +221,7 @@ func (p Property) verdict(out string) (Verdict, error) {
 	switch {
 	case strings.Contains(out, "model found for base case: FAIL"):
 		return Refuted, nil
-	case p.Clocks == 0 && strings.Contains(out, "Induction step proven: SUCCESS"):
-		return Proven, nil
-	case p.Clocks != 0 && strings.Contains(out, "proved base case"):
+	case strings.Contains(out, "Induction step proven: SUCCESS"):
 		return Proven, nil
 	case strings.Contains(out, "Reached maximum number of time steps"), strings.Contains(out, "TIMEOUT"):
 		return Undecided, nil
