@@ -47,62 +47,40 @@ func (m *Module) saveWord(word uint64) {
 
 // contextWord returns word i of the context. word is used for the words of a surface.
 func (m *Module) contextWord(i uint8, word uint64) uint64 {
-	v := uint64(m.regs.progress)
-	switch {
-	case i < contextWindow:
-		v = word
-		if i == 1 && m.file.src.set || i == 4 && m.file.dst.set {
-			v |= 1 << 63
-		}
-	case i < contextProgress && m.sync.caps.Has(caps.Protection):
-		v = m.walk.guard.at(windowOf(i)).word(i & 1)
-	default:
+	v := word
+	if i == 1 && m.file.src.set || i == 4 && m.file.dst.set {
+		v |= 1 << 63
 	}
-	return v
-}
-
-// windowOf returns the window that word i of a context belongs to.
-func windowOf(i uint8) uint8 { return (i - contextWindow) >> 1 & (pkt.Windows - 1) }
-
-// word returns a word of a window.
-func (r reach) word(i uint8) uint64 {
-	v := r.base
-	if i != 0 {
-		v = (r.end - r.base) & (1<<63 - 1)
-		if r.writable {
-			v |= 1 << 63
-		}
+	if i == contextProgress {
+		v = uint64(m.regs.progress)
 	}
 	return v
 }
 
 // restore restores the next word of a context. It reports whether the word belongs to the
-// file, and its place there.
-func (m *Module) restore(data uint64) (surface bool, at uint8) {
-	i := m.sync.word
+// file, and its place there. A refused word goes there too, if it is the first one.
+func (m *Module) restore(data uint64) (filed bool, at uint8) {
+	i, wrong := m.sync.word, m.sync.wrong
 	at = m.file.contextPlace(i)
 	bad := m.sync.take(data)
+	filed = i < contextWindow || i < contextProgress && m.sync.caps.Has(caps.Protection)
 	switch {
 	case bad:
+		filed, at = !wrong, place(slotRegs, wordWrong)
 	case i == 1:
 		m.file.src.load(data)
 	case i == 4:
 		m.file.dst.load(data)
-	case i < contextWindow:
-	case i < contextProgress:
-		if m.sync.caps.Has(caps.Protection) {
-			m.walk.guard.load(i, data)
-		}
 	case i == contextProgress:
 		if m.sync.caps.Has(caps.Preemption) {
 			m.regs.progress = uint32(data) & pkt.MaxProgress
 		}
 	default:
 	}
-	return i < contextWindow && !bad, at
+	return filed, at
 }
 
-// take checks the next word of a context and keeps the first refused one.
+// take checks the next word of a context.
 func (s *sync) take(data uint64) (bad bool) {
 	switch s.word {
 	case 1, 4:
@@ -113,9 +91,6 @@ func (s *sync) take(data uint64) (bad bool) {
 		bad = s.caps.Has(caps.Preemption) && data&progressReserved != 0
 	default:
 	}
-	if bad && !s.wrong {
-		s.value = data
-	}
 	s.wrong = s.wrong || bad
 	s.word = (s.word + 1) & 0xf
 	return bad
@@ -125,17 +100,4 @@ func (s *sync) take(data uint64) (bad bool) {
 func (s *surface) load(data uint64) {
 	s.format = uint8(data>>32) & 7
 	s.set = data>>63 != 0
-}
-
-// load sets word i of a context, which must belong to a window. The word with the size comes
-// second and sets the window.
-func (g *guard) load(i uint8, data uint64) {
-	r := g.at(windowOf(i))
-	if i&1 == 0 {
-		r = reach{base: data, end: data}
-	} else {
-		r.end = r.base + data&(1<<63-1)
-		r.writable = data>>63 != 0
-	}
-	g.put(windowOf(i), r)
 }

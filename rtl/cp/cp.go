@@ -6,9 +6,9 @@
 //
 //	regs    host registers, preemption
 //	ring    ring and indirect buffer: checks, position, prefetch (stream)
-//	file    RAM: prefetched dwords, current packet, surfaces
+//	file    RAM: prefetched dwords, current packet, surfaces, windows
 //	decode  header, body, checks, retire, fault
-//	walk    rectangle and address range arithmetic, windows
+//	walk    rectangle and address range arithmetic, the search for a window
 //	issue   descriptors for the DMA engine: rows and pieces
 //	sync    fences, predicates, waits, context save and restore
 //	trace   the last packets
@@ -78,17 +78,17 @@ const (
 //	        all functions of registers
 //	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
-//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock;
+//	        indirect buffer 2 to 8 more for each range; then a descriptor a clock;
 //	        8 from the end of an indirect buffer to the next header of the ring.
 //	        An access to a register in the file is retried while fetched data arrives
-//	Reset   everything 0; for 16 clocks after it the file is cleared and accesses are
-//	        retried. CTL.RESET does the same when all reads, descriptors, fence requests
+//	Reset   everything 0; for 16 clocks after it, or 32 with windows, the file is cleared and
+//	        accesses are retried. CTL.RESET does the same when all reads, descriptors, fence requests
 //	        and scratch writes in flight have ended, and ignores register writes until then
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    a RAM of 80 words and 700 bits; 2 RAMs of 64 words and 1,000 bits more with
-//	        every capability
+//	Size    a RAM of 80 words and 700 bits; 16 words, 2 RAMs of 64 words and 400 bits more
+//	        with every capability
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -125,7 +125,7 @@ func New(node int, p Params) Module {
 	m := Module{
 		regs:   regs{base: uint16(cpreg.Base + node*cpreg.Stride), caps: p.Caps, watched: p.Caps&(caps.Counters|caps.Watchdog) != 0},
 		ring:   ring{space: s, caps: p.Caps},
-		file:   file{ram: hdl.NewRAM(fileAt + fileWords)},
+		file:   newFile(p.Caps),
 		decode: decode{caps: p.Caps, nodes: uint32(p.Nodes), maxBytes: uint32(uint64(1)<<p.LengthBits - 1), byteMask: byteMask},
 		walk:   walk{space: s, caps: p.Caps, byteMask: byteMask},
 		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1, withdraws: p.Withdraws},
@@ -176,7 +176,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	keeps := m.decode.state == decodeBody || m.decode.state == decodeNext && dword != emptyNOP
 	take := m.file.ready && !seeks && m.takes() && !rst && (free || !keeps) && !(accessed && weighs)
 	var offer port.Request
-	heads := take && m.decode.state == decodeNext
+	heads := take && m.decode.state == decodeNext && m.trace.caps.Has(caps.Trace)
 	if !hdl.Asleep(!asks && !accessed && !heads) {
 		offer = m.ring.request(want)
 	}

@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
@@ -14,9 +15,11 @@ import (
 
 // The file: slots of four words after the beats of the ring and of an indirect buffer.
 const (
-	fileAt    = 2 * depth
-	fileWords = 16
-	slotRegs  = 3 // RING_BASE, WPTR and the header; the only slot that is never swapped
+	fileAt      = 2 * depth
+	fileWords   = 16 // of a node without windows
+	guardWords  = 32 // of a node with windows
+	slotRegs    = 3  // RING_BASE, WPTR, the header and a refused word of a context; never swapped
+	slotWindows = 4  // the first of two slots with the windows, two words each
 )
 
 // Words of a slot.
@@ -27,6 +30,7 @@ const (
 	wordRing   = 0 // of slotRegs
 	wordWptr   = 1
 	wordHeader = 2
+	wordWrong  = 3
 )
 
 // emptyNOP is the header of a NOP without a body. It is not stored: it cannot fault.
@@ -63,16 +67,27 @@ type surface struct {
 
 // file is the RAM and its slots.
 type file struct {
-	ram   hdl.RAM // ring's beats; from depth the indirect buffer's; from fileAt the file
-	ready bool    // the word that was read is the one that the state needs
-	high  bool    // the state needs the upper half of the word
-	next  uint8   `w:"4"` // word to clear next, after a reset
+	ram   hdl.RAM  // ring's beats; from depth the indirect buffer's; from fileAt the file
+	ready bool     // the word that was read is the one that the state needs
+	high  bool     // the state needs the upper half of the word
+	caps  caps.Set // capabilities of the device
+	mask  uint8    // words of the file, minus one
+	next  uint8    `w:"5"` // word to clear next, after a reset
 
 	body    uint8 `w:"2"` // slot of the packet's body
 	srcSlot uint8 `w:"2"` // slots of the surfaces
 	dstSlot uint8 `w:"2"`
 	src     surface
 	dst     surface
+}
+
+// newFile returns the file of a node.
+func newFile(has caps.Set) file {
+	words := fileWords
+	if has.Has(caps.Protection) {
+		words = guardWords
+	}
+	return file{ram: hdl.NewRAM(fileAt + words), caps: has, mask: uint8(words - 1)}
 }
 
 // Reset sets the registers to their power-on values.
@@ -117,13 +132,27 @@ func (f *file) setSurface(dst bool, format uint8) {
 	}
 }
 
-// contextPlace returns the place of word i of a context, which must belong to a surface.
+// contextPlace returns the place of word i of a context, which must belong to a surface or a
+// window.
 func (f *file) contextPlace(i uint8) uint8 {
 	slot, word := f.srcSlot, i
 	if i >= 3 {
 		slot, word = f.dstSlot, i-3
 	}
-	return place(slot, (word+wordBase)&3)
+	at := place(slot, (word+wordBase)&3)
+	if f.caps.Has(caps.Protection) && i >= contextWindow {
+		at = windowPlace((i-contextWindow)>>1, i&1 != 0)
+	}
+	return at
+}
+
+// windowPlace returns the place of a window's base or size.
+func windowPlace(window uint8, size bool) uint8 {
+	at := place(slotWindows, window&3<<1)
+	if size {
+		at |= 1
+	}
+	return at
 }
 
 // operandLook returns the position of a refused operand, if it is in the file.
@@ -136,6 +165,8 @@ func (f *file) operandLook(bad operand, high bool) look {
 		l = look{Valid: true, High: high, At: place(f.dstSlot, wordBase)}
 	case bad == operandHeader:
 		l = look{Valid: !high, At: place(slotRegs, wordHeader)}
+	case f.caps.Has(caps.Contexts) && bad == operandValue:
+		l = look{Valid: true, High: high, At: place(slotRegs, wordWrong)}
 	case bad < operandPair0:
 		l.High = bad&1 != 0
 		l.Valid = !high
@@ -189,8 +220,14 @@ func (m *Module) walkNeeds() (kind need, slot, word uint8) {
 		}
 	case walkPitch:
 		slot, word = m.file.slot(writes), wordPitch
+	case walkGuard:
+		at := windowPlace(m.walk.guard.next, m.walk.guard.phase != 0)
+		slot, word = at>>2, at&3
 	case walkWindow:
 		word = 2
+		if m.walk.guard.phase == phaseBase {
+			word = 1
+		}
 	case walkImmediate:
 		word = immediateWord(op)
 	default:
@@ -203,7 +240,7 @@ func (m *Module) walkNeeds() (kind need, slot, word uint8) {
 // free is set, otherwise the host's write of data.
 func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write {
 	d, n, v := m.decode.state, m.decode.n, m.file.half()
-	copies, clears := m.ring.state == ringCopy, d == decodeClear
+	copies, clears, sets := m.ring.state == ringCopy, d == decodeClear, m.sets()
 	if copies {
 		n = (n + 2) & 3
 	}
@@ -215,7 +252,10 @@ func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write
 	if d == decodeNext {
 		w = write{At: fileAt | place(slotRegs, wordHeader), Enable: 0x0f}
 	}
-	if !(d != decodeSkip && take || free && (copies && m.file.ready || clears)) {
+	if sets {
+		w = write{At: fileAt | windowPlace(m.decode.attr, m.walk.guard.phase == phaseSize), Enable: 0xff}
+	}
+	if !(d != decodeSkip && take || free && ((copies || sets) && m.file.ready || clears)) {
 		w.Enable = 0
 	}
 	if !free && m.files(off) {
@@ -233,6 +273,9 @@ func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write
 		w.Enable = 0
 	}
 	w.Data = uint64(v)<<32 | uint64(v)
+	if sets && free {
+		w.Data = m.setting()
+	}
 	return w
 }
 

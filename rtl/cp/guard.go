@@ -1,37 +1,65 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Design note: a window is stored as its first byte and the byte after its last, so that two
-// comparisons decide whether a range is in it. One window is tried per clock: one pair of
-// comparators serves all windows and both ranges of a packet. A packet
-// whose window has a low number waits less. The range was already found to be in memory,
-// so no sum here wraps.
+// Design note: the windows are in the file, as SAVE_STATE writes them: the base, and the size
+// with Writable in bit 63. A closed window has size 0. One window is tried in two clocks, so
+// one pair of comparators serves all windows and both ranges of a packet. A packet whose
+// window has a low number waits less. The range was already found to be in memory, so its end
+// does not wrap.
 
-// A reach is one of the windows that SET_WINDOW sets, closed if it is empty.
-type reach struct {
-	base     uint64
-	end      uint64
-	writable bool
-}
+// Phases of walkWindow. walkGuard has two: it compares the range with the base, then with the
+// size of a window.
+const (
+	phaseCheck = iota // checks the window
+	phaseSize         // stores its size
+	phaseBase         // stores its base
+)
 
-// guard holds the windows of the node.
+// guard compares a range with the windows of the node.
 type guard struct {
-	next    uint8 `w:"2"` // window to try
-	window0 reach
-	window1 reach
-	window2 reach
-	window3 reach
-	bottom  uint64 // last row of the range to find a window for
+	phase uint8  `w:"2"` // of walkGuard or walkWindow
+	next  uint8  `w:"2"` // window to try
+	end   uint64 // byte after the last row of the range to find a window for
+	after bool   // the range does not start before the window
+	reach uint64 // bytes from the start of the window to the end of the range
 }
 
-// setWindow completes a SET_WINDOW of size bytes from src, or refuses it. A closed window
-// keeps the given base.
-func (w *walk) setWindow(attr uint8, size uint64) outcome {
-	o := ended(finished)
+// stepGuard runs a clock of walkGuard, which tries a window for the current range.
+func (w *walk) stepGuard(p packet, word uint64) outcome {
+	var o outcome
+	if w.guard.phase == 0 {
+		w.guard.after = w.row >= word
+		w.guard.reach = w.guard.end - word
+		w.guard.phase = 1
+	} else {
+		w.guard.phase = 0
+		o = w.checkGuard(p, word)
+	}
+	return o
+}
+
+// stepWindow runs a clock of walkWindow, which stores a window after a check.
+func (w *walk) stepWindow(word uint64) outcome {
+	var o outcome
+	switch w.guard.phase {
+	case phaseCheck:
+		o = w.checkWindow(word)
+	case phaseSize:
+	default:
+		o = ended(finished)
+	}
+	w.guard.phase = (w.guard.phase + 1) & 3
+	return o
+}
+
+// checkWindow checks a window of size bytes at src.
+func (w *walk) checkWindow(size uint64) outcome {
+	var o outcome
 	last := w.space.last(w.src)
 	first := w.src &^ pkt.Host
 	end := first + size
@@ -44,24 +72,21 @@ func (w *walk) setWindow(attr uint8, size uint64) outcome {
 		o = refuse(cpreg.CauseAddress, operandEnd)
 	default:
 	}
-	if o.end == finished {
-		w.guard.put(attr&3, reach{base: w.src, end: w.src + size, writable: attr>>2 != 0})
-	}
 	return o
 }
 
-// checkGuard tries the next window for the current range.
-func (w *walk) checkGuard(p packet) outcome {
+// checkGuard decides whether the window with the given size word has the current range, and
+// otherwise goes on to the next one.
+func (w *walk) checkGuard(p packet, size uint64) outcome {
 	var o outcome
 	bad := operandSourceAt
 	if w.writes {
 		bad = operandDestAt
 	}
-	r := w.guard.at(w.guard.next)
-	inside := w.row >= r.base && w.guard.bottom+uint64(w.bytes) <= r.end
+	writable, bytes := size>>63 != 0, size&(1<<63-1)
 	w.guard.next = (w.guard.next + 1) & (pkt.Windows - 1)
 	switch {
-	case inside && (r.writable || !w.writes):
+	case w.guard.after && w.guard.reach <= bytes && (writable || !w.writes):
 		o = w.passRange(p.op)
 	case w.guard.next == 0:
 		o = refuse(cpreg.CauseWindow, bad)
@@ -70,31 +95,16 @@ func (w *walk) checkGuard(p packet) outcome {
 	return o
 }
 
-// put sets a window.
-func (g *guard) put(i uint8, r reach) {
-	switch i {
-	case 0:
-		g.window0 = r
-	case 1:
-		g.window1 = r
-	case 2:
-		g.window2 = r
-	default:
-		g.window3 = r
-	}
+// sets reports whether the node stores the word that was read as a word of a window.
+func (m *Module) sets() bool {
+	return m.walk.caps.Has(caps.Protection) && m.walk.state == walkWindow && m.walk.guard.phase != phaseCheck
 }
 
-// at returns a window.
-func (g *guard) at(i uint8) reach {
-	r := g.window3
-	switch i {
-	case 0:
-		r = g.window0
-	case 1:
-		r = g.window1
-	case 2:
-		r = g.window2
-	default:
+// setting returns the word of a window to store.
+func (m *Module) setting() uint64 {
+	v := m.file.ram.Out()
+	if m.walk.guard.phase == phaseSize && m.decode.attr>>2 != 0 {
+		v |= 1 << 63
 	}
-	return r
+	return v
 }

@@ -81,17 +81,3 @@ func (m *Module) small() uint32 {
 	return bit(m.decode.bad == operandOne, 1) | only32(m.decode.bad == operandLeft, uint32(m.decode.left)) |
 		only32(m.decode.bad == operandFormat, uint32(m.file.dst.format))
 }
-
-// large returns the refused operand if it is a word of RESTORE_STATE or an address outside
-// the windows.
-func (m *Module) large() uint64 {
-	var v uint64
-	switch m.decode.bad {
-	case operandSourceAt, operandDestAt:
-		v = m.walk.row
-	case operandValue:
-		v = m.sync.value
-	default:
-	}
-	return v
-}

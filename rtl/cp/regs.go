@@ -126,7 +126,8 @@ func (m *Module) read(off uint16, addr uint64, left uint32) uint32 {
 	cause, refused, row := m.decode.cause, m.decode.bad, m.walk.row
 	stopped := m.decode.state == decodeFault
 	at, bad := stopped && cause != cpreg.CauseRing, stopped && (refused == operandNext || refused == operandStart)
-	ends := stopped && refused == operandEnd
+	outside := m.regs.caps.Has(caps.Protection) && (refused == operandSourceAt || refused == operandDestAt)
+	ends := stopped && (refused == operandEnd || outside)
 	low := off == cpreg.IBLo || at && off == cpreg.FaultLo || bad && off == cpreg.FaultBad
 	high := off == cpreg.IBHi || at && off == cpreg.FaultHi || bad && off == cpreg.FaultBadH
 	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) |
@@ -136,10 +137,6 @@ func (m *Module) read(off uint16, addr uint64, left uint32) uint32 {
 		only32(off == cpreg.Ctl, m.regs.ctl()) | only32(off == cpreg.Status, m.status()) |
 		only32(stopped && off == cpreg.FaultInfo, uint32(cause)) |
 		only32(stopped && off == cpreg.FaultBad, m.small())
-	if m.regs.caps&(caps.Protection|caps.Contexts) != 0 {
-		large := m.large()
-		v |= only32(stopped && off == cpreg.FaultBad, uint32(large)) | only32(stopped && off == cpreg.FaultBadH, uint32(large>>32))
-	}
 	if m.regs.caps.Has(caps.Preemption) {
 		v |= m.regs.preemption(off)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 135 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 127 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -65,92 +65,84 @@ func (m *Module) Snapshot(s []uint64) {
 	s[47] = uint64(m.ring.ibDone)
 	s[48] = hdl.Bit(m.file.ready)
 	s[49] = hdl.Bit(m.file.high)
-	s[50] = uint64(m.file.next)
-	s[51] = uint64(m.file.body)
-	s[52] = uint64(m.file.srcSlot)
-	s[53] = uint64(m.file.dstSlot)
-	s[54] = hdl.Bit(m.file.src.set)
-	s[55] = uint64(m.file.src.format)
-	s[56] = hdl.Bit(m.file.dst.set)
-	s[57] = uint64(m.file.dst.format)
-	s[58] = uint64(m.decode.caps)
-	s[59] = uint64(m.decode.nodes)
-	s[60] = uint64(m.decode.maxBytes)
-	s[61] = uint64(m.decode.byteMask)
-	s[62] = uint64(m.decode.state)
-	s[63] = uint64(m.decode.cause)
-	s[64] = uint64(m.decode.bad)
-	s[65] = uint64(m.decode.opcode)
-	s[66] = uint64(m.decode.left)
-	s[67] = uint64(m.decode.n)
-	s[68] = hdl.Bit(m.decode.flag)
-	s[69] = uint64(m.decode.attr)
-	s[70] = m.walk.space.hostLimit
-	s[71] = m.walk.space.vramLimit
-	s[72] = m.walk.space.sumMask
-	s[73] = uint64(m.walk.caps)
-	s[74] = uint64(m.walk.byteMask)
-	s[75] = uint64(m.walk.state)
-	s[76] = hdl.Bit(m.walk.writes)
-	s[77] = hdl.Bit(m.walk.again)
-	s[78] = uint64(m.walk.edge)
-	s[79] = uint64(m.walk.x0)
-	s[80] = uint64(m.walk.x1)
-	s[81] = uint64(m.walk.y0)
-	s[82] = uint64(m.walk.y1)
-	s[83] = uint64(m.walk.scale)
-	s[84] = uint64(m.walk.mul)
-	s[85] = m.walk.add
-	s[86] = m.walk.row
-	s[87] = m.walk.src
-	s[88] = uint64(m.walk.bytes)
-	s[89] = uint64(m.walk.guard.next)
-	s[90] = m.walk.guard.window0.base
-	s[91] = m.walk.guard.window0.end
-	s[92] = hdl.Bit(m.walk.guard.window0.writable)
-	s[93] = m.walk.guard.window1.base
-	s[94] = m.walk.guard.window1.end
-	s[95] = hdl.Bit(m.walk.guard.window1.writable)
-	s[96] = m.walk.guard.window2.base
-	s[97] = m.walk.guard.window2.end
-	s[98] = hdl.Bit(m.walk.guard.window2.writable)
-	s[99] = m.walk.guard.window3.base
-	s[100] = m.walk.guard.window3.end
-	s[101] = hdl.Bit(m.walk.guard.window3.writable)
-	s[102] = m.walk.guard.bottom
-	s[103] = m.issue.space.hostLimit
-	s[104] = m.issue.space.vramLimit
-	s[105] = m.issue.space.sumMask
-	s[106] = uint64(m.issue.caps)
-	s[107] = uint64(m.issue.maxLog2)
-	s[108] = uint64(m.issue.pieceMask)
-	s[109] = hdl.Bit(m.issue.withdraws)
-	s[110] = uint64(m.issue.state)
-	s[111] = uint64(m.issue.piece)
-	s[112] = uint64(m.issue.sent)
-	s[113] = hdl.Bit(m.issue.stops)
-	s[114] = hdl.Bit(m.issue.offered)
-	s[115] = uint64(m.issue.inFlight)
-	s[116] = hdl.Bit(m.issue.readErr)
-	s[117] = hdl.Bit(m.issue.writeErr)
-	s[118] = uint64(m.sync.caps)
-	s[119] = uint64(m.sync.state)
-	s[120] = uint64(m.sync.fence)
-	s[121] = hdl.Bit(m.sync.fencing)
-	s[122] = hdl.Bit(m.sync.reading)
-	s[123] = hdl.Bit(m.sync.readErr)
-	s[124] = hdl.Bit(m.sync.zero)
-	s[125] = hdl.Bit(m.sync.scratch)
-	s[126] = hdl.Bit(m.sync.waiting)
-	s[127] = uint64(m.sync.word)
-	s[128] = hdl.Bit(m.sync.wrong)
-	s[129] = m.sync.value
-	s[130] = uint64(m.trace.caps)
-	s[131] = uint64(m.trace.next)
-	s[132] = uint64(m.trace.count)
-	s[133] = hdl.Bit(m.trace.shown)
-	s[134] = uint64(m.trace.part)
-	s = s[135:]
+	s[50] = uint64(m.file.caps)
+	s[51] = uint64(m.file.mask)
+	s[52] = uint64(m.file.next)
+	s[53] = uint64(m.file.body)
+	s[54] = uint64(m.file.srcSlot)
+	s[55] = uint64(m.file.dstSlot)
+	s[56] = hdl.Bit(m.file.src.set)
+	s[57] = uint64(m.file.src.format)
+	s[58] = hdl.Bit(m.file.dst.set)
+	s[59] = uint64(m.file.dst.format)
+	s[60] = uint64(m.decode.caps)
+	s[61] = uint64(m.decode.nodes)
+	s[62] = uint64(m.decode.maxBytes)
+	s[63] = uint64(m.decode.byteMask)
+	s[64] = uint64(m.decode.state)
+	s[65] = uint64(m.decode.cause)
+	s[66] = uint64(m.decode.bad)
+	s[67] = uint64(m.decode.opcode)
+	s[68] = uint64(m.decode.left)
+	s[69] = uint64(m.decode.n)
+	s[70] = hdl.Bit(m.decode.flag)
+	s[71] = uint64(m.decode.attr)
+	s[72] = m.walk.space.hostLimit
+	s[73] = m.walk.space.vramLimit
+	s[74] = m.walk.space.sumMask
+	s[75] = uint64(m.walk.caps)
+	s[76] = uint64(m.walk.byteMask)
+	s[77] = uint64(m.walk.state)
+	s[78] = hdl.Bit(m.walk.writes)
+	s[79] = hdl.Bit(m.walk.again)
+	s[80] = uint64(m.walk.edge)
+	s[81] = uint64(m.walk.x0)
+	s[82] = uint64(m.walk.x1)
+	s[83] = uint64(m.walk.y0)
+	s[84] = uint64(m.walk.y1)
+	s[85] = uint64(m.walk.scale)
+	s[86] = uint64(m.walk.mul)
+	s[87] = m.walk.add
+	s[88] = m.walk.row
+	s[89] = m.walk.src
+	s[90] = uint64(m.walk.bytes)
+	s[91] = uint64(m.walk.guard.phase)
+	s[92] = uint64(m.walk.guard.next)
+	s[93] = m.walk.guard.end
+	s[94] = hdl.Bit(m.walk.guard.after)
+	s[95] = m.walk.guard.reach
+	s[96] = m.issue.space.hostLimit
+	s[97] = m.issue.space.vramLimit
+	s[98] = m.issue.space.sumMask
+	s[99] = uint64(m.issue.caps)
+	s[100] = uint64(m.issue.maxLog2)
+	s[101] = uint64(m.issue.pieceMask)
+	s[102] = hdl.Bit(m.issue.withdraws)
+	s[103] = uint64(m.issue.state)
+	s[104] = uint64(m.issue.piece)
+	s[105] = uint64(m.issue.sent)
+	s[106] = hdl.Bit(m.issue.stops)
+	s[107] = hdl.Bit(m.issue.offered)
+	s[108] = uint64(m.issue.inFlight)
+	s[109] = hdl.Bit(m.issue.readErr)
+	s[110] = hdl.Bit(m.issue.writeErr)
+	s[111] = uint64(m.sync.caps)
+	s[112] = uint64(m.sync.state)
+	s[113] = uint64(m.sync.fence)
+	s[114] = hdl.Bit(m.sync.fencing)
+	s[115] = hdl.Bit(m.sync.reading)
+	s[116] = hdl.Bit(m.sync.readErr)
+	s[117] = hdl.Bit(m.sync.zero)
+	s[118] = hdl.Bit(m.sync.scratch)
+	s[119] = hdl.Bit(m.sync.waiting)
+	s[120] = uint64(m.sync.word)
+	s[121] = hdl.Bit(m.sync.wrong)
+	s[122] = uint64(m.trace.caps)
+	s[123] = uint64(m.trace.next)
+	s[124] = uint64(m.trace.count)
+	s[125] = hdl.Bit(m.trace.shown)
+	s[126] = uint64(m.trace.part)
+	s = s[127:]
 	m.file.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Snapshot(s)
@@ -211,93 +203,85 @@ func (m *Module) Restore(s []uint64) {
 	m.ring.ibDone = uint32(s[47])
 	m.file.ready = s[48] != 0
 	m.file.high = s[49] != 0
-	m.file.next = uint8(s[50])
-	m.file.body = uint8(s[51])
-	m.file.srcSlot = uint8(s[52])
-	m.file.dstSlot = uint8(s[53])
-	m.file.src.set = s[54] != 0
-	m.file.src.format = uint8(s[55])
-	m.file.dst.set = s[56] != 0
-	m.file.dst.format = uint8(s[57])
-	m.decode.caps = caps.Set(s[58])
-	m.decode.nodes = uint32(s[59])
-	m.decode.maxBytes = uint32(s[60])
-	m.decode.byteMask = uint32(s[61])
-	m.decode.state = decodeState(s[62])
-	m.decode.cause = uint8(s[63])
-	m.decode.bad = operand(s[64])
-	m.decode.opcode = uint8(s[65])
-	m.decode.left = uint16(s[66])
-	m.decode.n = uint8(s[67])
-	m.decode.flag = s[68] != 0
-	m.decode.attr = uint8(s[69])
-	m.walk.space.hostLimit = s[70]
-	m.walk.space.vramLimit = s[71]
-	m.walk.space.sumMask = s[72]
-	m.walk.caps = caps.Set(s[73])
-	m.walk.byteMask = uint32(s[74])
-	m.walk.state = walkState(s[75])
-	m.walk.writes = s[76] != 0
-	m.walk.again = s[77] != 0
-	m.walk.edge = uint8(s[78])
-	m.walk.x0 = uint16(s[79])
-	m.walk.x1 = uint16(s[80])
-	m.walk.y0 = uint16(s[81])
-	m.walk.y1 = uint16(s[82])
-	m.walk.scale = uint8(s[83])
-	m.walk.mul = uint16(s[84])
-	m.walk.add = s[85]
-	m.walk.row = s[86]
-	m.walk.src = s[87]
-	m.walk.bytes = uint32(s[88])
-	m.walk.guard.next = uint8(s[89])
-	m.walk.guard.window0.base = s[90]
-	m.walk.guard.window0.end = s[91]
-	m.walk.guard.window0.writable = s[92] != 0
-	m.walk.guard.window1.base = s[93]
-	m.walk.guard.window1.end = s[94]
-	m.walk.guard.window1.writable = s[95] != 0
-	m.walk.guard.window2.base = s[96]
-	m.walk.guard.window2.end = s[97]
-	m.walk.guard.window2.writable = s[98] != 0
-	m.walk.guard.window3.base = s[99]
-	m.walk.guard.window3.end = s[100]
-	m.walk.guard.window3.writable = s[101] != 0
-	m.walk.guard.bottom = s[102]
-	m.issue.space.hostLimit = s[103]
-	m.issue.space.vramLimit = s[104]
-	m.issue.space.sumMask = s[105]
-	m.issue.caps = caps.Set(s[106])
-	m.issue.maxLog2 = uint8(s[107])
-	m.issue.pieceMask = uint32(s[108])
-	m.issue.withdraws = s[109] != 0
-	m.issue.state = issueState(s[110])
-	m.issue.piece = uint32(s[111])
-	m.issue.sent = uint32(s[112])
-	m.issue.stops = s[113] != 0
-	m.issue.offered = s[114] != 0
-	m.issue.inFlight = uint8(s[115])
-	m.issue.readErr = s[116] != 0
-	m.issue.writeErr = s[117] != 0
-	m.sync.caps = caps.Set(s[118])
-	m.sync.state = syncState(s[119])
-	m.sync.fence = fence.Op(s[120])
-	m.sync.fencing = s[121] != 0
-	m.sync.reading = s[122] != 0
-	m.sync.readErr = s[123] != 0
-	m.sync.zero = s[124] != 0
-	m.sync.scratch = s[125] != 0
-	m.sync.waiting = s[126] != 0
-	m.sync.word = uint8(s[127])
-	m.sync.wrong = s[128] != 0
-	m.sync.value = s[129]
-	m.trace.caps = caps.Set(s[130])
-	m.trace.next = uint8(s[131])
-	m.trace.count = uint8(s[132])
-	m.trace.shown = s[133] != 0
-	m.trace.part = uint8(s[134])
+	m.file.caps = caps.Set(s[50])
+	m.file.mask = uint8(s[51])
+	m.file.next = uint8(s[52])
+	m.file.body = uint8(s[53])
+	m.file.srcSlot = uint8(s[54])
+	m.file.dstSlot = uint8(s[55])
+	m.file.src.set = s[56] != 0
+	m.file.src.format = uint8(s[57])
+	m.file.dst.set = s[58] != 0
+	m.file.dst.format = uint8(s[59])
+	m.decode.caps = caps.Set(s[60])
+	m.decode.nodes = uint32(s[61])
+	m.decode.maxBytes = uint32(s[62])
+	m.decode.byteMask = uint32(s[63])
+	m.decode.state = decodeState(s[64])
+	m.decode.cause = uint8(s[65])
+	m.decode.bad = operand(s[66])
+	m.decode.opcode = uint8(s[67])
+	m.decode.left = uint16(s[68])
+	m.decode.n = uint8(s[69])
+	m.decode.flag = s[70] != 0
+	m.decode.attr = uint8(s[71])
+	m.walk.space.hostLimit = s[72]
+	m.walk.space.vramLimit = s[73]
+	m.walk.space.sumMask = s[74]
+	m.walk.caps = caps.Set(s[75])
+	m.walk.byteMask = uint32(s[76])
+	m.walk.state = walkState(s[77])
+	m.walk.writes = s[78] != 0
+	m.walk.again = s[79] != 0
+	m.walk.edge = uint8(s[80])
+	m.walk.x0 = uint16(s[81])
+	m.walk.x1 = uint16(s[82])
+	m.walk.y0 = uint16(s[83])
+	m.walk.y1 = uint16(s[84])
+	m.walk.scale = uint8(s[85])
+	m.walk.mul = uint16(s[86])
+	m.walk.add = s[87]
+	m.walk.row = s[88]
+	m.walk.src = s[89]
+	m.walk.bytes = uint32(s[90])
+	m.walk.guard.phase = uint8(s[91])
+	m.walk.guard.next = uint8(s[92])
+	m.walk.guard.end = s[93]
+	m.walk.guard.after = s[94] != 0
+	m.walk.guard.reach = s[95]
+	m.issue.space.hostLimit = s[96]
+	m.issue.space.vramLimit = s[97]
+	m.issue.space.sumMask = s[98]
+	m.issue.caps = caps.Set(s[99])
+	m.issue.maxLog2 = uint8(s[100])
+	m.issue.pieceMask = uint32(s[101])
+	m.issue.withdraws = s[102] != 0
+	m.issue.state = issueState(s[103])
+	m.issue.piece = uint32(s[104])
+	m.issue.sent = uint32(s[105])
+	m.issue.stops = s[106] != 0
+	m.issue.offered = s[107] != 0
+	m.issue.inFlight = uint8(s[108])
+	m.issue.readErr = s[109] != 0
+	m.issue.writeErr = s[110] != 0
+	m.sync.caps = caps.Set(s[111])
+	m.sync.state = syncState(s[112])
+	m.sync.fence = fence.Op(s[113])
+	m.sync.fencing = s[114] != 0
+	m.sync.reading = s[115] != 0
+	m.sync.readErr = s[116] != 0
+	m.sync.zero = s[117] != 0
+	m.sync.scratch = s[118] != 0
+	m.sync.waiting = s[119] != 0
+	m.sync.word = uint8(s[120])
+	m.sync.wrong = s[121] != 0
+	m.trace.caps = caps.Set(s[122])
+	m.trace.next = uint8(s[123])
+	m.trace.count = uint8(s[124])
+	m.trace.shown = s[125] != 0
+	m.trace.part = uint8(s[126])
 	m.nap = false
-	s = s[135:]
+	s = s[127:]
 	m.file.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Restore(s)
@@ -358,7 +342,9 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ring_ibDone", Width: 20},
 		hdl.Signal{Name: at + ".file_ready", Width: 1},
 		hdl.Signal{Name: at + ".file_high", Width: 1},
-		hdl.Signal{Name: at + ".file_next", Width: 4},
+		hdl.Signal{Name: at + ".file_caps", Width: 64},
+		hdl.Signal{Name: at + ".file_mask", Width: 8},
+		hdl.Signal{Name: at + ".file_next", Width: 5},
 		hdl.Signal{Name: at + ".file_body", Width: 2},
 		hdl.Signal{Name: at + ".file_srcSlot", Width: 2},
 		hdl.Signal{Name: at + ".file_dstSlot", Width: 2},
@@ -397,20 +383,11 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".walk_row", Width: 64},
 		hdl.Signal{Name: at + ".walk_src", Width: 64},
 		hdl.Signal{Name: at + ".walk_bytes", Width: 32},
+		hdl.Signal{Name: at + ".walk_guard_phase", Width: 2},
 		hdl.Signal{Name: at + ".walk_guard_next", Width: 2},
-		hdl.Signal{Name: at + ".walk_guard_window0_base", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window0_end", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window0_writable", Width: 1},
-		hdl.Signal{Name: at + ".walk_guard_window1_base", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window1_end", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window1_writable", Width: 1},
-		hdl.Signal{Name: at + ".walk_guard_window2_base", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window2_end", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window2_writable", Width: 1},
-		hdl.Signal{Name: at + ".walk_guard_window3_base", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window3_end", Width: 64},
-		hdl.Signal{Name: at + ".walk_guard_window3_writable", Width: 1},
-		hdl.Signal{Name: at + ".walk_guard_bottom", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_end", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_after", Width: 1},
+		hdl.Signal{Name: at + ".walk_guard_reach", Width: 64},
 		hdl.Signal{Name: at + ".issue_space_hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".issue_space_vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".issue_space_sumMask", Width: 64},
@@ -437,7 +414,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".sync_waiting", Width: 1},
 		hdl.Signal{Name: at + ".sync_word", Width: 4},
 		hdl.Signal{Name: at + ".sync_wrong", Width: 1},
-		hdl.Signal{Name: at + ".sync_value", Width: 64},
 		hdl.Signal{Name: at + ".trace_caps", Width: 64},
 		hdl.Signal{Name: at + ".trace_next", Width: 5},
 		hdl.Signal{Name: at + ".trace_count", Width: 5},

@@ -15,7 +15,7 @@ import (
 func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) bool {
 	word, ready, bytes := m.file.ram.Out(), m.file.ready, m.walk.bytes
 	move := m.walk.moves(ready, m.ring.state == ringBase)
-	inside := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
+	inside, end := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
 	var o outcome
 	switch m.decode.state {
 	case decodeNext:
@@ -39,7 +39,7 @@ func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fen
 	case decodeCheck:
 		o = m.check()
 	case decodeExec:
-		o, move.rows = m.execute(word, dword, ready, taken, free, inside, f)
+		o, move.rows = m.execute(word, dword, ready, taken, free, inside, end, f)
 		move.copies = copies(m.decode.op())
 	case decodeClear:
 		if free {
@@ -79,7 +79,7 @@ func (m *Module) act(o outcome, bytes uint32) {
 
 // clear clears a word of the file. After the last word it waits for a header.
 func (m *Module) clear() {
-	m.file.next = (m.file.next + 1) & 0xf
+	m.file.next = (m.file.next + 1) & m.file.mask
 	if m.file.next == 0 {
 		m.decode.state = decodeNext
 	}
@@ -178,10 +178,10 @@ func (m *Module) begin(op uint8) outcome {
 }
 
 // execute runs a clock of the working unit. It reports whether the next row starts.
-func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bool, f Fence) (o outcome, rows bool) {
+func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bool, end uint64, f Fence) (o outcome, rows bool) {
 	switch {
 	case m.walk.state != walkIdle:
-		o = m.walk.step(m.packet(), word, half, ready, inside)
+		o = m.walk.step(m.packet(), word, half, ready && (free || !m.sets()), inside, end)
 	case m.issue.state != issueIdle:
 		o, rows = m.stepIssue(half, ready, taken)
 	case m.sync.state != syncIdle:

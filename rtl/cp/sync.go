@@ -34,9 +34,8 @@ type sync struct {
 	scratch bool      // a scratch write is offered
 	waiting bool      // WAIT_FENCE has compared the timeline
 
-	word  uint8  `w:"4"` // index of the next context word to save or restore
-	wrong bool   // a restored word was refused
-	value uint64 // the first refused word
+	word  uint8 `w:"4"` // index of the next context word to save or restore
+	wrong bool  // a restored word was refused
 }
 
 // Reset sets the registers to their power-on values.

@@ -51,8 +51,8 @@ func (x *trace) owns(bus regbus.Req, base uint16) bool {
 	return x.caps.Has(caps.Trace) && bus.Op != regbus.None && bus.Off>>8 == (base+(tracereg.Base-cpreg.Base))>>8
 }
 
-// tick is a clock: a header at an address is taken, or a packet ends at a time. reads is set
-// if the host reads the register at off.
+// tick is a clock: a header at an address is taken, which only a node with a trace reports, or
+// a packet ends at a time. reads is set if the host reads the register at off.
 func (x *trace) tick(takes bool, header uint32, addr uint64, ends bool, now uint32, reads bool, off uint16) {
 	entry := uint8(off>>4) & (tracereg.Entries - 1)
 	from := (x.next - 1 - entry) & (traceSlots - 1)
@@ -63,7 +63,7 @@ func (x *trace) tick(takes bool, header uint32, addr uint64, ends bool, now uint
 	var where, what uint8
 	data := uint64(now)<<32 | uint64(header)
 	ends = ends && x.caps.Has(caps.Trace)
-	if takes && x.caps.Has(caps.Trace) {
+	if takes {
 		where, what = 0xff, 0x0f
 	}
 	if ends {

@@ -60,14 +60,13 @@ type packet struct {
 	op      uint8
 	guarded bool   // windows limit its accesses
 	format  uint8  // format of the destination surface
-	attr    uint8  // Writable and Index of SET_WINDOW
 	rows    uint32 // rows sent before a preemption
 }
 
 // packet returns the properties of the current packet.
 func (m *Module) packet() packet {
 	return packet{
-		op: m.decode.op(), guarded: m.regs.protect && m.ring.inIB, format: m.file.dst.format, attr: m.decode.attr,
+		op: m.decode.op(), guarded: m.regs.protect && m.ring.inIB, format: m.file.dst.format,
 		rows: m.issue.before() & rowMask,
 	}
 }
@@ -78,11 +77,13 @@ func (w *walk) start(op uint8) {
 	w.again = false
 	w.edge = 0
 	w.scale = 2
+	w.guard.phase = 0
 }
 
 // step runs a clock of the unit. word was read from the file, and half is the half of it that
 // the state needs.
-func (w *walk) step(p packet, word uint64, half uint32, ready, inside bool) outcome {
+// inside is set if the bytes from row are in memory, and end is the byte after them.
+func (w *walk) step(p packet, word uint64, half uint32, ready, inside bool, end uint64) outcome {
 	var o outcome
 	switch w.state {
 	case walkPlace:
@@ -90,11 +91,7 @@ func (w *walk) step(p packet, word uint64, half uint32, ready, inside bool) outc
 	case walkScale, walkMul:
 		w.accumulate(p.op)
 	case walkRange:
-		o = w.checkRange(p, inside)
-	case walkGuard:
-		if w.caps.Has(caps.Protection) {
-			o = w.checkGuard(p)
-		}
+		o = w.checkRange(p, inside, end)
 	default:
 		if ready {
 			o = w.read(p, word, half)
@@ -119,9 +116,13 @@ func (w *walk) read(p packet, word uint64, half uint32) outcome {
 	case walkPitch:
 		w.setPitch(half)
 		w.state = walkMul
+	case walkGuard:
+		if w.caps.Has(caps.Protection) {
+			o = w.stepGuard(p, word)
+		}
 	case walkWindow:
 		if w.caps.Has(caps.Protection) {
-			o = w.setWindow(p.attr, word)
+			o = w.stepWindow(word)
 		}
 	case walkImmediate:
 		o = ended(passed)
@@ -152,23 +153,24 @@ func (w *walk) checkLow(p packet, addr uint64) outcome {
 }
 
 // inside reports whether the bytes from row are in its memory: all bytes of a range, or, for a
-// ring, its last byte; mask is the ring's number of dwords minus one.
-func (w *walk) inside(mask uint32, ring bool) bool {
+// ring, its last byte; mask is the ring's number of dwords minus one. end is the byte after a
+// range, as an offset in its memory.
+func (w *walk) inside(mask uint32, ring bool) (in bool, end uint64) {
 	last, bytes := w.space.last(w.row), w.bytes
 	if ring {
 		bytes = mask<<2 | 3
 	}
 	first := w.row & w.space.sumMask
-	end := first + uint64(bytes)
+	end = first + uint64(bytes)
 	whole := !ring && end&last == 0 && (end>>1)&^last == 0
-	return first&^last == 0 && (end&^last == 0 || whole)
+	return first&^last == 0 && (end&^last == 0 || whole), end
 }
 
 // checkRange continues if the current range ends in memory.
-func (w *walk) checkRange(p packet, inside bool) outcome {
+func (w *walk) checkRange(p packet, inside bool, end uint64) outcome {
 	var o outcome
 	if w.caps.Has(caps.Protection) && w.edge == 0 {
-		w.guard.bottom = w.row
+		w.guard.end = w.row&pkt.Host | end
 	}
 	switch {
 	case hasLength(p.op) && !inside:

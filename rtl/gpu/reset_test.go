@@ -83,7 +83,7 @@ func (m *machine) requireIdleEngines() {
 
 // settle waits until the nodes have cleared their files and the last answer has arrived.
 func (m *machine) settle() {
-	m.ticks(20)
+	m.ticks(40)
 }
 
 // busy gives both nodes work of every kind, one of it a fault. Node 0 fetches a long buffer

@@ -132,11 +132,9 @@ type Window struct {
 	Writable bool
 }
 
-// opens reports whether a window allows n bytes to be read. A window that wraps
-// around the end of the address space allows nothing.
-func (w Window) opens(at, n uint64) bool {
-	return w.N != 0 && w.At+w.N >= w.At && w.Holds(at, n)
-}
+// opens reports whether a window allows n bytes to be read. A window that passes the end of
+// the address space, which only RESTORE_STATE can set, ends there.
+func (w Window) opens(at, n uint64) bool { return w.N != 0 && w.Holds(at, n) }
 
 // timeline returns the node whose timeline a WAIT_FENCE names, or nil.
 func (n *Node) timeline(id uint32) *Node {

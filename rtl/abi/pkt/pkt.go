@@ -324,7 +324,8 @@ type SaveState struct {
 // every earlier packet of the node has retired and its writes are visible. A word
 // of a surface or of PROGRESS with a reserved bit set or a field out of range is
 // a fault and is not restored. The other words are restored; windows are not
-// checked. It is legal in the ring only.
+// checked, and one that would pass the end of the address space ends there. It is
+// legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x14, body 2

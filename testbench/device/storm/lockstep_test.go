@@ -50,7 +50,7 @@ func TestLockstepFinds(t *testing.T) {
 	c := gpu.Small()
 	c.Caps |= caps.Protection
 	for name, change := range map[string][2]string{
-		"writes to windows that are not writable":  {"(r.writable || !w.writes)", "(r.writable || w.row != 0 || !w.writes)"},
+		"writes to windows that are not writable":  {"(writable || !w.writes)", "(writable || w.row != 0 || !w.writes)"},
 		"a window outside memory cannot be closed": {"case size == 0:", "case size == 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
