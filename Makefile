@@ -105,7 +105,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect; M
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)
 
-synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
+synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log and above a budget
 	$(BIN) synth
 
 dist: ## out/dist: archives of HEAD for Linux, macOS and Windows on amd64 and arm64, and SHA256SUMS

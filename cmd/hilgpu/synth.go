@@ -32,7 +32,8 @@ nextpnr, connected to an 8-bit pin port that is counted separately.
 
 A latch, an undriven or multiply driven net, a loop, a warning that is not allowed, and a
 memory that does not match the table of expected memories are refused, with exit code 1.
-A missed size or clock goal is printed and does not change the exit code.`,
+So are a block of default, or the whole, that takes more LUTs of ECP5 than its budget, and
+cells, block RAMs or a clock of the placement that miss their goal.`,
 		Example: `  hilgpu synth
   hilgpu synth --config small --target ice40
   hilgpu synth --target ecp5 --json`,

@@ -18,7 +18,11 @@ func Expected(config string, target Target) (Expectation, error) {
 	}
 	for _, e := range expectations() {
 		if e.config == config && e.target == target {
-			return Expectation{RAM: e.ram, Memories: e.memories}, nil
+			want := Expectation{RAM: e.ram, Memories: e.memories}
+			if config == "default" && target == ECP5 {
+				want.LUT, want.Budgets = LimitLUT, budgets()
+			}
+			return want, nil
 		}
 	}
 	return Expectation{}, fmt.Errorf("%w for %s, want full, default, small or %s", ErrTable, config, Lean)

@@ -18,6 +18,8 @@ const (
 	Loop     Kind = "loop"     // a combinational loop
 	Warning  Kind = "warning"  // a warning that is not allowed
 	RAM      Kind = "ram"      // a memory or the number of block RAMs is not as expected
+	Size     Kind = "size"     // a block or the whole takes more LUTs or cells than its budget
+	Clock    Kind = "clock"    // the clock after routing is too slow
 )
 
 // A Finding is a reason to refuse a design.

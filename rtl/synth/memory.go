@@ -48,6 +48,8 @@ func memories(log, top string) []Memory {
 type Expectation struct {
 	RAM      int // block RAMs of the complete design
 	Memories []Memory
+	LUT      int            // most LUTs of the complete design, 0 if there is no limit
+	Budgets  map[string]int // most LUTs of an instance of each block, by the block's name without parameters
 }
 
 // compare returns the differences of r from the expectation.

@@ -49,16 +49,19 @@ type Goal struct {
 	Got   float64 `json:"got"`
 	Want  float64 `json:"want"` // upper limit; of the clock, lower limit
 	Holds bool    `json:"holds"`
+	kind  Kind    // of the finding if it does not hold
 }
 
 // goals returns the goals of a placement. A clock that could not be measured
 // misses its goal.
 func (p *Placement) goals() []Goal {
-	most := func(name string, got, want int) Goal { return Goal{name, float64(got), float64(want), got <= want} }
+	most := func(name string, got, want int) Goal {
+		return Goal{name, float64(got), float64(want), got <= want, Size}
+	}
 	return []Goal{
 		most("logic cells", p.Cells, GoalCells),
 		most("block RAMs", p.RAM, GoalRAM),
-		{"MHz", p.MHz, GoalMHz, p.MHz >= GoalMHz},
+		{"MHz", p.MHz, GoalMHz, p.MHz >= GoalMHz, Clock},
 	}
 }
 

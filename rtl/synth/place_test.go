@@ -128,3 +128,13 @@ func TestReportSaysWhatIsMissed(t *testing.T) {
 	assert.Contains(t, text, "does not fit")
 	assert.Contains(t, text, "REFUSED latch: q")
 }
+
+// A goal that is missed refuses the design.
+func TestMissedGoalsRefuse(t *testing.T) {
+	p := &Placement{Cells: GoalCells + 1, RAM: GoalRAM, MHz: GoalMHz - 1}
+	p.Goals = p.goals()
+	assert.Equal(t, []Finding{
+		{Size, fmt.Sprintf("logic cells: %d, want %d", GoalCells+1, GoalCells)},
+		{Clock, fmt.Sprintf("MHz: %.5g, want %.5g", GoalMHz-1, GoalMHz)},
+	}, (&Report{Placement: p}).Refused())
+}

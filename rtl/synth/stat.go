@@ -10,11 +10,12 @@ import (
 
 // Cells counts the cells of a netlist.
 //
-//	LUT     4-input LUTs; on ECP5 also the two in every carry cell
+//	LUT     4-input LUTs; on ECP5 also the two in every carry cell and the six in every
+//	        LUT RAM, four with its words and two with its write port
 //	FF      flip-flops
 //	Carry   carry cells, of one bit on iCE40 and two on ECP5
 //	RAM     block RAMs, of 4 kbit on iCE40 and 18 kbit on ECP5
-//	LUTRAM  RAMs of 16x4 bits made of LUTs, ECP5 only, not counted in LUT
+//	LUTRAM  RAMs of 16x4 bits made of LUTs, ECP5 only
 //	DSP     multipliers
 //	Other   other cells, such as wide multiplexers
 type Cells struct {
@@ -43,6 +44,7 @@ func (c *Cells) add(kind string, n int) {
 		c.RAM += n
 	case kind == "TRELLIS_DPR16X4":
 		c.LUTRAM += n
+		c.LUT += 6 * n
 	case kind == "SB_MAC16" || kind == "MULT18X18D" || kind == "ALU54B":
 		c.DSP += n
 	default:
@@ -54,7 +56,8 @@ func (c *Cells) add(kind string, n int) {
 // instances.
 type Block struct {
 	Name      string `json:"name"`
-	Instances int    `json:"instances"` // in the complete design
+	Instances int    `json:"instances"`        // in the complete design
+	Budget    int    `json:"budget,omitempty"` // most LUTs of one instance, 0 if there is no limit
 	Cells
 }
 

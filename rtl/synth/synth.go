@@ -95,6 +95,7 @@ func Of(d *verilog.Design) Source {
 //	Blocks     cells of one instance of each block, without the blocks in it,
 //	           optimised within the block
 //	Total      cells of the complete design, optimised across blocks
+//	Budget     most LUTs of the complete design, 0 if there is no limit
 //	Memories   storage of each memory of the complete design
 //	Findings   findings in the logs, and differences from the expectation
 //	Placement  on a device, nil if not requested
@@ -104,6 +105,7 @@ type Report struct {
 	VRAMBytes uint64     `json:"vram_bytes"`
 	Blocks    []Block    `json:"blocks"`
 	Total     Cells      `json:"total"`
+	Budget    int        `json:"budget,omitempty"`
 	Memories  []Memory   `json:"memories"`
 	Findings  []Finding  `json:"findings"`
 	Placement *Placement `json:"placement,omitempty"`
@@ -142,7 +144,9 @@ func Run(s Source, target Target, want Expectation) (*Report, error) {
 		return nil, err
 	}
 	r.Total = all[0].Cells
+	r.Budget = want.LUT
 	r.Findings = append(r.Findings, findings(flat.log, parts.log)...)
 	r.Findings = append(r.Findings, want.compare(r)...)
+	r.Findings = append(r.Findings, want.limit(r)...)
 	return r, nil
 }

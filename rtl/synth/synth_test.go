@@ -221,9 +221,9 @@ func TestBlocks(t *testing.T) {
 	}}`), "a")
 	require.NoError(t, err)
 	assert.Equal(t, []Block{
-		{"a", 1, Cells{LUT: 1}},
-		{"b", 2, Cells{FF: 5, Carry: 2}},
-		{"c", 6, Cells{LUT: 4, Carry: 2, RAM: 5, LUTRAM: 1, DSP: 1, Other: 7}},
+		{"a", 1, 0, Cells{LUT: 1}},
+		{"b", 2, 0, Cells{FF: 5, Carry: 2}},
+		{"c", 6, 0, Cells{LUT: 10, Carry: 2, RAM: 5, LUTRAM: 1, DSP: 1, Other: 7}},
 	}, got)
 	got, err = blocks([]byte(`{"modules": {
 		"\\a": {"num_cells_by_type": {"$paramod\\b\\at=16'0001000000000000\\on=1'1": 1, "$paramod\\b\\at=16'0001000100000000\\on=1'1": 2, "$paramod$12ab\\c": 1}},
@@ -233,10 +233,10 @@ func TestBlocks(t *testing.T) {
 	}}`), "a")
 	require.NoError(t, err)
 	assert.Equal(t, []Block{
-		{"a", 1, Cells{}},
-		{"b(at=16'h1000, on=1'h1)", 1, Cells{LUT: 3}},
-		{"b(at=16'h1100, on=1'h1)", 2, Cells{LUT: 4}},
-		{"c(12ab)", 1, Cells{LUT: 5}},
+		{"a", 1, 0, Cells{}},
+		{"b(at=16'h1000, on=1'h1)", 1, 0, Cells{LUT: 3}},
+		{"b(at=16'h1100, on=1'h1)", 2, 0, Cells{LUT: 4}},
+		{"c(12ab)", 1, 0, Cells{LUT: 5}},
 	}, got)
 	_, err = blocks([]byte(`{"modules": {}}`), "a")
 	assert.ErrorIs(t, err, ErrYosys)

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -12,14 +13,18 @@ func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, with %d KiB of VRAM\n", r.Config, r.Target, r.VRAMBytes>>10)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "block\tinstances\tLUT\tFF\tcarry\tblock RAM\tLUT RAM\tDSP\tother\t")
-	row := func(name string, n any, c Cells) {
-		fmt.Fprintf(w, "%s\t%v\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, n, c.LUT, c.FF, c.Carry, c.RAM, c.LUTRAM, c.DSP, c.Other)
+	fmt.Fprintln(w, "block\tinstances\tLUT\tbudget\tFF\tcarry\tblock RAM\tLUT RAM\tDSP\tother\t")
+	row := func(name string, n any, budget int, c Cells) {
+		most := "-"
+		if budget != 0 {
+			most = strconv.Itoa(budget)
+		}
+		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, n, c.LUT, most, c.FF, c.Carry, c.RAM, c.LUTRAM, c.DSP, c.Other)
 	}
 	for _, x := range r.Blocks {
-		row(x.Name, x.Instances, x.Cells)
+		row(x.Name, x.Instances, x.Budget, x.Cells)
 	}
-	row("whole", "", r.Total)
+	row("whole", "", r.Budget, r.Total)
 	w.Flush()
 	for _, m := range r.Memories {
 		fmt.Fprintf(&b, "memory %s: %s\n", m.Name, m.Storage)
@@ -38,7 +43,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "REFUSED %s\n", f)
 	}
 	if len(all) == 0 {
-		b.WriteString("gate: no latch, no undriven or multiply driven net, no loop, no warning, memories as expected\n")
+		b.WriteString("gate: no latch, no undriven or multiply driven net, no loop, no warning, memories as expected, no budget exceeded\n")
 	}
 	return b.String()
 }
@@ -52,11 +57,17 @@ func (g Goal) String() string {
 	return fmt.Sprintf("%s, %.5g, want %.5g", verdict, g.Got, g.Want)
 }
 
-// Refused returns all findings, including those of the placement.
+// Refused returns all findings, including those of the placement and its missed goals.
 func (r *Report) Refused() []Finding {
 	out := append([]Finding{}, r.Findings...)
-	if r.Placement != nil {
-		out = append(out, r.Placement.Findings...)
+	if r.Placement == nil {
+		return out
+	}
+	out = append(out, r.Placement.Findings...)
+	for _, g := range r.Placement.Goals {
+		if !g.Holds {
+			out = append(out, Finding{g.kind, fmt.Sprintf("%s: %.5g, want %.5g", g.Name, g.Got, g.Want)})
+		}
 	}
 	return out
 }

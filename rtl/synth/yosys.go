@@ -35,9 +35,7 @@ func script(s Source, target Target, apart bool) string {
 			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", s.selection(m))
 		}
 	}
-	if target == ICE40 {
-		fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz/2)
-	}
+	fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz/2)
 	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping(target))
 	if !apart {
 		b.WriteString(" -json netlist.json")
@@ -60,15 +58,16 @@ func (s Source) selection(block string) string {
 // picoseconds in a microsecond, to convert a clock in MHz.
 const picoseconds = 1e6
 
-// mapping returns the options of the mapping to cells. The iCE40's mapper gets
-// half of the clock period, since wires take the other half: then it minimises
-// cells and not the shortest path. It also gets the flip-flops, and drops those
-// that equal another. The ECP5's mapper always knows its delays.
+// mapping returns the options of the mapping to cells. The mapper gets half of the
+// clock period, since wires take the other half: then it minimises cells and not the
+// longest path. On iCE40 it also gets the flip-flops, and drops those that equal
+// another. On ECP5 it makes no LUTs of more than four inputs, which are two or more
+// with a multiplexer.
 func mapping(target Target) string {
 	if target == ICE40 {
 		return " -abc9 -device hx -dff"
 	}
-	return ""
+	return " -abc9 -nowidelut"
 }
 
 // synthesise runs yosys in a temporary directory.
