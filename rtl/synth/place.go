@@ -19,7 +19,7 @@ const Device = "iCE40HX8K-CT256"
 const (
 	DeviceCells = 7680
 	DeviceRAM   = 32
-	GoalCells   = 6200
+	GoalCells   = 6092
 	GoalRAM     = 26
 	GoalMHz     = 24.0
 )
