@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,18 +20,16 @@ import (
 // A Socket sends and receives datagrams. Only one goroutine at a time may call ReadFrom.
 // The other methods are safe for concurrent use.
 type Socket struct {
-	conn   *packet.Conn
+	conn   *packet.Conn // receives
+	sender *sender
 	mac    MAC
 	name   string
 	index  int
 	mtu    int
 	raw    syscall.RawConn
 	closed atomic.Bool
-	in     transfer // of ReadFrom
+	in     receiver // of ReadFrom
 	lock   net.Listener
-
-	mu  sync.Mutex
-	out transfer // of WriteTo
 }
 
 // toUs accepts frames for this interface, for groups and for all. An interface in
@@ -70,12 +67,13 @@ func Open(name string, etherType, mtu, buffer int) (*Socket, error) {
 	}
 	raw.Control(func(fd uintptr) { // a smaller buffer costs replays only
 		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
-		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
 	})
-	s := &Socket{conn: c, raw: raw, mac: MAC(i.HardwareAddr), name: name, index: i.Index, mtu: i.MTU}
-	copy(s.out.head[6:], s.mac[:])
-	binary.BigEndian.PutUint16(s.out.head[12:], uint16(etherType))
-	return s, nil
+	out, err := openSender(i, etherType, buffer)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &Socket{conn: c, sender: out, raw: raw, mac: MAC(i.HardwareAddr), name: name, index: i.Index, mtu: i.MTU}, nil
 }
 
 // program returns the path of this program for a command that grants it a capability.
@@ -101,7 +99,7 @@ func (s *Socket) Largest() int { return s.mtu - prefixLen }
 // one that is removed is ErrInterface.
 func (s *Socket) ReadFrom(p []byte) (int, MAC, error) {
 	for {
-		n, err := s.in.move(s.raw.Read, unix.Readv, p)
+		n, err := s.in.receive(s.raw, p)
 		switch {
 		case errors.Is(err, unix.ENETDOWN): // said once when the interface goes down, and when it is removed
 			if !s.exists() {
@@ -130,34 +128,33 @@ func (s *Socket) failed(err error) error {
 // EtherType and the length of the datagram.
 const headLen = 14 + prefixLen
 
-// A transfer moves one frame between the socket, and a head and a datagram in memory of
-// their own.
-type transfer struct {
+// A receiver receives frames: the head of each into memory of its own, the datagram into
+// that of the caller.
+type receiver struct {
 	head  [headLen]byte
 	parts [][]byte
-	call  func(fd int, parts [][]byte) (int, error)
 	step  func(fd uintptr) (done bool)
 	n     int
 	err   error
 }
 
-// move waits until call can move the frame.
-func (t *transfer) move(wait func(func(uintptr) bool) error, call func(int, [][]byte) (int, error), p []byte) (int, error) {
-	if t.step == nil {
-		t.step, t.call = t.try, call
+// receive waits for a frame and returns its size.
+func (r *receiver) receive(from syscall.RawConn, p []byte) (int, error) {
+	if r.step == nil {
+		r.step = r.try
 	}
-	t.parts = append(t.parts[:0], t.head[:], p)
-	if err := wait(t.step); err != nil {
+	r.parts = append(r.parts[:0], r.head[:], p)
+	if err := from.Read(r.step); err != nil {
 		return 0, err
 	}
-	return t.n, t.err
+	return r.n, r.err
 }
 
-func (t *transfer) try(fd uintptr) bool {
-	for t.n, t.err = t.call(int(fd), t.parts); t.err == unix.EINTR; {
-		t.n, t.err = t.call(int(fd), t.parts)
+func (r *receiver) try(fd uintptr) bool {
+	for r.n, r.err = unix.Readv(int(fd), r.parts); r.err == unix.EINTR; {
+		r.n, r.err = unix.Readv(int(fd), r.parts)
 	}
-	return t.err != unix.EAGAIN
+	return r.err != unix.EAGAIN
 }
 
 // exists reports whether the interface is still there, see netdevice(7).
@@ -171,18 +168,16 @@ func (s *Socket) exists() bool {
 	return err == nil && found == nil && int(name.Uint32()) == s.index
 }
 
-// WriteTo sends a datagram. One that the system does not send now, because a queue is
+// WriteTo sends a datagram. One that the system does not send in time, because a queue is
 // full or the interface is down, counts as lost, as on the line.
 func (s *Socket) WriteTo(p []byte, to MAC) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	copy(s.out.head[:], to[:])
-	binary.BigEndian.PutUint16(s.out.head[14:], uint16(len(p)))
-	_, err := s.out.move(s.raw.Write, unix.Writev, p)
-	if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
-		return nil
+	err := s.sender.send(p, to)
+	for _, lost := range []error{unix.ENOBUFS, unix.EAGAIN, unix.ENETDOWN, unix.ENXIO} {
+		if err == lost {
+			return nil
+		}
 	}
-	return s.failed(err)
+	return err
 }
 
 // SetReadDeadline sets the end of ReadFrom, also of one in progress.
@@ -209,5 +204,6 @@ func (s *Socket) Close() error {
 	if s.lock != nil {
 		s.lock.Close()
 	}
+	s.sender.close()
 	return s.conn.Close()
 }

@@ -48,6 +48,8 @@ func TestSocket(t *testing.T) {
 		require.NoError(t, board.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 		_, _, err = board.ReadFrom(buf)
 		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, host.Close())
+		assert.ErrorIs(t, host.WriteTo([]byte("late"), board.MAC()), net.ErrClosed)
 	})
 }
 
