@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/frame"
@@ -101,6 +100,7 @@ type Channel struct {
 	link     *datalink.Link
 	out      datalink.Output
 	framing  framing
+	inPlace  prefixing     // nil if frames are not built in place
 	sink     sink          // of the current Read
 	arrived  batch         // frames of that Read
 	held     time.Duration // injected stall of these frames
@@ -116,11 +116,11 @@ type Channel struct {
 	cutUntil time.Duration // when the current cut ends; 0 if none
 	armed    time.Duration // when the timer fires
 	session  uint64
-	announce bool // Receive must still report the session
-	full     bool // Send failed because a queue was full
-	sent     uint64
-	room     bool // a packet has left that queue since
-	broken   bool // Interrupt was called
+	announce bool   // Receive must still report the session
+	full     bool   // Send failed because a queue was full
+	sentThen uint64 // packets sent when it failed
+	room     bool   // a packet has left that queue since
+	broken   bool   // Interrupt was called
 	last     error
 	err      error // why the channel is down
 	closing  bool
@@ -174,6 +174,9 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 		timed: newTimedReader(stream), buf: make([]byte, max(chunk, config.Datagram)),
 	}
 	c.turns.urgent, c.sink.c = true, c
+	if config.Send == nil {
+		c.inPlace, _ = c.framing.(prefixing)
+	}
 	if err := c.nonces.seed(config.Seed); err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 	}
 	c.mu.Lock()
 	c.live.times = c.timed.times()
-	link.Open(nonce, c.Now(), &c.out)
+	link.Open(nonce, c.Now(), c.output())
 	c.settle(c.Now())
 	c.kickTimer(c.Now())
 	c.arm(c.Now())
@@ -223,47 +226,6 @@ func (c *Channel) await() error {
 
 // Now returns the time since Open; it does not go backwards.
 func (c *Channel) Now() time.Duration { return time.Since(c.start) }
-
-// Send queues a copy of a packet. It is written when a datagram, or the largest Write to
-// a stream, is full, by Flush, when a Receive has nothing to return, and at the latest a
-// millisecond later. Send fails with datalink.ErrFull if the queue
-// of the packet's class is full, with datalink.ErrSize for a bad size, and with
-// the cause, which wraps bus.ErrLinkDown, if the link is down. On a board it
-// fails with ErrSession until Receive has reported the session, and with
-// datalink.ErrNotUp before a session; both wrap bus.ErrLinkDown.
-func (c *Channel) Send(packet []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.err != nil:
-		return c.err
-	case c.announce:
-		return fmt.Errorf("%w: %w", bus.ErrLinkDown, ErrSession)
-	}
-	now := c.Now()
-	err := c.link.Send(packet, now, &c.out)
-	switch {
-	case errors.Is(err, datalink.ErrFull):
-		c.full, c.sent = true, c.link.Stats().PacketsSent
-		return err
-	case errors.Is(err, datalink.ErrNotUp):
-		return fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
-	case err != nil:
-		return err
-	}
-	c.settle(now)
-	c.arm(c.flush(now, c.largestWrite()))
-	return nil
-}
-
-// Flush writes what Send has queued, as far as the window and the rate allow.
-func (c *Channel) Flush() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pending.len() > 0 {
-		c.arm(c.flush(c.Now(), 1))
-	}
-}
 
 // Receive returns the next packet. The packet is valid until the next Receive,
 // which returns its credits to the peer. Receive returns nil and no error after
@@ -332,7 +294,7 @@ func (c *Channel) release(now time.Duration) {
 	if packet == nil || session != c.session {
 		return
 	}
-	c.link.Release(packet, now, &c.out)
+	c.link.Release(packet, now, c.output())
 	c.settle(now)
 	c.arm(now)
 }

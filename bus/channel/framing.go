@@ -24,6 +24,16 @@ type framing interface {
 	Stats() frame.Stats
 }
 
+// A prefixing framing has a prefix before each frame, which stays as it is. So a frame can
+// be built where it is written from.
+type prefixing interface {
+	// Prefix is the size of the prefix, in bytes.
+	Prefix() int
+
+	// Fill writes the prefix of a frame.
+	Fill(prefix, f []byte)
+}
+
 // A byteStream separates frames and text by delimiters.
 type byteStream struct {
 	frame.Encoder
@@ -40,6 +50,8 @@ type datagrams struct {
 }
 
 func (d *datagrams) Append(dst, f []byte) []byte { return AppendDatagram(dst, f) }
+func (d *datagrams) Prefix() int                 { return 2 }
+func (d *datagrams) Fill(prefix, f []byte)       { binary.BigEndian.PutUint16(prefix, uint16(len(f))) }
 
 // AppendDatagram appends a frame to a datagram: its length, a big-endian word of 16
 // bits, and the frame.

@@ -25,7 +25,7 @@ func (c *Channel) runTimer() {
 		c.noteLate(now)
 		c.armed = never
 		if c.mayTick(now) {
-			c.link.Tick(now, &c.out)
+			c.link.Tick(now, c.output())
 		}
 		c.settle(now)
 		c.arm(c.flush(now, 1))
@@ -134,7 +134,7 @@ func (c *Channel) writeFailed(err error, now time.Duration) {
 		return
 	}
 	c.last = fmt.Errorf("%w in %v", ErrStalled, c.config.Link.DeadAfter)
-	c.link.Close(&c.out)
+	c.link.Close(c.output())
 	c.out.Reset()
 	c.settle(now)
 }
@@ -142,7 +142,7 @@ func (c *Channel) writeFailed(err error, now time.Duration) {
 // pass passes a frame that has arrived to the link.
 func (c *Channel) pass(f []byte, now time.Duration) {
 	if !c.isCut(now) {
-		c.link.Receive(f, now, &c.out)
+		c.link.Receive(f, now, c.output())
 		c.noteFrame(now)
 		c.settle(now)
 	}
@@ -298,7 +298,7 @@ func (c *Channel) sendDown() {
 		c.writeAll() // the link has sent the end itself, if it failed
 		return
 	}
-	c.link.Close(&c.out)
+	c.link.Close(c.output())
 	var down []byte
 	if n := c.out.Frames.Len(); n > 0 {
 		down = append(down, c.out.Frames.At(n-1)...)

@@ -44,7 +44,7 @@ func (c *Channel) checkSession() {
 
 // overflowed ends a session whose packets are not received.
 func (c *Channel) overflowed() {
-	c.link.Close(&c.out)
+	c.link.Close(c.output())
 	c.last = fmt.Errorf("%w: inbox full: %d packets not received", datalink.ErrProtocol, maxInbox)
 }
 
@@ -64,7 +64,7 @@ func (c *Channel) sessionEnded(cause error, now time.Duration) {
 	}
 	c.room = true // Receive returns, so that the board looks at the session
 	c.notify()
-	c.link.Open(c.nonces.next(), now, &c.out)
+	c.link.Open(c.nonces.next(), now, c.output())
 	c.checkSession()
 	c.encode(now)
 }
@@ -101,13 +101,13 @@ func (c *Channel) streamFailed(err error, now time.Duration) {
 		c.last = err
 	}
 	c.fail(c.heard(fmt.Errorf("%w: the stream ended: %w", bus.ErrLinkDown, err)))
-	c.link.Close(&c.out)
+	c.link.Close(c.output())
 	c.settle(now)
 }
 
 // observe wakes Receive if it has something to return.
 func (c *Channel) observe() {
-	if c.full && c.link.Stats().PacketsSent != c.sent {
+	if c.full && c.link.Stats().PacketsSent != c.sentThen {
 		c.full, c.room = false, true
 	}
 	if c.inbox.n > 0 || c.announce || c.room {
@@ -115,17 +115,48 @@ func (c *Channel) observe() {
 	}
 }
 
-// encode appends the frames of the link's last call to the output.
+// output returns the output of the next call of the link. Where the wire format allows
+// it, the link builds its frames at the end of the bytes that wait to be written. The
+// caller holds mu until settle.
+func (c *Channel) output() *datalink.Output {
+	if c.inPlace != nil && c.out.Frames.Len() == 0 {
+		c.out.Frames.Lend(c.pending.buf, c.inPlace.Prefix())
+	}
+	return &c.out
+}
+
+// encode appends the frames of the link's last call to the bytes that wait to be written.
 func (c *Channel) encode(now time.Duration) {
 	frames := &c.out.Frames
-	for i := range frames.Len() {
-		if c.isCut(now) || c.pending.len() > c.config.maxPending() {
+	switch n := frames.Len(); {
+	case n == 0:
+	case c.inPlace == nil:
+		c.encodeEach(now)
+	case c.drops(now):
+		c.stats.Dropped += uint64(n)
+	default:
+		for i := range n {
+			c.inPlace.Fill(frames.Gap(i), frames.At(i))
+		}
+		c.pending.buf = frames.Take()
+	}
+	c.out.Reset()
+}
+
+// encodeEach encodes frames that the link has built elsewhere.
+func (c *Channel) encodeEach(now time.Duration) {
+	for i := range c.out.Frames.Len() {
+		if c.drops(now) {
 			c.stats.Dropped++
 			continue
 		}
-		c.put(frames.At(i), now)
+		c.put(c.out.Frames.At(i), now)
 	}
-	c.out.Reset()
+}
+
+// drops reports whether a frame is lost at this end.
+func (c *Channel) drops(now time.Duration) bool {
+	return c.isCut(now) || c.pending.len() > c.config.maxPending()
 }
 
 // put encodes a frame, after fault injection.

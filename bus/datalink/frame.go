@@ -80,7 +80,7 @@ func (l *Link) finish(start int, word uint32, out *Output) {
 	b := &out.Frames
 	sum := crc32.ChecksumIEEE(b.buf[start:]) ^ word
 	b.buf = binary.BigEndian.AppendUint32(b.buf, sum)
-	b.ends = append(b.ends, len(b.buf))
+	b.close()
 	l.stats.FramesSent++
 	l.stats.BytesSent += uint64(len(b.buf) - start)
 }
@@ -97,7 +97,7 @@ func (l *Link) sendControl(typ int, low uint16, body []byte, out *Output) {
 // seal sends a control frame whose check has the given word.
 func (l *Link) seal(typ int, low uint16, body []byte, word uint32, out *Output) {
 	b := &out.Frames
-	start := len(b.buf)
+	start := b.open()
 	b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(typ)<<shiftType|low&maskSeq)
 	b.buf = append(b.buf, body...)
 	l.finish(start, word, out)
@@ -114,7 +114,7 @@ func (l *Link) sendData(n uint64, packet []byte, out *Output) {
 	form := formOf(packet)
 	h := bitData | uint16(form)<<shiftForm | uint16(n&maskSeq)
 	b := &out.Frames
-	start := len(b.buf)
+	start := b.open()
 	if l.rx.unacked > 0 {
 		b.buf = binary.BigEndian.AppendUint16(b.buf, h|bitAck)
 		b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(l.rx.next&maskSeq))

@@ -185,16 +185,49 @@ func TestDamage(t *testing.T) {
 	assert.Empty(t, got[1])
 }
 
+// add appends a string to a batch.
+func add(b *Batch, text string) {
+	b.open()
+	b.buf = append(b.buf, text...)
+	b.close()
+}
+
 func TestBatch(t *testing.T) {
 	var b Batch
 	for range 2 {
-		b.add([]byte("ab"))
-		b.add(nil)
-		b.add([]byte("c"))
+		add(&b, "ab")
+		add(&b, "")
+		add(&b, "c")
 		require.Equal(t, 3, b.Len())
 		assert.Equal(t, []string{"ab", "", "c"}, []string{string(b.At(0)), string(b.At(1)), string(b.At(2))})
 		b.Reset()
 		require.Zero(t, b.Len())
+	}
+}
+
+func TestLentBatch(t *testing.T) {
+	for _, room := range []int{0, 64} {
+		buf := append(make([]byte, 0, 5+room), "first"...)
+		var b Batch
+		b.Lend(buf, 2)
+		for range 2 {
+			add(&b, "unwanted")
+			b.Reset()
+		}
+		require.Zero(t, b.Len())
+		assert.Equal(t, "first", string(buf))
+		b.Lend(buf, 2)
+		add(&b, "ab")
+		add(&b, "c")
+		require.Equal(t, 2, b.Len())
+		assert.Equal(t, []string{"ab", "c"}, []string{string(b.At(0)), string(b.At(1))})
+		copy(b.Gap(0), "<1")
+		copy(b.Gap(1), "<2")
+		assert.Equal(t, "first<1ab<2c", string(b.Take()))
+		require.Zero(t, b.Len())
+		add(&b, "own memory")
+		assert.Equal(t, "own memory", string(b.At(0)))
+		assert.Equal(t, "first", string(buf))
 	}
 }
 

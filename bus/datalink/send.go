@@ -116,6 +116,28 @@ func (s *sender) waiting() int { return s.queues[0].n + s.queues[1].n + s.queues
 // the queue of the packet's class is full, with ErrNotUp before the session is
 // up, and with the cause if the link is down.
 func (l *Link) Send(packet []byte, now time.Duration, out *Output) error {
+	if err := l.accepts(packet); err != nil {
+		return err
+	}
+	l.enqueue(append(l.tx.spares.get(), packet...), now, out)
+	return nil
+}
+
+// Give is Send without a copy. The link takes the memory of the packet and returns other
+// memory, empty or nil, for the next one. It only reads the packet, and does not use the
+// memory again before the next Send or Give. If Give fails it returns the packet, which
+// stays the caller's.
+func (l *Link) Give(packet []byte, now time.Duration, out *Output) (spare []byte, err error) {
+	if err := l.accepts(packet); err != nil {
+		return packet, err
+	}
+	spare = l.tx.spares.get()
+	l.enqueue(packet, now, out)
+	return spare, nil
+}
+
+// accepts returns why a packet cannot be queued, or nil.
+func (l *Link) accepts(packet []byte) error {
 	switch {
 	case l.state == Down:
 		return l.cause
@@ -123,15 +145,17 @@ func (l *Link) Send(packet []byte, now time.Duration, out *Output) error {
 		return fmt.Errorf("%w: the session is opening", ErrNotUp)
 	case len(packet) < 1 || len(packet) > l.tx.maxPacket:
 		return fmt.Errorf("%w: %d bytes, want 1 to %d", ErrSize, len(packet), l.tx.maxPacket)
+	case l.tx.queues[classOf(packet)].n == l.cfg.Queue:
+		return ErrFull
 	}
-	c := classOf(packet)
-	if l.tx.queues[c].n == l.cfg.Queue {
-		return fmt.Errorf("%w: %v, limit %d packets", ErrFull, c, l.cfg.Queue)
-	}
-	l.tx.queues[c].push(item{append(l.tx.spares.get(), packet...), l.tx.order}, l.cfg.Queue)
+	return nil
+}
+
+// enqueue queues a packet that the link accepts, and sends what may be sent.
+func (l *Link) enqueue(packet []byte, now time.Duration, out *Output) {
+	l.tx.queues[classOf(packet)].push(item{packet, l.tx.order}, l.cfg.Queue)
 	l.tx.order++
 	l.transmit(now, out)
-	return nil
 }
 
 // transmit sends packets as far as the window and credits allow.

@@ -135,7 +135,7 @@ func (r *RootPort) sendAnswers() {
 		}
 		var err error
 		if r.answer, err = r.out.Append(r.answer[:0]); err == nil {
-			err = r.port.Send(r.answer)
+			err = r.send(&r.answer)
 		}
 		r.out.Data = nil
 		switch {
@@ -145,7 +145,6 @@ func (r *RootPort) sendAnswers() {
 			r.fail(fmt.Errorf("completion of %v: %w", &a.request, err))
 			return
 		}
-		r.crossed(Down, r.answer)
 		if a.sent++; a.sent >= len(a.parts) {
 			r.answers.pop()
 		}

@@ -38,10 +38,9 @@ func (r *RootPort) pump(until time.Duration) bool {
 // port's error if it refuses the packet. If the port is down, r.down is set.
 func (r *RootPort) transmit() error {
 	for limit := time.Duration(0); ; {
-		err := r.port.Send(r.buf)
+		err := r.send(&r.buf)
 		switch {
 		case err == nil:
-			r.crossed(Down, r.buf)
 			return nil
 		case errors.Is(err, datalink.ErrSize):
 			return err
@@ -57,6 +56,20 @@ func (r *RootPort) transmit() error {
 			return r.down
 		}
 	}
+}
+
+// send sends a packet. The port may take its memory, and gives other memory for it.
+func (r *RootPort) send(packet *[]byte) (err error) {
+	p := *packet
+	if g, ok := r.port.(giver); ok {
+		*packet, err = g.Give(p)
+	} else {
+		err = r.port.Send(p)
+	}
+	if err == nil {
+		r.crossed(Down, p)
+	}
+	return err
 }
 
 // crossed counts a packet.

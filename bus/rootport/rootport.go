@@ -79,6 +79,14 @@ type Port interface {
 	Close() error
 }
 
+// A giver is a Port that can take the memory of a packet instead of a copy.
+type giver interface {
+	// Give is Send without a copy. It returns other memory for the next packet. The port
+	// only reads the packet, and does not use the memory again before the next Send or
+	// Give. If Give fails it returns the packet, which stays the caller's.
+	Give(packet []byte) (spare []byte, err error)
+}
+
 // Options configure a root port. The zero value is the default. A line that needs
 // longer than Timeout to send a full queue needs a larger one. A packet to the device
 // also obeys the device's Device Control register, which allows 128 bytes after reset,
@@ -145,8 +153,8 @@ type RootPort struct {
 	requests requests
 	answers  answers
 	in, out  tlp.Packet
-	buf      []byte // packet of the current call
-	answer   []byte // completion to be sent
+	buf      []byte // packet of the current call, until the port has taken it
+	answer   []byte // completion to be sent, until the port has taken it
 	word     [4]byte
 }
 
