@@ -73,7 +73,7 @@ func (c *Config) setTimes() {
 			l.Window /= 2
 		}
 	}
-	orDefault(&l.AckEvery, max(1, min(16, l.Window/4)))
+	orDefault(&l.AckEvery, max(1, min(32, l.Window/4)))
 	orDefault(&l.AckDelay, max(time.Millisecond, c.lineTime(32)))
 	orDefault(&l.ReplayMin, max(10*time.Millisecond, 2*l.AckDelay+2*one))
 	orDefault(&l.ReplayMax, max(50*time.Millisecond, time.Duration(l.Window)*one, l.ReplayMin))
