@@ -138,7 +138,7 @@ func (f *fastBoard) send(out *tlp.Packet) error {
 		return err
 	}
 	for packet := f.buf; ; {
-		if err = f.ch.Send(packet); !errors.Is(err, datalink.ErrFull) {
+		if f.buf, err = f.ch.Give(packet); !errors.Is(err, datalink.ErrFull) {
 			return err
 		}
 		if err = f.receive(); err != nil {

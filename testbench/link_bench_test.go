@@ -97,6 +97,9 @@ const (
 
 	// linkWindow is the most that a link has in flight on such a path, in bytes.
 	linkWindow = 256 << 10
+
+	// linkAck is the most packets that a link does not acknowledge at once.
+	linkAck = 32
 )
 
 // A bulk is a kind of transfer.
@@ -143,12 +146,13 @@ type rig struct {
 	near, far *counted
 	link      *rootport.RootPort
 	host      *bustest.Host
+	memory    []byte // of the program
 	ended     chan error
 }
 
 func (m *medium) open(b *testing.B) *rig {
 	near, far := m.pair(b)
-	r := &rig{b: b, near: &counted{conn: near}, far: &counted{conn: far}, host: bustest.NewHost(bulkPiece), ended: make(chan error, 1)}
+	r := &rig{b: b, near: &counted{conn: near}, far: &counted{conn: far}, host: bustest.NewHost(bulkPiece), memory: pattern(bulkPiece), ended: make(chan error, 1)}
 	config := func(role datalink.Role) channel.Config {
 		c := channel.Config{Link: datalink.Config{Role: role}}
 		if m.datagram > 0 {
@@ -186,14 +190,13 @@ func (r *rig) timed(n int, do func() error) time.Duration {
 }
 
 func (r *rig) barWrites() time.Duration {
-	p := pattern(bulkPiece)
-	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Write(2, 0, p) }) +
-		r.timed(1, func() error { return r.link.Read(2, 0, p[:4]) })
+	last := make([]byte, 4)
+	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Write(2, 0, r.memory) }) +
+		r.timed(1, func() error { return r.link.Read(2, 0, last) })
 }
 
 func (r *rig) barReads() time.Duration {
-	p := make([]byte, bulkPiece)
-	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Read(2, 0, p) })
+	return r.timed(bulkBytes/bulkPiece, func() error { return r.link.Read(2, 0, r.memory) })
 }
 
 // dmaWrites and dmaReads make the board move all of it, and wait for its message.
@@ -245,7 +248,7 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 		n, bytes, back = from.writes.Load()-n, from.bytes.Load()-bytes, to.writes.Load()-back
 		size, acks = int(bytes/n), max(1, int(n/max(1, back)))
 		perDatagram = max(1, int(bulkBytes/int64(m.payload)/n))
-		bare := bareSend(b, sender, receiver, int(n), size, linkWindow/size, min(acks, max(1, 16/perDatagram)))
+		bare := bareSend(b, sender, receiver, int(n), size, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}
