@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,21 +119,32 @@ func bulks() []bulk {
 	}
 }
 
-// counted counts what is written.
-type counted struct {
+// recorded records the sizes of the datagrams that are written.
+type recorded struct {
 	conn
-	writes, bytes atomic.Int64
+	mu    sync.Mutex // guards sizes
+	sizes []int
 }
 
 // Write implements io.Writer.
-func (c *counted) Write(p []byte) (int, error) {
-	c.writes.Add(1)
-	c.bytes.Add(int64(len(p)))
+func (c *recorded) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	c.sizes = append(c.sizes, len(p))
+	c.mu.Unlock()
 	return c.conn.Write(p)
 }
 
+// take returns the sizes since the last call.
+func (c *recorded) take() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.sizes
+	c.sizes = make([]int, 0, len(all)+1)
+	return all
+}
+
 // SetWriteDeadline sets the end of Write, where that can wait.
-func (c *counted) SetWriteDeadline(t time.Time) error {
+func (c *recorded) SetWriteDeadline(t time.Time) error {
 	if s, ok := c.conn.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		return s.SetWriteDeadline(t)
 	}
@@ -143,7 +154,7 @@ func (c *counted) SetWriteDeadline(t time.Time) error {
 // A rig is a host, a board that answers at once, and the line between them.
 type rig struct {
 	b         *testing.B
-	near, far *counted
+	near, far *recorded
 	link      *rootport.RootPort
 	host      *bustest.Host
 	memory    []byte // of the program
@@ -152,7 +163,7 @@ type rig struct {
 
 func (m *medium) open(b *testing.B) *rig {
 	near, far := m.pair(b)
-	r := &rig{b: b, near: &counted{conn: near}, far: &counted{conn: far}, host: bustest.NewHost(bulkPiece), memory: pattern(bulkPiece), ended: make(chan error, 1)}
+	r := &rig{b: b, near: &recorded{conn: near}, far: &recorded{conn: far}, host: bustest.NewHost(bulkPiece), memory: pattern(bulkPiece), ended: make(chan error, 1)}
 	config := func(role datalink.Role) channel.Config {
 		c := channel.Config{Link: datalink.Config{Role: role}}
 		if m.datagram > 0 {
@@ -243,12 +254,13 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 	var ratios, rates []float64
 	var size, acks, perDatagram int
 	for range rounds {
-		n, bytes, back := from.writes.Load(), from.bytes.Load(), to.writes.Load()
+		from.take()
+		to.take()
 		took := k.move(r)
-		n, bytes, back = from.writes.Load()-n, from.bytes.Load()-bytes, to.writes.Load()-back
-		size, acks = int(bytes/n), max(1, int(n/max(1, back)))
-		perDatagram = max(1, int(bulkBytes/int64(m.payload)/n))
-		bare := bareSend(b, sender, receiver, int(n), size, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
+		sizes := from.take()
+		size, acks = mean(sizes), max(1, len(sizes)/max(1, len(to.take())))
+		perDatagram = max(1, bulkBytes/m.payload/len(sizes))
+		bare := bareSend(b, sender, receiver, sizes, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}
@@ -257,16 +269,25 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 	bustest.Figure(b, k.name+" over "+m.name+", median", ratio, "of bare", ratio >= k.least, fmt.Sprintf("at least %.1f", k.least))
 }
 
+func mean(all []int) int {
+	sum := 0
+	for _, n := range all {
+		sum += n
+	}
+	return sum / len(all)
+}
+
 func middle(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-// bareSend returns the time that n datagrams of a size take, of which at most window are
+// bareSend returns the time that datagrams of some sizes take, of which at most window are
 // not acknowledged. A short datagram acknowledges each every of them.
-func bareSend(b *testing.B, sender, receiver conn, n, size, window, every int) time.Duration {
+func bareSend(b *testing.B, sender, receiver conn, sizes []int, window, every int) time.Duration {
+	n, most := len(sizes), slices.Max(sizes)
 	go func() {
-		p, ack := make([]byte, size), make([]byte, 10)
+		p, ack := make([]byte, most), make([]byte, 10)
 		for i := 1; i <= n; i++ {
 			if _, err := receiver.Read(p); err != nil {
 				return // the sender fails
@@ -277,12 +298,12 @@ func bareSend(b *testing.B, sender, receiver conn, n, size, window, every int) t
 			}
 		}
 	}()
-	p, ack := make([]byte, size), make([]byte, 10)
+	p, ack := make([]byte, most), make([]byte, 10)
 	begun := time.Now()
 	require.NoError(b, sender.SetReadDeadline(begun.Add(20*time.Second)))
 	for sent, acked := 0, 0; acked < n; {
 		if sent < n && sent-acked < window {
-			_, err := sender.Write(p)
+			_, err := sender.Write(p[:sizes[sent]])
 			require.NoError(b, err)
 			sent++
 			continue
