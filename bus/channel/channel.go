@@ -92,6 +92,7 @@ type Channel struct {
 	reading  sync.Mutex    // held by the goroutine that reads the stream, which takes it while it holds mu
 	buf      []byte        // for one Read, owned by the holder of reading
 	deadline time.Duration // of a Write, owned by the holder of token; 0 if there is none
+	ending   *time.Timer   // ends a Write to a stream without deadlines, owned by the holder of token
 	console  sync.Mutex    // held while config.Console runs; taken before mu
 
 	mu       sync.Mutex // guards the fields below

@@ -109,9 +109,13 @@ func (c *Channel) write(p []byte, limit, now time.Duration) (int, error) {
 			return c.stream.Write(p)
 		}
 	}
-	ending := time.AfterFunc(limit, func() { c.stream.Close() })
+	if c.ending == nil {
+		c.ending = time.AfterFunc(limit, func() { c.stream.Close() })
+	} else {
+		c.ending.Reset(limit)
+	}
 	n, err := c.stream.Write(p)
-	if !ending.Stop() && err != nil {
+	if !c.ending.Stop() && err != nil {
 		err = fmt.Errorf("%w in %v: %w", ErrStalled, limit, err)
 	}
 	return n, err

@@ -2,7 +2,10 @@ package channel
 
 import (
 	"bytes"
+	"io"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -70,4 +73,41 @@ func TestGiveFails(t *testing.T) {
 	assert.Error(t, err)
 	assert.Same(t, &p[0], &got[0])
 	require.NoError(t, b.Close())
+}
+
+// A stuck stream has no deadlines. While it is on, a Write waits for Close.
+type stuck struct {
+	*plug
+	on atomic.Bool
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	if s.on.Load() {
+		<-s.plug.done
+		return 0, io.ErrClosedPipe
+	}
+	return s.plug.Write(p)
+}
+
+// TestStuckWrite: the stream is closed when a Write takes too long, and only then.
+func TestStuckWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		s := &stuck{plug: x}
+		h, b := pairOn(t, s, y, Config{}, Config{})
+		for i := range 20 {
+			require.NoError(t, h.post(write(i)))
+			p, err := b.Receive(time.Second)
+			require.NoError(t, err)
+			assert.Equal(t, write(i), p)
+			time.Sleep(h.config.Link.DeadAfter / 4)
+		}
+		s.on.Store(true)
+		go h.post(write(20))
+		begun := time.Now()
+		<-x.done
+		assert.Equal(t, h.config.Link.DeadAfter, time.Since(begun))
+		synctest.Wait()
+		assert.EqualValues(t, 1, h.Stats().Stalls)
+	})
 }
