@@ -5,9 +5,10 @@ import "time"
 // Design note: a peer cannot miss the last frame of a flight, so its loss would cost a whole
 // replay time-out. An adaptive link pings instead, as the tail loss probe of TCP does
 // (RFC 8985 §7). The pong tells what has arrived, with a Nak before it if that has gaps.
-// A frame that was sent before the ping and has not arrived is lost. A pong does not name
-// its ping, so the first pong counts for the first ping. The pongs of the other pings that
-// were sent by then count for nothing.
+// A frame that was sent before the ping and has not arrived is lost, however short the time
+// since. A pong does not name its ping, so the first pong counts for the first ping. The
+// pongs of the other pings that were sent by then count for nothing. When a frame that was
+// sent after all pings has arrived, no pong is expected any more: the others are lost.
 
 // A probe is what the sender knows of its pings.
 type probe struct {
@@ -38,15 +39,23 @@ func (l *Link) probeDue() (time.Duration, bool) {
 	if !l.cfg.Adapt || !s.measured || s.inFlight() == 0 || p.sent == s.stamp {
 		return 0, false
 	}
-	wait := max(s.rtt+4*s.spread, 2*p.ackDelay) + l.queued(s.slot(s.next-1))
+	wait := max(s.rtt+2*s.spread, 2*p.ackDelay) + l.queued(s.slot(s.next-1))
 	if p.pings > 0 {
 		return max(p.sentAt+wait, p.pingAt+wait<<min(p.pings, 12)), true
 	}
 	return p.sentAt + wait, true
 }
 
+// heard records that a frame has arrived whose first transmission has the given stamp. If
+// all pings were sent before it, no pong of them will come.
+func (p *probe) heard(stamp uint64) {
+	if stamp >= p.sent {
+		p.pings, p.others = 0, 0
+	}
+}
+
 // answered handles a pong: it replays the frames that were sent before the ping and have
-// not arrived.
+// not arrived, unless the answer can only be one to an earlier ping.
 func (l *Link) answered(now time.Duration, out *Output) {
 	s := &l.tx
 	p := &s.probe
@@ -59,7 +68,7 @@ func (l *Link) answered(now time.Duration, out *Output) {
 	}
 	p.others, p.pings = p.pings-1, 0
 	for n := s.first; n != s.next && l.state == Up; n++ {
-		if slot := s.slot(n); !slot.arrived && slot.stamp < p.asked && l.overdue(slot, now) {
+		if slot := s.slot(n); !slot.arrived && slot.stamp < p.asked && now-slot.sentAt >= l.quickest(slot) {
 			s.path.replayed(false, now)
 			l.replay(n, now, out)
 		}

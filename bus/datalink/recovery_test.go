@@ -42,22 +42,99 @@ func TestGoodputWithFaults(t *testing.T) {
 	assert.Greater(t, faulty, clean*7/8)
 }
 
-// The last frame of a flight is lost. A ping tells so long before the replay time-out.
-func TestLastFrameLost(t *testing.T) {
+// readPath is a fast path whose round trip has been measured with reads, which arrive
+// one at a time.
+func readPath(t *testing.T) *sim {
 	s := fastPath(t, faults{}, Credits{})
-	read := unhex("00000001 0000050f fe001010")
+	s.got = func(int, []byte) {}
 	for range 20 {
-		require.NoError(t, s.send(0, read))
+		require.NoError(t, s.send(0, readPacket))
 		s.run(5 * time.Millisecond)
 	}
-	lost := 1
-	s.wires[0].drop = func([]byte) bool { lost--; return lost >= 0 }
+	return s
+}
+
+// loseNext makes the next n data frames of the host be lost.
+func (s *sim) loseNext(n int) {
+	s.wires[0].drop = func(b []byte) bool {
+		if b[0]&(bitData>>8) != 0 {
+			n--
+			return n >= 0
+		}
+		return false
+	}
+}
+
+// arrives sends a read and expects it at the board within a time.
+func (s *sim) arrives(d time.Duration) {
 	arrived := false
 	s.got = func(int, []byte) { arrived = true }
-	require.NoError(t, s.send(0, read))
-	s.until(4*time.Millisecond, "arrived", func() bool { return arrived })
+	require.NoError(s.t, s.send(0, readPacket))
+	s.until(d, "arrived", func() bool { return arrived })
+}
+
+// The last frame of a flight is lost. A ping tells so long before the replay time-out.
+// The frame is sent twice, since the path has room for it.
+func TestLastFrameLost(t *testing.T) {
+	s := readPath(t)
+	s.loseNext(1)
+	s.arrives(4 * time.Millisecond)
+	s.run(10 * time.Millisecond)
 	assert.Zero(t, s.links[0].Stats().ReplayTimeouts)
-	assert.Equal(t, uint64(1), s.links[0].Stats().Replays)
+	assert.Equal(t, uint64(2), s.links[0].Stats().Replays)
+	assert.Equal(t, uint64(1), s.links[1].Stats().Duplicates)
+}
+
+// The last frame of a flight and both of its replays are lost. The second pong tells so.
+func TestReplaysLost(t *testing.T) {
+	s := readPath(t)
+	s.loseNext(3)
+	s.arrives(7 * time.Millisecond)
+	assert.Zero(t, s.links[0].Stats().ReplayTimeouts)
+}
+
+// A pong that is lost does not make a later one useless.
+func TestLostPong(t *testing.T) {
+	s := readPath(t)
+	pongs := 0
+	s.wires[1].drop = func(b []byte) bool { // no acknowledgement before the second pong
+		if int(b[0]>>4) == typePong {
+			pongs++
+		}
+		return pongs < 2
+	}
+	require.NoError(t, s.send(0, readPacket))
+	s.until(20*time.Millisecond, "two pongs", func() bool { return pongs == 2 })
+	s.wires[1].drop = nil
+	s.run(5 * time.Millisecond)
+	s.arrives(time.Millisecond)
+	s.run(5 * time.Millisecond)
+	s.loseNext(1)
+	s.arrives(4 * time.Millisecond)
+}
+
+// A frame that is lost once is sent twice if the window fills with frames that wait for
+// it, but not on a line of a known rate.
+func TestUrgent(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		window int
+		rate   int
+		want   uint64
+	}{{"the window fills", 8, 0, 2}, {"the window is large", 1024, 0, 1}, {"a line", 8, 25_000_000, 1}} {
+		c := Config{Adapt: true, Window: tt.window, ReplayLimit: 64, Rate: tt.rate}
+		s := newSim(t, 1, faults{}, c, c)
+		for _, w := range s.wires {
+			w.rate, w.latency = 25_000_000, 20*time.Microsecond
+		}
+		s.open(9)
+		s.up()
+		f := newBulk(s)
+		bulk(s, f, 20*time.Millisecond)
+		s.loseNext(1)
+		bulk(s, f, 10*time.Millisecond)
+		assert.Equal(t, tt.want, s.links[0].Stats().Replays, tt.name)
+	}
 }
 
 // A path without faults gets no replay for a ping, however slow it is.
@@ -66,7 +143,7 @@ func TestProbesReplayNothing(t *testing.T) {
 		s := slowPath(t, rate, 3*time.Millisecond)
 		s.got = func(int, []byte) {}
 		for i := range 200 {
-			require.NoError(t, s.send(0, unhex("00000001 0000050f fe001010")))
+			require.NoError(t, s.send(0, readPacket))
 			s.run(time.Duration(i%7) * time.Millisecond)
 		}
 		assert.Zero(t, s.links[0].Stats().Replays, "%d bytes a second", rate)

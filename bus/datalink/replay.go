@@ -85,19 +85,32 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), l.damage()), out)
 		return
 	}
+	slot.replays++
 	for range l.copies(slot) {
 		l.stats.Replays++
 		l.put(n, now, out)
 	}
 }
 
-// copies returns how often a replay sends a frame. An adaptive link sends a frame twice
-// that was lost twice, since each further loss costs a wait for the peer's next Nak.
+// copies returns how often a replay sends a frame, since each further loss costs a round
+// trip and more. An adaptive link sends twice a frame that was lost twice, and one that
+// was lost once if others wait for it.
 func (l *Link) copies(slot *txSlot) int {
-	if l.cfg.Adapt && !l.tx.all && slot.sends == 2 {
+	if l.cfg.Adapt && !l.tx.all && (slot.replays == 2 || slot.replays == 1 && l.urgent()) {
 		return 2
 	}
 	return 1
+}
+
+// urgent reports whether the loss of one more frame would leave the path idle: three
+// quarters of the window have been sent after a missing frame, or no more packets may be
+// sent although the path has room. A line of a known rate is never idle for that.
+func (l *Link) urgent() bool {
+	s := &l.tx
+	if l.cfg.Rate == 0 && s.inFlight() >= s.window*3/4 {
+		return true
+	}
+	return (s.waiting() == 0 || s.stalled) && s.path.flying <= s.bytesWindow()/2
 }
 
 // damage describes what the link did to frames so far.

@@ -16,6 +16,7 @@ type txSlot struct {
 	stamp   uint64        // order of the last transmission among all frames
 	first   uint64        // order of the first one
 	sends   int
+	replays int  // calls of replay since the first transmission
 	lost    int  // how often it was lost for sure
 	arrived bool // received out of order, according to a Nak
 	mark    mark
@@ -172,7 +173,7 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 			return
 		}
 		slot := s.slot(s.next)
-		slot.packet, slot.sends, slot.lost, slot.arrived = q.pop(), 0, 0, false
+		slot.packet, slot.sends, slot.replays, slot.lost, slot.arrived = q.pop(), 0, 0, 0, false
 		take(&l.fc.used[c], len(slot.packet))
 		l.stats.PacketsSent++
 		n := s.next
@@ -252,7 +253,9 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 		s.path.acknowledge(&slot.mark)
 		s.spares.put(slot.packet)
 	}
-	if last := s.slot(s.first + n - 1); last.sends == 1 && !last.arrived {
+	last := s.slot(s.first + n - 1)
+	s.probe.heard(last.first)
+	if last.sends == 1 && !last.arrived {
 		l.measure(last, now)
 	}
 	s.first += n
@@ -288,6 +291,7 @@ func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	}
 	l.reported(s.slot(s.first+uint64(last)), now)
 	newest := s.slot(s.first + uint64(last)).first // its first transmission may be the one that arrived
+	s.probe.heard(newest)
 	for i := 0; i <= last && l.state == Up; i++ {
 		n := s.first + uint64(i)
 		slot := s.slot(n)
