@@ -25,10 +25,10 @@ import (
 // device's writes wait, within bounds, and nothing is lost.
 func TestHostThatDoesNotReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, link, host := pairOf(t, bustest.NewDevice(bustest.DeviceOptions{MemBytes: 256 << 10}), serve.Options{}, rootport.Options{})
-		host.Mem = make([]byte, 256<<10)
+		r, link, host := pairOf(t, bustest.NewDevice(bustest.DeviceOptions{MemBytes: 512 << 10}), serve.Options{}, rootport.Options{})
+		host.Mem = make([]byte, 512<<10)
 		require.NoError(t, bustest.Enumerate(link))
-		want := make([]byte, 200_000) // more than a window
+		want := make([]byte, 400_000) // more than two windows
 		for i := range want {
 			want[i] = byte(i ^ i>>8)
 		}

@@ -31,11 +31,11 @@ var ErrSession = errors.New("channel: a session began")
 // ErrStalled is the cause of a link whose stream accepts no bytes.
 var ErrStalled = errors.New("channel: the stream accepts no bytes")
 
-// Config configures a channel. Credits of the data link that are all 0 allow a
-// window of posted packets in flight, at least 128 and at most 512 KiB of them, and as
-// many non-posted ones. If the stream carries datagrams, a Read returns one and a Write
-// sends one. An injected cut silences both directions for longer than this end needs to
-// detect it.
+// Config configures a channel. Credits of the data link that are all 0 allow two
+// windows of posted packets in flight, at least 128 and at most 512 KiB of them, and as
+// many non-posted ones: one window may wait for Receive while the next one arrives. If
+// the stream carries datagrams, a Read returns one and a Write sends one. An injected cut
+// silences both directions for longer than this end needs to detect it.
 type Config struct {
 	// Link configures the data link; times of 0 are derived from Baud, credits of 0 are the defaults.
 	Link datalink.Config

@@ -226,6 +226,19 @@ func TestCreditsFollowReceive(t *testing.T) {
 	})
 }
 
+// A peer may send two windows of packets before any of them is received.
+func TestTwoWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := pair(t, Config{Link: datalink.Config{Queue: 8192}}, Config{})
+		for n := range 3000 {
+			require.NoError(t, h.post(write(n)))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Greater(t, h.Stats().Link.PacketsSent, uint64(2000), "two windows of 1024")
+	})
+}
+
 // Packets arrive exactly once, in order, in both directions at once, under
 // injected faults.
 func TestFaults(t *testing.T) {

@@ -86,7 +86,7 @@ func (c *Config) setTimes() {
 	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))
 	if l.Credits == (datalink.Credits{}) {
 		const most = 1<<15 - 1
-		packets := max(128, l.Window)
+		packets := max(128, 2*l.Window)
 		grant := datalink.Credit{Headers: uint16(packets), Data: uint16(min(packets*((l.MaxPacket-1)/16), most))}
 		l.Credits[tlp.Posted], l.Credits[tlp.NonPosted] = grant, grant
 	}
