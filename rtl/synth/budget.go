@@ -13,9 +13,9 @@ const LimitLUT = 18000
 // default may take. Its sum over the instances is at most LimitLUT.
 func budgets() map[string]int {
 	return map[string]int{
-		"gpu": 2000, "cp": 5000, "fence": 400, "dma": 1400, "pcie": 730, "perf": 700,
-		"intc": 450, "noc_initiator": 400, "noc_reads": 20, "noc_writes": 20, "noc_beats": 20,
-		"regram": 420, "watchdog": 380, "ident": 300, "mem": 150, "reset": 10,
+		"gpu": 2300, "cp": 5060, "fence": 405, "dma": 1390, "pcie": 710, "perf": 660,
+		"intc": 390, "noc_initiator": 390, "noc_reads": 10, "noc_writes": 12, "noc_beats": 5,
+		"regram": 395, "watchdog": 355, "ident": 285, "mem": 135, "reset": 5,
 	}
 }
 

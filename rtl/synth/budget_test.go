@@ -21,7 +21,7 @@ func instances(t *testing.T) map[string]int {
 	for _, b := range Of(d).Blocks {
 		n[b] = 1
 	}
-	n["cp"], n["fence"] = gpu.Default().Nodes, gpu.Default().Nodes
+	n["cp"], n["fence"], n["noc_reads"] = gpu.Default().Nodes, gpu.Default().Nodes, 2
 	return n
 }
 
