@@ -4,6 +4,7 @@
 package ethertest
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -53,8 +54,9 @@ func RunBenchmark(b *testing.B, f func(b *testing.B, n *Net)) {
 	fmt.Print(run(b, func(n *Net) { f(b, n) }, "-test.run=^$", "-test.bench=^"+b.Name()+"$", "-test.benchtime=1x", "-test.timeout=30m"))
 }
 
-// run runs f if this process is in the namespace, or else makes a process with args in one.
-// It returns the output of that.
+// run runs f if this process is in the namespace, or else makes a process with args in one,
+// and with the flags of this process that are not those of package testing. It returns the
+// output of that.
 func run(t testing.TB, f func(n *Net), args ...string) string {
 	t.Helper()
 	if os.Getenv(variable) == t.Name() {
@@ -63,11 +65,11 @@ func run(t testing.TB, f func(n *Net), args ...string) string {
 		f(n)
 		return ""
 	}
-	for _, a := range os.Args[1:] {
-		if !strings.HasPrefix(a, "-test.") {
-			args = append(args, a)
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
 		}
-	}
+	})
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	c.Env = append(os.Environ(), variable+"="+t.Name())
 	c.SysProcAttr = &syscall.SysProcAttr{
