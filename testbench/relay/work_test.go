@@ -224,13 +224,24 @@ func (w *work) job() error {
 func (w *work) message() error {
 	for deadline := w.clock.Now() + 20*w.clock.Hz(); len(w.host.Messages()) == 0; {
 		if w.clock.Now() >= deadline {
-			return fmt.Errorf("%w: no message", errWrong)
+			return w.unheard()
 		}
 		if _, err := w.clock.Wait(deadline); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unheard returns the error for a job without a message, with what the device has done of it.
+func (w *work) unheard() error {
+	done, err := w.dword(bustest.RegDone)
+	if err != nil {
+		return fmt.Errorf("%w: no message, and then no answer: %w", errWrong, err)
+	}
+	errs, err := w.dword(bustest.RegErrors)
+	return fmt.Errorf("%w: no message; %d jobs done, want %d, %d errors, want %d (%v), %d messages now",
+		errWrong, done, w.done+1, errs, w.errs, err, len(w.host.Messages()))
 }
 
 // once checks that the device has done one job more, without an error and with one
