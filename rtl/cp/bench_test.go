@@ -43,6 +43,8 @@ type bench struct {
 	rng     *rand.Rand // source of random stalls; nil: no stalls
 	refuse  bool       // refuse writes
 	busy    bool       // the engine takes no descriptor
+	fails   int        // number of the descriptor that fails, from 1 on; 0: none
+	broken  bool       // the last descriptor has failed
 	check   bool       // check IdleFor in each clock
 	full    uint64     // first clock in which scratch writes are accepted
 
@@ -70,6 +72,7 @@ type timedCpl struct {
 type timedMove struct {
 	at   uint64
 	desc dma.Desc
+	data []byte // the source of a copy, read when the descriptor was accepted
 }
 
 func newBench(t *testing.T) *bench {
@@ -241,31 +244,41 @@ func (b *bench) answer(req port.Request) {
 	}
 }
 
-// engine accepts a descriptor and completes the one that is due.
+// engine accepts a descriptor and completes the one that is due. It reads as early and writes
+// as late as it may.
 func (b *bench) engine() DMA {
 	desc := b.cp.Desc()
 	d := DMA{Ready: !b.stall() && !b.busy}
 	if desc.Op != dma.None && d.Ready {
 		b.descs = append(b.descs, desc)
-		b.moves = append(b.moves, timedMove{b.clock + uint64(b.dmaTime), desc})
+		move := timedMove{at: b.clock + uint64(b.dmaTime), desc: desc}
+		if desc.Op == dma.Copy {
+			move.data = append(move.data, b.mem(desc.Src, uint64(desc.Len))...)
+		}
+		b.moves = append(b.moves, move)
 	}
 	if len(b.moves) != 0 && b.moves[0].at <= b.clock {
-		desc = b.moves[0].desc
+		move := b.moves[0]
+		desc = move.desc
 		b.moves = b.moves[1:]
-		d.Err = desc.Op == dma.Copy && b.mem(desc.Src, uint64(desc.Len)) == nil
-		d.WriteErr = !d.Err && (b.refuse || b.mem(desc.Dst, uint64(desc.Len)) == nil)
+		cancelled := desc.Behind && b.broken
+		failed := len(b.descs)-len(b.moves) == b.fails
+		d.Err = !cancelled && desc.Op == dma.Copy && (failed || move.data == nil)
+		d.WriteErr = !d.Err && (cancelled || failed || b.refuse || b.mem(desc.Dst, uint64(desc.Len)) == nil)
 		d.Done = !d.Err && !d.WriteErr
+		b.broken = !d.Done
 		if d.Done {
-			b.move(desc)
+			b.move(move)
 		}
 	}
 	return d
 }
 
-func (b *bench) move(d dma.Desc) {
+func (b *bench) move(m timedMove) {
+	d := m.desc
 	dst := b.mem(d.Dst, uint64(d.Len))
 	if d.Op == dma.Copy {
-		copy(dst, b.mem(d.Src, uint64(d.Len)))
+		copy(dst, m.data)
 		return
 	}
 	for i := range dst {

@@ -11,6 +11,7 @@
 //	walk    rectangle and address range arithmetic, the search for a window
 //	issue   descriptors for the DMA engine: rows and pieces
 //	sync    fences, predicates, waits, context save and restore
+//	trail   the packet before the current one, whose data still moves
 //	trace   the last packets
 package cp
 
@@ -66,7 +67,9 @@ const (
 )
 
 // Module is the command processor of one node. It executes one packet at a
-// time: a packet starts when all descriptors of the one before are complete.
+// time: a packet starts when all descriptors of the one before are complete. The exception
+// are short COPYs and FILLs, of which one may start while the descriptor of the one before
+// is in flight, if the result is the same; this needs an engine with a queue and Protection.
 // The rows of a 2D packet are sent one after the other, top row first; a long row or linear
 // packet is sent in pieces.
 //
@@ -79,7 +82,8 @@ const (
 //	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
 //	        indirect buffer 2 to 8 more for each range; then a descriptor a clock;
-//	        8 from the end of an indirect buffer to the next header of the ring.
+//	        8 from the end of an indirect buffer to the next header of the ring;
+//	        in a sequence of copies of 64 bytes at most 20 for each.
 //	        An access to a register in the file is retried while fetched data arrives
 //	Reset   everything 0; for 16 clocks after it, or 32 with windows, the file is cleared and
 //	        accesses are retried. CTL.RESET does the same when all reads, descriptors, fence requests
@@ -105,6 +109,7 @@ type Module struct {
 	walk   walk
 	issue  issue
 	sync   sync
+	trail  trail
 	trace  trace
 	nap    hdl.Nap
 }
@@ -130,6 +135,7 @@ func New(node int, p Params) Module {
 		walk:   walk{space: s, caps: p.Caps, byteMask: byteMask},
 		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1, withdraws: p.Withdraws},
 		sync:   sync{caps: p.Caps},
+		trail:  trail{overlaps: p.Withdraws && p.Caps.Has(caps.Protection)},
 		trace:  newTrace(p.Caps),
 	}
 	m.Reset()
@@ -151,6 +157,7 @@ func (m *Module) resetNode() {
 	m.walk.Reset()
 	m.issue.Reset()
 	m.sync.Reset()
+	m.trail.Reset()
 	m.nap = false
 }
 
@@ -166,6 +173,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	}
 	off := bus.Off & 0xfc
 	resetting, inIB, accessed := m.regs.resetting, m.ring.inIB, bus.Op != regbus.None
+	late := m.trail.active
 	seeks, to, kept := m.ring.seeks()
 	weighs := m.weighs()
 	want := m.wanted(accessed, weighs, off)
@@ -174,7 +182,9 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	free := !arrives && bus.Op != regbus.Write
 	dword, taken := m.file.half(), d.Ready && m.issue.offered
 	keeps := m.decode.state == decodeBody || m.decode.state == decodeNext && dword != emptyNOP
-	take := m.file.ready && !seeks && m.takes() && !rst && (free || !keeps) && !(accessed && weighs)
+	beyond := inIB && dword&0xffff >= want.left
+	waits := m.decode.state == decodeNext && !m.trail.follows(dword)
+	take := m.file.ready && !seeks && m.takes() && !waits && !rst && (free || !keeps) && !(accessed && weighs)
 	var offer port.Request
 	heads := take && m.decode.state == decodeNext && m.trace.caps.Has(caps.Trace)
 	if !hdl.Asleep(!asks && !accessed && !heads) {
@@ -191,20 +201,21 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	m.regs.endPulses(take)
 	m.ring.endSeek(m.regs.run)
 	m.issue.handshake(d)
+	m.trail.handshake(d)
 	m.sync.handshake(f)
 	restores, slot := m.receive(mem)
-	ends := rst || resetting && m.quiet()
+	ends := rst || resetting && m.empty()
 	var retires bool
 	if !resetting && !rst {
 		if m.yields(seeks) {
 			m.yield()
 		} else {
-			retires = m.step(dword, inIB && dword&0xffff >= want.left, take, taken, seeks, free, f)
+			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late}, f)
 		}
 	}
 	m.access(bus, off, data, from, later, resetting)
 	m.regs.rsp.Hit = m.regs.rsp.Hit || traced
-	m.trace.tick(heads, dword, offer.Addr, retires, now, reads, at)
+	m.trace.tick(heads, late, dword, offer.Addr, retires, now, reads, at)
 	if asks {
 		m.ring.req = offer
 	}
@@ -251,7 +262,7 @@ func (m *Module) receive(mem Mem) (restores bool, place uint8) {
 	return restores, place
 }
 
-// quiet reports whether nothing is in flight.
-func (m *Module) quiet() bool {
-	return m.issue.quiet() && m.sync.quiet() && !m.ring.offersRead() && m.ring.stream.quiet()
+// empty reports whether nothing is in flight.
+func (m *Module) empty() bool {
+	return m.issue.empty() && m.sync.quiet() && !m.ring.offersRead() && m.ring.stream.quiet()
 }

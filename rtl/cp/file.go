@@ -17,9 +17,10 @@ import (
 const (
 	fileAt      = 2 * depth
 	fileWords   = 16 // of a node without windows
-	guardWords  = 32 // of a node with windows
+	guardWords  = 32 // of a node with windows, which may have a packet that trails
 	slotRegs    = 3  // RING_BASE, WPTR, the header and a refused word of a context; never swapped
 	slotWindows = 4  // the first of two slots with the windows, two words each
+	slotSecond  = 6  // the body of a packet that is taken while another one trails
 )
 
 // Words of a slot.
@@ -29,7 +30,7 @@ const (
 	wordClip   = 3
 	wordRing   = 0 // of slotRegs
 	wordWptr   = 1
-	wordHeader = 2
+	wordHeader = 2 // in the upper half that of a packet in slotSecond
 	wordWrong  = 3
 )
 
@@ -75,6 +76,7 @@ type file struct {
 	next  uint8    `w:"5"` // word to clear next, after a reset
 
 	body    uint8 `w:"2"` // slot of the packet's body
+	second  bool  // the body is in slotSecond instead, because the other one is still needed
 	srcSlot uint8 `w:"2"` // slots of the surfaces
 	dstSlot uint8 `w:"2"`
 	src     surface
@@ -95,6 +97,7 @@ func (f *file) Reset() {
 	f.ready, f.high = false, false
 	f.next = 0
 	f.body, f.srcSlot, f.dstSlot = 0, 1, 2
+	f.second = false
 	f.src, f.dst = surface{}, surface{}
 }
 
@@ -109,6 +112,15 @@ func (f *file) half() uint32 {
 		v = uint32(q >> 32)
 	}
 	return v
+}
+
+// slotOfBody returns the slot of the current packet's body.
+func (f *file) slotOfBody() uint8 {
+	s := f.body
+	if f.second {
+		s = slotSecond
+	}
+	return s
 }
 
 // slot returns the slot of a surface.
@@ -157,14 +169,14 @@ func windowPlace(window uint8, size bool) uint8 {
 
 // operandLook returns the position of a refused operand, if it is in the file.
 func (f *file) operandLook(bad operand, high bool) look {
-	l := look{Valid: bad < operandNone, High: high, At: place(f.body, uint8(bad)>>1&3)}
+	l := look{Valid: bad < operandNone, High: high, At: place(f.slotOfBody(), uint8(bad)>>1&3)}
 	switch {
 	case bad == operandSource:
 		l = look{Valid: true, High: high, At: place(f.srcSlot, wordBase)}
 	case bad == operandDest:
 		l = look{Valid: true, High: high, At: place(f.dstSlot, wordBase)}
 	case bad == operandHeader:
-		l = look{Valid: !high, At: place(slotRegs, wordHeader)}
+		l = look{Valid: !high, High: f.second, At: place(slotRegs, wordHeader)}
 	case f.caps.Has(caps.Contexts) && bad == operandValue:
 		l = look{Valid: true, High: high, At: place(slotRegs, wordWrong)}
 	case bad < operandPair0:
@@ -179,7 +191,7 @@ func (f *file) operandLook(bad operand, high bool) look {
 func (m *Module) needs() (kind need, at uint8) {
 	d := m.decode.state
 	kind = needWord
-	slot, word := m.file.body, uint8(0)
+	slot, word := m.file.slotOfBody(), uint8(0)
 	switch {
 	case d == decodeNext || d == decodeBody || d == decodeSkip:
 		kind = needDword
@@ -205,7 +217,7 @@ func (m *Module) needs() (kind need, at uint8) {
 // walkNeeds returns what the state of the walk unit needs.
 func (m *Module) walkNeeds() (kind need, slot, word uint8) {
 	op, writes := m.decode.op(), m.walk.writes
-	kind, slot = needWord, m.file.body
+	kind, slot = needWord, m.file.slotOfBody()
 	switch m.walk.state {
 	case walkCorner:
 	case walkClip:
@@ -244,13 +256,16 @@ func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write
 	if copies {
 		n = (n + 2) & 3
 	}
-	w := write{At: fileAt | place(m.file.body, n>>1), Enable: 0x0f << (n & 1 * 4)}
+	w := write{At: fileAt | place(m.file.slotOfBody(), n>>1), Enable: 0x0f << (n & 1 * 4)}
 	if clears {
 		w = write{At: fileAt | m.file.next, Enable: 0xff}
 		v = 0
 	}
 	if d == decodeNext {
 		w = write{At: fileAt | place(slotRegs, wordHeader), Enable: 0x0f}
+		if m.trail.takesSecond() {
+			w.Enable = 0xf0
+		}
 	}
 	if sets {
 		w = write{At: fileAt | windowPlace(m.decode.attr, m.walk.guard.phase == phaseSize), Enable: 0xff}

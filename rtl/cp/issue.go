@@ -68,8 +68,12 @@ func (u *issue) handshake(d DMA) {
 	u.writeErr = u.writeErr || d.WriteErr && !u.readErr
 }
 
-// quiet reports whether no descriptor is offered or in flight.
-func (u *issue) quiet() bool { return !u.offered && u.inFlight == 0 }
+// empty reports whether no descriptor is offered or in flight.
+func (u *issue) empty() bool { return !u.offered && u.inFlight == 0 }
+
+// behind reports whether the next descriptor must be cancelled if one before it fails: one is in
+// flight, or one has failed.
+func (u *issue) behind() bool { return u.inFlight != 0 || u.readErr || u.writeErr }
 
 // start prepares for a packet, which starts after the pieces sent before a preemption.
 func (u *issue) start(op uint8) { u.piece = u.pieces(op) & u.pieceMask }
@@ -152,7 +156,7 @@ func (m *Module) Desc() dma.Desc {
 	op := m.decode.op()
 	length, _ := m.issue.length(m.walk.bytes)
 	at := uint64(m.issue.piece) << m.issue.pieceSize()
-	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at)}
+	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at), Behind: m.trail.overlaps && m.issue.behind()}
 	if !copies(op) {
 		at = 0
 	}
@@ -180,7 +184,7 @@ func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool
 	case issueOffer, issueRow:
 		rows = m.offer(op, ready, taken)
 	case issueDrain:
-		o = m.issue.drain(op)
+		o = m.drain(op)
 	default:
 	}
 	return o, rows
@@ -203,7 +207,7 @@ func (m *Module) offer(op uint8, ready, taken bool) (rows bool) {
 			m.sync.nextWord()
 		}
 	}
-	m.issue.next(m.regs.interrupts() && m.ring.inIB)
+	m.issue.next(m.regs.interrupts() && m.ring.inIB, m.trail.active && m.trail.clash)
 	return rows
 }
 
@@ -237,8 +241,8 @@ func (u *issue) count(rows, last bool) {
 }
 
 // next offers the current piece if no other one is offered. It drains instead after an error
-// and for a preemption, which also withdraws the offered piece.
-func (u *issue) next(interrupts bool) {
+// and for a preemption, which also withdraws the offered piece. It waits while clash is set.
+func (u *issue) next(interrupts, clash bool) {
 	if interrupts && u.withdraws {
 		u.offered = false
 	}
@@ -249,26 +253,39 @@ func (u *issue) next(interrupts bool) {
 	case interrupts:
 		u.stops = true
 		u.state = issueDrain
+	case clash:
 	default:
 		u.offered = true
 	}
 }
 
-// drain ends the packet when all its descriptors are complete.
-func (u *issue) drain(op uint8) outcome {
+// drain ends the packet when all its descriptors are complete, or makes it the trailing one.
+func (m *Module) drain(op uint8) outcome {
 	var o outcome
-	if u.quiet() {
-		u.state = issueIdle
-		switch {
-		case u.readErr:
-			o = refuse(cpreg.CauseReadError, sourceOperand(op))
-		case u.writeErr:
-			o = refuse(cpreg.CauseWriteError, destOperand(op))
-		case u.caps.Has(caps.Preemption) && u.stops:
-			o = ended(halted)
-		default:
-			o = ended(completed)
-		}
+	switch {
+	case m.trail.active:
+	case m.issue.empty():
+		o = m.issue.end(op)
+	case m.canTrail():
+		o = ended(trailing)
+	default:
+	}
+	return o
+}
+
+// end ends the packet, whose descriptors are complete.
+func (u *issue) end(op uint8) outcome {
+	var o outcome
+	u.state = issueIdle
+	switch {
+	case u.readErr:
+		o = refuse(cpreg.CauseReadError, sourceOperand(op))
+	case u.writeErr:
+		o = refuse(cpreg.CauseWriteError, destOperand(op))
+	case u.caps.Has(caps.Preemption) && u.stops:
+		o = ended(halted)
+	default:
+		o = ended(completed)
 	}
 	return o
 }

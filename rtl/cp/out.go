@@ -57,7 +57,7 @@ func (m *Module) Busy() bool { return !m.idle() }
 // Starved reports whether the node waits for a dword of a buffer.
 func (m *Module) Starved() bool {
 	ended := m.decode.state == decodeNext && m.ring.ended()
-	return m.Busy() && m.takes() && !m.file.ready && !ended && !m.ring.stream.failed()
+	return m.Busy() && m.takes() && !m.file.ready && !ended && !m.ring.stream.failed() && !m.trail.active
 }
 
 // Looking reports whether the node waits for the value of a predicate or for a context.
@@ -78,7 +78,7 @@ func (m *Module) Packets() uint32 { return m.regs.packets }
 func (m *Module) IdleFor() uint64 {
 	offers := m.sync.fence != fence.None || m.ring.req.Kind != port.None || m.sync.scratch
 	pulses := m.regs.rsp.Hit || m.regs.fault || m.regs.yielded || m.regs.retired || m.regs.took
-	ends := m.regs.resetting && m.quiet()
+	ends := m.regs.resetting && m.empty()
 	acts := !m.regs.resetting || m.ring.state == ringCopy // which writes the file until the reset ends
 	if offers || pulses || m.ring.toRing || m.ring.toIB || ends || m.lacks() || acts && m.moves() {
 		return 0
@@ -91,19 +91,26 @@ func (m *Module) IdleFor() uint64 {
 
 // moves reports whether the node changes in the next clock without an input.
 func (m *Module) moves() bool {
-	moves := m.yields(false)
+	late := m.trail.active
+	moves := m.yields(false) || m.trail.retires()
 	switch m.decode.state {
 	case decodeNext, decodeBody, decodeSkip:
 		next := m.decode.state == decodeNext
 		started := m.regs.run || m.regs.interrupts() || !next
 		checks := next && m.ring.fresh && !m.ring.inIB
 		ends := m.ring.bad != ringGood || next && m.ring.ended()
-		moves = moves || started && (m.file.ready || m.ring.stream.failed() || checks || ends)
+		takes := m.file.ready && (!next || m.trail.follows(m.file.half()))
+		moves = moves || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
+	case decodeCheck:
+		moves = moves || !late || m.prepared()
 	case decodeExec:
 		moves = moves || m.works()
 	case decodeFault:
 	default:
 		moves = true
+	}
+	if m.trail.failed {
+		moves = m.issue.empty() || m.decode.state != decodeNext
 	}
 	return moves
 }
@@ -111,11 +118,13 @@ func (m *Module) moves() bool {
 // works reports whether the working unit changes in the next clock.
 func (m *Module) works() bool {
 	works := true
+	interrupts := m.regs.interrupts() && m.ring.inIB
 	switch {
 	case m.issue.state == issueOffer:
-		works = !m.issue.offered || m.issue.withdraws && m.regs.interrupts() && m.ring.inIB
+		ends := interrupts || m.issue.readErr || m.issue.writeErr
+		works = !m.issue.offered && (ends || !m.trail.active || !m.trail.clash) || m.issue.withdraws && interrupts
 	case m.issue.state == issueDrain:
-		works = m.issue.quiet()
+		works = !m.trail.active && (m.issue.empty() || m.canTrail())
 	case m.sync.state == syncAnswer:
 		works = !m.ring.offersRead() && !m.sync.reading
 	case m.sync.state == syncWait:

@@ -12,7 +12,7 @@ package cp
 // yields reports whether the node stops for a preemption in this clock: between packets,
 // except at the end of an indirect buffer; while waiting for a fence; or stopped on a fault.
 func (m *Module) yields(seeks bool) bool {
-	next := m.decode.state == decodeNext && !seeks && !m.ring.ended()
+	next := m.decode.state == decodeNext && !seeks && !m.ring.ended() && !m.trail.active
 	rests := next || m.decode.state == decodeFault || m.sync.state == syncWait
 	return m.regs.interrupts() && rests
 }

@@ -106,10 +106,10 @@ func (m *Module) looks(off uint16, op regbus.Op) look {
 	case cpreg.Wptr:
 		l = look{Valid: true, At: place(slotRegs, wordWptr)}
 	case cpreg.FaultLo, cpreg.FaultHi:
-		l = look{Valid: stopped && cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.file.body, 1)}
+		l = look{Valid: stopped && cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.file.slotOfBody(), 1)}
 	case cpreg.FaultOp:
 		none := cause == cpreg.CauseRing || refused == operandStart
-		l = look{Valid: stopped && !none, At: place(slotRegs, wordHeader)}
+		l = look{Valid: stopped && !none, High: m.file.second, At: place(slotRegs, wordHeader)}
 	case cpreg.FaultBad, cpreg.FaultBadH:
 		l = m.file.operandLook(refused, off == cpreg.FaultBadH)
 		l.Valid = l.Valid && stopped
@@ -172,7 +172,7 @@ func (m *Module) idle() bool {
 	d := m.decode.state
 	rest := d == decodeNext || d == decodeFault || d == decodeClear
 	work := m.regs.run && (m.ring.inIB || m.ring.rptr != m.ring.wptr)
-	return rest && !work && !m.regs.resetting && m.quiet()
+	return rest && !work && !m.regs.resetting && m.empty()
 }
 
 // write performs a register write; registers kept in the file are written there.

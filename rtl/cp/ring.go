@@ -119,12 +119,12 @@ func (r *ring) enter(addr uint64, bytes uint32) {
 	r.toIB = true
 }
 
-// retire moves the retired position after a complete packet.
-func (r *ring) retire() {
+// retire moves the retired position to the packet after a complete one.
+func (r *ring) retire(at uint32) {
 	if r.inIB {
-		r.ibDone = r.stream.at
+		r.ibDone = at
 	} else {
-		r.rptr = r.stream.at & 0x3ffff
+		r.rptr = at & 0x3ffff
 	}
 }
 

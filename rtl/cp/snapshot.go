@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 127 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 138 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -69,80 +69,91 @@ func (m *Module) Snapshot(s []uint64) {
 	s[51] = uint64(m.file.mask)
 	s[52] = uint64(m.file.next)
 	s[53] = uint64(m.file.body)
-	s[54] = uint64(m.file.srcSlot)
-	s[55] = uint64(m.file.dstSlot)
-	s[56] = hdl.Bit(m.file.src.set)
-	s[57] = uint64(m.file.src.format)
-	s[58] = hdl.Bit(m.file.dst.set)
-	s[59] = uint64(m.file.dst.format)
-	s[60] = uint64(m.decode.caps)
-	s[61] = uint64(m.decode.nodes)
-	s[62] = uint64(m.decode.maxBytes)
-	s[63] = uint64(m.decode.byteMask)
-	s[64] = uint64(m.decode.state)
-	s[65] = uint64(m.decode.cause)
-	s[66] = uint64(m.decode.bad)
-	s[67] = uint64(m.decode.opcode)
-	s[68] = uint64(m.decode.left)
-	s[69] = uint64(m.decode.n)
-	s[70] = hdl.Bit(m.decode.flag)
-	s[71] = uint64(m.decode.attr)
-	s[72] = m.walk.space.hostLimit
-	s[73] = m.walk.space.vramLimit
-	s[74] = m.walk.space.sumMask
-	s[75] = uint64(m.walk.caps)
-	s[76] = uint64(m.walk.byteMask)
-	s[77] = uint64(m.walk.state)
-	s[78] = hdl.Bit(m.walk.writes)
-	s[79] = hdl.Bit(m.walk.again)
-	s[80] = uint64(m.walk.edge)
-	s[81] = uint64(m.walk.x0)
-	s[82] = uint64(m.walk.x1)
-	s[83] = uint64(m.walk.y0)
-	s[84] = uint64(m.walk.y1)
-	s[85] = uint64(m.walk.scale)
-	s[86] = uint64(m.walk.mul)
-	s[87] = m.walk.add
-	s[88] = m.walk.row
-	s[89] = m.walk.src
-	s[90] = uint64(m.walk.bytes)
-	s[91] = uint64(m.walk.guard.phase)
-	s[92] = uint64(m.walk.guard.next)
-	s[93] = m.walk.guard.end
-	s[94] = hdl.Bit(m.walk.guard.after)
-	s[95] = m.walk.guard.reach
-	s[96] = m.issue.space.hostLimit
-	s[97] = m.issue.space.vramLimit
-	s[98] = m.issue.space.sumMask
-	s[99] = uint64(m.issue.caps)
-	s[100] = uint64(m.issue.maxLog2)
-	s[101] = uint64(m.issue.pieceMask)
-	s[102] = hdl.Bit(m.issue.withdraws)
-	s[103] = uint64(m.issue.state)
-	s[104] = uint64(m.issue.piece)
-	s[105] = uint64(m.issue.sent)
-	s[106] = hdl.Bit(m.issue.stops)
-	s[107] = hdl.Bit(m.issue.offered)
-	s[108] = uint64(m.issue.inFlight)
-	s[109] = hdl.Bit(m.issue.readErr)
-	s[110] = hdl.Bit(m.issue.writeErr)
-	s[111] = uint64(m.sync.caps)
-	s[112] = uint64(m.sync.state)
-	s[113] = uint64(m.sync.fence)
-	s[114] = hdl.Bit(m.sync.fencing)
-	s[115] = hdl.Bit(m.sync.reading)
-	s[116] = hdl.Bit(m.sync.readErr)
-	s[117] = hdl.Bit(m.sync.zero)
-	s[118] = hdl.Bit(m.sync.scratch)
-	s[119] = hdl.Bit(m.sync.waiting)
-	s[120] = uint64(m.sync.word)
-	s[121] = hdl.Bit(m.sync.wrong)
-	s[122] = uint64(m.trace.caps)
-	s[123] = uint64(m.trace.next)
-	s[124] = uint64(m.trace.count)
-	s[125] = hdl.Bit(m.trace.shown)
-	s[126] = uint64(m.trace.part)
-	s = s[127:]
+	s[54] = hdl.Bit(m.file.second)
+	s[55] = uint64(m.file.srcSlot)
+	s[56] = uint64(m.file.dstSlot)
+	s[57] = hdl.Bit(m.file.src.set)
+	s[58] = uint64(m.file.src.format)
+	s[59] = hdl.Bit(m.file.dst.set)
+	s[60] = uint64(m.file.dst.format)
+	s[61] = uint64(m.decode.caps)
+	s[62] = uint64(m.decode.nodes)
+	s[63] = uint64(m.decode.maxBytes)
+	s[64] = uint64(m.decode.byteMask)
+	s[65] = uint64(m.decode.state)
+	s[66] = uint64(m.decode.cause)
+	s[67] = uint64(m.decode.bad)
+	s[68] = uint64(m.decode.opcode)
+	s[69] = uint64(m.decode.left)
+	s[70] = uint64(m.decode.n)
+	s[71] = hdl.Bit(m.decode.flag)
+	s[72] = uint64(m.decode.attr)
+	s[73] = m.walk.space.hostLimit
+	s[74] = m.walk.space.vramLimit
+	s[75] = m.walk.space.sumMask
+	s[76] = uint64(m.walk.caps)
+	s[77] = uint64(m.walk.byteMask)
+	s[78] = uint64(m.walk.state)
+	s[79] = hdl.Bit(m.walk.writes)
+	s[80] = hdl.Bit(m.walk.again)
+	s[81] = uint64(m.walk.edge)
+	s[82] = uint64(m.walk.x0)
+	s[83] = uint64(m.walk.x1)
+	s[84] = uint64(m.walk.y0)
+	s[85] = uint64(m.walk.y1)
+	s[86] = uint64(m.walk.scale)
+	s[87] = uint64(m.walk.mul)
+	s[88] = m.walk.add
+	s[89] = m.walk.row
+	s[90] = m.walk.src
+	s[91] = uint64(m.walk.bytes)
+	s[92] = uint64(m.walk.guard.phase)
+	s[93] = uint64(m.walk.guard.next)
+	s[94] = m.walk.guard.end
+	s[95] = hdl.Bit(m.walk.guard.after)
+	s[96] = m.walk.guard.reach
+	s[97] = m.issue.space.hostLimit
+	s[98] = m.issue.space.vramLimit
+	s[99] = m.issue.space.sumMask
+	s[100] = uint64(m.issue.caps)
+	s[101] = uint64(m.issue.maxLog2)
+	s[102] = uint64(m.issue.pieceMask)
+	s[103] = hdl.Bit(m.issue.withdraws)
+	s[104] = uint64(m.issue.state)
+	s[105] = uint64(m.issue.piece)
+	s[106] = uint64(m.issue.sent)
+	s[107] = hdl.Bit(m.issue.stops)
+	s[108] = hdl.Bit(m.issue.offered)
+	s[109] = uint64(m.issue.inFlight)
+	s[110] = hdl.Bit(m.issue.readErr)
+	s[111] = hdl.Bit(m.issue.writeErr)
+	s[112] = uint64(m.sync.caps)
+	s[113] = uint64(m.sync.state)
+	s[114] = uint64(m.sync.fence)
+	s[115] = hdl.Bit(m.sync.fencing)
+	s[116] = hdl.Bit(m.sync.reading)
+	s[117] = hdl.Bit(m.sync.readErr)
+	s[118] = hdl.Bit(m.sync.zero)
+	s[119] = hdl.Bit(m.sync.scratch)
+	s[120] = hdl.Bit(m.sync.waiting)
+	s[121] = uint64(m.sync.word)
+	s[122] = hdl.Bit(m.sync.wrong)
+	s[123] = hdl.Bit(m.trail.overlaps)
+	s[124] = hdl.Bit(m.trail.active)
+	s[125] = hdl.Bit(m.trail.copies)
+	s[126] = hdl.Bit(m.trail.second)
+	s[127] = hdl.Bit(m.trail.ended)
+	s[128] = hdl.Bit(m.trail.failed)
+	s[129] = uint64(m.trail.at)
+	s[130] = uint64(m.trail.dest)
+	s[131] = uint64(m.trail.length)
+	s[132] = hdl.Bit(m.trail.clash)
+	s[133] = uint64(m.trace.caps)
+	s[134] = uint64(m.trace.next)
+	s[135] = uint64(m.trace.count)
+	s[136] = hdl.Bit(m.trace.shown)
+	s[137] = uint64(m.trace.part)
+	s = s[138:]
 	m.file.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Snapshot(s)
@@ -207,81 +218,92 @@ func (m *Module) Restore(s []uint64) {
 	m.file.mask = uint8(s[51])
 	m.file.next = uint8(s[52])
 	m.file.body = uint8(s[53])
-	m.file.srcSlot = uint8(s[54])
-	m.file.dstSlot = uint8(s[55])
-	m.file.src.set = s[56] != 0
-	m.file.src.format = uint8(s[57])
-	m.file.dst.set = s[58] != 0
-	m.file.dst.format = uint8(s[59])
-	m.decode.caps = caps.Set(s[60])
-	m.decode.nodes = uint32(s[61])
-	m.decode.maxBytes = uint32(s[62])
-	m.decode.byteMask = uint32(s[63])
-	m.decode.state = decodeState(s[64])
-	m.decode.cause = uint8(s[65])
-	m.decode.bad = operand(s[66])
-	m.decode.opcode = uint8(s[67])
-	m.decode.left = uint16(s[68])
-	m.decode.n = uint8(s[69])
-	m.decode.flag = s[70] != 0
-	m.decode.attr = uint8(s[71])
-	m.walk.space.hostLimit = s[72]
-	m.walk.space.vramLimit = s[73]
-	m.walk.space.sumMask = s[74]
-	m.walk.caps = caps.Set(s[75])
-	m.walk.byteMask = uint32(s[76])
-	m.walk.state = walkState(s[77])
-	m.walk.writes = s[78] != 0
-	m.walk.again = s[79] != 0
-	m.walk.edge = uint8(s[80])
-	m.walk.x0 = uint16(s[81])
-	m.walk.x1 = uint16(s[82])
-	m.walk.y0 = uint16(s[83])
-	m.walk.y1 = uint16(s[84])
-	m.walk.scale = uint8(s[85])
-	m.walk.mul = uint16(s[86])
-	m.walk.add = s[87]
-	m.walk.row = s[88]
-	m.walk.src = s[89]
-	m.walk.bytes = uint32(s[90])
-	m.walk.guard.phase = uint8(s[91])
-	m.walk.guard.next = uint8(s[92])
-	m.walk.guard.end = s[93]
-	m.walk.guard.after = s[94] != 0
-	m.walk.guard.reach = s[95]
-	m.issue.space.hostLimit = s[96]
-	m.issue.space.vramLimit = s[97]
-	m.issue.space.sumMask = s[98]
-	m.issue.caps = caps.Set(s[99])
-	m.issue.maxLog2 = uint8(s[100])
-	m.issue.pieceMask = uint32(s[101])
-	m.issue.withdraws = s[102] != 0
-	m.issue.state = issueState(s[103])
-	m.issue.piece = uint32(s[104])
-	m.issue.sent = uint32(s[105])
-	m.issue.stops = s[106] != 0
-	m.issue.offered = s[107] != 0
-	m.issue.inFlight = uint8(s[108])
-	m.issue.readErr = s[109] != 0
-	m.issue.writeErr = s[110] != 0
-	m.sync.caps = caps.Set(s[111])
-	m.sync.state = syncState(s[112])
-	m.sync.fence = fence.Op(s[113])
-	m.sync.fencing = s[114] != 0
-	m.sync.reading = s[115] != 0
-	m.sync.readErr = s[116] != 0
-	m.sync.zero = s[117] != 0
-	m.sync.scratch = s[118] != 0
-	m.sync.waiting = s[119] != 0
-	m.sync.word = uint8(s[120])
-	m.sync.wrong = s[121] != 0
-	m.trace.caps = caps.Set(s[122])
-	m.trace.next = uint8(s[123])
-	m.trace.count = uint8(s[124])
-	m.trace.shown = s[125] != 0
-	m.trace.part = uint8(s[126])
+	m.file.second = s[54] != 0
+	m.file.srcSlot = uint8(s[55])
+	m.file.dstSlot = uint8(s[56])
+	m.file.src.set = s[57] != 0
+	m.file.src.format = uint8(s[58])
+	m.file.dst.set = s[59] != 0
+	m.file.dst.format = uint8(s[60])
+	m.decode.caps = caps.Set(s[61])
+	m.decode.nodes = uint32(s[62])
+	m.decode.maxBytes = uint32(s[63])
+	m.decode.byteMask = uint32(s[64])
+	m.decode.state = decodeState(s[65])
+	m.decode.cause = uint8(s[66])
+	m.decode.bad = operand(s[67])
+	m.decode.opcode = uint8(s[68])
+	m.decode.left = uint16(s[69])
+	m.decode.n = uint8(s[70])
+	m.decode.flag = s[71] != 0
+	m.decode.attr = uint8(s[72])
+	m.walk.space.hostLimit = s[73]
+	m.walk.space.vramLimit = s[74]
+	m.walk.space.sumMask = s[75]
+	m.walk.caps = caps.Set(s[76])
+	m.walk.byteMask = uint32(s[77])
+	m.walk.state = walkState(s[78])
+	m.walk.writes = s[79] != 0
+	m.walk.again = s[80] != 0
+	m.walk.edge = uint8(s[81])
+	m.walk.x0 = uint16(s[82])
+	m.walk.x1 = uint16(s[83])
+	m.walk.y0 = uint16(s[84])
+	m.walk.y1 = uint16(s[85])
+	m.walk.scale = uint8(s[86])
+	m.walk.mul = uint16(s[87])
+	m.walk.add = s[88]
+	m.walk.row = s[89]
+	m.walk.src = s[90]
+	m.walk.bytes = uint32(s[91])
+	m.walk.guard.phase = uint8(s[92])
+	m.walk.guard.next = uint8(s[93])
+	m.walk.guard.end = s[94]
+	m.walk.guard.after = s[95] != 0
+	m.walk.guard.reach = s[96]
+	m.issue.space.hostLimit = s[97]
+	m.issue.space.vramLimit = s[98]
+	m.issue.space.sumMask = s[99]
+	m.issue.caps = caps.Set(s[100])
+	m.issue.maxLog2 = uint8(s[101])
+	m.issue.pieceMask = uint32(s[102])
+	m.issue.withdraws = s[103] != 0
+	m.issue.state = issueState(s[104])
+	m.issue.piece = uint32(s[105])
+	m.issue.sent = uint32(s[106])
+	m.issue.stops = s[107] != 0
+	m.issue.offered = s[108] != 0
+	m.issue.inFlight = uint8(s[109])
+	m.issue.readErr = s[110] != 0
+	m.issue.writeErr = s[111] != 0
+	m.sync.caps = caps.Set(s[112])
+	m.sync.state = syncState(s[113])
+	m.sync.fence = fence.Op(s[114])
+	m.sync.fencing = s[115] != 0
+	m.sync.reading = s[116] != 0
+	m.sync.readErr = s[117] != 0
+	m.sync.zero = s[118] != 0
+	m.sync.scratch = s[119] != 0
+	m.sync.waiting = s[120] != 0
+	m.sync.word = uint8(s[121])
+	m.sync.wrong = s[122] != 0
+	m.trail.overlaps = s[123] != 0
+	m.trail.active = s[124] != 0
+	m.trail.copies = s[125] != 0
+	m.trail.second = s[126] != 0
+	m.trail.ended = s[127] != 0
+	m.trail.failed = s[128] != 0
+	m.trail.at = uint32(s[129])
+	m.trail.dest = uint16(s[130])
+	m.trail.length = uint16(s[131])
+	m.trail.clash = s[132] != 0
+	m.trace.caps = caps.Set(s[133])
+	m.trace.next = uint8(s[134])
+	m.trace.count = uint8(s[135])
+	m.trace.shown = s[136] != 0
+	m.trace.part = uint8(s[137])
 	m.nap = false
-	s = s[127:]
+	s = s[138:]
 	m.file.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Restore(s)
@@ -346,6 +368,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".file_mask", Width: 8},
 		hdl.Signal{Name: at + ".file_next", Width: 5},
 		hdl.Signal{Name: at + ".file_body", Width: 2},
+		hdl.Signal{Name: at + ".file_second", Width: 1},
 		hdl.Signal{Name: at + ".file_srcSlot", Width: 2},
 		hdl.Signal{Name: at + ".file_dstSlot", Width: 2},
 		hdl.Signal{Name: at + ".file_src_set", Width: 1},
@@ -414,6 +437,16 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".sync_waiting", Width: 1},
 		hdl.Signal{Name: at + ".sync_word", Width: 4},
 		hdl.Signal{Name: at + ".sync_wrong", Width: 1},
+		hdl.Signal{Name: at + ".trail_overlaps", Width: 1},
+		hdl.Signal{Name: at + ".trail_active", Width: 1},
+		hdl.Signal{Name: at + ".trail_copies", Width: 1},
+		hdl.Signal{Name: at + ".trail_second", Width: 1},
+		hdl.Signal{Name: at + ".trail_ended", Width: 1},
+		hdl.Signal{Name: at + ".trail_failed", Width: 1},
+		hdl.Signal{Name: at + ".trail_at", Width: 20},
+		hdl.Signal{Name: at + ".trail_dest", Width: 16},
+		hdl.Signal{Name: at + ".trail_length", Width: 12},
+		hdl.Signal{Name: at + ".trail_clash", Width: 1},
 		hdl.Signal{Name: at + ".trace_caps", Width: 64},
 		hdl.Signal{Name: at + ".trace_next", Width: 5},
 		hdl.Signal{Name: at + ".trace_count", Width: 5},

@@ -7,28 +7,67 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/fence"
 )
 
-// step runs a clock of the decoder and of the unit that works for it. take is set if dword
-// was taken from the buffer, and taken if the offered descriptor was. beyond is set if dword
-// counts more dwords than follow it in the indirect buffer, seeks if the stream moves, and
-// free if the node may write to the file. step reports whether a packet retires, or the
-// buffer of an INDIRECT begins.
-func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) bool {
-	word, ready, bytes := m.file.ram.Out(), m.file.ready, m.walk.bytes
-	move := m.walk.moves(ready, m.ring.state == ringBase)
-	inside, end := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
+// A clock is what a clock of the decoder depends on.
+type clock struct {
+	dword  uint32 // next dword of the buffer
+	beyond bool   // dword counts more dwords than follow it in the indirect buffer
+	take   bool   // dword was taken
+	taken  bool   // the offered descriptor was taken
+	seeks  bool   // the stream moves
+	free   bool   // the node may write to the file
+	late   bool   // a packet trails
+}
+
+// step runs a clock of the decoder and of the unit that works for it. It reports whether a
+// packet retires, or the buffer of an INDIRECT begins.
+func (m *Module) step(c clock, f Fence) bool {
+	failed := m.trail.failed
+	leaves := m.decode.state == decodeExec && m.ring.state == ringLeave
+	retires := m.trail.retires() && !(c.take && m.decode.state == decodeNext)
+	word, bytes := m.file.ram.Out(), m.walk.bytes
+	move := m.walk.moves(m.file.ready, m.ring.state == ringBase)
 	var o outcome
+	if failed {
+		o = m.failTrail()
+	} else {
+		o, move.rows = m.decodeStep(c, word, f)
+	}
+	move.copies = copies(m.decode.op())
+	enters := o.end == passed && m.decode.op() == pkt.OpIndirect
+	if c.late && !failed && o.end == refused {
+		m.park(o)
+	} else {
+		m.act(o, bytes)
+	}
+	m.walk.move(move, word)
+	ends := o.end == completed || retires
+	if ends || leaves {
+		m.regs.retire()
+	}
+	if ends {
+		m.ring.retire(m.trail.position(m.ring.stream.at))
+	}
+	if retires {
+		m.trail.active = false
+	}
+	return ends || enters
+}
+
+// decodeStep runs a clock of the decoder. word was read from the file. It reports whether the
+// next row starts.
+func (m *Module) decodeStep(c clock, word uint64, f Fence) (o outcome, rows bool) {
 	switch m.decode.state {
 	case decodeNext:
-		if (m.regs.run || m.regs.interrupts()) && !seeks {
-			o = m.await(dword, beyond, take)
+		if (m.regs.run || m.regs.interrupts()) && !c.seeks && (c.take || !c.late) {
+			o = m.await(c.dword, c.beyond, c.take)
 		}
 	case decodeBody, decodeSkip:
 		switch {
-		case take && m.decode.state == decodeBody:
-			m.keep(dword, beyond)
-		case take:
+		case c.take && m.decode.state == decodeBody:
+			m.keep(c.dword, c.beyond)
+		case c.take:
 			m.decode.skip()
-		case !seeks:
+		case !c.seeks && !c.late:
 			o = m.starve(operandNext)
 		default:
 		}
@@ -37,20 +76,18 @@ func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fen
 			o = ended(completed)
 		}
 	case decodeCheck:
-		o = m.check()
+		if !c.late || m.prepared() {
+			o = m.check()
+		}
 	case decodeExec:
-		o, move.rows = m.execute(word, dword, ready, taken, free, inside, end, f)
-		move.copies = copies(m.decode.op())
+		o, rows = m.execute(c, word, f)
 	case decodeClear:
-		if free {
+		if c.free {
 			m.clear()
 		}
 	default:
 	}
-	enters := o.end == passed && m.decode.op() == pkt.OpIndirect
-	m.act(o, bytes)
-	m.walk.move(move, word)
-	return o.end == completed || enters
+	return o, rows
 }
 
 // act applies the outcome of a clock. bytes is the length of the ranges before the clock.
@@ -60,9 +97,10 @@ func (m *Module) act(o outcome, bytes uint32) {
 		m.handOver(bytes)
 	case finished:
 		m.decode.state = decodeRetire
+	case trailing:
+		m.trails()
 	case completed:
-		m.count()
-		m.ring.retire()
+		m.startPacket()
 	case skipping:
 		m.decode.state = decodeSkip
 	case halted:
@@ -98,6 +136,7 @@ func (m *Module) await(dword uint32, beyond, take bool) outcome {
 		m.ring.state = ringBase
 		m.decode.state = decodeExec
 	case take:
+		m.file.second = m.trail.takesSecond()
 		o = m.decode.header(dword, m.ring.inIB, beyond)
 	default:
 		o = m.starve(operandStart)
@@ -134,6 +173,7 @@ func (m *Module) check() outcome {
 	cause, bad := m.decode.verdict(m.file.src, m.file.dst)
 	op := m.decode.op()
 	m.walk.start(op)
+	m.trail.clash = false
 	m.issue.start(op)
 	m.sync.start()
 	o := refuse(cause, bad)
@@ -178,7 +218,12 @@ func (m *Module) begin(op uint8) outcome {
 }
 
 // execute runs a clock of the working unit. It reports whether the next row starts.
-func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bool, end uint64, f Fence) (o outcome, rows bool) {
+func (m *Module) execute(c clock, word uint64, f Fence) (o outcome, rows bool) {
+	half, ready, free, taken := c.dword, m.file.ready, c.free, c.taken
+	inside, end := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
+	if m.trail.overlaps && m.walk.state == walkRange && !m.walk.writes {
+		m.trail.clash = m.trail.touches(m.walk.row, m.walk.bytes)
+	}
 	switch {
 	case m.walk.state != walkIdle:
 		o = m.walk.step(m.packet(), word, half, ready && (free || !m.sets()), inside, end)
@@ -234,7 +279,7 @@ func (m *Module) stepRing(word uint64, ready, free, inside bool) outcome {
 	var o outcome
 	switch m.ring.state {
 	case ringLeave:
-		m.count()
+		m.startPacket()
 		m.ring.leave(m.regs.run)
 		if m.regs.run {
 			m.decode.state = decodeExec
@@ -277,9 +322,8 @@ func (m *Module) copied() outcome {
 	return o
 }
 
-// count counts an ended packet. A header is next.
-func (m *Module) count() {
-	m.regs.retire()
+// startPacket waits for the next header.
+func (m *Module) startPacket() {
 	m.issue.startPacket()
 	m.decode.state = decodeNext
 }

@@ -52,8 +52,9 @@ func (x *trace) owns(bus regbus.Req, base uint16) bool {
 }
 
 // tick is a clock: a header at an address is taken, which only a node with a trace reports, or
-// a packet ends at a time. reads is set if the host reads the register at off.
-func (x *trace) tick(takes bool, header uint32, addr uint64, ends bool, now uint32, reads bool, off uint16) {
+// a packet ends at a time. late is set if the packet before the header has not ended. reads is
+// set if the host reads the register at off.
+func (x *trace) tick(takes, late bool, header uint32, addr uint64, ends bool, now uint32, reads bool, off uint16) {
 	entry := uint8(off>>4) & (tracereg.Entries - 1)
 	from := (x.next - 1 - entry) & (traceSlots - 1)
 	x.shown, x.part = reads && entry < x.count, 0
@@ -63,14 +64,18 @@ func (x *trace) tick(takes bool, header uint32, addr uint64, ends bool, now uint
 	var where, what uint8
 	data := uint64(now)<<32 | uint64(header)
 	ends = ends && x.caps.Has(caps.Trace)
+	to := x.next
 	if takes {
 		where, what = 0xff, 0x0f
+		if late {
+			to = (to + 1) & (traceSlots - 1)
+		}
 	}
 	if ends {
 		what = 0xf0
 	}
-	x.where.Tick(reads, uint32(from), where, uint32(x.next), addr|tracereg.Valid)
-	x.what.Tick(reads, uint32(from), what, uint32(x.next), data)
+	x.where.Tick(reads, uint32(from), where, uint32(to), addr|tracereg.Valid)
+	x.what.Tick(reads, uint32(from), what, uint32(to), data)
 	if ends {
 		x.next = (x.next + 1) & (traceSlots - 1)
 		if x.count != tracereg.Entries {

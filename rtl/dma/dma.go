@@ -92,6 +92,7 @@ type Module struct {
 	w       writer
 	s       stage
 	cancel  uint8  `w:"2"`
+	broken  uint8  `w:"2"` // nodes whose last descriptor has failed
 	result  Result `w:"2"`
 	owner   uint8  `w:"1"`
 }
@@ -345,5 +346,5 @@ func (m *Module) Reset() {
 	for t := range slots {
 		m.fill[t] = 0
 	}
-	m.cancel, m.result, m.owner = 0, ResultNone, 0
+	m.cancel, m.broken, m.result, m.owner = 0, 0, ResultNone, 0
 }

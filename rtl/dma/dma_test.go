@@ -129,9 +129,10 @@ func TestRandom(t *testing.T) {
 }
 
 // Descriptors that read or write a bad range end with an error, write only a
-// prefix and do not disturb the others.
+// prefix and do not disturb the others, except those of the same node that are
+// cancelled because they are behind it.
 func TestRandomFaults(t *testing.T) {
-	faults := 0
+	faults, cancelled := 0, 0
 	for seed := range uint64(32) {
 		t.Logf("seed %d", seed)
 		b := newBench(t, 2<<(seed%4), seed)
@@ -144,8 +145,17 @@ func TestRandomFaults(t *testing.T) {
 		b.badWrite = func(a uint64) bool { return seed%2 == 0 && a&^host > 0x1a000 }
 		before, want := clone(b.space), clone(b.space)
 		descs := randomDescs(b.rng, 60, 3000)
+		for i := range descs {
+			descs[i].Behind = dma.Queues(2<<(seed%4)) && b.rng.IntN(3) == 0
+		}
 		b.run(descs, 400000)
 		for i, d := range descs {
+			if d.Behind && i >= 2 && b.results[i-2].result != dma.ResultDone { // of the same node
+				cancelled++
+				require.Equal(t, dma.ResultWriteError, b.results[i].result, "seed %d descriptor %d", seed, i)
+				require.Equal(t, before[d.Dst>>63][d.Dst&^host:][:d.Len], b.at(d.Dst)[:d.Len], "seed %d descriptor %d", seed, i)
+				continue
+			}
 			apply(&want, d)
 			got, was, full := b.at(d.Dst)[:d.Len], before[d.Dst>>63][d.Dst&^host:][:d.Len], want[d.Dst>>63][d.Dst&^host:][:d.Len]
 			result := expect(b, d)
@@ -161,6 +171,7 @@ func TestRandomFaults(t *testing.T) {
 		require.Empty(t, b.writes)
 	}
 	assert.Greater(t, faults, 100)
+	assert.Greater(t, cancelled, 20)
 }
 
 // prefix checks that got is was with a prefix of full's changes applied.

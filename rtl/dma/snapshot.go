@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 61 + hdl.RAMWords + hdl.FIFOWords
+const ModuleWords = 62 + hdl.RAMWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -71,9 +71,10 @@ func (m *Module) Snapshot(s []uint64) {
 	s[56] = uint64(m.s.enable)
 	s[57] = m.s.prev
 	s[58] = uint64(m.cancel)
-	s[59] = uint64(m.result)
-	s[60] = uint64(m.owner)
-	s = s[61:]
+	s[59] = uint64(m.broken)
+	s[60] = uint64(m.result)
+	s[61] = uint64(m.owner)
+	s = s[62:]
 	m.order.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Snapshot(s)
@@ -141,9 +142,10 @@ func (m *Module) Restore(s []uint64) {
 	m.s.enable = uint8(s[56])
 	m.s.prev = s[57]
 	m.cancel = uint8(s[58])
-	m.result = Result(s[59])
-	m.owner = uint8(s[60])
-	s = s[61:]
+	m.broken = uint8(s[59])
+	m.result = Result(s[60])
+	m.owner = uint8(s[61])
+	s = s[62:]
 	m.order.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Restore(s)
@@ -211,6 +213,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".s_enable", Width: 8},
 		hdl.Signal{Name: at + ".s_prev", Width: 64},
 		hdl.Signal{Name: at + ".cancel", Width: 2},
+		hdl.Signal{Name: at + ".broken", Width: 2},
 		hdl.Signal{Name: at + ".result", Width: 2, Names: resultNames()},
 		hdl.Signal{Name: at + ".owner", Width: 1},
 	)
@@ -223,18 +226,20 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.order.Words())
 	for i := range m.queue.Slots() {
-		x, w := &m.queue.Slots()[i], v.Room(5)
+		x, w := &m.queue.Slots()[i], v.Room(6)
 		w[0] = uint64(x.desc.Op)
-		w[1] = uint64(x.desc.Len)
-		w[2] = x.desc.Src
-		w[3] = x.desc.Dst
-		w[4] = uint64(x.owner)
+		w[1] = hdl.Bit(x.desc.Behind)
+		w[2] = uint64(x.desc.Len)
+		w[3] = x.desc.Src
+		w[4] = x.desc.Dst
+		w[5] = uint64(x.owner)
 		v.Words(w)
 		x.desc.Op = Op(w[0])
-		x.desc.Len = uint32(w[1])
-		x.desc.Src = w[2]
-		x.desc.Dst = w[3]
-		x.owner = uint8(w[4])
+		x.desc.Behind = w[1] != 0
+		x.desc.Len = uint32(w[2])
+		x.desc.Src = w[3]
+		x.desc.Dst = w[4]
+		x.owner = uint8(w[5])
 	}
 }
 

@@ -53,6 +53,9 @@ func (m *Module) load(e entry) {
 		at: dst >> 3, lane: dst & 7, word: src >> 3,
 		prime: src&7 > dst&7, ended: fill, shift: (dst - src) & 7,
 	}
+	if m.queues && e.desc.Behind && m.broken>>e.owner&1 != 0 {
+		m.w.fault = ResultWriteError
+	}
 }
 
 // Header returns the header of a write.
@@ -212,8 +215,11 @@ func (m *Module) release() {
 // finish ends the descriptor with its outcome.
 func (m *Module) finish() {
 	m.result, m.owner = m.w.fault, m.w.owner
+	mine := uint8(1) << m.w.owner & 3
+	m.broken |= mine
 	if m.w.fault == ResultNone {
 		m.result = ResultDone
+		m.broken &^= mine
 	}
 	m.w.active = false
 }

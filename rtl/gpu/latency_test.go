@@ -32,7 +32,7 @@ func surfacesOf(node, pitch, format uint32) []uint32 {
 func works(node uint32) []work {
 	base := node << 23
 	var short []uint32
-	for i := range uint32(200) {
+	for i := range uint32(500) {
 		short = append(short, pkt.Dwords(pkt.OpCopy, base+64*i, 0, base+0x400000+64*i, 0, 64)...)
 	}
 	rows := func(bytes, n uint32) []uint32 {

@@ -45,8 +45,8 @@ func cycleTargets() []cycleTarget {
 		{"copy of 64 KiB, host to VRAM, L 64, 16 tags", rate(down), "bytes/clock", bound{true, 0.9 * 8}},
 		{"copy of 64 KiB, VRAM to host, L 64, 16 tags", rate(up), "bytes/clock", bound{true, 0.9 * 8}},
 		{"NOP, once fetched", each(pkt.NOP{}), "clocks", bound{false, 2}},
-		{"copy of 64 bytes, VRAM to VRAM", each(pkt.Copy{Dst: 0x1000, Bytes: 64}), "clocks", bound{false, 40}},
-		{"copy of 64 bytes, VRAM to VRAM, misaligned", each(pkt.Copy{Src: 5, Dst: 0x1003, Bytes: 64}), "clocks", bound{false, 40}},
+		{"copy of 64 bytes, VRAM to VRAM", each(pkt.Copy{Dst: 0x1000, Bytes: 64}), "clocks", bound{false, 20}},
+		{"copy of 64 bytes, VRAM to VRAM, misaligned", each(pkt.Copy{Src: 5, Dst: 0x1003, Bytes: 64}), "clocks", bound{false, 20}},
 	}
 	for _, l := range []float64{1, 16, 64, 256} {
 		board := fmt.Sprintf("emu?latency=%g", l)

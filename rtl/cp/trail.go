@@ -1,0 +1,133 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// Design note: a short COPY or FILL spends most of its time in the DMA engine. So when the
+// engine has taken its descriptor, the packet trails: the node goes on to the next packet if
+// that is a COPY or FILL too, checks it, and sends its descriptors behind that of the trailing
+// one. Nothing of this can be seen but the time. Until the trailing packet retires, the next
+// one does not end or fault, and every other packet waits. The engine writes in the order of
+// the descriptors, but reads ahead, so a COPY waits if it may read something that the
+// trailing packet writes. If a descriptor fails, the engine cancels those behind it. The
+// body and the header of the trailing packet stay in the file for the registers of the fault.
+
+// shortLog2 is log2 of the bytes from which a packet does not trail. A shorter one has one
+// descriptor.
+const shortLog2 = pieceLog2
+
+// trail is the packet before the current one while its descriptor is in flight.
+type trail struct {
+	overlaps bool // the node has one
+
+	active bool
+	copies bool   // it is a COPY, otherwise a FILL
+	second bool   // its body is in slotSecond
+	ended  bool   // its descriptor has ended
+	failed bool   // with an error
+	at     uint32 `w:"20"` // position of the packet after it
+	dest   uint16 // address of the first byte that it writes, modulo 64 KiB
+	length uint16 `w:"12"` // bytes that it writes
+	clash  bool   // the current packet may read what it writes
+}
+
+// Reset sets the registers to their power-on values.
+func (x *trail) Reset() { *x = trail{overlaps: x.overlaps} }
+
+// handshake records the end of the descriptor. Descriptors end in order, so the first one to
+// end belongs to the trailing packet.
+func (x *trail) handshake(d DMA) {
+	failed := d.Err || d.WriteErr
+	if x.active && !x.ended && (d.Done || failed) {
+		x.ended, x.failed = true, failed
+	}
+}
+
+// retires reports whether the trailing packet retires in a clock in which no header is taken.
+func (x *trail) retires() bool { return x.active && x.ended && !x.failed }
+
+// position returns the position of the packet after the one that retires: the trailing one,
+// or the current one if no packet trails.
+func (x *trail) position(current uint32) uint32 {
+	at := current
+	if x.active {
+		at = x.at
+	}
+	return at
+}
+
+// follows reports whether the node takes a header while a packet trails.
+func (x *trail) follows(dword uint32) bool { return !x.active || linear(uint8(dword>>24)) }
+
+// linear reports whether a packet is a COPY or FILL.
+func linear(op uint8) bool { return op == pkt.OpCopy || op == pkt.OpFill }
+
+// takesSecond reports whether the body of the next packet goes to slotSecond.
+func (x *trail) takesSecond() bool { return x.active && !x.second }
+
+// touches reports whether the trailing packet may write one of the bytes from row on. It
+// compares addresses modulo 64 KiB.
+func (x *trail) touches(row uint64, bytes uint32) bool {
+	const mask = 1<<shortLog2 - 1
+	distance := uint16(row) - x.dest // from the first byte written to row
+	high, low := uint8(distance>>shortLog2), distance&mask
+	end := (low + uint16(bytes)&mask) & (2*mask + 1)
+	inside := high == 0 && low < x.length
+	before := high == 1<<(16-shortLog2)-1 && end > mask && end&mask != 0
+	return !short(bytes) || inside || before
+}
+
+// short reports whether a packet may trail.
+func short(bytes uint32) bool { return bytes>>shortLog2 == 0 }
+
+// canTrail reports whether the current packet becomes the trailing one, instead of waiting
+// for its descriptor in flight.
+func (m *Module) canTrail() bool {
+	return m.trail.overlaps && !m.trail.active && linear(m.decode.op()) && short(m.walk.bytes)
+}
+
+// trails makes the current packet the trailing one.
+func (m *Module) trails() {
+	m.trail.active, m.trail.ended = true, false
+	m.trail.copies = m.decode.op() == pkt.OpCopy
+	m.trail.second = m.file.second
+	m.trail.at = m.ring.stream.at & pkt.MaxIndirect
+	m.trail.dest, m.trail.length = uint16(m.walk.row), uint16(m.walk.bytes)&(1<<shortLog2-1)
+	m.issue.state = issueIdle
+	m.startPacket()
+}
+
+// prepared reports whether the current packet, whose body is complete, can be checked while
+// another one trails: it is not empty, so it does not end at once.
+func (m *Module) prepared() bool { return m.walk.bytes != 0 }
+
+// park makes the current packet wait in decodeCheck for the end of the trailing one. Its fault
+// is then that of the outcome.
+func (m *Module) park(o outcome) {
+	m.decode.cause, m.decode.bad = o.cause, o.bad
+	m.decode.state = decodeCheck
+}
+
+// failTrail forgets the current packet, because the descriptor of the trailing one has failed,
+// and refuses the trailing one when nothing is in flight.
+func (m *Module) failTrail() outcome {
+	var o outcome
+	op := uint8(pkt.OpFill)
+	if m.trail.copies {
+		op = pkt.OpCopy
+	}
+	m.decode.state = decodeNext
+	m.walk.state = walkIdle
+	m.issue.state = issueIdle
+	if m.issue.empty() {
+		m.file.second = m.trail.second
+		m.trail.active, m.trail.failed = false, false
+		o = refuse(cpreg.CauseWriteError, destOperand(op))
+		if m.issue.readErr {
+			o = refuse(cpreg.CauseReadError, sourceOperand(op))
+		}
+	}
+	return o
+}
