@@ -201,7 +201,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	m.regs.endPulses(take)
 	m.ring.endSeek(m.regs.run)
 	m.issue.handshake(d)
-	m.trail.handshake(d)
+	fails := m.trail.handshake(d)
 	m.sync.handshake(f)
 	restores, slot := m.receive(mem)
 	ends := rst || resetting && m.empty()
@@ -210,7 +210,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 		if m.yields(seeks) {
 			m.yield()
 		} else {
-			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late}, f)
+			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late, fails}, f)
 		}
 	}
 	m.access(bus, off, data, from, later, resetting)
@@ -220,6 +220,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 		m.ring.req = offer
 	}
 	held, keep, place := m.ring.stream.Tick(want.win, seeks && !resetting && !rst, to, kept, take, asks, offer.Len, fetched(mem.Cpl))
+	m.trail.mark(m.ring.stream.at)
 	if arrives {
 		write = arrival(keep, place, inIB, restores, slot, mem.Cpl.Data)
 	}

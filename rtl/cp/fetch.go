@@ -104,5 +104,5 @@ func (r *ring) located(off uint16) uint32 {
 func (m *Module) takes() bool {
 	d := m.decode.state
 	next := d == decodeNext && m.regs.run && !m.regs.interrupts() && (m.ring.inIB || !m.ring.fresh)
-	return (next || d == decodeBody || d == decodeSkip) && m.ring.bad == ringGood && !m.regs.resetting && !m.trail.failed
+	return (next || d == decodeBody || d == decodeSkip) && m.ring.bad == ringGood && !m.regs.resetting
 }

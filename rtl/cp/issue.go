@@ -267,7 +267,7 @@ func (m *Module) drain(op uint8) outcome {
 	case m.issue.empty():
 		o = m.issue.end(op)
 	case m.canTrail():
-		o = ended(trailing)
+		m.trails()
 	default:
 	}
 	return o

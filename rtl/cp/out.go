@@ -109,9 +109,6 @@ func (m *Module) moves() bool {
 	default:
 		moves = true
 	}
-	if m.trail.failed {
-		moves = m.issue.empty() || m.decode.state != decodeNext
-	}
 	return moves
 }
 

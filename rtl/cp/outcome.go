@@ -8,7 +8,6 @@ const (
 	passed                  // the next unit continues
 	finished                // only a scratch write is outstanding
 	completed               // the packet retires in this clock
-	trailing                // only descriptors are in flight, and the next packet may start
 	skipping                // the dwords counted by PREDICATE are skipped
 	halted                  // the packet stopped for a preemption
 	badRing                 // the ring cannot be read

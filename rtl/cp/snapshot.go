@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 138 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 137 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -143,17 +143,16 @@ func (m *Module) Snapshot(s []uint64) {
 	s[125] = hdl.Bit(m.trail.copies)
 	s[126] = hdl.Bit(m.trail.second)
 	s[127] = hdl.Bit(m.trail.ended)
-	s[128] = hdl.Bit(m.trail.failed)
-	s[129] = uint64(m.trail.at)
-	s[130] = uint64(m.trail.dest)
-	s[131] = uint64(m.trail.length)
-	s[132] = hdl.Bit(m.trail.clash)
-	s[133] = uint64(m.trace.caps)
-	s[134] = uint64(m.trace.next)
-	s[135] = uint64(m.trace.count)
-	s[136] = hdl.Bit(m.trace.shown)
-	s[137] = uint64(m.trace.part)
-	s = s[138:]
+	s[128] = uint64(m.trail.at)
+	s[129] = uint64(m.trail.dest)
+	s[130] = uint64(m.trail.length)
+	s[131] = hdl.Bit(m.trail.clash)
+	s[132] = uint64(m.trace.caps)
+	s[133] = uint64(m.trace.next)
+	s[134] = uint64(m.trace.count)
+	s[135] = hdl.Bit(m.trace.shown)
+	s[136] = uint64(m.trace.part)
+	s = s[137:]
 	m.file.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Snapshot(s)
@@ -292,18 +291,17 @@ func (m *Module) Restore(s []uint64) {
 	m.trail.copies = s[125] != 0
 	m.trail.second = s[126] != 0
 	m.trail.ended = s[127] != 0
-	m.trail.failed = s[128] != 0
-	m.trail.at = uint32(s[129])
-	m.trail.dest = uint16(s[130])
-	m.trail.length = uint16(s[131])
-	m.trail.clash = s[132] != 0
-	m.trace.caps = caps.Set(s[133])
-	m.trace.next = uint8(s[134])
-	m.trace.count = uint8(s[135])
-	m.trace.shown = s[136] != 0
-	m.trace.part = uint8(s[137])
+	m.trail.at = uint32(s[128])
+	m.trail.dest = uint16(s[129])
+	m.trail.length = uint16(s[130])
+	m.trail.clash = s[131] != 0
+	m.trace.caps = caps.Set(s[132])
+	m.trace.next = uint8(s[133])
+	m.trace.count = uint8(s[134])
+	m.trace.shown = s[135] != 0
+	m.trace.part = uint8(s[136])
 	m.nap = false
-	s = s[138:]
+	s = s[137:]
 	m.file.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Restore(s)
@@ -442,7 +440,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".trail_copies", Width: 1},
 		hdl.Signal{Name: at + ".trail_second", Width: 1},
 		hdl.Signal{Name: at + ".trail_ended", Width: 1},
-		hdl.Signal{Name: at + ".trail_failed", Width: 1},
 		hdl.Signal{Name: at + ".trail_at", Width: 20},
 		hdl.Signal{Name: at + ".trail_dest", Width: 16},
 		hdl.Signal{Name: at + ".trail_length", Width: 12},

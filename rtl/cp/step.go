@@ -16,25 +16,25 @@ type clock struct {
 	seeks  bool   // the stream moves
 	free   bool   // the node may write to the file
 	late   bool   // a packet trails
+	fails  bool   // and its descriptor fails
 }
 
 // step runs a clock of the decoder and of the unit that works for it. It reports whether a
 // packet retires, or the buffer of an INDIRECT begins.
 func (m *Module) step(c clock, f Fence) bool {
-	failed := m.trail.failed
 	leaves := m.decode.state == decodeExec && m.ring.state == ringLeave
-	retires := m.trail.retires() && !(c.take && m.decode.state == decodeNext)
+	retires := m.trail.retires() && !c.fails && !(c.take && m.decode.state == decodeNext)
 	word, bytes := m.file.ram.Out(), m.walk.bytes
 	move := m.walk.moves(m.file.ready, m.ring.state == ringBase)
 	var o outcome
-	if failed {
-		o = m.failTrail()
+	if c.fails {
+		m.blame()
 	} else {
 		o, move.rows = m.decodeStep(c, word, f)
 	}
 	move.copies = copies(m.decode.op())
 	enters := o.end == passed && m.decode.op() == pkt.OpIndirect
-	if c.late && !failed && o.end == refused {
+	if c.late && o.end == refused {
 		m.park(o)
 	} else {
 		m.act(o, bytes)
@@ -97,8 +97,6 @@ func (m *Module) act(o outcome, bytes uint32) {
 		m.handOver(bytes)
 	case finished:
 		m.decode.state = decodeRetire
-	case trailing:
-		m.trails()
 	case completed:
 		m.startPacket()
 	case skipping:

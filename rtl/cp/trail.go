@@ -1,9 +1,6 @@
 package cp
 
-import (
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-)
+import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
 // Design note: a short COPY or FILL spends most of its time in the DMA engine. So when the
 // engine has taken its descriptor, the packet trails: the node goes on to the next packet if
@@ -26,7 +23,6 @@ type trail struct {
 	copies bool   // it is a COPY, otherwise a FILL
 	second bool   // its body is in slotSecond
 	ended  bool   // its descriptor has ended
-	failed bool   // with an error
 	at     uint32 `w:"20"` // position of the packet after it
 	dest   uint16 // address of the first byte that it writes, modulo 64 KiB
 	length uint16 `w:"12"` // bytes that it writes
@@ -36,23 +32,29 @@ type trail struct {
 // Reset sets the registers to their power-on values.
 func (x *trail) Reset() { *x = trail{overlaps: x.overlaps} }
 
-// handshake records the end of the descriptor. Descriptors end in order, so the first one to
-// end belongs to the trailing packet.
-func (x *trail) handshake(d DMA) {
-	failed := d.Err || d.WriteErr
-	if x.active && !x.ended && (d.Done || failed) {
-		x.ended, x.failed = true, failed
-	}
+// handshake records the end of the descriptor and reports whether it failed. Descriptors end in
+// order, so the first one to end belongs to the trailing packet.
+func (x *trail) handshake(d DMA) (fails bool) {
+	ends := x.active && !x.ended && (d.Done || d.Err || d.WriteErr)
+	x.ended = x.ended || ends
+	return ends && !d.Done
 }
 
 // retires reports whether the trailing packet retires in a clock in which no header is taken.
-func (x *trail) retires() bool { return x.active && x.ended && !x.failed }
+func (x *trail) retires() bool { return x.active && x.ended }
 
-// position returns the position of the packet after the one that retires: the trailing one,
-// or the current one if no packet trails.
+// mark records the position of the stream, unless a packet trails.
+func (x *trail) mark(at uint32) {
+	if !x.active {
+		x.at = at & pkt.MaxIndirect
+	}
+}
+
+// position returns the position of the packet after the one that retires. current is the
+// position of the stream.
 func (x *trail) position(current uint32) uint32 {
 	at := current
-	if x.active {
+	if x.overlaps {
 		at = x.at
 	}
 	return at
@@ -93,7 +95,6 @@ func (m *Module) trails() {
 	m.trail.active, m.trail.ended = true, false
 	m.trail.copies = m.decode.op() == pkt.OpCopy
 	m.trail.second = m.file.second
-	m.trail.at = m.ring.stream.at & pkt.MaxIndirect
 	m.trail.dest, m.trail.length = uint16(m.walk.row), uint16(m.walk.bytes)&(1<<shortLog2-1)
 	m.issue.state = issueIdle
 	m.startPacket()
@@ -110,24 +111,17 @@ func (m *Module) park(o outcome) {
 	m.decode.state = decodeCheck
 }
 
-// failTrail forgets the current packet, because the descriptor of the trailing one has failed,
-// and refuses the trailing one when nothing is in flight.
-func (m *Module) failTrail() outcome {
-	var o outcome
-	op := uint8(pkt.OpFill)
+// blame forgets the current packet, because the descriptor of the trailing one has failed. The
+// trailing one becomes the current one again, which faults when nothing is in flight.
+func (m *Module) blame() {
+	m.decode.opcode = pkt.OpFill
 	if m.trail.copies {
-		op = pkt.OpCopy
+		m.decode.opcode = pkt.OpCopy
 	}
-	m.decode.state = decodeNext
+	m.file.second = m.trail.second
+	m.trail.active = false
+	m.decode.state = decodeExec
 	m.walk.state = walkIdle
-	m.issue.state = issueIdle
-	if m.issue.empty() {
-		m.file.second = m.trail.second
-		m.trail.active, m.trail.failed = false, false
-		o = refuse(cpreg.CauseWriteError, destOperand(op))
-		if m.issue.readErr {
-			o = refuse(cpreg.CauseReadError, sourceOperand(op))
-		}
-	}
-	return o
+	m.issue.state = issueDrain
+	m.issue.offered = false
 }
