@@ -57,9 +57,10 @@ func (s *generator) end(b *buffer) {
 	s.words = b.words
 }
 
-// filler emits a packet that takes long and cannot be preempted inside.
+// filler emits a packet that takes long and cannot be preempted inside. A shorter one would
+// overlap the packet after it.
 func (s *generator) filler(b *buffer) {
-	n := 2048 + s.rng.Uint64N(2048)
+	const n = 4096
 	dst := s.in(s.area.host, n)
 	s.emit(b, pkt.Dwords(pkt.OpFill, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
 }
