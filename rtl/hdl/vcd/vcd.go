@@ -23,6 +23,28 @@ type Var struct {
 // flushAt is the approximate number of bytes per write.
 const flushAt = 1 << 16
 
+// setSize is at least the number of bytes that Set needs: 64 digits, the letter b, and an
+// ending.
+const setSize = 64 + 1 + 8
+
+// An ending is the end of a change of a number: the space after digits, the code of the
+// variable, and the end of the line.
+type ending struct {
+	text uint64 // the first byte is the lowest one
+	size int
+}
+
+// newEnding returns the ending for a variable with a code and a width.
+func newEnding(code string, width int) ending {
+	text := code + "\n"
+	if width != 1 {
+		text = " " + text
+	}
+	var p [8]byte
+	copy(p[:], text)
+	return ending{binary.LittleEndian.Uint64(p[:]), len(text)}
+}
+
 // A Writer writes one dump. After the first error it writes nothing more, and
 // Flush returns the error. A change does not allocate.
 type Writer struct {
@@ -32,6 +54,7 @@ type Writer struct {
 
 	codes []string
 	width []int
+	ends  []ending
 }
 
 // NewWriter begins a dump with the given unit of time and variables.
@@ -42,6 +65,7 @@ func NewWriter(w io.Writer, scale Timescale, vars []Var) *Writer {
 	for i, v := range vars {
 		d.codes = append(d.codes, code(i))
 		d.width = append(d.width, v.Width)
+		d.ends = append(d.ends, newEnding(d.codes[i], v.Width))
 		path := strings.Split(v.Name, ".")
 		last := len(path) - 1
 		open = d.scope(open, path[:last])
@@ -84,14 +108,19 @@ func (d *Writer) Time(t uint64) {
 
 // Set changes variable i, in the order of NewWriter, to a number.
 func (d *Writer) Set(i int, v uint64) {
-	if d.width[i] == 1 {
-		d.buf = append(d.buf, '0'+byte(v&1))
-	} else {
-		d.buf = append(d.buf, 'b')
-		d.buf = appendBits(d.buf, v)
-		d.buf = append(d.buf, ' ')
+	if cap(d.buf)-len(d.buf) < setSize {
+		d.buf = slices.Grow(d.buf, flushAt)
 	}
-	d.end(i)
+	b, n := d.buf[len(d.buf):][:setSize], 1
+	if d.width[i] == 1 {
+		b[0] = '0' + byte(v&1)
+	} else {
+		b[0] = 'b'
+		n += putBits(b[1:], v)
+	}
+	end := d.ends[i]
+	binary.LittleEndian.PutUint64(b[n:], end.text)
+	d.buf = d.buf[:len(d.buf)+n+end.size]
 }
 
 // SetX is like Set, but bits that are set in x are unknown.
@@ -138,17 +167,17 @@ func (d *Writer) Flush() error {
 	return d.err
 }
 
-// appendBits appends v in binary, without leading zeros: a reader extends a value
-// with zeros.
-func appendBits(b []byte, v uint64) []byte {
+// putBits writes v to b in binary, without leading zeros, and returns the number of
+// digits: a reader extends a value with zeros. It may write more bytes, up to a multiple
+// of eight.
+func putBits(b []byte, v uint64) int {
 	n := max(bits.Len64(v), 1)
-	for ; n%8 > 0; n-- {
-		b = append(b, '0'+byte(v>>(n-1)&1))
+	v <<= 64 - n
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], digits(byte(v>>56)))
+		v <<= 8
 	}
-	for ; n > 0; n -= 8 {
-		b = binary.LittleEndian.AppendUint64(b, digits(byte(v>>(n-8))))
-	}
-	return b
+	return n
 }
 
 // digits returns the eight binary digits of v as text, the highest first: in the lowest
