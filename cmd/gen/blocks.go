@@ -27,6 +27,7 @@ var errBlock = errors.New("gen: incomplete block")
 //	idle  "first" if IdleFor is asked before that of others, "-" if there is none
 //	      because the block has nothing to do unless another one has
 //	plane "control" if the block rests with the control plane
+//	slept the hdl.Nap that reports that the last clock did not change it
 type instance struct {
 	name   string
 	cond   string
@@ -114,7 +115,7 @@ func instanceOf(name string, t *types.Named, tag reflect.StructTag) (instance, e
 }
 
 // tagValues are the values that a key of a block's tag may have; nil: any.
-var tagValues = map[string][]string{"if": nil, "idle": {"first", "-"}, "plane": {"control"}}
+var tagValues = map[string][]string{"if": nil, "idle": {"first", "-"}, "plane": {"control"}, "slept": nil}
 
 // checkTag refuses what instance does not know.
 func checkTag(name string, tag reflect.StructTag) error {
@@ -122,7 +123,7 @@ func checkTag(name string, tag reflect.StructTag) error {
 		key, _, _ := strings.Cut(part, ":")
 		values, known := tagValues[key]
 		if !known {
-			return fmt.Errorf("%w: %s has the tag %s, want if, idle or plane", errBlock, name, part)
+			return fmt.Errorf("%w: %s has the tag %s, want if, idle, plane or slept", errBlock, name, part)
 		}
 		if values != nil && !slices.Contains(values, tag.Get(key)) {
 			return fmt.Errorf("%w: %s has the tag %s, want %s", errBlock, name, part, strings.Join(values, " or "))

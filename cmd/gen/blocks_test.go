@@ -49,7 +49,7 @@ func TestBlocksRefuses(t *testing.T) {
 		"odd e.Module":               "odd has no Reset",
 		"odd c.Module":               `odd has IdleFor: false, and the tag idle:"-": false`,
 		"odd a.Module `idle:\"-\"`":  `odd has IdleFor: true, and the tag idle:"-": true`,
-		"odd a.Module `idel:\"-\"`":  `odd has the tag idel:"-", want if, idle or plane`,
+		"odd a.Module `idel:\"-\"`":  `odd has the tag idel:"-", want if, idle, plane or slept`,
 		"odd a.Module `plane:\"x\"`": `odd has the tag plane:"x", want control`,
 		"odd a.Module `idle:\"x\"`":  `odd has the tag idle:"x", want first or -`,
 	} {

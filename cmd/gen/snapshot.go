@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/types"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,6 +104,7 @@ type inner struct {
 	path      string
 	words     string // expression for its number of words
 	primitive bool   // in package hdl; the block owns its memory
+	slept     string // field that reports that the last clock did not change it, or ""
 }
 
 // A memory is a FIFO, or a primitive with numeric words.
@@ -150,8 +152,16 @@ func (s *snapshotter) collectStruct(b *block, path string, u *types.Struct) erro
 		if f.Embedded() {
 			sub = path // embedded: its fields are promoted
 		}
-		if err := s.collect(b, sub, f.Type(), reflect.StructTag(u.Tag(i)).Get("w")); err != nil {
+		tag, before := reflect.StructTag(u.Tag(i)), len(b.inner)
+		if err := s.collect(b, sub, f.Type(), tag.Get("w")); err != nil {
 			return err
+		}
+		slept := tag.Get("slept")
+		if slept != "" && !slices.Contains(naps(u), slept) {
+			return fmt.Errorf("%w: %s.%s has the tag slept:%q, want an hdl.Nap", errState, s.pkg.Path(), sub, slept)
+		}
+		for j := range b.inner[before:] {
+			b.inner[before+j].slept = slept
 		}
 	}
 	return nil

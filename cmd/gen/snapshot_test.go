@@ -44,7 +44,7 @@ type Module struct {
 	part
 	list [n.N]part
 	open n.Open
-	shut n.Shut
+	shut n.Shut ` + "`slept:\"nap\"`" + `
 	ram  hdl.RAM
 	fifo hdl.FIFO[n.Open]
 	nap  hdl.Nap
@@ -55,6 +55,8 @@ type Module struct {
 	for _, want := range []string{
 		"const ModuleWords = 5 + n.ShutWords + hdl.RAMWords + hdl.FIFOWords\n",
 		"\ts[0] = uint64(m.x)\n\ts[1] = uint64(m.list[0].x)\n\ts[2] = uint64(m.list[1].x)\n\ts[3] = hdl.Bit(m.open.A)\n\ts[4] = uint64(m.open.K)\n\ts = s[5:]\n\tm.shut.Snapshot(s)\n",
+		"\treturn []int{5, n.ShutWords, hdl.RAMWords, hdl.FIFOWords}\n",
+		"\tstored = 1\n\ts = s[5:]\n\tif !m.nap {\n\t\tm.shut.Snapshot(s)\n\t\tstored |= 1 << 1\n\t}\n\ts = s[n.ShutWords:]\n\tm.ram.Snapshot(s)\n\tstored |= 1 << 2\n",
 		"\tm.list[1].x = uint16(s[2])\n\tm.open.A = s[3] != 0\n\tm.open.K = n.Kind(s[4])\n\tm.nap = false\n",
 		`hdl.Signal{Name: at + ".list_1_x", Width: 9},`,
 		`hdl.Signal{Name: at + ".open_K", Width: 8, Names: nKindNames()},`,
@@ -77,8 +79,16 @@ func TestSnapshotRefuses(t *testing.T) {
 		require.ErrorIs(t, err, errState, field)
 		assert.Contains(t, err.Error(), "inner.f", field)
 	}
-	root := tree(t, map[string]string{"rtl/b/b.go": "package b\n"})
+	root := tree(t, map[string]string{
+		"rtl/hdl/hdl.go": fakeHDL,
+		"rtl/n/n.go":     "package n\ntype Shut struct { a bool }\n",
+		"rtl/b/b.go":     "package b\nimport \"github.com/hilgpu/hilgpu/rtl/n\"\ntype Module struct { shut n.Shut `slept:\"gone\"`; gone bool }\n",
+	})
 	_, err := snapshot(root, "rtl/b", []string{"Module"})
+	require.ErrorIs(t, err, errState)
+	assert.Contains(t, err.Error(), "gone")
+	root = tree(t, map[string]string{"rtl/b/b.go": "package b\n"})
+	_, err = snapshot(root, "rtl/b", []string{"Module"})
 	assert.ErrorIs(t, err, errState)
 	_, err = snapshot(root, "rtl/c", []string{"Module"})
 	assert.ErrorIs(t, err, os.ErrNotExist)

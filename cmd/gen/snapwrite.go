@@ -25,6 +25,7 @@ func (s *snapshotter) instance(t *types.Named) error {
 	}
 	w.WriteString("\n")
 	s.snapshotMethod(name, b)
+	s.updateMethod(name, b)
 	s.restoreMethod(name, b)
 	s.signalsMethod(name, b)
 	s.memoriesMethod(name, b)
@@ -40,6 +41,35 @@ func (s *snapshotter) snapshotMethod(name string, b *block) {
 	}
 	rest(w, len(b.registers), b.inner, func(in inner, s string) string { return fmt.Sprintf("m.%s.Snapshot(%s)", in.path, s) })
 	w.WriteString("}\n")
+}
+
+// updateMethod writes Parts and Update, if the last clock may have left out an instance.
+func (s *snapshotter) updateMethod(name string, b *block) {
+	if !slices.ContainsFunc(b.inner, func(in inner) bool { return in.slept != "" }) {
+		return
+	}
+	w := &s.body
+	fmt.Fprintf(w, "\n// Parts returns the numbers of words of the parts of a Snapshot, in order.\nfunc (m *%s) Parts() []int {\n\treturn []int{%d", name, len(b.registers))
+	for _, in := range b.inner {
+		w.WriteString(", " + in.words)
+	}
+	w.WriteString("}\n}\n")
+	fmt.Fprintf(w, "\n// Update is Snapshot for an s that has the words before the last clock. It leaves out\n// what slept in that clock. Bit i of stored is set if part i may have changed.\n")
+	fmt.Fprintf(w, "func (m *%s) Update(s []uint64) (stored uint32) {\n\t_ = s[%sWords-1]\n", name, name)
+	for i, r := range b.registers {
+		fmt.Fprintf(w, "\ts[%d] = %s\n", i, word("m."+r.path, r.typ))
+	}
+	fmt.Fprintf(w, "\tstored = 1\n")
+	i := 0
+	rest(w, len(b.registers), b.inner, func(in inner, s string) string {
+		i++
+		call := fmt.Sprintf("m.%s.Snapshot(%s)\nstored |= 1 << %d", in.path, s, i)
+		if in.slept != "" {
+			call = fmt.Sprintf("if !m.%s {\n%s\n}", in.slept, call)
+		}
+		return call
+	})
+	w.WriteString("\treturn stored\n}\n")
 }
 
 // rest writes a call for each inner instance with its part of s.

@@ -31,6 +31,11 @@ func (g *GPU) Reset() {
 	g.descs.Reset()
 	g.controlIdle = false
 	g.hostQuiet = false
+	g.pcieSlept = false
+	g.cp0Slept = false
+	g.cp1Slept = false
+	g.controlSlept = false
+	g.initiatorSlept = false
 }
 
 // Skip advances n clocks without input, n at most IdleFor(). A block that reads the
@@ -60,6 +65,11 @@ func (g *GPU) Skip(n uint64) {
 	g.initiator.Skip(n)
 	g.controlIdle = false
 	g.hostQuiet = false
+	g.pcieSlept = false
+	g.cp0Slept = false
+	g.cp1Slept = false
+	g.controlSlept = false
+	g.initiatorSlept = false
 }
 
 // IdleFor returns the number of clocks that only count: the shortest sleep of the

@@ -44,22 +44,22 @@ type GPU struct {
 	config Config
 
 	// cmd/gen/blocks.go makes blocks.go from these fields, their methods and tags.
-	pcie   pcie.Module
-	ident  ident.Module  `plane:"control"`
-	regram regram.Module `plane:"control"`
-	intc   intc.Module   `plane:"control"`
-	cp0    cp.Module
-	cp1    cp.Module    `if:"hasNode1"`
-	fence0 fence.Module `plane:"control"`
-	fence1 fence.Module `if:"hasNode1" plane:"control"`
-	dma    dma.Module   `idle:"first"` // the block that usually keeps a GPU busy
-	vram   mem.Module   `idle:"first"`
+	pcie   pcie.Module   `slept:"pcieSlept"`
+	ident  ident.Module  `plane:"control"` // its time never sleeps
+	regram regram.Module `plane:"control" slept:"controlSlept"`
+	intc   intc.Module   `plane:"control" slept:"controlSlept"`
+	cp0    cp.Module     `slept:"cp0Slept"`
+	cp1    cp.Module     `if:"hasNode1" slept:"cp1Slept"`
+	fence0 fence.Module  `plane:"control" slept:"controlSlept"`
+	fence1 fence.Module  `if:"hasNode1" plane:"control" slept:"controlSlept"`
+	dma    dma.Module    `idle:"first"` // the block that usually keeps a GPU busy
+	vram   mem.Module    `idle:"first"`
 
-	reset    reset.Module    `plane:"control"`
-	perf     perf.Module     `if:"hasCounters" plane:"control"`
-	watchdog watchdog.Module `if:"hasWatchdog" plane:"control"`
+	reset    reset.Module    `plane:"control" slept:"controlSlept"`
+	perf     perf.Module     `if:"hasCounters" plane:"control" slept:"controlSlept"`
+	watchdog watchdog.Module `if:"hasWatchdog" plane:"control" slept:"controlSlept"`
 
-	initiator noc.Initiator `idle:"first"`
+	initiator noc.Initiator `idle:"first" slept:"initiatorSlept"`
 	vramRead  noc.Reads     `idle:"-"`
 	vramWrite noc.Writes    `idle:"-"`
 	beats     noc.Beats     `idle:"-"`
@@ -68,6 +68,13 @@ type GPU struct {
 	controlIdle hdl.Nap // the control plane has nothing to do in the next clock
 	hostQuiet   hdl.Nap // no header is for host memory in the next clock
 	moved       uint64  // bytes that the DMA engine has written, for Stats
+
+	// The blocks that the last clock did not change, for Update.
+	pcieSlept      hdl.Nap
+	cp0Slept       hdl.Nap
+	cp1Slept       hdl.Nap
+	controlSlept   hdl.Nap // the control plane
+	initiatorSlept hdl.Nap
 }
 
 var _ port.Device = (*GPU)(nil)
@@ -200,15 +207,18 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		target = g.pcie.VRAMWrite()
 	}
 
-	if !hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)) {
+	g.pcieSlept = hdl.Nap(hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)))
+	if !hdl.Asleep(bool(g.pcieSlept)) {
 		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.rsp, aperture, master, ctl.rst.Function)
 	}
 	mem0 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid}
-	if !hdl.Asleep(g.cp0.Sleeps(mem0, dma0, done0, regs, ctl.rst.Whole)) {
+	g.cp0Slept = hdl.Nap(hdl.Asleep(g.cp0.Sleeps(mem0, dma0, done0, regs, ctl.rst.Whole)))
+	if !hdl.Asleep(bool(g.cp0Slept)) {
 		g.cp0.Tick(mem0, dma0, done0, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
 	mem1 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free}
-	if g.hasNode1() && !hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)) {
+	g.cp1Slept = hdl.Nap(hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)))
+	if g.hasNode1() && !hdl.Asleep(bool(g.cp1Slept)) {
 		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
@@ -223,7 +233,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	if !hdl.Asleep(g.initiator.Sleeps(offer, ctl.rst.Whole)) {
+	g.initiatorSlept = hdl.Nap(hdl.Asleep(g.initiator.Sleeps(offer, ctl.rst.Whole)))
+	if !hdl.Asleep(bool(g.initiatorSlept)) {
 		g.initiator.Tick(offer, hostReq.Tag, own, hostTaken, last && route.Out, cpl, sweep, ctl.rst.Whole)
 	}
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
@@ -232,6 +243,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.hasNode1() {
 		g.descs.Tick(descs, node, descReady != 0, ctl.rst.Whole)
 	}
+	g.controlSlept = hdl.Nap(hdl.Asleep(bool(g.controlIdle)))
 	g.controlIdle = hdl.Nap(hdl.Asleep((bool(g.controlIdle) || g.controlQuiet()) && !g.controlWanted()))
 	g.hostQuiet = hdl.Nap(hdl.Asleep(!g.outward()))
 }

@@ -12,20 +12,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
 // A napChecker compares, at each clock, all registers of a GPU with those of a copy
-// whose blocks are awake.
+// whose blocks are awake, and with what Update stores.
 type napChecker struct {
 	*gpu.GPU
-	awake *gpu.GPU
-	m     *machine
-	words [2][]uint64
+	awake   *gpu.GPU
+	m       *machine
+	words   [2][]uint64
+	updated []uint64
+	left    int // parts that Update left out
 }
 
 func newNapChecker(m *machine) *napChecker {
 	t := &napChecker{GPU: m.g, awake: m.g.Clone(), m: m}
 	t.words[0], t.words[1] = make([]uint64, gpu.GPUWords), make([]uint64, gpu.GPUWords)
+	t.updated = make([]uint64, gpu.GPUWords)
 	return t
 }
 
@@ -33,15 +37,37 @@ func newNapChecker(m *machine) *napChecker {
 func (d *napChecker) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	d.awake.Snapshot(d.words[1])
 	d.awake.Restore(d.words[1])
+	d.GPU.Snapshot(d.updated)
 	d.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	d.awake.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	d.GPU.Snapshot(d.words[0])
+	d.update()
 	d.awake.Snapshot(d.words[1])
 	if slices.Equal(d.words[0], d.words[1]) {
 		return
 	}
 	for k, signal := range d.Signals("gpu", nil) {
 		require.Equal(d.m.t, d.words[1][k], d.words[0][k], "%s at clock %d", signal.Name, d.m.clock)
+	}
+}
+
+// update checks that Update of the words before a clock gives those after it, and reports
+// each part with a difference.
+func (d *napChecker) update() {
+	was := slices.Clone(d.updated)
+	stored := d.Update(d.updated)
+	if !slices.Equal(d.updated, d.words[0]) {
+		require.Equal(d.m.t, d.words[0], d.updated, "Update at clock %d", d.m.clock)
+	}
+	at := 0
+	for i, n := range d.Parts() {
+		if stored>>i&1 == 0 {
+			d.left++
+		}
+		if stored>>i&1 == 0 && !slices.Equal(was[at:at+n], d.words[0][at:at+n]) {
+			require.Fail(d.m.t, "a part has changed and is not reported", "part %d at clock %d", i, d.m.clock)
+		}
+		at += n
 	}
 }
 
@@ -71,7 +97,8 @@ func TestNapsAreInvisible(t *testing.T) {
 			c.Caps &^= caps.Counters | caps.Watchdog
 		}
 		m := boot(t, c, seed)
-		m.dev, m.latency = newNapChecker(m), 1+m.rng.Uint64N(300)
+		checker := newNapChecker(m)
+		m.dev, m.latency = checker, 1+m.rng.Uint64N(300)
 		for range 6 {
 			ib := encode(t, pkt.Copy{Src: at(0x10000), Dst: m.rng.Uint64N(1000), Bytes: 1 + m.rng.Uint32N(9000)}, pkt.NOP{Skip: uint16(m.rng.IntN(9))})
 			copy(m.mem[0x8000:], ib)
@@ -97,6 +124,7 @@ func TestNapsAreInvisible(t *testing.T) {
 			m.run(500000, func() bool { return m.node(0, cpreg.Ctl) == 0 })
 			m.startNode(0)
 		}
+		require.Equal(t, hdl.Asleep(true), checker.left > 1000, "parts that sleep")
 	}
 }
 

@@ -63,12 +63,107 @@ func (m *GPU) Snapshot(s []uint64) {
 	m.descs.Snapshot(s)
 }
 
+// Parts returns the numbers of words of the parts of a Snapshot, in order.
+func (m *GPU) Parts() []int {
+	return []int{1, pcie.ModuleWords, ident.ModuleWords, regram.ModuleWords, intc.ModuleWords, cp.ModuleWords, cp.ModuleWords, fence.ModuleWords, fence.ModuleWords, dma.ModuleWords, mem.ModuleWords, reset.ModuleWords, perf.ModuleWords, watchdog.ModuleWords, noc.InitiatorWords, noc.ReadsWords, noc.WritesWords, noc.BeatsWords, noc.ReadsWords}
+}
+
+// Update is Snapshot for an s that has the words before the last clock. It leaves out
+// what slept in that clock. Bit i of stored is set if part i may have changed.
+func (m *GPU) Update(s []uint64) (stored uint32) {
+	_ = s[GPUWords-1]
+	s[0] = m.moved
+	stored = 1
+	s = s[1:]
+	if !m.pcieSlept {
+		m.pcie.Snapshot(s)
+		stored |= 1 << 1
+	}
+	s = s[pcie.ModuleWords:]
+	m.ident.Snapshot(s)
+	stored |= 1 << 2
+	s = s[ident.ModuleWords:]
+	if !m.controlSlept {
+		m.regram.Snapshot(s)
+		stored |= 1 << 3
+	}
+	s = s[regram.ModuleWords:]
+	if !m.controlSlept {
+		m.intc.Snapshot(s)
+		stored |= 1 << 4
+	}
+	s = s[intc.ModuleWords:]
+	if !m.cp0Slept {
+		m.cp0.Snapshot(s)
+		stored |= 1 << 5
+	}
+	s = s[cp.ModuleWords:]
+	if !m.cp1Slept {
+		m.cp1.Snapshot(s)
+		stored |= 1 << 6
+	}
+	s = s[cp.ModuleWords:]
+	if !m.controlSlept {
+		m.fence0.Snapshot(s)
+		stored |= 1 << 7
+	}
+	s = s[fence.ModuleWords:]
+	if !m.controlSlept {
+		m.fence1.Snapshot(s)
+		stored |= 1 << 8
+	}
+	s = s[fence.ModuleWords:]
+	m.dma.Snapshot(s)
+	stored |= 1 << 9
+	s = s[dma.ModuleWords:]
+	m.vram.Snapshot(s)
+	stored |= 1 << 10
+	s = s[mem.ModuleWords:]
+	if !m.controlSlept {
+		m.reset.Snapshot(s)
+		stored |= 1 << 11
+	}
+	s = s[reset.ModuleWords:]
+	if !m.controlSlept {
+		m.perf.Snapshot(s)
+		stored |= 1 << 12
+	}
+	s = s[perf.ModuleWords:]
+	if !m.controlSlept {
+		m.watchdog.Snapshot(s)
+		stored |= 1 << 13
+	}
+	s = s[watchdog.ModuleWords:]
+	if !m.initiatorSlept {
+		m.initiator.Snapshot(s)
+		stored |= 1 << 14
+	}
+	s = s[noc.InitiatorWords:]
+	m.vramRead.Snapshot(s)
+	stored |= 1 << 15
+	s = s[noc.ReadsWords:]
+	m.vramWrite.Snapshot(s)
+	stored |= 1 << 16
+	s = s[noc.WritesWords:]
+	m.beats.Snapshot(s)
+	stored |= 1 << 17
+	s = s[noc.BeatsWords:]
+	m.descs.Snapshot(s)
+	stored |= 1 << 18
+	return stored
+}
+
 // Restore sets the registers to the values stored by Snapshot.
 func (m *GPU) Restore(s []uint64) {
 	_ = s[GPUWords-1]
 	m.moved = s[0]
 	m.controlIdle = false
 	m.hostQuiet = false
+	m.pcieSlept = false
+	m.cp0Slept = false
+	m.cp1Slept = false
+	m.controlSlept = false
+	m.initiatorSlept = false
 	s = s[1:]
 	m.pcie.Restore(s)
 	s = s[pcie.ModuleWords:]

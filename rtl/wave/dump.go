@@ -12,7 +12,7 @@ import (
 )
 
 // run is the number of words that are compared at a time.
-const run = 16
+const run = 8
 
 // A dump writes the changes of a GPU's words to a value change dump.
 type dump struct {
@@ -22,8 +22,25 @@ type dump struct {
 	names   [][]string
 	vars    []int // variable of each word, or -1
 	ops     []op
+	parts   []part // of the registers, then the ports and the opcodes
 	clock   *vcd.Clock
-	written bool // something was written
+	written bool   // something was written
+	at      uint64 // the clock after the last one that was written
+}
+
+// A part is a range of words, extended to runs.
+type part struct{ from, to int }
+
+// parts returns the parts of the words of g, of which the last one has the words after the
+// registers up to size.
+func parts(g *gpu.GPU, size int) []part {
+	var all []part
+	at := 0
+	for _, n := range append(g.Parts(), size-gpu.GPUWords) {
+		all = append(all, part{at / run * run, (at + n + run - 1) / run * run})
+		at += n
+	}
+	return all
 }
 
 // An op is a word that holds an opcode, and the variable for its name.
@@ -44,6 +61,7 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	}
 	size := (len(signals) + run - 1) / run * run
 	d.now, d.last = make([]uint64, size), make([]uint64, size)
+	d.parts = parts(g, size)
 	d.vars, d.names = make([]int, size), make([][]string, size)
 	vars := []vcd.Var{{Name: "gpu.clk", Width: 1}}
 	for i := range d.vars {
@@ -87,31 +105,53 @@ func opcodes() []string {
 // sample writes a clock, and the words that have changed since they were last
 // written.
 func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
-	g.Snapshot(d.now)
+	stored := ^uint32(0)
+	if d.written && clock == d.at {
+		stored = g.Update(d.now) | 1<<(len(d.parts)-1)
+	} else {
+		g.Snapshot(d.now)
+	}
 	p.Snapshot(d.now[gpu.GPUWords:])
 	for _, o := range d.ops {
 		d.now[o.word] = d.now[o.opcode]
 	}
 	d.clock.Rise(clock)
-	for at := 0; at < len(d.now); at += run {
-		if d.written && *(*[run]uint64)(d.now[at:]) == *(*[run]uint64)(d.last[at:]) {
-			continue
-		}
-		for i := at; i < at+run; i++ {
-			if d.now[i] == d.last[i] && d.written || d.vars[i] < 0 {
-				continue
-			}
+	if !d.written {
+		for i := range d.now {
 			d.set(i)
 		}
 	}
-	d.written = true
+	for i, p := range d.parts {
+		if stored>>i&1 != 0 {
+			d.changes(p)
+		}
+	}
+	d.written, d.at = true, clock+1
 }
 
-// set writes word i.
+// changes writes the words of a part that have changed.
+func (d *dump) changes(p part) {
+	for at := p.from; at < p.to; at += run {
+		now, last := (*[run]uint64)(d.now[at:]), (*[run]uint64)(d.last[at:])
+		any := (now[0] ^ last[0]) | (now[1] ^ last[1]) | (now[2] ^ last[2]) | (now[3] ^ last[3]) |
+			(now[4] ^ last[4]) | (now[5] ^ last[5]) | (now[6] ^ last[6]) | (now[7] ^ last[7])
+		if any == 0 {
+			continue
+		}
+		for i := range now {
+			if now[i] != last[i] {
+				d.set(at + i)
+			}
+		}
+	}
+}
+
+// set writes word i, if it has a variable.
 func (d *dump) set(i int) {
 	v := d.now[i]
 	d.last[i] = v
 	switch names := d.names[i]; {
+	case d.vars[i] < 0:
 	case names == nil:
 		d.out.Set(d.vars[i], v)
 	case v < uint64(len(names)):
