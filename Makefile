@@ -11,7 +11,7 @@ SEED          ?= 1
 MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants drivermutants verilog dist
+.PHONY: help run test build pgo pgo-check gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants drivermutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -25,6 +25,12 @@ test: ## all tests of the fast set; the last line counts the skipped tests
 
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu
+
+pgo: ## write cmd/hilgpu/default.pgo, the profile with which go build optimizes bin/hilgpu
+	$(GO) run ./cmd/pgo
+
+pgo-check: ## fail if too little of the profile is still in the source
+	$(GO) run ./cmd/pgo -check
 
 gen: ## generate files from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, the DDI wrappers
 	$(GO) run ./cmd/gen
@@ -51,7 +57,7 @@ race: ## the fast set under the race detector, except tests without goroutines (
 bench: build ## print the figures; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
 	$(BIN) bench rtl
-	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
+	$(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000

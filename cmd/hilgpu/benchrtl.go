@@ -45,6 +45,7 @@ all are compared. Each row names the settings of both sides: Verilator as it is 
 used, and driven well, with its inputs in registers, so that it evaluates once a clock,
 and compiled for this processor. The targets are against Verilator driven well. Rows of
 Go with -tags awake show the speed without the conditions that skip blocks at rest.
+They are built with a profile if this program is.
 
   busy   copies from host memory to VRAM on all nodes at once
   mixed  the composition of the sample images by the driver stack

@@ -100,9 +100,13 @@ type awakeSide struct {
 }
 
 // startAwake builds the program with the tag awake in dir and starts it.
-func (b *Bench) startAwake(rec *Recording, dir string) (side, error) {
+func (b *Bench) startAwake(rec *Recording, dir string, setting Setting) (side, error) {
 	program, file := filepath.Join(dir, "awake.exe"), filepath.Join(dir, rec.Name+".recording")
-	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "awake", "-o", program, "./testbench/figures/replayer")
+	pgo := "-pgo=off"
+	if setting == AwakeProfiled {
+		pgo = "-pgo=" + profile
+	}
+	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "awake", pgo, "-o", program, "./testbench/figures/replayer")
 	build.Dir = b.root
 	if text, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: go build: %w\n%s", ErrAwake, err, bytes.TrimSpace(text))

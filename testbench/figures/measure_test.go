@@ -131,7 +131,7 @@ func TestCompare(t *testing.T) {
 func TestAwake(t *testing.T) {
 	rec, err := Idle(gpu.Small(), 1)
 	require.NoError(t, err)
-	_, err = (&Bench{root: t.TempDir(), config: gpu.Small()}).startAwake(rec, t.TempDir())
+	_, err = (&Bench{root: t.TempDir(), config: gpu.Small()}).startAwake(rec, t.TempDir(), Awake)
 	assert.ErrorIs(t, err, ErrAwake)
 	assert.ErrorContains(t, err, "go build")
 

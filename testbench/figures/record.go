@@ -3,6 +3,7 @@ package figures
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -96,6 +97,18 @@ func (rec *Recording) replay(g device) uint64 {
 		g.Tick(e.in.Req, e.in.Beat, e.in.CplReady, e.in.Cpl, e.in.ReqReady, e.in.DataReady)
 	}
 	return digest
+}
+
+// Repeat replays the recording on a GPU of configuration c until d has passed.
+func (rec *Recording) Repeat(c gpu.Config, d time.Duration) error {
+	g, err := gpu.New(c)
+	if err != nil {
+		return err
+	}
+	for start := time.Now(); time.Since(start) < d; {
+		rec.replay(g)
+	}
+	return nil
 }
 
 // factors holds the digest factors of the output ports, in the order of the

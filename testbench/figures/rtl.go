@@ -64,14 +64,15 @@ type contest struct {
 
 // contests returns the workloads.
 func (o RTLOptions) contests(plan *compose.Plan) []contest {
+	asleep, awake := ours()
 	all := func(target float64) []Match {
-		return []Match{{Go, Usual, 0}, {Go, Tuned, target}, {Awake, Tuned, 0}}
+		return []Match{{asleep, Usual, 0}, {asleep, Tuned, target}, {awake, Tuned, 0}}
 	}
-	waves := []Match{{Go, Usual, 0}, {Go, Tuned, WavesTarget}}
+	waves := []Match{{asleep, Usual, 0}, {asleep, Tuned, WavesTarget}}
 	return []contest{
 		{func() (*Recording, error) { return Busy(o.Config, o.Count) }, all(BusyTarget), waves},
 		{func() (*Recording, error) { return Mixed(o.Config, plan) }, all(MixedTarget), waves},
-		{func() (*Recording, error) { return Idle(o.Config, o.Polls) }, []Match{{Go, Usual, 0}, {Go, Tuned, IdleTarget}}, nil},
+		{func() (*Recording, error) { return Idle(o.Config, o.Polls) }, []Match{{asleep, Usual, 0}, {asleep, Tuned, IdleTarget}}, nil},
 	}
 }
 

@@ -22,10 +22,10 @@ busy              1000   25.00%       100.00 a       300.00 b     3.00x
 busy              1000   25.00%       100.00 a       200.00 c     2.00x  target 2x holds
 mixed             1000    0.00%       100.00 d       300.00 c     3.00x  target 5x MISSED
 
-a  go build
+a  go build -pgo=off
 b  verilator -O3, g++ -O3, two evaluations a clock
 c  verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock
-d  go build -tags awake
+d  go build -pgo=off -tags awake
 
 translation 0.50 s  target 2 s holds
 edit rtl/fence and run compose --check: go build 2.0 s, verilator -O3, g++ -O3 30.0 s, 15.00x

@@ -3,6 +3,7 @@ package figures
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -15,17 +16,36 @@ type Setting string
 
 // The settings.
 //
-//	Go     the GPU in this program
-//	Awake  the GPU in a program in which hdl.Asleep is false
-//	Usual  Verilator as it is commonly used; waves have every signal
-//	Tuned  Verilator driven well; waves have the signals of the Go side: the ports and
-//	       the registers
+//	Go             the GPU in this program
+//	Profiled       the same, if go build had the profile that cmd/pgo writes
+//	Awake          the GPU in a program in which hdl.Asleep is false
+//	AwakeProfiled  the same, built with the profile
+//	Usual          Verilator as it is commonly used; waves have every signal
+//	Tuned          Verilator driven well; waves have the signals of the Go side: the
+//	               ports and the registers
 const (
-	Go    Setting = "go build"
-	Awake Setting = "go build -tags awake"
-	Usual Setting = "verilator -O3, g++ -O3, two evaluations a clock"
-	Tuned Setting = "verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock"
+	Go            Setting = "go build -pgo=off"
+	Profiled      Setting = "go build, with the profile " + profile
+	Awake         Setting = "go build -pgo=off -tags awake"
+	AwakeProfiled Setting = "go build -tags awake, with the profile " + profile
+	Usual         Setting = "verilator -O3, g++ -O3, two evaluations a clock"
+	Tuned         Setting = "verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock"
 )
+
+// profile is the profile of cmd/hilgpu, which go build uses.
+const profile = "cmd/hilgpu/default.pgo"
+
+// ours returns the settings of this program, and of the same program with the tag awake.
+func ours() (asleep, awake Setting) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-pgo" {
+				return Profiled, AwakeProfiled
+			}
+		}
+	}
+	return Go, Awake
+}
 
 // A side replays a recording.
 type side interface {
@@ -38,11 +58,11 @@ type side interface {
 // start starts a side, whose files are in dir.
 func (b *Bench) start(s Setting, rec *Recording, dir string, waves bool) (side, error) {
 	switch s {
-	case Go:
+	case Go, Profiled:
 		g, err := gpu.New(b.config)
 		return &goSide{rec: rec, g: g, dir: dir, waves: waves}, err
-	case Awake:
-		return b.startAwake(rec, dir)
+	case Awake, AwakeProfiled:
+		return b.startAwake(rec, dir, s)
 	}
 	stimuli, err := rec.stimuli(&b.design.Manifest)
 	if err != nil {
