@@ -221,8 +221,8 @@ func (m *Module) Function() bool { return m.function }
 // Sleeps reports whether a Tick with these inputs changes nothing, whatever the
 // other inputs are.
 func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
-	return m.state == stateIdle && req.Kind == port.None && master.Status == port.CplNone && !rst &&
-		master.Pending == m.cfg.pending && m.IdleFor() != 0
+	reports := master.Status != port.CplNone && master.Status != port.CplSuccess || master.Pending != m.cfg.pending
+	return m.state == stateIdle && req.Kind == port.None && !reports && !rst && m.IdleFor() != 0
 }
 
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
