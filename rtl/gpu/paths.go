@@ -67,16 +67,22 @@ func (g *GPU) sweep() noc.Sweep {
 
 // outward reports whether a source may have a header for host memory.
 func (g *GPU) outward() bool {
-	fence0, _ := g.fence0.Write()
-	fence1, _ := g.fence1.Write()
-	message, _ := g.intc.Message()
-	controlPlane := !hdl.Asleep(bool(g.controlIdle)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
-	return controlPlane || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
+	var messages bool
+	if !hdl.Asleep(bool(g.controlIdle)) {
+		fence0, _ := g.fence0.Write()
+		fence1, _ := g.fence1.Write()
+		message, _ := g.intc.Message()
+		messages = fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None
+	}
+	return messages || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
 }
 
 // fenceHeaders returns the headers of the fence units. Their addresses are held
 // by the nodes.
 func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
+	if hdl.Asleep(bool(g.controlIdle)) {
+		return port.Request{}, port.Request{}
+	}
 	fence0, _ = g.fence0.Write()
 	fence1, _ = g.fence1.Write()
 	fence0.Addr, fence1.Addr = g.cp0.Fence().Addr, g.cp1.Fence().Addr
@@ -91,17 +97,25 @@ func (g *GPU) engineRoute() (route noc.Route, writer uint8) {
 	if hdl.Asleep(!host.Valid && !vram.Valid) {
 		return noc.Route{}, 0
 	}
-	_, fence0 := g.fence0.Write()
-	_, fence1 := g.fence1.Write()
-	_, message := g.intc.Message()
-	offers := bit(g.dma.Offers(), noc.WriteDMA) | bit(fence0.Valid, noc.WriteFence0) |
-		bit(fence1.Valid, noc.WriteFence1) | bit(message.Valid, noc.WriteMessage)
+	offers := g.offers()
 	route = noc.Choose(host.Valid && has(offers, host.Source), vram.Valid && has(offers, vram.Source), g.beats.Inward())
 	writer = vram.Source
 	if route.Out {
 		writer = host.Source
 	}
 	return route, writer
+}
+
+// offers returns bit i for writer i that has a beat.
+func (g *GPU) offers() uint8 {
+	if hdl.Asleep(bool(g.controlIdle)) {
+		return bit(g.dma.Offers(), noc.WriteDMA)
+	}
+	_, fence0 := g.fence0.Write()
+	_, fence1 := g.fence1.Write()
+	_, message := g.intc.Message()
+	return bit(g.dma.Offers(), noc.WriteDMA) | bit(fence0.Valid, noc.WriteFence0) |
+		bit(fence1.Valid, noc.WriteFence1) | bit(message.Valid, noc.WriteMessage)
 }
 
 // engineBeat returns the beat of writer, an invalid one if route leads nowhere.
@@ -203,6 +217,9 @@ func (g *GPU) streams(route noc.Route) bool {
 func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Completion, ready bool) {
 	if hdl.Asleep(host.Status == port.CplNone && vram.Status == port.CplNone) {
 		return cp0, cp1, rd, true
+	}
+	if hdl.Asleep(vram.Status == port.CplNone) { // in most clocks of a copy from the host
+		return noc.Own(host, noc.ReadCP0), noc.Own(host, noc.ReadCP1), noc.Own(host, noc.ReadDMA), true
 	}
 	if g.hasNode1() {
 		return noc.Completion(host, vram, noc.ReadCP0), noc.Completion(host, vram, noc.ReadCP1),
