@@ -181,6 +181,12 @@ func (m *Module) Outward() bool {
 	return m.reading() && m.from.addr&host != 0 || m.w.active && m.to.addr&host != 0
 }
 
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the other
+// inputs are.
+func (m *Module) Sleeps(desc Desc, in In, cancel uint8, rst bool) bool {
+	return desc.Op == None && in.Cpl.Status == port.CplNone && cancel == m.cancel && !rst && m.IdleFor() != 0
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone

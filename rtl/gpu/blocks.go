@@ -35,6 +35,8 @@ func (g *GPU) Reset() {
 	g.cp0Slept = false
 	g.cp1Slept = false
 	g.controlSlept = false
+	g.dmaSlept = false
+	g.vramSlept = false
 	g.initiatorSlept = false
 }
 
@@ -69,6 +71,8 @@ func (g *GPU) Skip(n uint64) {
 	g.cp0Slept = false
 	g.cp1Slept = false
 	g.controlSlept = false
+	g.dmaSlept = false
+	g.vramSlept = false
 	g.initiatorSlept = false
 }
 

@@ -52,8 +52,8 @@ type GPU struct {
 	cp1    cp.Module     `if:"hasNode1" slept:"cp1Slept"`
 	fence0 fence.Module  `plane:"control" slept:"controlSlept"`
 	fence1 fence.Module  `if:"hasNode1" plane:"control" slept:"controlSlept"`
-	dma    dma.Module    `idle:"first"` // the block that usually keeps a GPU busy
-	vram   mem.Module    `idle:"first"`
+	dma    dma.Module    `idle:"first" slept:"dmaSlept"` // the block that usually keeps a GPU busy
+	vram   mem.Module    `idle:"first" slept:"vramSlept"`
 
 	reset    reset.Module    `plane:"control" slept:"controlSlept"`
 	perf     perf.Module     `if:"hasCounters" plane:"control" slept:"controlSlept"`
@@ -74,6 +74,8 @@ type GPU struct {
 	cp0Slept       hdl.Nap
 	cp1Slept       hdl.Nap
 	controlSlept   hdl.Nap // the control plane
+	dmaSlept       hdl.Nap
+	vramSlept      hdl.Nap
 	initiatorSlept hdl.Nap
 }
 
@@ -225,13 +227,20 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if !hdl.Asleep(bool(g.controlIdle)) {
 		g.tickControl(ctl, takes, regs)
 	}
-	g.dma.Tick(desc, node, dma.In{
+	dmaIn := dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
 		Cpl:       cplDMA,
 		ReqReady:  has(headerReady, noc.WriteDMA),
 		BeatReady: has(beatReady, noc.WriteDMA),
-	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
-	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
+	}
+	g.dmaSlept = hdl.Nap(hdl.Asleep(g.dma.Sleeps(desc, dmaIn, cancel, ctl.rst.Whole)))
+	if !hdl.Asleep(bool(g.dmaSlept)) {
+		g.dma.Tick(desc, node, dmaIn, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
+	}
+	g.vramSlept = hdl.Nap(hdl.Asleep(g.vram.Sleeps(readReq, writeReq, target, vramBeat)))
+	if !hdl.Asleep(bool(g.vramSlept)) {
+		g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
+	}
 
 	g.initiatorSlept = hdl.Nap(hdl.Asleep(g.initiator.Sleeps(offer, ctl.rst.Whole)))
 	if !hdl.Asleep(bool(g.initiatorSlept)) {

@@ -113,11 +113,15 @@ func (m *GPU) Update(s []uint64) (stored uint32) {
 		stored |= 1 << 8
 	}
 	s = s[fence.ModuleWords:]
-	m.dma.Snapshot(s)
-	stored |= 1 << 9
+	if !m.dmaSlept {
+		m.dma.Snapshot(s)
+		stored |= 1 << 9
+	}
 	s = s[dma.ModuleWords:]
-	m.vram.Snapshot(s)
-	stored |= 1 << 10
+	if !m.vramSlept {
+		m.vram.Snapshot(s)
+		stored |= 1 << 10
+	}
 	s = s[mem.ModuleWords:]
 	if !m.controlSlept {
 		m.reset.Snapshot(s)
@@ -163,6 +167,8 @@ func (m *GPU) Restore(s []uint64) {
 	m.cp0Slept = false
 	m.cp1Slept = false
 	m.controlSlept = false
+	m.dmaSlept = false
+	m.vramSlept = false
 	m.initiatorSlept = false
 	s = s[1:]
 	m.pcie.Restore(s)

@@ -141,6 +141,13 @@ func (m *Module) collides() bool {
 	return m.writes() && (m.single || m.read.Word == m.at)
 }
 
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the other
+// inputs are.
+func (m *Module) Sleeps(rd, wr, target port.Request, beat port.Beat) bool {
+	inputs := rd.Kind != port.None || wr.Kind != port.None || target.Kind != port.None || beat.Valid
+	return !inputs && !m.owed && m.IdleFor() != 0
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(rd port.Request, cplReady bool, wr, target port.Request, beat port.Beat, fromTarget bool) {
 	write := m.writes()
