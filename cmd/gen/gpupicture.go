@@ -19,6 +19,8 @@ var spots = map[string]spot{
 	"cp0":  {rect{60, 166, 150, 60}, "command processor"},
 	"cp1":  {rect{60, 256, 150, 60}, "command processor"},
 
+	"arbiter": {rect{60, 326, 150, 60}, "second master"},
+
 	"descs": {rect{270, 211, 110, 60}, "arbiter"},
 	"dma":   {rect{430, 211, 120, 60}, "DMA engine"},
 
@@ -228,9 +230,9 @@ func (d *drawing) buses(parts []part) {
 // attach draws the lines from a block to the buses.
 func (d *drawing) attach(p part) {
 	switch {
-	case p.rsp && p.control:
+	case p.rsp && p.control && p.at.y > regsY:
 		d.line("regs", "<>", p.at.centre(), regsY, p.at.centre(), p.at.y)
-	case p.rsp || p.name == "pcie":
+	case p.rsp || p.name == "pcie" || p.name == "arbiter":
 		d.line("regs", "<>", regsX, p.at.middle()+14, p.at.x, p.at.middle()+14)
 	}
 	high, low := p.at.middle()-16, p.at.middle()+4

@@ -32,6 +32,7 @@ var snapshotPackages = []struct {
 	dir   string
 	types []string
 }{
+	{"rtl/arbiter", []string{"Module"}},
 	{"rtl/cp", []string{"Module"}},
 	{"rtl/dma", []string{"Module"}},
 	{"rtl/fence", []string{"Module"}},

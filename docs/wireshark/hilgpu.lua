@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map 1248f8f9.
+-- fetches from rings and indirect buffers. Register map b96c34ba.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -150,6 +150,7 @@ local REGS = {
 		{ name = "readtimeout", mask = 0x00000001 },
 		{ name = "signal", mask = 0x00000002 },
 		{ name = "trace", mask = 0x00000004 },
+		{ name = "master", mask = 0x00000008 },
 	} },
 	[0x004c] = { name = "id.read_timeout", fields = {
 		{ name = "range", mask = 0x00000007 },
@@ -213,6 +214,16 @@ local REGS = {
 	[0x0304] = { name = "wdog.status", fields = {
 		{ name = "hang0", mask = 0x00000001 },
 		{ name = "hang1", mask = 0x00000002 },
+	} },
+	[0x0400] = { name = "arb.events", fields = {
+		{ name = "fence0", mask = 0x00000001 },
+		{ name = "preempt0", mask = 0x00000002 },
+		{ name = "fault0", mask = 0x00000004 },
+		{ name = "watchdog0", mask = 0x00000008 },
+		{ name = "fence1", mask = 0x00000100 },
+		{ name = "preempt1", mask = 0x00000200 },
+		{ name = "fault1", mask = 0x00000400 },
+		{ name = "watchdog1", mask = 0x00000800 },
 	} },
 	[0x1000] = { name = "cp0.ctl", fields = {
 		{ name = "run", mask = 0x00000001 },

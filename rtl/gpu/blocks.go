@@ -24,6 +24,7 @@ func (g *GPU) Reset() {
 	g.reset.Reset()
 	g.perf.Reset()
 	g.watchdog.Reset()
+	g.arbiter.Reset()
 	g.initiator.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
@@ -64,6 +65,9 @@ func (g *GPU) Skip(n uint64) {
 	g.dma.Skip(n)
 	g.vram.Skip(n)
 	g.reset.Skip(n)
+	if g.hasMaster() {
+		g.arbiter.Skip(n)
+	}
 	g.initiator.Skip(n)
 	g.controlIdle = false
 	g.hostQuiet = false
@@ -130,6 +134,11 @@ func (g *GPU) IdleFor() uint64 {
 			return 0
 		}
 	}
+	if g.hasMaster() {
+		if n = min(n, g.arbiter.IdleFor()); n == 0 {
+			return 0
+		}
+	}
 	if g.inTransit() {
 		return 0
 	}
@@ -146,10 +155,11 @@ func (g *GPU) controlQuiet() bool {
 		g.fence1.IdleFor() != 0 &&
 		g.reset.IdleFor() != 0 &&
 		g.perf.Quiet() &&
-		g.watchdog.Quiet()
+		g.watchdog.Quiet() &&
+		g.arbiter.IdleFor() != 0
 }
 
 // rsp returns the answer of the block that has the register.
 func (g *GPU) rsp() regbus.Rsp {
-	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
+	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), or(g.cp0.Rsp(), g.cp1.Rsp()))), or(or(g.fence0.Rsp(), g.fence1.Rsp()), or(g.perf.Rsp(), or(g.watchdog.Rsp(), g.arbiter.Rsp()))))
 }

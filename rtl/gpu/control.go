@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
@@ -24,7 +25,10 @@ import (
 // block and the other blocks.
 type control struct {
 	rsp     regbus.Rsp
+	hostRsp regbus.Rsp // none if rsp is the second master's
 	events  intc.Events
+	ev0     arbiter.Events
+	ev1     arbiter.Events
 	err     ident.Error
 	now     uint64
 	latch   regram.Latch
@@ -54,11 +58,18 @@ type taken struct {
 // controlSignals returns the signals to and from the control plane in this clock.
 func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	var s control
-	if !hdl.Asleep(!g.pcie.Awaits()) {
+	if !hdl.Asleep(!g.pcie.Awaits() && !g.arbiter.Awaits()) {
 		s.rsp = g.rsp()
+		s.hostRsp = s.rsp
+		if g.hasMaster() && g.arbiter.Awaits() {
+			s.hostRsp = regbus.Rsp{}
+		}
 	}
 	s.enable, s.functionMask = g.pcie.MSIX()
 	s.events = g.events()
+	if g.hasMaster() {
+		s.ev0, s.ev1 = g.nodeEvents()
+	}
 	s.now = g.ident.Time()
 	s.err = g.pcie.Err()
 	s.latch = regram.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
@@ -81,7 +92,7 @@ func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 
 // tickControl ticks the blocks of the control plane, except those that would not
 // change.
-func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
+func (g *GPU) tickControl(s control, t taken, regs regbus.Req, turn arbiter.Turn) {
 	if !hdl.Asleep(g.regram.Sleeps(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)) {
 		g.regram.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
 	}
@@ -107,16 +118,20 @@ func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
 	if g.hasWatchdog() && !hdl.Asleep(g.watchdog.Sleeps(regs, s.rst.Whole)) {
 		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
 	}
+	if g.hasMaster() {
+		turn.Retry = s.rsp.Retry
+		g.arbiter.Tick(g.ask, turn, regs, s.ev0, s.ev1, s.rst)
+	}
 }
 
-// controlWanted reports whether the function or a node has something for the
-// control plane, or waits for its answer.
+// controlWanted reports whether the function, a node or the second master has
+// something for the control plane, or waits for its answer.
 func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
 	fences := g.cp0.Fences() || g.cp1.Fences()
 	return events || writes || fences || g.pcie.Regs().Op != regbus.None || g.pcie.Awaits() ||
-		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
+		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function() || g.ask.Op != regbus.None
 }
 
 // or merges two answers, of which at most one is given.
@@ -131,4 +146,12 @@ func (g *GPU) events() intc.Events {
 		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
 		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1,
 	}
+}
+
+// nodeEvents returns the same events as events, each on its own.
+func (g *GPU) nodeEvents() (ev0, ev1 arbiter.Events) {
+	hang0, hang1 := g.watchdog.Hang()
+	ev0 = arbiter.Events{Fence: g.fence0.Event(), Preempt: g.cp0.Preempted(), Fault: g.cp0.Fault(), Watchdog: hang0}
+	ev1 = arbiter.Events{Fence: g.fence1.Event(), Preempt: g.cp1.Preempted(), Fault: g.cp1.Fault(), Watchdog: hang1}
+	return ev0, ev1
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
@@ -32,6 +33,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
@@ -58,12 +60,15 @@ type GPU struct {
 	reset    reset.Module    `plane:"control" slept:"controlSlept"`
 	perf     perf.Module     `if:"hasCounters" plane:"control" slept:"controlSlept"`
 	watchdog watchdog.Module `if:"hasWatchdog" plane:"control" slept:"controlSlept"`
+	arbiter  arbiter.Module  `if:"hasMaster" plane:"control" slept:"controlSlept"`
 
 	initiator noc.Initiator `idle:"first" slept:"initiatorSlept"`
 	vramRead  noc.Reads     `idle:"-"`
 	vramWrite noc.Writes    `idle:"-"`
 	beats     noc.Beats     `idle:"-"`
 	descs     noc.Reads     `idle:"-"`
+
+	ask regbus.Req // the next access of the second master during a Tick of Shared
 
 	controlIdle hdl.Nap // the control plane has nothing to do in the next clock
 	hostQuiet   hdl.Nap // no header is for host memory in the next clock
@@ -92,7 +97,7 @@ func New(c Config) (*GPU, error) {
 	}
 	return &GPU{
 		config: c,
-		pcie:   pcie.New(c.VRAMBytes, c.Caps.Has(caps.Aperture), uint32(bits.Len(uint(c.MaxPayload))-8)),
+		pcie:   pcie.New(c.VRAMBytes, c.Caps, uint32(bits.Len(uint(c.MaxPayload))-8)),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
@@ -177,7 +182,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
-	regs := pcie.Carry(g.pcie.Regs(), beat)
+	regs, turn := g.access(beat)
 	master := pcie.Master{Pending: g.initiator.Pending()}
 	if awaited {
 		master.Status = cpl.Status
@@ -186,7 +191,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: bytes}
 	g.moved += uint64(bytes)
 	var ctl control
-	if !hdl.Asleep(bool(g.controlIdle)) {
+	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
 		ctl = g.controlSignals(regs, takes)
 	}
 
@@ -211,7 +216,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 
 	g.pcieSlept = hdl.Nap(hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)))
 	if !hdl.Asleep(bool(g.pcieSlept)) {
-		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.rsp, aperture, master, ctl.rst.Function)
+		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.hostRsp, aperture, master, g.share(turn), ctl.rst.Function)
 	}
 	mem0 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid}
 	g.cp0Slept = hdl.Nap(hdl.Asleep(g.cp0.Sleeps(mem0, dma0, done0, regs, ctl.rst.Whole)))
@@ -224,8 +229,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
-	if !hdl.Asleep(bool(g.controlIdle)) {
-		g.tickControl(ctl, takes, regs)
+	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
+		g.tickControl(ctl, takes, regs, turn)
 	}
 	dmaIn := dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
@@ -252,7 +257,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.hasNode1() {
 		g.descs.Tick(descs, node, descReady != 0, ctl.rst.Whole)
 	}
-	g.controlSlept = hdl.Nap(hdl.Asleep(bool(g.controlIdle)))
+	g.controlSlept = hdl.Nap(hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None))
 	g.controlIdle = hdl.Nap(hdl.Asleep((bool(g.controlIdle) || g.controlQuiet()) && !g.controlWanted()))
 	g.hostQuiet = hdl.Nap(hdl.Asleep(!g.outward()))
 }
@@ -288,6 +293,9 @@ func (g *GPU) hasCounters() bool { return g.config.Caps.Has(caps.Counters) }
 
 // hasWatchdog reports whether the GPU has a watchdog.
 func (g *GPU) hasWatchdog() bool { return g.config.Caps.Has(caps.Watchdog) }
+
+// hasMaster reports whether the register bus has a second master.
+func (g *GPU) hasMaster() bool { return g.config.Caps.Has(caps.Master) }
 
 // bit returns 1<<i if v, for use with has.
 func bit(v bool, i uint8) uint8 {

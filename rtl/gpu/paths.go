@@ -7,7 +7,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/noc"
-	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
@@ -281,5 +280,5 @@ func (g *GPU) closed() bool {
 func (g *GPU) resets() reset.Signals {
 	owed := g.initiator.Owed() || g.vramWrite.Owed()
 	reads := g.vram.Reading() || g.vramRead.Turn().Hold
-	return reset.Now(g.reset.State(), !owed && !reads && g.pcie.Regs().Op == regbus.None)
+	return reset.Now(g.reset.State(), !owed && !reads && !g.accesses())
 }

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
@@ -13,19 +14,23 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
 // GPUWords is the number of words that Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + regram.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
+const GPUWords = 4 + pcie.ModuleWords + ident.ModuleWords + regram.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + arbiter.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
 	_ = s[GPUWords-1]
-	s[0] = m.moved
-	s = s[1:]
+	s[0] = uint64(m.ask.Op)
+	s[1] = uint64(m.ask.Off)
+	s[2] = uint64(m.ask.Data)
+	s[3] = m.moved
+	s = s[4:]
 	m.pcie.Snapshot(s)
 	s = s[pcie.ModuleWords:]
 	m.ident.Snapshot(s)
@@ -52,6 +57,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[perf.ModuleWords:]
 	m.watchdog.Snapshot(s)
 	s = s[watchdog.ModuleWords:]
+	m.arbiter.Snapshot(s)
+	s = s[arbiter.ModuleWords:]
 	m.initiator.Snapshot(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
@@ -65,16 +72,19 @@ func (m *GPU) Snapshot(s []uint64) {
 
 // Parts returns the numbers of words of the parts of a Snapshot, in order.
 func (m *GPU) Parts() []int {
-	return []int{1, pcie.ModuleWords, ident.ModuleWords, regram.ModuleWords, intc.ModuleWords, cp.ModuleWords, cp.ModuleWords, fence.ModuleWords, fence.ModuleWords, dma.ModuleWords, mem.ModuleWords, reset.ModuleWords, perf.ModuleWords, watchdog.ModuleWords, noc.InitiatorWords, noc.ReadsWords, noc.WritesWords, noc.BeatsWords, noc.ReadsWords}
+	return []int{4, pcie.ModuleWords, ident.ModuleWords, regram.ModuleWords, intc.ModuleWords, cp.ModuleWords, cp.ModuleWords, fence.ModuleWords, fence.ModuleWords, dma.ModuleWords, mem.ModuleWords, reset.ModuleWords, perf.ModuleWords, watchdog.ModuleWords, arbiter.ModuleWords, noc.InitiatorWords, noc.ReadsWords, noc.WritesWords, noc.BeatsWords, noc.ReadsWords}
 }
 
 // Update is Snapshot for an s that has the words before the last clock. It leaves out
 // what slept in that clock. Bit i of stored is set if part i may have changed.
 func (m *GPU) Update(s []uint64) (stored uint32) {
 	_ = s[GPUWords-1]
-	s[0] = m.moved
+	s[0] = uint64(m.ask.Op)
+	s[1] = uint64(m.ask.Off)
+	s[2] = uint64(m.ask.Data)
+	s[3] = m.moved
 	stored = 1
-	s = s[1:]
+	s = s[4:]
 	if !m.pcieSlept {
 		m.pcie.Snapshot(s)
 		stored |= 1 << 1
@@ -138,29 +148,37 @@ func (m *GPU) Update(s []uint64) (stored uint32) {
 		stored |= 1 << 13
 	}
 	s = s[watchdog.ModuleWords:]
+	if !m.controlSlept {
+		m.arbiter.Snapshot(s)
+		stored |= 1 << 14
+	}
+	s = s[arbiter.ModuleWords:]
 	if !m.initiatorSlept {
 		m.initiator.Snapshot(s)
-		stored |= 1 << 14
+		stored |= 1 << 15
 	}
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
-	stored |= 1 << 15
+	stored |= 1 << 16
 	s = s[noc.ReadsWords:]
 	m.vramWrite.Snapshot(s)
-	stored |= 1 << 16
+	stored |= 1 << 17
 	s = s[noc.WritesWords:]
 	m.beats.Snapshot(s)
-	stored |= 1 << 17
+	stored |= 1 << 18
 	s = s[noc.BeatsWords:]
 	m.descs.Snapshot(s)
-	stored |= 1 << 18
+	stored |= 1 << 19
 	return stored
 }
 
 // Restore sets the registers to the values stored by Snapshot.
 func (m *GPU) Restore(s []uint64) {
 	_ = s[GPUWords-1]
-	m.moved = s[0]
+	m.ask.Op = regbus.Op(s[0])
+	m.ask.Off = uint16(s[1])
+	m.ask.Data = uint32(s[2])
+	m.moved = s[3]
 	m.controlIdle = false
 	m.hostQuiet = false
 	m.pcieSlept = false
@@ -170,7 +188,7 @@ func (m *GPU) Restore(s []uint64) {
 	m.dmaSlept = false
 	m.vramSlept = false
 	m.initiatorSlept = false
-	s = s[1:]
+	s = s[4:]
 	m.pcie.Restore(s)
 	s = s[pcie.ModuleWords:]
 	m.ident.Restore(s)
@@ -197,6 +215,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[perf.ModuleWords:]
 	m.watchdog.Restore(s)
 	s = s[watchdog.ModuleWords:]
+	m.arbiter.Restore(s)
+	s = s[arbiter.ModuleWords:]
 	m.initiator.Restore(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Restore(s)
@@ -211,6 +231,9 @@ func (m *GPU) Restore(s []uint64) {
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
+		hdl.Signal{Name: at + ".ask_Op", Width: 8, Names: regbusOpNames()},
+		hdl.Signal{Name: at + ".ask_Off", Width: 16},
+		hdl.Signal{Name: at + ".ask_Data", Width: 32},
 		hdl.Signal{Name: at + ".moved", Width: 64},
 	)
 	s = m.pcie.Signals(at+".pcie", s)
@@ -226,6 +249,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.reset.Signals(at+".reset", s)
 	s = m.perf.Signals(at+".perf", s)
 	s = m.watchdog.Signals(at+".watchdog", s)
+	s = m.arbiter.Signals(at+".arbiter", s)
 	s = m.initiator.Signals(at+".initiator", s)
 	s = m.vramRead.Signals(at+".vramRead", s)
 	s = m.vramWrite.Signals(at+".vramWrite", s)
@@ -249,9 +273,18 @@ func (m *GPU) Memories(v hdl.Visitor) {
 	m.reset.Memories(v)
 	m.perf.Memories(v)
 	m.watchdog.Memories(v)
+	m.arbiter.Memories(v)
 	m.initiator.Memories(v)
 	m.vramRead.Memories(v)
 	m.vramWrite.Memories(v)
 	m.beats.Memories(v)
 	m.descs.Memories(v)
+}
+
+func regbusOpNames() []string {
+	return []string{
+		"None",
+		"Read",
+		"Write",
+	}
 }

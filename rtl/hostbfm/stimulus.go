@@ -30,7 +30,8 @@ type Device interface {
 // A Stimulus is a PC that does, at random, everything a PC may do to a GPU: it
 // configures the function, submits good and bad packets, accesses registers and
 // VRAM, turns the function off and on, and resets it. It answers requests late, out
-// of order and with errors, and it holds back every ready signal.
+// of order and with errors, and it holds back every ready signal. If the device is a
+// Second with caps.Master, its second master accesses registers at the same time.
 type Stimulus struct {
 	*Bus
 	Saw Coverage
@@ -41,6 +42,7 @@ type Stimulus struct {
 	regs     []regmap.Entry // all registers of BAR0
 	phase    uint64         // clock of the next change of Timing
 	nodes    []node
+	second   second
 }
 
 // Coverage counts events, so that a test can check that a run is useful.
@@ -55,6 +57,7 @@ type Coverage struct {
 	Reads    int // reads by the device
 	Spare    int // those whose tag is a spare one, because their own is retired
 	Fences   int // fence values written
+	Answers  int // to the second master
 
 	Status  [4]int          // completions of the target port by port.Status
 	Causes  map[uint32]int  // faults that the host found, by cpreg.Cause
@@ -79,6 +82,7 @@ func NewStimulus(dev Device, seed uint64) *Stimulus {
 	for i := range h.Mem {
 		h.Mem[i] = byte(rng.Uint32())
 	}
+	h.second = newSecond(dev, seed)
 	h.nodes = make([]node, h.config.Nodes)
 	h.Saw.Causes, h.Saw.ErrInfo = map[uint32]int{}, map[uint32]bool{}
 	h.Took = func(r port.Request) {
@@ -121,6 +125,7 @@ func (h *Stimulus) Step() {
 	if h.Clocks >= h.phase {
 		h.change()
 	}
+	h.second.step(&h.Saw)
 	if h.Rng.IntN(20000) == 0 {
 		h.reset()
 		return
@@ -137,6 +142,7 @@ func (h *Stimulus) reset() {
 	h.Clocks++
 	h.Saw.Resets++
 	h.Forget()
+	h.second.waits = false
 	h.boot()
 }
 

@@ -55,6 +55,22 @@ func TestStimulusReachesEverything(t *testing.T) {
 	}
 }
 
+// The second master of a device takes part, and the host still reaches its goals.
+func TestStimulusWithSecondMaster(t *testing.T) {
+	g, err := hostbfm.NewShared(gpu.Default())
+	require.NoError(t, err)
+	h := hostbfm.NewStimulus(g, 1)
+	for h.Clocks < 300_000 {
+		h.Step()
+	}
+	require.NoError(t, h.Err)
+	s := h.Saw
+	t.Logf("%+v", s)
+	assert.Greater(t, s.Answers, 20_000)
+	assert.Greater(t, s.Fences, 50)
+	assert.Greater(t, s.Restarts, 20)
+}
+
 func TestStimulusIsDeterministic(t *testing.T) {
 	run := func(seed uint64) [2]any {
 		g := newGPU(t, gpu.Small())

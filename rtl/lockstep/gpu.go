@@ -1,39 +1,83 @@
 package lockstep
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
+// A Top is a GPU that is compared: with a port for a second master if its
+// configuration has caps.Master.
+type Top struct {
+	g      *gpu.GPU
+	shared *gpu.Shared // nil: no second master
+}
+
+// NewTop builds a GPU. It fails with gpu.ErrConfig.
+func NewTop(c gpu.Config) (Top, error) {
+	if !c.Caps.Has(caps.Master) {
+		g, err := gpu.New(c)
+		return Top{g: g}, err
+	}
+	s, err := gpu.NewShared(c)
+	if err != nil {
+		return Top{}, err
+	}
+	return Top{g: s.GPU(), shared: s}, nil
+}
+
+// Translate returns the Verilog of the GPU, from the source of the module at root.
+func (t Top) Translate(root string) (*verilog.Design, error) {
+	if t.shared != nil {
+		return verilog.TranslateShared(root, t.shared)
+	}
+	return verilog.Translate(root, t.g)
+}
+
 // gpuCircuit is a GPU as a Circuit.
 type gpuCircuit struct {
-	g     *gpu.GPU
+	Top
 	ports *sim.Ports
 }
 
 var _ Circuit = (*gpuCircuit)(nil)
 
-// Root returns the GPU.
-func (c *gpuCircuit) Root() any { return c.g }
+// Root returns the top.
+func (c *gpuCircuit) Root() any {
+	if c.shared != nil {
+		return c.shared
+	}
+	return c.g
+}
 
 // Clock ticks or resets the GPU.
 func (c *gpuCircuit) Clock(rst bool, in []uint64) {
-	if rst {
-		c.g.Reset()
-		return
-	}
 	var p sim.Inputs
 	c.ports.SetInputs(&p, in)
-	c.g.Tick(p.Req, p.Beat, p.CplReady, p.Cpl, p.ReqReady, p.DataReady)
+	switch {
+	case rst && c.shared != nil:
+		c.shared.Reset()
+	case rst:
+		c.g.Reset()
+	case c.shared != nil:
+		c.shared.Tick(p.Req, p.Beat, p.CplReady, p.Cpl, p.ReqReady, p.DataReady, p.Ask)
+	default:
+		c.g.Tick(p.Req, p.Beat, p.CplReady, p.Cpl, p.ReqReady, p.DataReady)
+	}
 }
 
-// Outputs reads both ports.
+// Outputs reads the ports.
 func (c *gpuCircuit) Outputs(out []uint64) {
 	var p sim.Outputs
 	p.Cpl, p.ReqReady, p.DataReady = c.g.Target()
 	p.Req, p.Beat = c.g.Initiator()
+	if c.shared != nil {
+		p.Answer = c.shared.Answer()
+	}
 	c.ports.GetOutputs(&p, out)
 }
 
@@ -43,6 +87,7 @@ type Device struct {
 	circuit *gpuCircuit
 	lock    *Lockstep
 	values  []uint64
+	ask     regbus.Req // of the next clock
 	err     error
 }
 
@@ -51,27 +96,27 @@ var _ port.Device = (*Device)(nil)
 // NewDevice translates the source of the module at root for a configuration, builds
 // the GPU and its Verilog, and starts both in lockstep after a reset.
 func NewDevice(root string, c gpu.Config, o Options) (*Device, error) {
-	g, err := gpu.New(c)
+	top, err := NewTop(c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := verilog.Translate(root, g)
+	d, err := top.Translate(root)
 	if err != nil {
 		return nil, err
 	}
-	return deviceOf(g, d, o)
+	return deviceOf(top, d, o)
 }
 
-// deviceOf starts g in lockstep with the Verilog d that was made from it.
-func deviceOf(g *gpu.GPU, d *verilog.Design, o Options) (*Device, error) {
+// deviceOf starts a GPU in lockstep with the Verilog d that was made from it.
+func deviceOf(top Top, d *verilog.Design, o Options) (*Device, error) {
 	ports, err := sim.NewPorts(&d.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	if o.Hz == 0 {
-		o.Hz = uint64(g.Config().ClockHz)
+		o.Hz = uint64(top.g.Config().ClockHz)
 	}
-	circuit := &gpuCircuit{g: g, ports: ports}
+	circuit := &gpuCircuit{top, ports}
 	l, err := New(d, circuit, o)
 	if err != nil {
 		return nil, err
@@ -87,9 +132,16 @@ func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {
 // Initiator returns the values that the initiator port drives.
 func (d *Device) Initiator() (req port.Request, beat port.Beat) { return d.circuit.g.Initiator() }
 
+// Ask gives the next Tick an access of the second master, which the GPU must have.
+func (d *Device) Ask(r regbus.Req) { d.ask = r }
+
+// Answer returns the answer to the second master.
+func (d *Device) Answer() arbiter.Answer { return d.circuit.shared.Answer() }
+
 // Tick runs one clock of both sides. After a divergence it runs only the Go side.
 func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
-	d.clock(false, sim.Inputs{Req: req, Beat: beat, CplReady: cplReady, Cpl: cpl, ReqReady: reqReady, DataReady: dataReady})
+	d.clock(false, sim.Inputs{Req: req, Beat: beat, CplReady: cplReady, Cpl: cpl, ReqReady: reqReady, DataReady: dataReady, Ask: d.ask})
+	d.ask = regbus.Req{}
 }
 
 func (d *Device) clock(rst bool, p sim.Inputs) {
@@ -102,7 +154,10 @@ func (d *Device) clock(rst bool, p sim.Inputs) {
 }
 
 // Reset runs one clock with the reset input set.
-func (d *Device) Reset() { d.clock(true, sim.Inputs{}) }
+func (d *Device) Reset() {
+	d.clock(true, sim.Inputs{})
+	d.ask = regbus.Req{}
+}
 
 // IdleFor returns the number of clocks in which the GPU only counts.
 func (d *Device) IdleFor() uint64 { return d.circuit.g.IdleFor() }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -34,7 +35,11 @@ func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 func TestGPU(t *testing.T) {
 	lean := gpu.Small()
 	lean.VRAMPorts, lean.Caps = 1, 0
-	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "small, one port, no aperture": lean} {
+	two := gpu.Default()
+	two.Caps |= caps.Master
+	for name, c := range map[string]gpu.Config{
+		"default": gpu.Default(), "small": gpu.Small(), "small, one port, no aperture": lean, "two masters": two,
+	} {
 		t.Run(name, func(t *testing.T) {
 			dev := newDevice(t, c, Icarus)
 			assert.NoError(t, Random(dev, 1, 1500, nil))
@@ -75,7 +80,7 @@ func TestGPUWritePortIsCompared(t *testing.T) {
 			f.Text = []byte(text)
 		}
 	}
-	dev, err := deviceOf(g, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
+	dev, err := deviceOf(Top{g: g}, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
 	require.NoError(t, err)
 	err = Random(dev, 1, 1500, nil)
 	if closed := dev.Close(); err == nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
@@ -211,7 +210,7 @@ func (f *variantSet) close() error {
 
 // NewVariantDevice is like NewVariants for a GPU in its initial state: each clock of
 // the device drives all variants.
-func NewVariantDevice(g *gpu.GPU, d *verilog.Design, v Variants, o Options) (*Device, error) {
+func NewVariantDevice(top Top, d *verilog.Design, v Variants, o Options) (*Device, error) {
 	plain, err := withoutSelector(&d.Manifest, v.Selector)
 	if err != nil {
 		return nil, err
@@ -220,7 +219,7 @@ func NewVariantDevice(g *gpu.GPU, d *verilog.Design, v Variants, o Options) (*De
 	if err != nil {
 		return nil, err
 	}
-	circuit := &gpuCircuit{g: g, ports: ports}
+	circuit := &gpuCircuit{top, ports}
 	l, err := NewVariants(d, circuit, v, o)
 	if err != nil {
 		return nil, err

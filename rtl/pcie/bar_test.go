@@ -1,6 +1,7 @@
 package pcie
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,6 +118,38 @@ func TestRegisterWriteTime(t *testing.T) {
 			b.request(port.Request{Kind: port.MemWrite, Len: 1, Addr: bar0 + tt.off}, port.Beat{Valid: true, Last: true, Enable: tt.enable})
 			assert.Equal(t, tt.clocks, b.clock-before)
 		})
+	}
+}
+
+// TestHeld holds the register bus in random clocks. Nothing but the time changes,
+// and an access is on the bus until a clock in which the bus is free.
+func TestHeld(t *testing.T) {
+	full := port.Beat{Valid: true, Enable: 0xff, Data: 6<<32 | 5}
+	part := func(enable uint8) port.Beat { return port.Beat{Valid: true, Last: true, Enable: enable, Data: 4} }
+	run := func(held int) *bench {
+		b := mapped(t)
+		b.m.shared = true
+		rng := rand.New(rand.NewPCG(uint64(held), 1))
+		b.hold = func() bool { return rng.IntN(100) < held }
+		for i := range uint16(8) {
+			b.regs[4*i] = uint32(i)
+		}
+		for range 30 {
+			b.request(port.Request{Kind: port.MemWrite, Len: 3, Addr: bar0 + 0x10}, full, part(0x0f))
+			b.request(port.Request{Kind: port.MemWrite, Len: 2, Addr: bar0 + 0x1c}, port.Beat{Valid: true, Enable: 0xf0}, part(0x07))
+			b.request(port.Request{Kind: port.MemRead, Len: 9, Addr: bar0})
+			b.request(port.Request{Kind: port.MemRead, Len: 1, Addr: bar0 - 4})
+		}
+		return b
+	}
+	want := run(0)
+	require.Len(t, want.errs, 90)
+	for _, held := range []int{10, 50, 90} {
+		got := run(held)
+		assert.Equal(t, want.ops, got.ops)
+		assert.Equal(t, want.errs, got.errs)
+		assert.Equal(t, want.regs, got.regs)
+		assert.Greater(t, got.clock, want.clock)
 	}
 }
 

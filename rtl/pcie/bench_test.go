@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/ident"
@@ -37,8 +38,9 @@ type bench struct {
 	errs    []ident.Error
 	ops     []regbus.Req
 	order   []string // effects in order: register writes and beats into VRAM
-	retries int      // number of retries of each access
-	retried int      // retries of this access so far
+	hold    func() bool
+	retries int // number of retries of each access
+	retried int // retries of this access so far
 }
 
 type timedCpl struct {
@@ -47,7 +49,7 @@ type timedCpl struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, m: New(vramSize, true, 0), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
+	b := &bench{t: t, m: New(vramSize, caps.Aperture, 0), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
 	for i := range b.vram {
 		b.vram[i] = byte(i*7 + i>>8)
 	}
@@ -76,10 +78,15 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 		cpl = port.Completion{}
 	}
 	rsp := b.rsp
-	b.register(Carry(b.m.Regs(), in.Beat))
+	share := Share{Held: b.hold != nil && b.hold()}
+	access := Carry(b.m.Regs(), in.Beat)
+	if share.Held {
+		access.Op = regbus.None
+	}
+	b.register(access)
 	v, streams := b.memory(Takes(b.m.Full(), cplReady), in.Beat)
 	was, sleeps := b.m, b.m.Sleeps(in.Req, b.master, false)
-	b.m.Tick(in, cplReady, rsp, v, b.master, false)
+	b.m.Tick(in, cplReady, rsp, v, b.master, share, false)
 	if sleeps {
 		require.Equal(b.t, was, b.m, "a clock of sleep")
 	}

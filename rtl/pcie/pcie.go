@@ -5,6 +5,7 @@ package pcie
 import (
 	"math"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -29,6 +30,12 @@ type VRAM struct {
 type Master struct {
 	Status  port.Status // of the completion that arrives in this clock
 	Pending bool        // reads of the device are in flight
+}
+
+// Share is the function's part in a register bus that it shares with a second
+// master.
+type Share struct {
+	Held bool // an access of the second master is in progress: the function does not begin one
 }
 
 // state of the target port.
@@ -59,13 +66,15 @@ const noBAR = 7
 //
 //	In      in Target, a header and a beat stream, valid/ready each; cplReady,
 //	        whether the completion is taken; regs regbus.Rsp, the OR of all
-//	        blocks; vram VRAM; master Master; rst, a function-level reset
+//	        blocks; vram VRAM; master Master; share Share; rst, a function-level
+//	        reset
 //	Out     Target; Regs, for Carry; VRAM; VRAMWrite; Streams; BusMaster, MSIX;
 //	        Err and Function, pulses; all functions of registers
 //	Timing  configuration read: 2 clocks from header to completion; register
 //	        read: 2 clocks a dword; register write: 4 clocks, 2 for a half of a
 //	        beat that writes nothing; aperture: 1 beat a clock. Without the
-//	        aperture there is no BAR 2
+//	        aperture there is no BAR 2. While the register bus is held, an access
+//	        waits, and so does the check that may refuse one
 //	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
 //	        function-level reset resets configuration space but not the current
 //	        request; the configuration write that requests it is completed
@@ -84,6 +93,7 @@ const noBAR = 7
 type Module struct {
 	vramBytes  uint64
 	aperture   bool
+	shared     bool   // the register bus has a second master
 	maxPayload uint32 // field of DevCap
 
 	cfg config
@@ -106,17 +116,18 @@ type Module struct {
 }
 
 // New returns the function after reset. vramBytes is the size of BAR 2, a power
-// of two of at least 16. Without the aperture there is no BAR 2. maxPayload is the
-// largest payload that the function accepts: 128 bytes shifted left by 0 to 5.
-func New(vramBytes uint64, aperture bool, maxPayload uint32) Module {
-	m := Module{vramBytes: vramBytes, aperture: aperture, maxPayload: maxPayload}
+// of two of at least 16. have are the capabilities of the device: without the
+// aperture there is no BAR 2. maxPayload is the largest payload that the function
+// accepts: 128 bytes shifted left by 0 to 5.
+func New(vramBytes uint64, have caps.Set, maxPayload uint32) Module {
+	m := Module{vramBytes: vramBytes, aperture: have.Has(caps.Aperture), shared: have.Has(caps.Master), maxPayload: maxPayload}
 	m.Reset()
 	return m
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, maxPayload: m.maxPayload, cfg: resetConfig()}
+	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, shared: m.shared, maxPayload: m.maxPayload, cfg: resetConfig()}
 }
 
 // Target returns the outputs of the target port: a completion, which is taken if
@@ -137,8 +148,8 @@ func (m *Module) beatReady() bool {
 // upper reports whether the current dword is the upper half of its beat.
 func (m *Module) upper() bool { return m.addr&4 != 0 }
 
-// Regs returns the access of the register bus, for Carry. Its answer is an input
-// of the next clock's Tick.
+// Regs returns the access of the register bus, for Carry. It stays while the bus is
+// held. Its answer is an input of the next clock's Tick.
 func (m *Module) Regs() regbus.Req {
 	op := regbus.None
 	if m.state == stateRegRead {
@@ -227,7 +238,8 @@ func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
 
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
 // function-level reset.
-func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
+func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, master Master, share Share, rst bool) {
+	free := !m.shared || !share.Held
 	m.cause = idreg.ErrNone
 	m.function = false
 	if rst {
@@ -243,7 +255,9 @@ func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, mast
 			m.take(in.Req)
 		}
 	case stateDecode:
-		m.decode()
+		if free {
+			m.decode()
+		}
 	case stateCfgRead:
 		m.answer(word)
 		m.complete(port.CplSuccess, true)
@@ -260,15 +274,19 @@ func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, mast
 			m.next()
 		}
 	case stateRegRead:
-		m.state = stateRegReadRsp
+		if free {
+			m.state = stateRegReadRsp
+		}
 	case stateRegReadRsp:
 		m.readRegister(regs, word)
 	case stateRegBeat:
-		if in.Beat.Valid {
+		if in.Beat.Valid && free {
 			m.writeRegister(in.Beat)
 		}
 	case stateRegWrite:
-		m.state = stateRegRsp
+		if free {
+			m.state = stateRegRsp
+		}
 	case stateRegRsp:
 		switch {
 		case regs.Retry:

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -53,7 +54,7 @@ func TestConfigSpace(t *testing.T) {
 // TestMaxPayload: the field of DevCap, PCIe 3.0 §7.8.3.
 func TestMaxPayload(t *testing.T) {
 	b := newBench(t)
-	b.m = New(vramSize, true, 5)
+	b.m = New(vramSize, caps.Aperture, 5)
 	assert.Equal(t, uint32(0x10000005), b.readConfig(0x64))
 	b.m.Reset()
 	assert.Equal(t, uint32(0x10000005), b.readConfig(0x64))
@@ -70,7 +71,7 @@ func TestFunctionLevelReset(t *testing.T) {
 		rsp := b.rsp
 		b.register(Carry(b.m.Regs(), in.Beat))
 		was, sleeps := b.m, b.m.Sleeps(in.Req, Master{}, rst)
-		b.m.Tick(in, true, rsp, VRAM{}, Master{}, rst)
+		b.m.Tick(in, true, rsp, VRAM{}, Master{}, Share{}, rst)
 		if sleeps {
 			require.Equal(t, was, b.m, "a clock of sleep")
 		}
@@ -113,7 +114,7 @@ func TestWakes(t *testing.T) {
 	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, true))
 	b.m.cause = idreg.ErrDecode
 	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, false))
-	b.m.Tick(Target{}, false, regbus.Rsp{}, VRAM{}, Master{}, false)
+	b.m.Tick(Target{}, false, regbus.Rsp{}, VRAM{}, Master{}, Share{}, false)
 	assert.Zero(t, b.m.Err().Cause)
 }
 
@@ -273,7 +274,7 @@ func TestRetry(t *testing.T) {
 // would be is unsupported.
 func TestNoAperture(t *testing.T) {
 	b := newBench(t)
-	b.m = New(vramSize, false, 0)
+	b.m = New(vramSize, 0, 0)
 	b.config(pcicfg.BAR0, bar0)
 	b.config(pcicfg.Command, pcicfg.CommandMemory)
 	for _, base := range []uint64{bar2, 0, 0xffffffff_ffffffff} {

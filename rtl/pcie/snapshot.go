@@ -8,41 +8,42 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 30
+const ModuleWords = 31
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = m.vramBytes
 	s[1] = hdl.Bit(m.aperture)
-	s[2] = uint64(m.maxPayload)
-	s[3] = hdl.Bit(m.cfg.memory)
-	s[4] = hdl.Bit(m.cfg.busMaster)
-	s[5] = hdl.Bit(m.cfg.intxDisable)
-	s[6] = hdl.Bit(m.cfg.gotAbort)
-	s[7] = hdl.Bit(m.cfg.gotUR)
-	s[8] = uint64(m.cfg.bar0)
-	s[9] = m.cfg.bar2
-	s[10] = uint64(m.cfg.intLine)
-	s[11] = hdl.Bit(m.cfg.msixEnable)
-	s[12] = hdl.Bit(m.cfg.functionMask)
-	s[13] = uint64(m.cfg.devCtl)
-	s[14] = hdl.Bit(m.cfg.nonFatal)
-	s[15] = hdl.Bit(m.cfg.sawUR)
-	s[16] = hdl.Bit(m.cfg.pending)
-	s[17] = uint64(m.state)
-	s[18] = hdl.Bit(m.write)
-	s[19] = uint64(m.tag)
-	s[20] = uint64(m.left)
-	s[21] = m.addr
-	s[22] = uint64(m.low)
-	s[23] = uint64(m.high)
-	s[24] = uint64(m.status)
-	s[25] = hdl.Bit(m.last)
-	s[26] = uint64(m.cause)
-	s[27] = hdl.Bit(m.function)
-	s[28] = hdl.Bit(m.headerUp)
-	s[29] = hdl.Bit(m.full)
+	s[2] = hdl.Bit(m.shared)
+	s[3] = uint64(m.maxPayload)
+	s[4] = hdl.Bit(m.cfg.memory)
+	s[5] = hdl.Bit(m.cfg.busMaster)
+	s[6] = hdl.Bit(m.cfg.intxDisable)
+	s[7] = hdl.Bit(m.cfg.gotAbort)
+	s[8] = hdl.Bit(m.cfg.gotUR)
+	s[9] = uint64(m.cfg.bar0)
+	s[10] = m.cfg.bar2
+	s[11] = uint64(m.cfg.intLine)
+	s[12] = hdl.Bit(m.cfg.msixEnable)
+	s[13] = hdl.Bit(m.cfg.functionMask)
+	s[14] = uint64(m.cfg.devCtl)
+	s[15] = hdl.Bit(m.cfg.nonFatal)
+	s[16] = hdl.Bit(m.cfg.sawUR)
+	s[17] = hdl.Bit(m.cfg.pending)
+	s[18] = uint64(m.state)
+	s[19] = hdl.Bit(m.write)
+	s[20] = uint64(m.tag)
+	s[21] = uint64(m.left)
+	s[22] = m.addr
+	s[23] = uint64(m.low)
+	s[24] = uint64(m.high)
+	s[25] = uint64(m.status)
+	s[26] = hdl.Bit(m.last)
+	s[27] = uint64(m.cause)
+	s[28] = hdl.Bit(m.function)
+	s[29] = hdl.Bit(m.headerUp)
+	s[30] = hdl.Bit(m.full)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -50,34 +51,35 @@ func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.vramBytes = s[0]
 	m.aperture = s[1] != 0
-	m.maxPayload = uint32(s[2])
-	m.cfg.memory = s[3] != 0
-	m.cfg.busMaster = s[4] != 0
-	m.cfg.intxDisable = s[5] != 0
-	m.cfg.gotAbort = s[6] != 0
-	m.cfg.gotUR = s[7] != 0
-	m.cfg.bar0 = uint32(s[8])
-	m.cfg.bar2 = s[9]
-	m.cfg.intLine = uint8(s[10])
-	m.cfg.msixEnable = s[11] != 0
-	m.cfg.functionMask = s[12] != 0
-	m.cfg.devCtl = uint16(s[13])
-	m.cfg.nonFatal = s[14] != 0
-	m.cfg.sawUR = s[15] != 0
-	m.cfg.pending = s[16] != 0
-	m.state = state(s[17])
-	m.write = s[18] != 0
-	m.tag = uint8(s[19])
-	m.left = uint8(s[20])
-	m.addr = s[21]
-	m.low = uint32(s[22])
-	m.high = uint32(s[23])
-	m.status = port.Status(s[24])
-	m.last = s[25] != 0
-	m.cause = uint8(s[26])
-	m.function = s[27] != 0
-	m.headerUp = s[28] != 0
-	m.full = s[29] != 0
+	m.shared = s[2] != 0
+	m.maxPayload = uint32(s[3])
+	m.cfg.memory = s[4] != 0
+	m.cfg.busMaster = s[5] != 0
+	m.cfg.intxDisable = s[6] != 0
+	m.cfg.gotAbort = s[7] != 0
+	m.cfg.gotUR = s[8] != 0
+	m.cfg.bar0 = uint32(s[9])
+	m.cfg.bar2 = s[10]
+	m.cfg.intLine = uint8(s[11])
+	m.cfg.msixEnable = s[12] != 0
+	m.cfg.functionMask = s[13] != 0
+	m.cfg.devCtl = uint16(s[14])
+	m.cfg.nonFatal = s[15] != 0
+	m.cfg.sawUR = s[16] != 0
+	m.cfg.pending = s[17] != 0
+	m.state = state(s[18])
+	m.write = s[19] != 0
+	m.tag = uint8(s[20])
+	m.left = uint8(s[21])
+	m.addr = s[22]
+	m.low = uint32(s[23])
+	m.high = uint32(s[24])
+	m.status = port.Status(s[25])
+	m.last = s[26] != 0
+	m.cause = uint8(s[27])
+	m.function = s[28] != 0
+	m.headerUp = s[29] != 0
+	m.full = s[30] != 0
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -85,6 +87,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".vramBytes", Width: 64},
 		hdl.Signal{Name: at + ".aperture", Width: 1},
+		hdl.Signal{Name: at + ".shared", Width: 1},
 		hdl.Signal{Name: at + ".maxPayload", Width: 32},
 		hdl.Signal{Name: at + ".cfg_memory", Width: 1},
 		hdl.Signal{Name: at + ".cfg_busMaster", Width: 1},

@@ -20,13 +20,25 @@ import (
 // this program was built with.
 func Translate(root string, g *gpu.GPU) (*Design, error) {
 	d, err := translate(root, g, "Target", "Initiator")
+	return titled(d, g.Config(), err)
+}
+
+// TranslateShared is like Translate for a GPU with a port for a second master.
+func TranslateShared(root string, s *gpu.Shared) (*Design, error) {
+	d, err := translate(root, s, "Target", "Initiator", "Answer")
+	return titled(d, s.GPU().Config(), err)
+}
+
+// titled adds what the design of a GPU is made for.
+func titled(d *Design, c gpu.Config, err error) (*Design, error) {
 	if err != nil {
 		return nil, err
 	}
 	d.Manifest.MapHash = regmap.Hash()
 	top := &d.Files[len(d.Files)-1]
 	w := &writer{}
-	w.remark(fmt.Sprintf("The GPU of register map %08x, configuration %+v.", regmap.Hash(), g.Config()))
+	config := strings.ReplaceAll(fmt.Sprintf("%+v", c), ",", ", ") // so that lines can end between capabilities
+	w.remark(fmt.Sprintf("The GPU of register map %08x, configuration %s.", regmap.Hash(), config))
 	top.Text = append(w.Bytes(), top.Text...)
 	return d, nil
 }

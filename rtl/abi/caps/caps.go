@@ -25,6 +25,7 @@ const (
 	ReadTimeout Set = 1 << 32
 	Signal      Set = 1 << 33
 	Trace       Set = 1 << 34
+	Master      Set = 1 << 35
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number
@@ -55,6 +56,7 @@ var Table = []Cap{
 	{Bit: ReadTimeout, Name: "READTIMEOUT", Doc: "reads of host memory that end without an answer", There: "ID.READ_TIMEOUT", Default: true},
 	{Bit: Signal, Name: "SIGNAL", Doc: "64-bit values that a packet writes, with an event", There: "SIGNAL", Default: true},
 	{Bit: Trace, Name: "TRACE", Doc: "a record of the last packets of each node", There: "the block TRACE0 and the block TRACE1", Default: true},
+	{Bit: Master, Name: "MASTER", Doc: "a second master on the register bus", There: "the block ARB"},
 }
 
 // Option returns the name of the selector option for the capability.

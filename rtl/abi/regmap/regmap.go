@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -52,7 +53,7 @@ type Map struct {
 func New() *Map { return newMap(blocks()) }
 
 func blocks() []reg.Block {
-	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block}
+	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block, arbreg.Block}
 	for n := range cpreg.Nodes {
 		bs = append(bs, cpreg.Block(n))
 	}

@@ -65,8 +65,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 20 ID, 5 INTC, 27 PERF, 2 WDOG, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 20+5+27+2+2*23+2*16*4+2*4+2)
+	// 20 ID, 5 INTC, 27 PERF, 2 WDOG, 1 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 20+5+27+2+1+2*23+2*16*4+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -74,7 +74,7 @@ func TestEntriesAreByOffset(t *testing.T) {
 	for _, b := range m.Blocks() {
 		names = append(names, b.Name)
 	}
-	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
+	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "ARB", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
 }
 
 func TestMapDoesNotShareItsTables(t *testing.T) {

@@ -112,11 +112,11 @@ const progressClocks = 100_000
 // uncaught mutants equivalent. root is the root of the source tree. If a tool that it
 // may need is missing, it fails with lockstep.ErrTool before it runs anything.
 func Run(root string, o Options) (*Report, error) {
-	g, err := gpu.New(o.Config)
+	top, err := lockstep.NewTop(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	d, err := verilog.Translate(root, g)
+	d, err := top.Translate(root)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func Run(root string, o Options) (*Report, error) {
 		}
 	}
 	o.logf("building %s with %d mutants", o.Name, len(ms))
-	dev, err := lockstep.NewVariantDevice(g, mutated, all, lockstep.Options{Cache: o.Cache})
+	dev, err := lockstep.NewVariantDevice(top, mutated, all, lockstep.Options{Cache: o.Cache})
 	if err != nil {
 		return nil, err
 	}

@@ -84,11 +84,11 @@ type module struct {
 
 // run checks one package of the RTL. It skips package hdl, whose primitives have
 // hand-written Verilog, the programs (translator, lockstep, synthesis, wave
-// recorder), and the standard library.
+// recorder, model of the host), and the standard library.
 func run(pass *analysis.Pass) (any, error) {
 	path := pass.Pkg.Path()
 	host, _, _ := strings.Cut(path, "/")
-	program := strings.HasSuffix(path, "/rtl/wave")
+	program := strings.HasSuffix(path, "/rtl/wave") || strings.HasSuffix(path, "/rtl/hostbfm")
 	for _, tree := range []string{"/rtl/verilog/", "/rtl/lockstep/", "/rtl/synth/"} {
 		program = program || strings.Contains(path+"/", tree) && !strings.Contains(path, "/testdata/")
 	}

@@ -2,12 +2,16 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// Inputs are the arguments of port.Device.Tick.
+// Inputs are the arguments of port.Device.Tick, and the further one of
+// gpu.Shared.Tick.
 type Inputs struct {
 	Req       port.Request
 	Beat      port.Beat
@@ -15,19 +19,23 @@ type Inputs struct {
 	Cpl       port.Completion
 	ReqReady  bool
 	DataReady bool
+	Ask       regbus.Req
 }
 
-// Outputs are the results of port.Device.Target and Initiator.
+// Outputs are the results of port.Device.Target and Initiator, and of
+// gpu.Shared.Answer.
 type Outputs struct {
 	Cpl       port.Completion
 	ReqReady  bool
 	DataReady bool
 	Req       port.Request
 	Beat      port.Beat
+	Answer    arbiter.Answer
 }
 
-// inputFields maps the manifest's Go names of input ports to their fields.
-func inputFields() map[string]field[Inputs] {
+// inputFields maps the manifest's Go names of input ports to their fields. shared
+// reports whether there is a port of a second master.
+func inputFields(shared bool) map[string]field[Inputs] {
 	m := map[string]field[Inputs]{
 		"cplReady":  flag(func(p *Inputs) *bool { return &p.CplReady }),
 		"reqReady":  flag(func(p *Inputs) *bool { return &p.ReqReady }),
@@ -36,11 +44,16 @@ func inputFields() map[string]field[Inputs] {
 	request(m, "req.", func(p *Inputs) *port.Request { return &p.Req })
 	beat(m, "beat.", func(p *Inputs) *port.Beat { return &p.Beat })
 	completion(m, "cpl.", func(p *Inputs) *port.Completion { return &p.Cpl })
+	if shared {
+		m["ask.Op"] = number(func(p *Inputs) *regbus.Op { return &p.Ask.Op })
+		m["ask.Off"] = number(func(p *Inputs) *uint16 { return &p.Ask.Off })
+		m["ask.Data"] = number(func(p *Inputs) *uint32 { return &p.Ask.Data })
+	}
 	return m
 }
 
 // outputFields does the same for output ports.
-func outputFields() map[string]field[Outputs] {
+func outputFields(shared bool) map[string]field[Outputs] {
 	m := map[string]field[Outputs]{
 		"Target.reqReady":  flag(func(p *Outputs) *bool { return &p.ReqReady }),
 		"Target.dataReady": flag(func(p *Outputs) *bool { return &p.DataReady }),
@@ -48,6 +61,11 @@ func outputFields() map[string]field[Outputs] {
 	completion(m, "Target.cpl.", func(p *Outputs) *port.Completion { return &p.Cpl })
 	request(m, "Initiator.req.", func(p *Outputs) *port.Request { return &p.Req })
 	beat(m, "Initiator.beat.", func(p *Outputs) *port.Beat { return &p.Beat })
+	if shared {
+		m["Answer.Done"] = flag(func(p *Outputs) *bool { return &p.Answer.Done })
+		m["Answer.Hit"] = flag(func(p *Outputs) *bool { return &p.Answer.Hit })
+		m["Answer.Data"] = number(func(p *Outputs) *uint32 { return &p.Answer.Data })
+	}
 	return m
 }
 
@@ -69,7 +87,7 @@ func flag[S any](at func(*S) *bool) field[S] {
 	}
 }
 
-func number[S any, T ~uint8 | ~uint64](at func(*S) *T) field[S] {
+func number[S any, T ~uint8 | ~uint16 | ~uint32 | ~uint64](at func(*S) *T) field[S] {
 	return field[S]{
 		get: func(s *S) uint64 { return uint64(*at(s)) },
 		set: func(s *S, v uint64) { *at(s) = T(v) },
@@ -104,10 +122,11 @@ type Ports struct {
 }
 
 // NewPorts finds the manifest's ports. It fails with ErrManifest unless it has
-// each port of the GPU exactly once.
+// each port of the GPU exactly once, and those of a second master all or not at all.
 func NewPorts(m *verilog.Manifest) (*Ports, error) {
 	c := &Ports{}
-	ins, outs := inputFields(), outputFields()
+	shared := slices.ContainsFunc(m.Ports, func(p verilog.Port) bool { return p.Go == "ask.Op" })
+	ins, outs := inputFields(shared), outputFields(shared)
 	for i, p := range m.Ports {
 		if i < 2 {
 			continue

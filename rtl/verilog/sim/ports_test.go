@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
@@ -17,20 +19,22 @@ import (
 // there.
 func TestPortFields(t *testing.T) {
 	var p Inputs
-	for name, f := range inputFields() {
+	for name, f := range inputFields(true) {
 		assert.Zero(t, f.get(&p), name)
 		f.set(&p, 1)
 		assert.Equal(t, uint64(1), f.get(&p), name)
 	}
 	assert.Equal(t, Inputs{
 		Req: ones[port.Request](), Beat: ones[port.Beat](), CplReady: true, Cpl: ones[port.Completion](), ReqReady: true, DataReady: true,
+		Ask: ones[regbus.Req](),
 	}, p)
 	var o Outputs
-	for _, f := range outputFields() {
+	for _, f := range outputFields(true) {
 		f.set(&o, 1)
 	}
 	assert.Equal(t, Outputs{
 		Cpl: ones[port.Completion](), ReqReady: true, DataReady: true, Req: ones[port.Request](), Beat: ones[port.Beat](),
+		Answer: ones[arbiter.Answer](),
 	}, o)
 }
 

@@ -65,7 +65,7 @@ func (v *Verilated) Initiator() (req port.Request, beat port.Beat) { return v.no
 
 // Tick is one clock.
 func (v *Verilated) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
-	v.clock(false, Inputs{req, beat, cplReady, cpl, reqReady, dataReady})
+	v.clock(false, Inputs{Req: req, Beat: beat, CplReady: cplReady, Cpl: cpl, ReqReady: reqReady, DataReady: dataReady})
 }
 
 // Reset is one clock with the reset input set.

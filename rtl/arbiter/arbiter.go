@@ -1,0 +1,169 @@
+// Package arbiter divides the register bus between two masters: the host, whose
+// accesses the PCIe function makes, and a second master inside the device. It has
+// the events of each master.
+package arbiter
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
+)
+
+// A Turn tells what happens on the register bus in a clock.
+type Turn struct {
+	Second bool // the access is the second master's
+	Retry  bool // the answer to the access of the previous clock is to retry it
+}
+
+// An Answer ends an access of the second master. Without Done it is not valid.
+type Answer struct {
+	Done bool
+	Hit  bool   // a block has the register
+	Data uint32 // of a read, 0 without Hit
+}
+
+// Events are the pulses of a node that the masters see in EVENTS.
+type Events struct {
+	Fence    bool // a FENCE or SIGNAL with IRQ has completed
+	Preempt  bool // the node stopped for a preemption
+	Fault    bool // the node stopped on a fault
+	Watchdog bool // the watchdog reported the node
+}
+
+// Module is the arbiter. It holds the access of the second master until it is
+// answered, and repeats it while the answer is to retry.
+//
+//	In      ask regbus.Req, the next access of the second master, in one clock,
+//	        at the earliest that of the answer to the last one; turn Turn; regs
+//	        regbus.Req; ev0, ev1 Events; rst reset.Signals, with Whole in no
+//	        clock of an access
+//	Out     Waits, for Grant; Req; Awaits, a level; Rsp regbus.Rsp
+//	Timing  an access is on the bus 1 clock after its ask if the bus is free. It
+//	        waits at most 5 more. The host waits at most 2 clocks for each access,
+//	        and as long for each check of a header or of half of a beat. An access
+//	        that is retried waits again
+//	Reset   no access, no event; a whole-device reset keeps the access
+//	Order   a waiting access is before the host's, but not in the clock after an
+//	        answer to the second master: then the host may access. So neither
+//	        waits for two accesses of the other, and at least every third clock
+//	        has no access. An event in the clock of its clear wins
+//	Paths   Grant, from the PCIe function and the register RAM to the bus;
+//	        AnswerOf, from the blocks to the second master
+//	Size    88 bits
+//	Faults  an ask before the answer to the previous one is an assertion
+//	Source  arbreg.Block, docs/design.md#masters
+type Module struct {
+	req    regbus.Req // of the second master; none if Op is None
+	awaits bool       // the answer is in this clock
+	rests  bool       // the answer was in the previous clock
+
+	host   uint16 `w:"12"` // EVENTS of the host
+	second uint16 `w:"12"` // EVENTS of the second master
+
+	hit  bool
+	data uint16 `w:"12"` // of the answer
+}
+
+// Waits reports whether an access of the second master may begin.
+func (m *Module) Waits() bool { return m.req.Op != regbus.None && !m.awaits && !m.rests }
+
+// Grant reports whether the second master has the bus in this clock. waits is
+// Waits. answered reports whether the host gets an answer in this clock, and
+// captures whether a refused access is captured in this clock or the next one.
+func Grant(waits, answered, captures bool) bool { return waits && !answered && !captures }
+
+// Req returns the access of the second master.
+func (m *Module) Req() regbus.Req { return m.req }
+
+// Awaits reports whether the answer on the bus is for the second master.
+func (m *Module) Awaits() bool { return m.awaits }
+
+// AnswerOf returns the answer to the second master. awaits is Awaits, and rsp the
+// answer of the blocks.
+func AnswerOf(awaits bool, rsp regbus.Rsp) Answer {
+	var a Answer
+	if awaits && !rsp.Retry {
+		a = Answer{Done: true, Hit: rsp.Hit, Data: rsp.Data}
+	}
+	return a
+}
+
+// Rsp returns the answer to the register access of the previous clock.
+func (m *Module) Rsp() regbus.Rsp { return regbus.Rsp{Hit: m.hit, Data: uint32(m.data)} }
+
+// Reset drops the access and the events.
+func (m *Module) Reset() { *m = Module{} }
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Events, rst reset.Signals) {
+	m.rests = m.awaits
+	if m.awaits && !turn.Retry {
+		m.req.Op = regbus.None
+	}
+	m.awaits = turn.Second
+	if ask.Op != regbus.None {
+		hdl.Assert(m.req.Op == regbus.None, "arbiter: an access of the second master before the answer to the previous one")
+		m.req = ask
+	}
+	m.access(regs, turn.Second)
+	set := uint16(bits(ev0)) | uint16(bits(ev1))<<8
+	m.host |= set
+	m.second |= set
+	if rst.Whole {
+		m.host, m.second = 0, 0
+	}
+}
+
+// access serves the registers, for the master that makes the access.
+func (m *Module) access(r regbus.Req, second bool) {
+	events := m.host
+	if second {
+		events = m.second
+	}
+	m.hit = r.Op != regbus.None && r.Off == arbreg.Base+arbreg.Events
+	m.data = 0
+	if m.hit && r.Op == regbus.Read {
+		m.data = events
+	}
+	if m.hit && r.Op == regbus.Write {
+		left := events &^ uint16(r.Data)
+		if second {
+			m.second = left
+		} else {
+			m.host = left
+		}
+	}
+}
+
+// bits returns the bits of EVENTS of a node, as those of node 0.
+func bits(e Events) uint8 {
+	var b uint8
+	if e.Fence {
+		b |= arbreg.Fence0
+	}
+	if e.Preempt {
+		b |= arbreg.Preempt0
+	}
+	if e.Fault {
+		b |= arbreg.Fault0
+	}
+	if e.Watchdog {
+		b |= arbreg.Watchdog0
+	}
+	return b
+}
+
+// IdleFor returns math.MaxUint64 if the second master has no access and nothing is
+// answered, and 0 otherwise.
+func (m *Module) IdleFor() uint64 {
+	if m.req.Op != regbus.None || m.awaits || m.rests || m.hit {
+		return 0
+	}
+	return math.MaxUint64
+}
+
+// Skip skips n clocks without input. It changes nothing.
+func (m *Module) Skip(n uint64) {}

@@ -1,0 +1,181 @@
+package arbiter
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
+)
+
+// tick is a clock without an access of the arbiter's registers and without events.
+func (m *Module) tick(ask regbus.Req, turn Turn) {
+	m.Tick(ask, turn, regbus.Req{}, Events{}, Events{}, reset.Signals{})
+}
+
+// A clock is one clock of a scenario.
+type clock struct {
+	ask      uint16 // offset of a read that is asked for; 0: none
+	answered bool   // the host gets an answer
+	captures bool   // a refused access is captured
+	retry    bool   // the answer of the blocks
+}
+
+// play runs a scenario and returns for each clock a letter: a for an access of the
+// second master, d for its answer, r for an answer to retry, and a dot for nothing.
+func play(m *Module, clocks []clock) string {
+	var s []byte
+	for _, c := range clocks {
+		second := Grant(m.Waits(), c.answered, c.captures)
+		rsp := regbus.Rsp{Hit: m.Awaits(), Retry: c.retry && m.Awaits()}
+		letter := byte('.')
+		switch {
+		case second:
+			letter = 'a'
+		case AnswerOf(m.Awaits(), rsp).Done:
+			letter = 'd'
+		case m.Awaits():
+			letter = 'r'
+		}
+		s = append(s, letter)
+		var ask regbus.Req
+		if c.ask != 0 {
+			ask = regbus.Req{Op: regbus.Read, Off: c.ask}
+		}
+		m.tick(ask, Turn{Second: second, Retry: rsp.Retry})
+	}
+	return string(s)
+}
+
+func TestTurns(t *testing.T) {
+	ask, none, answered, captures := clock{ask: 4}, clock{}, clock{answered: true}, clock{captures: true}
+	retry := clock{retry: true}
+	for _, tt := range []struct {
+		name   string
+		clocks []clock
+		want   string
+	}{
+		{"nothing", []clock{none, none}, ".."},
+		{"an access", []clock{ask, none, none, none, none}, ".ad.."},
+		{"the host is answered", []clock{ask, answered, none, none}, "..ad"},
+		{"a capture of two clocks", []clock{ask, captures, captures, none, none}, "...ad"},
+		{"the answer is not held back", []clock{ask, none, {answered: true, captures: true}}, ".ad"},
+		{"one asked for with the answer rests a clock", []clock{ask, none, ask, none, none, none}, ".ad.ad"},
+		{"one asked for after the rest", []clock{ask, none, none, ask, none, none}, ".ad.ad"},
+		{"a retry rests too", []clock{ask, none, retry, none, none, retry, none, none, none, none}, ".ar.ar.ad."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Module
+			assert.Equal(t, tt.want, play(&m, tt.clocks))
+		})
+	}
+}
+
+// The access stays the same until it is answered.
+func TestReq(t *testing.T) {
+	var m Module
+	want := regbus.Req{Op: regbus.Write, Off: 0x1234, Data: 0x89abcdef}
+	m.tick(want, Turn{})
+	assert.Equal(t, want, m.Req())
+	m.tick(regbus.Req{}, Turn{Second: true})
+	assert.Equal(t, want, m.Req())
+	assert.Panics(t, func() { n := m; n.tick(want, Turn{Retry: true}) }, "an access before the answer")
+	m.tick(regbus.Req{}, Turn{})
+	assert.Equal(t, regbus.None, m.Req().Op)
+}
+
+func TestAnswer(t *testing.T) {
+	rsp := regbus.Rsp{Hit: true, Data: 7}
+	assert.Equal(t, Answer{Done: true, Hit: true, Data: 7}, AnswerOf(true, rsp))
+	assert.Equal(t, Answer{Done: true}, AnswerOf(true, regbus.Rsp{}))
+	assert.Zero(t, AnswerOf(false, rsp))
+	assert.Zero(t, AnswerOf(true, regbus.Rsp{Hit: true, Retry: true}))
+}
+
+func TestSleep(t *testing.T) {
+	var m Module
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	m.tick(regbus.Req{Op: regbus.Read}, Turn{})
+	for i, second := range []bool{true, false, false} {
+		assert.Zero(t, m.IdleFor(), "clock %d", i)
+		m.tick(regbus.Req{}, Turn{Second: second})
+	}
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	was := m
+	m.Skip(9)
+	m.tick(regbus.Req{}, Turn{})
+	assert.Equal(t, was, m)
+	m.tick(regbus.Req{Op: regbus.Read}, Turn{})
+	m.Reset()
+	assert.Equal(t, Module{}, m)
+}
+
+// accessed performs an access of a master and returns the answer.
+func accessed(m *Module, r regbus.Req, second bool) regbus.Rsp {
+	m.Tick(regbus.Req{}, Turn{Second: second}, r, Events{}, Events{}, reset.Signals{})
+	rsp := m.Rsp()
+	m.tick(regbus.Req{}, Turn{})
+	return rsp
+}
+
+// events returns EVENTS of a master.
+func events(m *Module, second bool) uint32 {
+	return accessed(m, regbus.Req{Op: regbus.Read, Off: 0x400}, second).Data
+}
+
+// clears clears bits of EVENTS of a master.
+func clears(m *Module, second bool, bits uint32) {
+	accessed(m, regbus.Req{Op: regbus.Write, Off: 0x400, Data: bits}, second)
+}
+
+func TestEachEvent(t *testing.T) {
+	for _, tt := range []struct {
+		ev   Events
+		want uint32
+	}{
+		{Events{Fence: true}, 0x1}, {Events{Preempt: true}, 0x2}, {Events{Fault: true}, 0x4}, {Events{Watchdog: true}, 0x8},
+		{Events{true, true, true, true}, 0xf},
+	} {
+		var m Module
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, tt.ev, Events{}, reset.Signals{})
+		assert.Equal(t, tt.want, events(&m, false))
+		assert.Equal(t, tt.want, events(&m, true))
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, tt.ev, reset.Signals{})
+		assert.Equal(t, tt.want*0x101, events(&m, false))
+	}
+}
+
+// A clear is of the bits written as 1, and of the master that writes them.
+func TestClear(t *testing.T) {
+	var m Module
+	all := Events{true, true, true, true}
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, all, all, reset.Signals{})
+	clears(&m, true, 0x802)
+	assert.Equal(t, uint32(0x70d), events(&m, true))
+	assert.Equal(t, uint32(0xf0f), events(&m, false))
+	clears(&m, false, 0xffffffff)
+	assert.Zero(t, events(&m, false))
+	assert.Equal(t, uint32(0x70d), events(&m, true))
+	m.Tick(regbus.Req{}, Turn{Second: true}, regbus.Req{Op: regbus.Write, Off: 0x400, Data: 0xf0f}, Events{Fault: true}, Events{}, reset.Signals{})
+	m.tick(regbus.Req{}, Turn{})
+	assert.Equal(t, uint32(4), events(&m, true), "an event in the clock of its clear")
+	assert.Equal(t, uint32(4), events(&m, false))
+	assert.Equal(t, regbus.Rsp{Hit: true}, accessed(&m, regbus.Req{Op: regbus.Write, Off: 0x400}, true))
+	for off := range uint16(0x4000) {
+		if off != 0x100 {
+			assert.Zero(t, accessed(&m, regbus.Req{Op: regbus.Read, Off: off * 4}, false))
+		}
+	}
+}
+
+// A whole-device reset clears the events and keeps an access.
+func TestWholeReset(t *testing.T) {
+	var m Module
+	m.tick(regbus.Req{Op: regbus.Read, Off: 8}, Turn{})
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{Fence: true}, Events{Fence: true}, reset.Signals{Pending: true, Whole: true})
+	assert.Equal(t, regbus.Read, m.Req().Op)
+	assert.Zero(t, events(&m, true))
+	assert.Zero(t, events(&m, false))
+}
