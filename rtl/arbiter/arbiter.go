@@ -1,12 +1,14 @@
 // Package arbiter divides the register bus between two masters: the host, whose
 // accesses the PCIe function makes, and a second master inside the device. It has
-// the events of each master.
+// the events of each master, and the latches of the second master.
 package arbiter
 
 import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -33,29 +35,43 @@ type Events struct {
 	Watchdog bool // the watchdog reported the node
 }
 
+// High are the high halves of the 64-bit values of which a read of the low half
+// latches the high one, in a clock.
+type High struct {
+	Time         uint32 // of the time
+	Line0, Line1 uint32 // of the timelines of the nodes
+}
+
 // Module is the arbiter. It holds the access of the second master until it is
 // answered, and repeats it while the answer is to retry.
 //
+// The latches of the blocks are the host's. So the second master's accesses must not
+// reach them: a read of TIMELINE_LO is made as one of FENCE, which is the same value,
+// and the arbiter answers reads of high halves from its own latches.
+//
 //	In      ask regbus.Req, the next access of the second master, in one clock,
 //	        at the earliest that of the answer to the last one; turn Turn; regs
-//	        regbus.Req; ev0, ev1 Events; rst reset.Signals, with Whole in no
-//	        clock of an access
+//	        regbus.Req; ev0, ev1 Events; now High; rst reset.Signals, with Whole
+//	        or Function in no clock of an access
 //	Out     Waits, for Grant; Req; Awaits, a level; Rsp regbus.Rsp
 //	Timing  an access is on the bus 1 clock after its ask if the bus is free. It
 //	        waits at most 5 more. The host waits at most 2 clocks for each access,
 //	        and as long for each check of a header or of half of a beat. An access
 //	        that is retried waits again
-//	Reset   no access, no event; a whole-device reset keeps the access
+//	Reset   no access, no event, latches 0; a whole-device reset keeps the
+//	        access and the latched time
 //	Order   a waiting access is before the host's, but not in the clock after an
 //	        answer to the second master: then the host may access. So neither
 //	        waits for two accesses of the other, and at least every third clock
 //	        has no access. An event in the clock of its clear wins
 //	Paths   Grant, from the PCIe function and the register RAM to the bus;
 //	        AnswerOf, from the blocks to the second master
-//	Size    88 bits
+//	Size    204 bits
 //	Faults  an ask before the answer to the previous one is an assertion
 //	Source  arbreg.Block, docs/design.md#masters
 type Module struct {
+	twoNodes bool // node 1 exists
+
 	req    regbus.Req // of the second master; none if Op is None
 	awaits bool       // the answer is in this clock
 	rests  bool       // the answer was in the previous clock
@@ -63,9 +79,24 @@ type Module struct {
 	host   uint16 `w:"12"` // EVENTS of the host
 	second uint16 `w:"12"` // EVENTS of the second master
 
+	time         uint32 // TIME_HI of the second master
+	line0, line1 uint32 // TIMELINE_HI of the second master
+
 	hit  bool
-	data uint16 `w:"12"` // of the answer
+	data uint32 // of the answer
 }
+
+// The registers of a node with its timeline.
+const (
+	fence0  = cpreg.Base + cpreg.Fence
+	lineLo0 = cpreg.Base + cpreg.LineLo
+	lineLo1 = lineLo0 + cpreg.Stride
+	lineHi0 = cpreg.Base + cpreg.LineHi
+	lineHi1 = lineHi0 + cpreg.Stride
+)
+
+// New returns the arbiter of a GPU with the given number of nodes, after reset.
+func New(nodes int) Module { return Module{twoNodes: nodes == 2} }
 
 // Waits reports whether an access of the second master may begin.
 func (m *Module) Waits() bool { return m.req.Op != regbus.None && !m.awaits && !m.rests }
@@ -75,8 +106,25 @@ func (m *Module) Waits() bool { return m.req.Op != regbus.None && !m.awaits && !
 // captures whether a refused access is captured in this clock or the next one.
 func Grant(waits, answered, captures bool) bool { return waits && !answered && !captures }
 
-// Req returns the access of the second master.
-func (m *Module) Req() regbus.Req { return m.req }
+// Req returns the access of the second master as the blocks see it.
+func (m *Module) Req() regbus.Req {
+	r := m.req
+	switch {
+	case r.Op != regbus.Read:
+	case r.Off == lineLo0 || r.Off == lineLo1:
+		r.Off = fence0 | r.Off&cpreg.Stride
+	case m.latched(r.Off):
+		r.Op = regbus.None
+	default:
+	}
+	return r
+}
+
+// latched reports whether a register is a high half that the arbiter latches for the
+// second master.
+func (m *Module) latched(off uint16) bool {
+	return off == idreg.Base+idreg.TimeHi || off == lineHi0 || m.twoNodes && off == lineHi1
+}
 
 // Awaits reports whether the answer on the bus is for the second master.
 func (m *Module) Awaits() bool { return m.awaits }
@@ -92,13 +140,19 @@ func AnswerOf(awaits bool, rsp regbus.Rsp) Answer {
 }
 
 // Rsp returns the answer to the register access of the previous clock.
-func (m *Module) Rsp() regbus.Rsp { return regbus.Rsp{Hit: m.hit, Data: uint32(m.data)} }
+func (m *Module) Rsp() regbus.Rsp { return regbus.Rsp{Hit: m.hit, Data: m.data} }
 
-// Reset drops the access and the events.
-func (m *Module) Reset() { *m = Module{} }
+// Reset clears the registers.
+func (m *Module) Reset() { *m = Module{twoNodes: m.twoNodes} }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Events, rst reset.Signals) {
+func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Events, now High, rst reset.Signals) {
+	if m.awaits && m.req.Op == regbus.Read {
+		m.latch(now)
+	}
+	if turn.Second {
+		regs = m.req
+	}
 	m.rests = m.awaits
 	if m.awaits && !turn.Retry {
 		m.req.Op = regbus.None
@@ -114,6 +168,23 @@ func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Event
 	m.second |= set
 	if rst.Whole {
 		m.host, m.second = 0, 0
+		m.line0, m.line1 = 0, 0
+	}
+	if rst.Function {
+		m.time = 0
+	}
+}
+
+// latch latches the high half of the value whose low half is answered.
+func (m *Module) latch(now High) {
+	switch m.req.Off {
+	case idreg.Base + idreg.TimeLo:
+		m.time = now.Time
+	case lineLo0:
+		m.line0 = now.Line0
+	case lineLo1:
+		m.line1 = now.Line1
+	default:
 	}
 }
 
@@ -123,12 +194,18 @@ func (m *Module) access(r regbus.Req, second bool) {
 	if second {
 		events = m.second
 	}
-	m.hit = r.Op != regbus.None && r.Off == arbreg.Base+arbreg.Events
+	read, write := r.Op == regbus.Read, r.Op == regbus.Write
+	own := r.Off == arbreg.Base+arbreg.Events
+	high := second && read && m.latched(r.Off)
+	m.hit = own && (read || write) || high
 	m.data = 0
-	if m.hit && r.Op == regbus.Read {
-		m.data = events
+	if own && read {
+		m.data = uint32(events)
 	}
-	if m.hit && r.Op == regbus.Write {
+	if high {
+		m.data = m.value(r.Off)
+	}
+	if own && write {
 		left := events &^ uint16(r.Data)
 		if second {
 			m.second = left
@@ -136,6 +213,19 @@ func (m *Module) access(r regbus.Req, second bool) {
 			m.host = left
 		}
 	}
+}
+
+// value returns a high half of the second master.
+func (m *Module) value(off uint16) uint32 {
+	v := m.time
+	switch off {
+	case lineHi0:
+		v = m.line0
+	case lineHi1:
+		v = m.line1
+	default:
+	}
+	return v
 }
 
 // bits returns the bits of EVENTS of a node, as those of node 0.

@@ -12,7 +12,7 @@ import (
 
 // tick is a clock without an access of the arbiter's registers and without events.
 func (m *Module) tick(ask regbus.Req, turn Turn) {
-	m.Tick(ask, turn, regbus.Req{}, Events{}, Events{}, reset.Signals{})
+	m.Tick(ask, turn, regbus.Req{}, Events{}, Events{}, High{}, reset.Signals{})
 }
 
 // A clock is one clock of a scenario.
@@ -67,7 +67,7 @@ func TestTurns(t *testing.T) {
 		{"a retry rests too", []clock{ask, none, retry, none, none, retry, none, none, none, none}, ".ar.ar.ad."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m Module
+			m := New(2)
 			assert.Equal(t, tt.want, play(&m, tt.clocks))
 		})
 	}
@@ -75,7 +75,7 @@ func TestTurns(t *testing.T) {
 
 // The access stays the same until it is answered.
 func TestReq(t *testing.T) {
-	var m Module
+	m := New(2)
 	want := regbus.Req{Op: regbus.Write, Off: 0x1234, Data: 0x89abcdef}
 	m.tick(want, Turn{})
 	assert.Equal(t, want, m.Req())
@@ -95,7 +95,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestSleep(t *testing.T) {
-	var m Module
+	m := New(2)
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	m.tick(regbus.Req{Op: regbus.Read}, Turn{})
 	for i, second := range []bool{true, false, false} {
@@ -109,12 +109,16 @@ func TestSleep(t *testing.T) {
 	assert.Equal(t, was, m)
 	m.tick(regbus.Req{Op: regbus.Read}, Turn{})
 	m.Reset()
-	assert.Equal(t, Module{}, m)
+	assert.Equal(t, New(2), m)
 }
 
-// accessed performs an access of a master and returns the answer.
+// accessed performs an access of a master and returns the answer of the arbiter.
 func accessed(m *Module, r regbus.Req, second bool) regbus.Rsp {
-	m.Tick(regbus.Req{}, Turn{Second: second}, r, Events{}, Events{}, reset.Signals{})
+	if second {
+		m.tick(r, Turn{})
+		r = m.Req()
+	}
+	m.Tick(regbus.Req{}, Turn{Second: second}, r, Events{}, Events{}, High{}, reset.Signals{})
 	rsp := m.Rsp()
 	m.tick(regbus.Req{}, Turn{})
 	return rsp
@@ -138,27 +142,28 @@ func TestEachEvent(t *testing.T) {
 		{Events{Fence: true}, 0x1}, {Events{Preempt: true}, 0x2}, {Events{Fault: true}, 0x4}, {Events{Watchdog: true}, 0x8},
 		{Events{true, true, true, true}, 0xf},
 	} {
-		var m Module
-		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, tt.ev, Events{}, reset.Signals{})
+		m := New(2)
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, tt.ev, Events{}, High{}, reset.Signals{})
 		assert.Equal(t, tt.want, events(&m, false))
 		assert.Equal(t, tt.want, events(&m, true))
-		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, tt.ev, reset.Signals{})
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, tt.ev, High{}, reset.Signals{})
 		assert.Equal(t, tt.want*0x101, events(&m, false))
 	}
 }
 
 // A clear is of the bits written as 1, and of the master that writes them.
 func TestClear(t *testing.T) {
-	var m Module
+	m := New(2)
 	all := Events{true, true, true, true}
-	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, all, all, reset.Signals{})
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, all, all, High{}, reset.Signals{})
 	clears(&m, true, 0x802)
 	assert.Equal(t, uint32(0x70d), events(&m, true))
 	assert.Equal(t, uint32(0xf0f), events(&m, false))
 	clears(&m, false, 0xffffffff)
 	assert.Zero(t, events(&m, false))
 	assert.Equal(t, uint32(0x70d), events(&m, true))
-	m.Tick(regbus.Req{}, Turn{Second: true}, regbus.Req{Op: regbus.Write, Off: 0x400, Data: 0xf0f}, Events{Fault: true}, Events{}, reset.Signals{})
+	m.tick(regbus.Req{Op: regbus.Write, Off: 0x400, Data: 0xf0f}, Turn{})
+	m.Tick(regbus.Req{}, Turn{Second: true}, m.Req(), Events{Fault: true}, Events{}, High{}, reset.Signals{})
 	m.tick(regbus.Req{}, Turn{})
 	assert.Equal(t, uint32(4), events(&m, true), "an event in the clock of its clear")
 	assert.Equal(t, uint32(4), events(&m, false))
@@ -172,10 +177,68 @@ func TestClear(t *testing.T) {
 
 // A whole-device reset clears the events and keeps an access.
 func TestWholeReset(t *testing.T) {
-	var m Module
+	m := New(2)
 	m.tick(regbus.Req{Op: regbus.Read, Off: 8}, Turn{})
-	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{Fence: true}, Events{Fence: true}, reset.Signals{Pending: true, Whole: true})
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{Fence: true}, Events{Fence: true}, High{}, reset.Signals{Pending: true, Whole: true})
 	assert.Equal(t, regbus.Read, m.Req().Op)
+	m.tick(regbus.Req{}, Turn{Second: true})
+	m.tick(regbus.Req{}, Turn{})
 	assert.Zero(t, events(&m, true))
 	assert.Zero(t, events(&m, false))
+}
+
+// A read of a low half latches the high half in the clock of its answer, for the
+// second master. It does not latch it for the host.
+func TestLatches(t *testing.T) {
+	now := func(v uint32) High { return High{Time: v, Line0: v + 0x100, Line1: v + 0x200} }
+	for _, tt := range []struct {
+		name   string
+		lo, hi uint16
+		shown  uint16 // offset of the read of the low half as the blocks see it
+		want   uint32
+	}{
+		{"time", 0x18, 0x1c, 0x18, 2},
+		{"timeline of node 0", 0x1048, 0x104c, 0x101c, 0x102},
+		{"timeline of node 1", 0x1148, 0x114c, 0x111c, 0x202},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(2)
+			m.tick(regbus.Req{Op: regbus.Read, Off: tt.lo}, Turn{})
+			assert.Equal(t, regbus.Req{Op: regbus.Read, Off: tt.shown}, m.Req())
+			m.Tick(regbus.Req{}, Turn{Second: true}, m.Req(), Events{}, Events{}, now(1), reset.Signals{})
+			assert.Zero(t, m.Rsp(), "a block answers")
+			m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, now(2), reset.Signals{})
+			m.Tick(regbus.Req{}, Turn{}, regbus.Req{Op: regbus.Read, Off: tt.lo}, Events{}, Events{}, now(3), reset.Signals{})
+			m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, now(4), reset.Signals{})
+			read := regbus.Req{Op: regbus.Read, Off: tt.hi}
+			assert.Equal(t, regbus.Rsp{Hit: true, Data: tt.want}, accessed(&m, read, true))
+			assert.Zero(t, accessed(&m, read, false), "the host's is in a block")
+			m.tick(read, Turn{})
+			assert.Equal(t, regbus.None, m.Req().Op, "the blocks do not see the read")
+			m.Reset()
+			m.tick(regbus.Req{Op: regbus.Write, Off: tt.hi, Data: 5}, Turn{})
+			assert.Equal(t, regbus.Req{Op: regbus.Write, Off: tt.hi, Data: 5}, m.Req(), "they see writes")
+		})
+	}
+	one := New(1)
+	one.tick(regbus.Req{Op: regbus.Read, Off: 0x114c}, Turn{})
+	assert.Equal(t, regbus.Read, one.Req().Op, "unmapped with one node")
+	assert.Zero(t, accessed(&one, regbus.Req{Op: regbus.Read, Off: 0x114c}, false))
+}
+
+// A whole-device reset clears the latched timelines, and a function-level reset the
+// latched time too.
+func TestLatchesAfterReset(t *testing.T) {
+	m := New(2)
+	for _, off := range []uint16{0x18, 0x1048, 0x1148} {
+		m.tick(regbus.Req{Op: regbus.Read, Off: off}, Turn{})
+		m.tick(regbus.Req{}, Turn{Second: true})
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, High{5, 6, 7}, reset.Signals{})
+	}
+	get := func(off uint16) uint32 { return accessed(&m, regbus.Req{Op: regbus.Read, Off: off}, true).Data }
+	assert.Equal(t, [3]uint32{5, 6, 7}, [3]uint32{get(0x1c), get(0x104c), get(0x114c)})
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, High{}, reset.Signals{Whole: true})
+	assert.Equal(t, [3]uint32{5, 0, 0}, [3]uint32{get(0x1c), get(0x104c), get(0x114c)})
+	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, High{}, reset.Signals{Whole: true, Function: true})
+	assert.Zero(t, get(0x1c))
 }

@@ -8,39 +8,48 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 9
+const ModuleWords = 13
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
-	s[0] = uint64(m.req.Op)
-	s[1] = uint64(m.req.Off)
-	s[2] = uint64(m.req.Data)
-	s[3] = hdl.Bit(m.awaits)
-	s[4] = hdl.Bit(m.rests)
-	s[5] = uint64(m.host)
-	s[6] = uint64(m.second)
-	s[7] = hdl.Bit(m.hit)
-	s[8] = uint64(m.data)
+	s[0] = hdl.Bit(m.twoNodes)
+	s[1] = uint64(m.req.Op)
+	s[2] = uint64(m.req.Off)
+	s[3] = uint64(m.req.Data)
+	s[4] = hdl.Bit(m.awaits)
+	s[5] = hdl.Bit(m.rests)
+	s[6] = uint64(m.host)
+	s[7] = uint64(m.second)
+	s[8] = uint64(m.time)
+	s[9] = uint64(m.line0)
+	s[10] = uint64(m.line1)
+	s[11] = hdl.Bit(m.hit)
+	s[12] = uint64(m.data)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
-	m.req.Op = regbus.Op(s[0])
-	m.req.Off = uint16(s[1])
-	m.req.Data = uint32(s[2])
-	m.awaits = s[3] != 0
-	m.rests = s[4] != 0
-	m.host = uint16(s[5])
-	m.second = uint16(s[6])
-	m.hit = s[7] != 0
-	m.data = uint16(s[8])
+	m.twoNodes = s[0] != 0
+	m.req.Op = regbus.Op(s[1])
+	m.req.Off = uint16(s[2])
+	m.req.Data = uint32(s[3])
+	m.awaits = s[4] != 0
+	m.rests = s[5] != 0
+	m.host = uint16(s[6])
+	m.second = uint16(s[7])
+	m.time = uint32(s[8])
+	m.line0 = uint32(s[9])
+	m.line1 = uint32(s[10])
+	m.hit = s[11] != 0
+	m.data = uint32(s[12])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
+		hdl.Signal{Name: at + ".twoNodes", Width: 1},
 		hdl.Signal{Name: at + ".req_Op", Width: 8, Names: regbusOpNames()},
 		hdl.Signal{Name: at + ".req_Off", Width: 16},
 		hdl.Signal{Name: at + ".req_Data", Width: 32},
@@ -48,8 +57,11 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".rests", Width: 1},
 		hdl.Signal{Name: at + ".host", Width: 12},
 		hdl.Signal{Name: at + ".second", Width: 12},
+		hdl.Signal{Name: at + ".time", Width: 32},
+		hdl.Signal{Name: at + ".line0", Width: 32},
+		hdl.Signal{Name: at + ".line1", Width: 32},
 		hdl.Signal{Name: at + ".hit", Width: 1},
-		hdl.Signal{Name: at + ".data", Width: 12},
+		hdl.Signal{Name: at + ".data", Width: 32},
 	)
 	return s
 }

@@ -29,6 +29,7 @@ type control struct {
 	events  intc.Events
 	ev0     arbiter.Events
 	ev1     arbiter.Events
+	high    arbiter.High
 	err     ident.Error
 	now     uint64
 	latch   regram.Latch
@@ -67,12 +68,14 @@ func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	}
 	s.enable, s.functionMask = g.pcie.MSIX()
 	s.events = g.events()
-	if g.hasMaster() {
-		s.ev0, s.ev1 = g.nodeEvents()
-	}
 	s.now = g.ident.Time()
 	s.err = g.pcie.Err()
 	s.latch = regram.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
+	if g.hasMaster() {
+		s.ev0, s.ev1 = g.nodeEvents()
+		s.high = arbiter.High{Time: uint32(s.now >> 32), Line0: uint32(g.fence0.Timeline() >> 32), Line1: uint32(g.fence1.Timeline() >> 32)}
+		s.latch.Valid = s.latch.Valid && !g.arbiter.Awaits()
+	}
 	s.capture = regram.Capture{First: s.err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: s.err.Addr}
 	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.TableRead(), g.regram.Word()
 	s.free = regram.Free(regs, g.regram.Owes(), s.latch, s.capture)
@@ -120,7 +123,7 @@ func (g *GPU) tickControl(s control, t taken, regs regbus.Req, turn arbiter.Turn
 	}
 	if g.hasMaster() {
 		turn.Retry = s.rsp.Retry
-		g.arbiter.Tick(g.ask, turn, regs, s.ev0, s.ev1, s.rst)
+		g.arbiter.Tick(g.ask, turn, regs, s.ev0, s.ev1, s.high, s.rst)
 	}
 }
 

@@ -113,6 +113,7 @@ func New(c Config) (*GPU, error) {
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
 		perf:      perf.New(c.Nodes),
+		arbiter:   arbiter.New(c.Nodes),
 		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout)),
 	}, nil
 }

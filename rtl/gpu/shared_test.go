@@ -288,3 +288,49 @@ func TestEventsOfBoth(t *testing.T) {
 	assert.Zero(t, p.get(events))
 	assert.Zero(t, p.readReg(events))
 }
+
+// Reads of low halves by one master do not disturb the high half that the other has
+// latched: of the time, and of a timeline.
+func TestLatchesOfBoth(t *testing.T) {
+	const lo, hi = cpreg.Base + cpreg.LineLo, cpreg.Base + cpreg.LineHi
+	p := bootPair(t, gpu.Default(), 1)
+	line := func(high, low uint32) {
+		p.writeReg(cpreg.Base+cpreg.LineHi, high)
+		p.writeReg(cpreg.Base+cpreg.Fence, low)
+	}
+	line(1, 10)
+	assert.Equal(t, uint32(10), p.readReg(lo))
+	line(2, 20)
+	assert.Equal(t, uint32(20), p.get(lo))
+	assert.Equal(t, uint32(1), p.readReg(hi), "the host's")
+	line(3, 30)
+	assert.Equal(t, uint32(30), p.readReg(lo))
+	assert.Equal(t, uint32(2), p.get(hi), "the second master's")
+	assert.Equal(t, uint32(3), p.readReg(hi))
+	assert.Equal(t, arbiter.Answer{Done: true, Hit: true}, p.put(hi, 7))
+	assert.Equal(t, uint32(2), p.get(hi), "a preset of the timeline is no read of it")
+	assert.Equal(t, uint32(3), p.readReg(hi))
+	assert.Equal(t, uint32(30), p.get(lo))
+	assert.Equal(t, uint32(7), p.get(hi))
+
+	clocks := func(v uint64) { // sets the time
+		words := make([]uint64, gpu.GPUWords)
+		p.g.Snapshot(words)
+		for i, s := range p.g.Signals("gpu", nil) {
+			if s.Name == "gpu.ident.time" {
+				words[i] = v
+			}
+		}
+		p.g.Restore(words)
+	}
+	clocks(5 << 32)
+	low := p.readReg(idreg.TimeLo)
+	clocks(6 << 32)
+	assert.Less(t, p.get(idreg.TimeLo), low+1000)
+	assert.Equal(t, uint32(5), p.readReg(idreg.TimeHi))
+	assert.Equal(t, uint32(6), p.get(idreg.TimeHi))
+	clocks(7 << 32)
+	p.readReg(idreg.TimeLo)
+	assert.Equal(t, uint32(6), p.get(idreg.TimeHi))
+	assert.Equal(t, uint32(7), p.readReg(idreg.TimeHi))
+}
