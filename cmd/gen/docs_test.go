@@ -37,7 +37,7 @@ func TestRegistersDoc(t *testing.T) {
 		"| 0x18 | WPTR | rw | 0x0 | | doorbell | | destructive | dwords | first dword not yet written, modulo the ring |",
 		"| STATUS | 6..4 | STATE | | | 0 NEXT, 1 BODY, 2 SKIP, 3 CHECK, 4 EXEC, 5 RETIRE, 6 CLEAR, 7 FAULT | state of the decoder, for debugging |",
 		"| RING_SIZE | 4..0 | LOG2 | | log2 of bytes | | 8 to 20 |",
-		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE | why the access was refused |",
+		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE, 4 OWNER | why the access was refused |",
 		"Command processor and fence unit of a node. The registers of CP0, from 0x1100 on.",
 	} {
 		assert.Contains(t, got, want)

@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map b96c34ba.
+-- fetches from rings and indirect buffers. Register map 9af17b94.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -138,8 +138,9 @@ local REGS = {
 	[0x0034] = { name = "id.err_addr_lo", fields = {} },
 	[0x0038] = { name = "id.err_addr_hi", fields = {} },
 	[0x003c] = { name = "id.err_info", fields = {
-		{ name = "cause", mask = 0x00000007, enum = { [0] = "NONE", [1] = "UNMAPPED", [2] = "PARTIAL", [3] = "DECODE" } },
+		{ name = "cause", mask = 0x00000007, enum = { [0] = "NONE", [1] = "UNMAPPED", [2] = "PARTIAL", [3] = "DECODE", [4] = "OWNER" } },
 		{ name = "write", mask = 0x00000010 },
+		{ name = "second", mask = 0x00000020 },
 		{ name = "bar", mask = 0x00000700 },
 	} },
 	[0x0040] = { name = "id.host_bits", fields = {} },
@@ -224,6 +225,10 @@ local REGS = {
 		{ name = "preempt1", mask = 0x00000200 },
 		{ name = "fault1", mask = 0x00000400 },
 		{ name = "watchdog1", mask = 0x00000800 },
+	} },
+	[0x0404] = { name = "arb.owner", fields = {
+		{ name = "node0", mask = 0x00000001 },
+		{ name = "node1", mask = 0x00000002 },
 	} },
 	[0x1000] = { name = "cp0.ctl", fields = {
 		{ name = "run", mask = 0x00000001 },

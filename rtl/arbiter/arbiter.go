@@ -1,6 +1,7 @@
 // Package arbiter divides the register bus between two masters: the host, whose
 // accesses the PCIe function makes, and a second master inside the device. It has
-// the events of each master, and the latches of the second master.
+// the owners of the nodes, the events of each master, and the latches of the second
+// master.
 package arbiter
 
 import (
@@ -10,21 +11,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // A Turn tells what happens on the register bus in a clock.
 type Turn struct {
-	Second bool // the access is the second master's
-	Retry  bool // the answer to the access of the previous clock is to retry it
+	Second  bool // the access is the second master's
+	Refused bool // the access is refused by Refuses; the blocks do not see it
+	Retry   bool // the answer to the access of the previous clock is to retry it
 }
 
 // An Answer ends an access of the second master. Without Done it is not valid.
 type Answer struct {
-	Done bool
-	Hit  bool   // a block has the register
-	Data uint32 // of a read, 0 without Hit
+	Done    bool
+	Hit     bool   // a block has the register
+	Refused bool   // a write that the host alone may make; Hit is false
+	Data    uint32 // of a read, 0 without Hit
 }
 
 // Events are the pulses of a node that the masters see in EVENTS.
@@ -53,21 +57,23 @@ type High struct {
 //	        at the earliest that of the answer to the last one; turn Turn; regs
 //	        regbus.Req; ev0, ev1 Events; now High; rst reset.Signals, with Whole
 //	        or Function in no clock of an access
-//	Out     Waits, for Grant; Req; Awaits, a level; Rsp regbus.Rsp
+//	Out     Waits, for Grant; Req; Awaits, a level; Refuses; Err ident.Error;
+//	        Rsp regbus.Rsp
 //	Timing  an access is on the bus 1 clock after its ask if the bus is free. It
 //	        waits at most 5 more. The host waits at most 2 clocks for each access,
-//	        and as long for each check of a header or of half of a beat. An access
-//	        that is retried waits again
-//	Reset   no access, no event, latches 0; a whole-device reset keeps the
-//	        access and the latched time
+//	        and as long for each check of a header or of half of a beat, 3 if a
+//	        refused access is captured. An access that is retried waits again
+//	Reset   no access, no event, latches 0, the host owns all nodes; a
+//	        whole-device reset keeps the access and the latched time
 //	Order   a waiting access is before the host's, but not in the clock after an
 //	        answer to the second master: then the host may access. So neither
 //	        waits for two accesses of the other, and at least every third clock
 //	        has no access. An event in the clock of its clear wins
 //	Paths   Grant, from the PCIe function and the register RAM to the bus;
 //	        AnswerOf, from the blocks to the second master
-//	Size    204 bits
-//	Faults  an ask before the answer to the previous one is an assertion
+//	Size    207 bits
+//	Faults  a write of a node that the other master owns, or of OWNER by the
+//	        second master, has no effect. An ask before the answer to the previous one is an assertion
 //	Source  arbreg.Block, docs/design.md#masters
 type Module struct {
 	twoNodes bool // node 1 exists
@@ -75,6 +81,9 @@ type Module struct {
 	req    regbus.Req // of the second master; none if Op is None
 	awaits bool       // the answer is in this clock
 	rests  bool       // the answer was in the previous clock
+
+	owner   uint8 `w:"2"` // OWNER
+	refused bool  // the access of the previous clock was refused
 
 	host   uint16 `w:"12"` // EVENTS of the host
 	second uint16 `w:"12"` // EVENTS of the second master
@@ -129,12 +138,40 @@ func (m *Module) latched(off uint16) bool {
 // Awaits reports whether the answer on the bus is for the second master.
 func (m *Module) Awaits() bool { return m.awaits }
 
-// AnswerOf returns the answer to the second master. awaits is Awaits, and rsp the
-// answer of the blocks.
-func AnswerOf(awaits bool, rsp regbus.Rsp) Answer {
+// Refused reports whether the access of the previous clock was refused.
+func (m *Module) Refused() bool { return m.refused }
+
+// Owner returns OWNER, for Refuses.
+func (m *Module) Owner() uint8 { return m.owner }
+
+// Refuses reports whether an access must not reach a block: a write of a node that
+// belongs to the other master, or of OWNER by the second master.
+func Refuses(owner uint8, r regbus.Req, second bool) bool {
+	node := uint8(r.Off>>8) & 1
+	foreign := r.Off&^(cpreg.Nodes*cpreg.Stride-1) == cpreg.Base && (owner>>node&1 != 0) != second
+	return r.Op == regbus.Write && (foreign || second && r.Off == arbreg.Base+arbreg.Owner)
+}
+
+// Err returns a refused access of the second master. Its Cause is valid in the clock of the
+// answer, and the high half of Addr also in the next one.
+func (m *Module) Err() ident.Error {
+	e := ident.Error{Write: true, Addr: uint64(m.req.Off), Second: true}
+	if m.awaits && m.refused {
+		e.Cause = idreg.ErrOwner
+	}
+	return e
+}
+
+// Ends reports whether this clock or the previous one has the answer to the second
+// master, so that a refused access is not the host's.
+func (m *Module) Ends() bool { return m.awaits || m.rests }
+
+// AnswerOf returns the answer to the second master. awaits is Awaits, refused is
+// Refused, and rsp the answer of the blocks.
+func AnswerOf(awaits, refused bool, rsp regbus.Rsp) Answer {
 	var a Answer
 	if awaits && !rsp.Retry {
-		a = Answer{Done: true, Hit: rsp.Hit, Data: rsp.Data}
+		a = Answer{Done: true, Hit: rsp.Hit, Refused: refused, Data: rsp.Data}
 	}
 	return a
 }
@@ -150,9 +187,10 @@ func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Event
 	if m.awaits && m.req.Op == regbus.Read {
 		m.latch(now)
 	}
-	if turn.Second {
+	if turn.Second && !turn.Refused {
 		regs = m.req
 	}
+	m.refused = turn.Refused
 	m.rests = m.awaits
 	if m.awaits && !turn.Retry {
 		m.req.Op = regbus.None
@@ -167,7 +205,7 @@ func (m *Module) Tick(ask regbus.Req, turn Turn, regs regbus.Req, ev0, ev1 Event
 	m.host |= set
 	m.second |= set
 	if rst.Whole {
-		m.host, m.second = 0, 0
+		m.host, m.second, m.owner = 0, 0, 0
 		m.line0, m.line1 = 0, 0
 	}
 	if rst.Function {
@@ -195,12 +233,18 @@ func (m *Module) access(r regbus.Req, second bool) {
 		events = m.second
 	}
 	read, write := r.Op == regbus.Read, r.Op == regbus.Write
-	own := r.Off == arbreg.Base+arbreg.Events
+	own, owner := r.Off == arbreg.Base+arbreg.Events, r.Off == arbreg.Base+arbreg.Owner
 	high := second && read && m.latched(r.Off)
-	m.hit = own && (read || write) || high
+	m.hit = (own || owner) && (read || write) || high
 	m.data = 0
 	if own && read {
 		m.data = uint32(events)
+	}
+	if owner && read {
+		m.data = uint32(m.owner)
+	}
+	if owner && write {
+		m.owner = uint8(r.Data) & m.nodes()
 	}
 	if high {
 		m.data = m.value(r.Off)
@@ -213,6 +257,15 @@ func (m *Module) access(r regbus.Req, second bool) {
 			m.host = left
 		}
 	}
+}
+
+// nodes returns the implemented bits of OWNER.
+func (m *Module) nodes() uint8 {
+	nodes := uint8(arbreg.OwnerNode0)
+	if m.twoNodes {
+		nodes |= arbreg.OwnerNode1
+	}
+	return nodes
 }
 
 // value returns a high half of the second master.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
@@ -34,7 +36,7 @@ func play(m *Module, clocks []clock) string {
 		switch {
 		case second:
 			letter = 'a'
-		case AnswerOf(m.Awaits(), rsp).Done:
+		case AnswerOf(m.Awaits(), m.Refused(), rsp).Done:
 			letter = 'd'
 		case m.Awaits():
 			letter = 'r'
@@ -88,10 +90,11 @@ func TestReq(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	rsp := regbus.Rsp{Hit: true, Data: 7}
-	assert.Equal(t, Answer{Done: true, Hit: true, Data: 7}, AnswerOf(true, rsp))
-	assert.Equal(t, Answer{Done: true}, AnswerOf(true, regbus.Rsp{}))
-	assert.Zero(t, AnswerOf(false, rsp))
-	assert.Zero(t, AnswerOf(true, regbus.Rsp{Hit: true, Retry: true}))
+	assert.Equal(t, Answer{Done: true, Hit: true, Data: 7}, AnswerOf(true, false, rsp))
+	assert.Equal(t, Answer{Done: true}, AnswerOf(true, false, regbus.Rsp{}))
+	assert.Equal(t, Answer{Done: true, Refused: true}, AnswerOf(true, true, regbus.Rsp{}))
+	assert.Zero(t, AnswerOf(false, true, rsp))
+	assert.Zero(t, AnswerOf(true, false, regbus.Rsp{Hit: true, Retry: true}))
 }
 
 func TestSleep(t *testing.T) {
@@ -169,7 +172,7 @@ func TestClear(t *testing.T) {
 	assert.Equal(t, uint32(4), events(&m, false))
 	assert.Equal(t, regbus.Rsp{Hit: true}, accessed(&m, regbus.Req{Op: regbus.Write, Off: 0x400}, true))
 	for off := range uint16(0x4000) {
-		if off != 0x100 {
+		if off != 0x100 && off != 0x101 {
 			assert.Zero(t, accessed(&m, regbus.Req{Op: regbus.Read, Off: off * 4}, false))
 		}
 	}
@@ -241,4 +244,75 @@ func TestLatchesAfterReset(t *testing.T) {
 	assert.Equal(t, [3]uint32{5, 0, 0}, [3]uint32{get(0x1c), get(0x104c), get(0x114c)})
 	m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, High{}, reset.Signals{Whole: true, Function: true})
 	assert.Zero(t, get(0x1c))
+}
+
+func TestRefuses(t *testing.T) {
+	const host, second = false, true
+	for _, tt := range []struct {
+		name   string
+		owner  uint8
+		op     regbus.Op
+		off    uint16
+		master bool
+		want   bool
+	}{
+		{"the host writes its node 0", 0b10, regbus.Write, 0x1018, host, false},
+		{"the host writes the other's node 0", 0b01, regbus.Write, 0x1018, host, true},
+		{"the host reads the other's node 0", 0b01, regbus.Read, 0x1018, host, false},
+		{"the host writes the other's node 1", 0b10, regbus.Write, 0x1100, host, true},
+		{"the second master writes its node 1", 0b10, regbus.Write, 0x11fc, second, false},
+		{"the second master writes the host's node 1", 0b01, regbus.Write, 0x11fc, second, true},
+		{"the second master writes the host's node 0", 0b10, regbus.Write, 0x1000, second, true},
+		{"the second master reads the host's node 0", 0b10, regbus.Read, 0x1000, second, false},
+		{"before the nodes", 0b11, regbus.Write, 0x0ffc, host, false},
+		{"after the nodes", 0b11, regbus.Write, 0x1200, host, false},
+		{"the second master writes a scratch register", 0, regbus.Write, 0x20, second, false},
+		{"the host writes OWNER", 0b11, regbus.Write, 0x404, host, false},
+		{"the second master writes OWNER", 0b11, regbus.Write, 0x404, second, true},
+		{"the second master reads OWNER", 0, regbus.Read, 0x404, second, false},
+		{"the second master writes EVENTS", 0, regbus.Write, 0x400, second, false},
+		{"nothing", 0b11, regbus.None, 0x1000, host, false},
+	} {
+		assert.Equal(t, tt.want, Refuses(tt.owner, regbus.Req{Op: tt.op, Off: tt.off}, tt.master), tt.name)
+	}
+}
+
+func TestOwner(t *testing.T) {
+	for nodes, want := range map[int]uint32{1: 1, 2: 3} {
+		m := New(nodes)
+		owner := func() uint32 { return accessed(&m, regbus.Req{Op: regbus.Read, Off: 0x404}, true).Data }
+		set := regbus.Req{Op: regbus.Write, Off: 0x404, Data: 0xffffffff}
+		assert.Zero(t, owner())
+		assert.Equal(t, regbus.Rsp{Hit: true}, accessed(&m, set, false))
+		assert.Equal(t, want, owner(), "%d nodes", nodes)
+		assert.Equal(t, uint8(want), m.Owner())
+		m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, High{}, reset.Signals{Whole: true})
+		assert.Zero(t, owner())
+		accessed(&m, set, false)
+		m.Reset()
+		assert.Zero(t, owner())
+	}
+}
+
+// A refused write has no effect. In the clock of its answer it is an error.
+func TestRefusedWrite(t *testing.T) {
+	m := New(2)
+	m.tick(regbus.Req{Op: regbus.Write, Off: 0x404, Data: 3}, Turn{})
+	assert.Zero(t, m.Err().Cause)
+	m.tick(regbus.Req{}, Turn{Second: true, Refused: true})
+	assert.True(t, m.Refused())
+	assert.Equal(t, ident.Error{Cause: idreg.ErrOwner, Write: true, Addr: 0x404, Second: true}, m.Err())
+	assert.Zero(t, m.Rsp())
+	for range 2 {
+		assert.True(t, m.Ends())
+		m.tick(regbus.Req{}, Turn{})
+		assert.Zero(t, m.Err().Cause)
+		assert.False(t, m.Refused())
+	}
+	assert.False(t, m.Ends())
+	assert.Zero(t, m.Owner())
+
+	m.tick(regbus.Req{}, Turn{Refused: true})
+	assert.True(t, m.Refused())
+	assert.Zero(t, m.Err().Cause, "the PCIe function reports the host's")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 13
+const ModuleWords = 15
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,13 +19,15 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.req.Data)
 	s[4] = hdl.Bit(m.awaits)
 	s[5] = hdl.Bit(m.rests)
-	s[6] = uint64(m.host)
-	s[7] = uint64(m.second)
-	s[8] = uint64(m.time)
-	s[9] = uint64(m.line0)
-	s[10] = uint64(m.line1)
-	s[11] = hdl.Bit(m.hit)
-	s[12] = uint64(m.data)
+	s[6] = uint64(m.owner)
+	s[7] = hdl.Bit(m.refused)
+	s[8] = uint64(m.host)
+	s[9] = uint64(m.second)
+	s[10] = uint64(m.time)
+	s[11] = uint64(m.line0)
+	s[12] = uint64(m.line1)
+	s[13] = hdl.Bit(m.hit)
+	s[14] = uint64(m.data)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -37,13 +39,15 @@ func (m *Module) Restore(s []uint64) {
 	m.req.Data = uint32(s[3])
 	m.awaits = s[4] != 0
 	m.rests = s[5] != 0
-	m.host = uint16(s[6])
-	m.second = uint16(s[7])
-	m.time = uint32(s[8])
-	m.line0 = uint32(s[9])
-	m.line1 = uint32(s[10])
-	m.hit = s[11] != 0
-	m.data = uint32(s[12])
+	m.owner = uint8(s[6])
+	m.refused = s[7] != 0
+	m.host = uint16(s[8])
+	m.second = uint16(s[9])
+	m.time = uint32(s[10])
+	m.line0 = uint32(s[11])
+	m.line1 = uint32(s[12])
+	m.hit = s[13] != 0
+	m.data = uint32(s[14])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -55,6 +59,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".req_Data", Width: 32},
 		hdl.Signal{Name: at + ".awaits", Width: 1},
 		hdl.Signal{Name: at + ".rests", Width: 1},
+		hdl.Signal{Name: at + ".owner", Width: 2},
+		hdl.Signal{Name: at + ".refused", Width: 1},
 		hdl.Signal{Name: at + ".host", Width: 12},
 		hdl.Signal{Name: at + ".second", Width: 12},
 		hdl.Signal{Name: at + ".time", Width: 32},

@@ -70,6 +70,9 @@ func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	s.events = g.events()
 	s.now = g.ident.Time()
 	s.err = g.pcie.Err()
+	if g.hasMaster() && g.arbiter.Ends() {
+		s.err = g.arbiter.Err()
+	}
 	s.latch = regram.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
 	if g.hasMaster() {
 		s.ev0, s.ev1 = g.nodeEvents()

@@ -35,7 +35,7 @@ func (s *Shared) Initiator() (req port.Request, beat port.Beat) { return s.gpu.I
 
 // Answer returns the answer to the second master, which is valid for one clock.
 func (s *Shared) Answer() arbiter.Answer {
-	return arbiter.AnswerOf(s.gpu.arbiter.Awaits(), s.gpu.rsp())
+	return arbiter.AnswerOf(s.gpu.arbiter.Awaits(), s.gpu.arbiter.Refused(), s.gpu.rsp())
 }
 
 // Tick advances one clock. ask is the next access of the second master, in one
@@ -58,23 +58,33 @@ func (g *GPU) granted() bool {
 	return g.hasMaster() && arbiter.Grant(g.arbiter.Waits(), g.pcie.Awaits(), captures)
 }
 
+// blocked reports whether the host must not have the register bus in this clock,
+// because of an access of the second master in a clock before.
+func (g *GPU) blocked() bool {
+	return g.hasMaster() && (g.arbiter.Awaits() || g.arbiter.Ends() && g.regram.Owes())
+}
+
 // accesses reports whether a master has the register bus in this clock.
 func (g *GPU) accesses() bool {
-	if g.hasMaster() && g.arbiter.Awaits() {
+	if g.blocked() {
 		return false
 	}
 	return g.granted() || g.pcie.Regs().Op != regbus.None
 }
 
-// access returns the access of the register bus in this clock, and whose it is.
-// beat has the data of a write by the host.
+// access returns the access that the blocks see in this clock, and whose it is. beat
+// has the data of a write by the host.
 func (g *GPU) access(beat port.Beat) (regs regbus.Req, turn arbiter.Turn) {
 	regs = pcie.Carry(g.pcie.Regs(), beat)
 	if g.hasMaster() {
 		turn.Second = g.granted()
 		if turn.Second {
 			regs = g.arbiter.Req()
-		} else if g.arbiter.Awaits() {
+		} else if g.blocked() {
+			regs.Op = regbus.None
+		}
+		if arbiter.Refuses(g.arbiter.Owner(), regs, turn.Second) {
+			turn.Refused = true
 			regs.Op = regbus.None
 		}
 	}
@@ -83,5 +93,5 @@ func (g *GPU) access(beat port.Beat) (regs regbus.Req, turn arbiter.Turn) {
 
 // share returns the host's part in the register bus.
 func (g *GPU) share(turn arbiter.Turn) pcie.Share {
-	return pcie.Share{Held: turn.Second || g.arbiter.Awaits()}
+	return pcie.Share{Held: turn.Second || g.blocked(), Owned: g.arbiter.Refused()}
 }

@@ -6,11 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
-	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -217,6 +215,18 @@ func TestHostWaits(t *testing.T) {
 	}
 }
 
+// An answer to the second master is no part of what the host reads from
+// configuration space in the same clock.
+func TestConfigurationReads(t *testing.T) {
+	p := bootPair(t, gpu.Default(), 1)
+	want := p.readConfig(0)
+	p.next = func() (regbus.Req, bool) { return regbus.Req{Op: regbus.Read, Off: idreg.Magic}, true }
+	for range 50 {
+		p.ticks(p.rng.Uint64N(5))
+		require.Equal(t, want, p.readConfig(0))
+	}
+}
+
 // A node that writes scratch registers is not starved by a second master that reads
 // the time, which uses the register RAM in the clock of the answer too.
 func TestScratchIsNotStarved(t *testing.T) {
@@ -260,77 +270,4 @@ func TestResetDuringAccess(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Each master has its own events, and the host's messages do not depend on them.
-func TestEventsOfBoth(t *testing.T) {
-	const events = arbreg.Base + arbreg.Events
-	p := bootPair(t, gpu.Default(), 1)
-	p.submit(0, pkt.Fence{Addr: at(fenceAt), ID: 1, IRQ: true})
-	p.submitBytes(1, []byte{0, 0, 0, 0xff})
-	p.idle()
-	assert.ElementsMatch(t, []uint32{0x50, 0x51}, p.msgs)
-	want := uint32(arbreg.Fence0 | arbreg.Fault1)
-	assert.Equal(t, want, p.get(events))
-	assert.Equal(t, want, p.readReg(events))
-	p.put(events, arbreg.Fence0)
-	assert.Equal(t, uint32(arbreg.Fault1), p.get(events))
-	assert.Equal(t, want, p.readReg(events))
-	p.writeReg(events, arbreg.Fault1)
-	assert.Equal(t, uint32(arbreg.Fault1), p.get(events))
-	assert.Equal(t, uint32(arbreg.Fence0), p.readReg(events))
-	p.writeReg(cpreg.Base+cpreg.Preempt, 5)
-	p.writeReg(intcreg.Base+intcreg.Raise, intcreg.All)
-	p.idle()
-	assert.Equal(t, uint32(arbreg.Preempt0|arbreg.Fault1), p.get(events), "raised events are not events of a node")
-	p.writeReg(idreg.Reset, idreg.ResetWhole)
-	p.idle()
-	assert.Zero(t, p.get(events))
-	assert.Zero(t, p.readReg(events))
-}
-
-// Reads of low halves by one master do not disturb the high half that the other has
-// latched: of the time, and of a timeline.
-func TestLatchesOfBoth(t *testing.T) {
-	const lo, hi = cpreg.Base + cpreg.LineLo, cpreg.Base + cpreg.LineHi
-	p := bootPair(t, gpu.Default(), 1)
-	line := func(high, low uint32) {
-		p.writeReg(cpreg.Base+cpreg.LineHi, high)
-		p.writeReg(cpreg.Base+cpreg.Fence, low)
-	}
-	line(1, 10)
-	assert.Equal(t, uint32(10), p.readReg(lo))
-	line(2, 20)
-	assert.Equal(t, uint32(20), p.get(lo))
-	assert.Equal(t, uint32(1), p.readReg(hi), "the host's")
-	line(3, 30)
-	assert.Equal(t, uint32(30), p.readReg(lo))
-	assert.Equal(t, uint32(2), p.get(hi), "the second master's")
-	assert.Equal(t, uint32(3), p.readReg(hi))
-	assert.Equal(t, arbiter.Answer{Done: true, Hit: true}, p.put(hi, 7))
-	assert.Equal(t, uint32(2), p.get(hi), "a preset of the timeline is no read of it")
-	assert.Equal(t, uint32(3), p.readReg(hi))
-	assert.Equal(t, uint32(30), p.get(lo))
-	assert.Equal(t, uint32(7), p.get(hi))
-
-	clocks := func(v uint64) { // sets the time
-		words := make([]uint64, gpu.GPUWords)
-		p.g.Snapshot(words)
-		for i, s := range p.g.Signals("gpu", nil) {
-			if s.Name == "gpu.ident.time" {
-				words[i] = v
-			}
-		}
-		p.g.Restore(words)
-	}
-	clocks(5 << 32)
-	low := p.readReg(idreg.TimeLo)
-	clocks(6 << 32)
-	assert.Less(t, p.get(idreg.TimeLo), low+1000)
-	assert.Equal(t, uint32(5), p.readReg(idreg.TimeHi))
-	assert.Equal(t, uint32(6), p.get(idreg.TimeHi))
-	clocks(7 << 32)
-	p.readReg(idreg.TimeLo)
-	assert.Equal(t, uint32(6), p.get(idreg.TimeHi))
-	assert.Equal(t, uint32(7), p.readReg(idreg.TimeHi))
 }

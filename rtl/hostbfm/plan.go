@@ -1,6 +1,7 @@
 package hostbfm
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -83,6 +84,8 @@ func (h *Stimulus) plan() {
 		h.Reg(wdogreg.Base+wdogreg.Status, func(v uint32) { h.SetReg(wdogreg.Base+wdogreg.Status, v) })
 	case p < 793 && h.config.Caps.Has(caps.ReadTimeout):
 		h.SetReg(idreg.ReadTimeout, h.Rng.Uint32N(3))
+	case p == 793 && h.config.Caps.Has(caps.Master):
+		h.SetReg(arbreg.Base+arbreg.Owner, h.Rng.Uint32N(1<<cpreg.Nodes)&-h.Rng.Uint32N(2))
 	case p < 800:
 		h.randomRequest(h.BAR0, pcicfg.BAR0Size)
 	case p < 820:

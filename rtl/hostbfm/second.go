@@ -3,6 +3,7 @@ package hostbfm
 import (
 	"math/rand/v2"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -98,6 +99,9 @@ func (s *second) step(saw *Coverage) {
 	}
 	if a := s.port.Answer(); a.Done {
 		saw.Answers++
+		if a.Refused {
+			saw.Refused++
+		}
 		s.waits = false
 		if s.rng.IntN(1000) == 0 {
 			s.rests = []int{0, 30, 95}[s.rng.IntN(3)]
@@ -128,6 +132,11 @@ func (s *second) access() regbus.Req {
 		r.Op, r.Off = regbus.Write, idreg.Scratch0+uint16(s.rng.IntN(4))*4
 	case p < 53:
 		r.Op = regbus.Write
+	case p < 60:
+		r.Op, r.Off = regbus.Write, cpreg.Base+uint16(s.rng.IntN(2*cpreg.Stride/4))*4
+		r.Data &= 1<<s.rng.IntN(32) - 1
+	case p < 65:
+		r.Op, r.Off = regbus.Op(1+s.rng.IntN(2)), arbreg.Base+uint16(s.rng.IntN(2))*4
 	default:
 	}
 	if r.Off == idreg.Reset && s.rng.IntN(20) != 0 {

@@ -58,6 +58,7 @@ type Coverage struct {
 	Spare    int // those whose tag is a spare one, because their own is retired
 	Fences   int // fence values written
 	Answers  int // to the second master
+	Refused  int // those that refuse a write
 
 	Status  [4]int          // completions of the target port by port.Status
 	Causes  map[uint32]int  // faults that the host found, by cpreg.Cause

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
@@ -67,6 +68,8 @@ func TestStimulusWithSecondMaster(t *testing.T) {
 	s := h.Saw
 	t.Logf("%+v", s)
 	assert.Greater(t, s.Answers, 20_000)
+	assert.Greater(t, s.Refused, 500)
+	assert.True(t, s.ErrInfo[idreg.ErrOwner])
 	assert.Greater(t, s.Fences, 50)
 	assert.Greater(t, s.Restarts, 20)
 }

@@ -29,10 +29,11 @@ type Params struct {
 // Error is a refused access to a BAR. Cause idreg.ErrNone means that there is
 // none.
 type Error struct {
-	Cause uint8  // of idreg, 1 to 3
-	Write bool   // a write, not a read
-	BAR   uint8  // 0 registers, 2 VRAM aperture, 7 none
-	Addr  uint64 // of the refused dword, as the host sent it, in bytes
+	Cause  uint8  // of idreg, 1 to 4
+	Write  bool   // a write, not a read
+	BAR    uint8  // 0 registers, 2 VRAM aperture, 7 none
+	Addr   uint64 // of the refused dword, in bytes, as the host sent it, or an offset in BAR 0
+	Second bool   // an access of the second master
 }
 
 // Module is the identity block.
@@ -57,6 +58,7 @@ type Module struct {
 	clockHz  uint32
 	hostBits uint32
 	limited  bool // READ_TIMEOUT exists
+	shared   bool // the register bus has a second master
 
 	time     uint64
 	errCount uint32
@@ -84,6 +86,7 @@ func New(p Params) Module {
 		clockHz:  p.ClockHz,
 		hostBits: uint32(p.HostBits),
 		limited:  p.Caps.Has(caps.ReadTimeout),
+		shared:   p.Caps.Has(caps.Master),
 	}
 }
 
@@ -249,6 +252,9 @@ func (m *Module) capture(e Error) {
 		m.errInfo = uint16(e.Cause)&idreg.ErrInfoCause | uint16(e.BAR&7)<<8
 		if e.Write {
 			m.errInfo |= idreg.ErrInfoWrite
+		}
+		if m.shared && e.Second {
+			m.errInfo |= idreg.ErrInfoSecond
 		}
 	}
 }

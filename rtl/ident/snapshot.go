@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 16
+const ModuleWords = 17
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,15 +19,16 @@ func (m *Module) Snapshot(s []uint64) {
 	s[4] = uint64(m.clockHz)
 	s[5] = uint64(m.hostBits)
 	s[6] = hdl.Bit(m.limited)
-	s[7] = m.time
-	s[8] = uint64(m.errCount)
-	s[9] = uint64(m.errInfo)
-	s[10] = hdl.Bit(m.whole)
-	s[11] = uint64(m.timeout)
-	s[12] = hdl.Bit(m.hit)
-	s[13] = hdl.Bit(m.showTime)
-	s[14] = hdl.Bit(m.showCount)
-	s[15] = uint64(m.fixed)
+	s[7] = hdl.Bit(m.shared)
+	s[8] = m.time
+	s[9] = uint64(m.errCount)
+	s[10] = uint64(m.errInfo)
+	s[11] = hdl.Bit(m.whole)
+	s[12] = uint64(m.timeout)
+	s[13] = hdl.Bit(m.hit)
+	s[14] = hdl.Bit(m.showTime)
+	s[15] = hdl.Bit(m.showCount)
+	s[16] = uint64(m.fixed)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -40,15 +41,16 @@ func (m *Module) Restore(s []uint64) {
 	m.clockHz = uint32(s[4])
 	m.hostBits = uint32(s[5])
 	m.limited = s[6] != 0
-	m.time = s[7]
-	m.errCount = uint32(s[8])
-	m.errInfo = uint16(s[9])
-	m.whole = s[10] != 0
-	m.timeout = uint8(s[11])
-	m.hit = s[12] != 0
-	m.showTime = s[13] != 0
-	m.showCount = s[14] != 0
-	m.fixed = uint32(s[15])
+	m.shared = s[7] != 0
+	m.time = s[8]
+	m.errCount = uint32(s[9])
+	m.errInfo = uint16(s[10])
+	m.whole = s[11] != 0
+	m.timeout = uint8(s[12])
+	m.hit = s[13] != 0
+	m.showTime = s[14] != 0
+	m.showCount = s[15] != 0
+	m.fixed = uint32(s[16])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -61,6 +63,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".clockHz", Width: 32},
 		hdl.Signal{Name: at + ".hostBits", Width: 32},
 		hdl.Signal{Name: at + ".limited", Width: 1},
+		hdl.Signal{Name: at + ".shared", Width: 1},
 		hdl.Signal{Name: at + ".time", Width: 64},
 		hdl.Signal{Name: at + ".errCount", Width: 32},
 		hdl.Signal{Name: at + ".errInfo", Width: 11},

@@ -35,7 +35,8 @@ type Master struct {
 // Share is the function's part in a register bus that it shares with a second
 // master.
 type Share struct {
-	Held bool // an access of the second master is in progress: the function does not begin one
+	Held  bool // an access of the second master is in progress: the function does not begin one
+	Owned bool // in the clock of an answer: the second master owns the register, so it was not written
 }
 
 // state of the target port.
@@ -88,7 +89,8 @@ const noBAR = 7
 //	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE.
 //	        An unmapped register: CplAbort, or the dword is dropped, cause
 //	        UNMAPPED. A dword with only some bytes enabled: dropped, cause
-//	        PARTIAL
+//	        PARTIAL. A register that the second master owns: the dword is dropped,
+//	        cause OWNER
 //	Source  pcicfg; PCIe 3.0 §2.3.1, §6.6.2, §7.5, §7.8; PCI 3.0 §6.8.2
 type Module struct {
 	vramBytes  uint64
@@ -109,6 +111,7 @@ type Module struct {
 	status port.Status `w:"2"` // of the completion
 	last   bool        // of the completion
 
+	foreign  bool  // the dword at addr was refused because the second master owns it
 	cause    uint8 `w:"2"` // why the dword at addr is refused, for one clock
 	function bool  // requests a function-level reset
 	headerUp bool  // offers the header of an aperture request
@@ -223,7 +226,11 @@ func (m *Module) Err() ident.Error {
 	if m.cause == idreg.ErrDecode {
 		bar = noBAR
 	}
-	return ident.Error{Cause: m.cause, Write: m.write, BAR: bar, Addr: m.addr}
+	cause := m.cause
+	if m.foreign {
+		cause = idreg.ErrOwner
+	}
+	return ident.Error{Cause: cause, Write: m.write, BAR: bar, Addr: m.addr}
 }
 
 // Function reports whether a function-level reset is requested, for one clock.
@@ -241,6 +248,9 @@ func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
 func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, master Master, share Share, rst bool) {
 	free := !m.shared || !share.Held
 	m.cause = idreg.ErrNone
+	if m.shared {
+		m.foreign = m.state == stateRegRsp && share.Owned
+	}
 	m.function = false
 	if rst {
 		m.cfg = resetConfig()

@@ -8,7 +8,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 31
+const ModuleWords = 32
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -40,10 +40,11 @@ func (m *Module) Snapshot(s []uint64) {
 	s[24] = uint64(m.high)
 	s[25] = uint64(m.status)
 	s[26] = hdl.Bit(m.last)
-	s[27] = uint64(m.cause)
-	s[28] = hdl.Bit(m.function)
-	s[29] = hdl.Bit(m.headerUp)
-	s[30] = hdl.Bit(m.full)
+	s[27] = hdl.Bit(m.foreign)
+	s[28] = uint64(m.cause)
+	s[29] = hdl.Bit(m.function)
+	s[30] = hdl.Bit(m.headerUp)
+	s[31] = hdl.Bit(m.full)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -76,10 +77,11 @@ func (m *Module) Restore(s []uint64) {
 	m.high = uint32(s[24])
 	m.status = port.Status(s[25])
 	m.last = s[26] != 0
-	m.cause = uint8(s[27])
-	m.function = s[28] != 0
-	m.headerUp = s[29] != 0
-	m.full = s[30] != 0
+	m.foreign = s[27] != 0
+	m.cause = uint8(s[28])
+	m.function = s[29] != 0
+	m.headerUp = s[30] != 0
+	m.full = s[31] != 0
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -112,6 +114,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".high", Width: 32},
 		hdl.Signal{Name: at + ".status", Width: 2, Names: portStatusNames()},
 		hdl.Signal{Name: at + ".last", Width: 1},
+		hdl.Signal{Name: at + ".foreign", Width: 1},
 		hdl.Signal{Name: at + ".cause", Width: 2},
 		hdl.Signal{Name: at + ".function", Width: 1},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},

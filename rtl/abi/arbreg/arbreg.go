@@ -12,6 +12,10 @@ const (
 	Size = 0x100
 
 	Events = 0x00
+	Owner  = 0x04
+
+	OwnerNode0 = 1 << 0
+	OwnerNode1 = 1 << 1
 
 	Fence0    = 1 << 0
 	Preempt0  = 1 << 1
@@ -36,5 +40,9 @@ var Block = reg.Block{Name: "ARB", Base: Base, Size: Size, Needs: caps.Master, D
 		{Mask: Preempt1, Name: "PREEMPT1", Doc: "node 1 stopped for a preemption"},
 		{Mask: Fault1, Name: "FAULT1", Doc: "node 1 stopped on a fault"},
 		{Mask: Watchdog1, Name: "WATCHDOG1", Doc: "the watchdog reported node 1"},
+	}},
+	{Off: Owner, Name: "OWNER", Access: reg.RW, Poke: reg.Idle, Doc: "which master may write the registers of each node: 0 the host, 1 the second master. A write by the other one changes nothing and is captured in ID.ERR_INFO with the cause OWNER. So is a write of this register by the second master. Both may read all registers. ID.RESET and a function-level reset give all nodes to the host", Fields: []reg.Field{
+		{Mask: OwnerNode0, Name: "NODE0", Doc: "owner of CP0"},
+		{Mask: OwnerNode1, Name: "NODE1", Doc: "owner of CP1; always 0 without node 1"},
 	}},
 }}

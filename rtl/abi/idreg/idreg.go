@@ -51,9 +51,10 @@ const (
 
 	ReadTimeoutRange = 0x7 << 0
 
-	ErrInfoCause = 0x7 << 0
-	ErrInfoWrite = 1 << 4
-	ErrInfoBAR   = 0x7 << 8
+	ErrInfoCause  = 0x7 << 0
+	ErrInfoWrite  = 1 << 4
+	ErrInfoSecond = 1 << 5
+	ErrInfoBAR    = 0x7 << 8
 )
 
 // Values of ERR_INFO.CAUSE.
@@ -62,6 +63,7 @@ const (
 	ErrUnmapped = 1
 	ErrPartial  = 2
 	ErrDecode   = 3
+	ErrOwner    = 4
 )
 
 // Block describes the registers.
@@ -87,8 +89,9 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 	{Off: ErrAddrLo, Name: "ERR_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "address of the first refused access while ERR_INFO.CAUSE was 0, low half"},
 	{Off: ErrAddrHi, Name: "ERR_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
 	{Off: ErrInfo, Name: "ERR_INFO", Access: reg.RW, Volatile: true, Doc: "kind of that access; a write of any value clears this register and rearms the capture", Fields: []reg.Field{
-		{Mask: ErrInfoCause, Name: "CAUSE", Doc: "why the access was refused", Enum: []string{"NONE", "UNMAPPED", "PARTIAL", "DECODE"}},
+		{Mask: ErrInfoCause, Name: "CAUSE", Doc: "why the access was refused", Enum: []string{"NONE", "UNMAPPED", "PARTIAL", "DECODE", "OWNER"}},
 		{Mask: ErrInfoWrite, Name: "WRITE", Doc: "1 a write, 0 a read"},
+		{Mask: ErrInfoSecond, Name: "SECOND", Doc: "1 an access of the second master, whose address is an offset in BAR 0; 0 of the host; always 0 without CAPS2.MASTER"},
 		{Mask: ErrInfoBAR, Name: "BAR", Doc: "0 registers, 2 VRAM aperture, 7 none"},
 	}},
 	{Off: HostBits, Name: "HOST_BITS", Access: reg.RO, Config: true, Unit: "bits", Doc: "width of the host addresses that the device can access"},

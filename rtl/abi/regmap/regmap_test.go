@@ -65,8 +65,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 20 ID, 5 INTC, 27 PERF, 2 WDOG, 1 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 20+5+27+2+1+2*23+2*16*4+2*4+2)
+	// 20 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 20+5+27+2+2+2*23+2*16*4+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -171,7 +171,7 @@ func TestEntryFormat(t *testing.T) {
 		{"CP0.CTL", 0x21, "CP0.CTL=0x21 (RUN=1 RESET=0 PROTECT=0 +0x20)"},
 		{"CP1.FAULT_INFO", 0xc, "CP1.FAULT_INFO=0xc (CAUSE=WRITE_ERROR)"},
 		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 COUNTERS=0 WATCHDOG=0 TAGS=16 LENGTH=32 TIMELINE=0 CONTEXTS=0 PREEMPTION=0 VRAM_PORTS=0 APERTURE=0)"},
-		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 BAR=2)"},
+		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 SECOND=0 BAR=2)"},
 		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=1)"},
 		{"CP0.WPTR", 0x40, "CP0.WPTR=0x40"},
 	} {

@@ -64,6 +64,7 @@ func outputFields(shared bool) map[string]field[Outputs] {
 	if shared {
 		m["Answer.Done"] = flag(func(p *Outputs) *bool { return &p.Answer.Done })
 		m["Answer.Hit"] = flag(func(p *Outputs) *bool { return &p.Answer.Hit })
+		m["Answer.Refused"] = flag(func(p *Outputs) *bool { return &p.Answer.Refused })
 		m["Answer.Data"] = number(func(p *Outputs) *uint32 { return &p.Answer.Data })
 	}
 	return m
