@@ -2,120 +2,57 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
-	"encoding/binary"
 	"fmt"
-)
 
-// Fields of the messages of a profile (github.com/google/pprof, proto/profile.proto).
-const (
-	profileSampleType = 1
-	profileSample     = 2
-	profileLocation   = 4
-	profileFunction   = 5
-	profileString     = 6
-
-	typeType = 1 // of a ValueType
-	typeUnit = 2
-
-	sampleLocations = 1 // the innermost function first
-	sampleValues    = 2
-
-	locationID   = 1
-	locationLine = 4
-	lineFunction = 1
-	lineLine     = 2
-
-	functionID    = 1
-	functionName  = 2
-	functionStart = 5 // line
+	"github.com/google/pprof/profile"
 )
 
 // startLine is the line on which each function of an encoded profile begins: only lines
 // within functions count.
 const startLine = 1
 
-// A message is an encoded message.
-type message []byte
-
-func (m message) number(field int, v uint64) message {
-	return binary.AppendUvarint(binary.AppendUvarint(m, uint64(field)<<3), v)
-}
-
-func (m message) bytes(field int, p []byte) message {
-	m = binary.AppendUvarint(m, uint64(field)<<3|2)
-	return append(binary.AppendUvarint(m, uint64(len(p))), p...)
-}
-
-// packed appends a list of numbers.
-func (m message) packed(field int, all ...uint64) message {
-	var p []byte
-	for _, v := range all {
-		p = binary.AppendUvarint(p, v)
-	}
-	return m.bytes(field, p)
-}
-
-// An encoder makes a profile. Identifiers and strings count from 1, in the order of
-// their first use.
+// An encoder makes a profile. Identifiers count from 1, in the order of their first use.
 type encoder struct {
-	out       message
-	strings   map[string]uint64
-	functions map[string]uint64
-	locations map[string]uint64
+	out       profile.Profile
+	functions map[string]*profile.Function
+	locations map[string]*profile.Location
 }
 
 // encode returns a profile with one sample for each call.
 func encode(calls []weighted) ([]byte, error) {
-	e := &encoder{strings: map[string]uint64{}, functions: map[string]uint64{}, locations: map[string]uint64{}}
-	e.out = e.out.bytes(profileString, nil)
-	e.out = e.out.bytes(profileSampleType, message{}.number(typeType, e.text("samples")).number(typeUnit, e.text("count")))
+	e := &encoder{functions: map[string]*profile.Function{}, locations: map[string]*profile.Location{}}
+	e.out.SampleType = []*profile.ValueType{{Type: "samples", Unit: "count"}}
 	for _, c := range calls {
-		callee, caller := e.location(c.callee, 0), e.location(c.caller, c.line)
-		e.out = e.out.bytes(profileSample, message{}.packed(sampleLocations, callee, caller).packed(sampleValues, uint64(c.weight)))
+		stack := []*profile.Location{e.location(c.callee, 0), e.location(c.caller, c.line)} // the innermost first
+		e.out.Sample = append(e.out.Sample, &profile.Sample{Location: stack, Value: []int64{c.weight}})
 	}
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err == nil {
-		_, err = z.Write(e.out)
+	if err := e.out.Write(&b); err != nil {
+		return nil, fmt.Errorf("pgo: %w", err)
 	}
-	if err == nil {
-		err = z.Close()
-	}
-	return b.Bytes(), err
+	return b.Bytes(), nil
 }
 
-// text returns the number of a string.
-func (e *encoder) text(s string) uint64 {
-	n, ok := e.strings[s]
+// function returns the function with a name.
+func (e *encoder) function(name string) *profile.Function {
+	f, ok := e.functions[name]
 	if !ok {
-		n = uint64(len(e.strings)) + 1
-		e.strings[s] = n
-		e.out = e.out.bytes(profileString, []byte(s))
+		f = &profile.Function{ID: uint64(len(e.functions)) + 1, Name: name, SystemName: name, StartLine: startLine}
+		e.functions[name] = f
+		e.out.Function = append(e.out.Function, f)
 	}
-	return n
+	return f
 }
 
-// function returns the identifier of a function.
-func (e *encoder) function(name string) uint64 {
-	id, ok := e.functions[name]
-	if !ok {
-		id = uint64(len(e.functions)) + 1
-		e.functions[name] = id
-		e.out = e.out.bytes(profileFunction, message{}.number(functionID, id).number(functionName, e.text(name)).number(functionStart, startLine))
-	}
-	return id
-}
-
-// location returns the identifier of a line of a function.
-func (e *encoder) location(function string, line int) uint64 {
+// location returns a line of a function.
+func (e *encoder) location(function string, line int) *profile.Location {
 	key := fmt.Sprint(function, " ", line)
-	id, ok := e.locations[key]
+	l, ok := e.locations[key]
 	if !ok {
-		id = uint64(len(e.locations)) + 1
-		e.locations[key] = id
-		at := message{}.number(lineFunction, e.function(function)).number(lineLine, uint64(startLine+line))
-		e.out = e.out.bytes(profileLocation, message{}.number(locationID, id).bytes(locationLine, at))
+		at := profile.Line{Function: e.function(function), Line: int64(startLine + line)}
+		l = &profile.Location{ID: uint64(len(e.locations)) + 1, Line: []profile.Line{at}}
+		e.locations[key] = l
+		e.out.Location = append(e.out.Location, l)
 	}
-	return id
+	return l
 }

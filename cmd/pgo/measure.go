@@ -63,7 +63,7 @@ func measure(d time.Duration) ([]weighted, error) {
 	sum := map[call]int64{}
 	for i, work := range works {
 		file := filepath.Join(dir, fmt.Sprint(i))
-		if err := profile(file, work); err != nil {
+		if err := record(file, work); err != nil {
 			return nil, err
 		}
 		calls, err := read(file)
@@ -104,8 +104,8 @@ func workloads(d time.Duration) ([]func() error, error) {
 	}, nil
 }
 
-// profile writes the profile of a function to a file.
-func profile(file string, work func() error) error {
+// record writes the profile of a function to a file.
+func record(file string, work func() error) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errProfile, err)
