@@ -151,7 +151,7 @@ func blocksText(all []instance, naps []string) ([]byte, error) {
 	skipMethod(w, all, naps)
 	idleMethod(w, all)
 	controlMethod(w, all)
-	w.WriteString("\n// rsp returns the answer of the block that has the register.\nfunc (g *GPU) rsp() regbus.Rsp {\n\treturn ")
+	w.WriteString("\n// rsp returns the answer of the block that has the register, unless the arbiter has it.\nfunc (g *GPU) rsp() regbus.Rsp {\n\treturn ")
 	var answers []string
 	for _, in := range all {
 		if in.rsp {

@@ -58,7 +58,7 @@ type High struct {
 //	        regbus.Req; ev0, ev1 Events; now High; rst reset.Signals, with Whole
 //	        or Function in no clock of an access
 //	Out     Waits, for Grant; Req; Awaits, a level; Refuses; Err ident.Error;
-//	        Rsp regbus.Rsp
+//	        Registers regbus.Rsp
 //	Timing  an access is on the bus 1 clock after its ask if the bus is free. It
 //	        waits at most 5 more. The host waits at most 2 clocks for each access,
 //	        and as long for each check of a header or of half of a beat, 3 if a
@@ -67,13 +67,14 @@ type High struct {
 //	        whole-device reset keeps the access and the latched time
 //	Order   a waiting access is before the host's, but not in the clock after an
 //	        answer to the second master: then the host may access. So neither
-//	        waits for two accesses of the other, and at least every third clock
-//	        has no access. An event in the clock of its clear wins
+//	        waits for two accesses of the other. An event in the clock of its
+//	        clear wins
 //	Paths   Grant, from the PCIe function and the register RAM to the bus;
 //	        AnswerOf, from the blocks to the second master
-//	Size    207 bits
+//	Size    208 bits
 //	Faults  a write of a node that the other master owns, or of OWNER by the
-//	        second master, has no effect. An ask before the answer to the previous one is an assertion
+//	        second master, has no effect. An ask before the answer to the previous
+//	        one is an assertion
 //	Source  arbreg.Block, docs/design.md#masters
 type Module struct {
 	twoNodes bool // node 1 exists
@@ -176,8 +177,9 @@ func AnswerOf(awaits, refused bool, rsp regbus.Rsp) Answer {
 	return a
 }
 
-// Rsp returns the answer to the register access of the previous clock.
-func (m *Module) Rsp() regbus.Rsp { return regbus.Rsp{Hit: m.hit, Data: m.data} }
+// Registers returns the answer of the arbiter's registers to the access of the
+// previous clock.
+func (m *Module) Registers() regbus.Rsp { return regbus.Rsp{Hit: m.hit, Data: m.data} }
 
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{twoNodes: m.twoNodes} }

@@ -122,7 +122,7 @@ func accessed(m *Module, r regbus.Req, second bool) regbus.Rsp {
 		r = m.Req()
 	}
 	m.Tick(regbus.Req{}, Turn{Second: second}, r, Events{}, Events{}, High{}, reset.Signals{})
-	rsp := m.Rsp()
+	rsp := m.Registers()
 	m.tick(regbus.Req{}, Turn{})
 	return rsp
 }
@@ -209,7 +209,7 @@ func TestLatches(t *testing.T) {
 			m.tick(regbus.Req{Op: regbus.Read, Off: tt.lo}, Turn{})
 			assert.Equal(t, regbus.Req{Op: regbus.Read, Off: tt.shown}, m.Req())
 			m.Tick(regbus.Req{}, Turn{Second: true}, m.Req(), Events{}, Events{}, now(1), reset.Signals{})
-			assert.Zero(t, m.Rsp(), "a block answers")
+			assert.Zero(t, m.Registers(), "a block answers")
 			m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, now(2), reset.Signals{})
 			m.Tick(regbus.Req{}, Turn{}, regbus.Req{Op: regbus.Read, Off: tt.lo}, Events{}, Events{}, now(3), reset.Signals{})
 			m.Tick(regbus.Req{}, Turn{}, regbus.Req{}, Events{}, Events{}, now(4), reset.Signals{})
@@ -302,7 +302,7 @@ func TestRefusedWrite(t *testing.T) {
 	m.tick(regbus.Req{}, Turn{Second: true, Refused: true})
 	assert.True(t, m.Refused())
 	assert.Equal(t, ident.Error{Cause: idreg.ErrOwner, Write: true, Addr: 0x404, Second: true}, m.Err())
-	assert.Zero(t, m.Rsp())
+	assert.Zero(t, m.Registers())
 	for range 2 {
 		assert.True(t, m.Ends())
 		m.tick(regbus.Req{}, Turn{})

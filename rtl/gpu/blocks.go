@@ -159,7 +159,7 @@ func (g *GPU) controlQuiet() bool {
 		g.arbiter.IdleFor() != 0
 }
 
-// rsp returns the answer of the block that has the register.
+// rsp returns the answer of the block that has the register, unless the arbiter has it.
 func (g *GPU) rsp() regbus.Rsp {
-	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), or(g.cp0.Rsp(), g.cp1.Rsp()))), or(or(g.fence0.Rsp(), g.fence1.Rsp()), or(g.perf.Rsp(), or(g.watchdog.Rsp(), g.arbiter.Rsp()))))
+	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
 }

@@ -60,7 +60,7 @@ type taken struct {
 func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	var s control
 	if !hdl.Asleep(!g.pcie.Awaits() && !g.arbiter.Awaits()) {
-		s.rsp = g.rsp()
+		s.rsp = g.answer()
 		s.hostRsp = s.rsp
 		if g.hasMaster() && g.arbiter.Awaits() {
 			s.hostRsp = regbus.Rsp{}

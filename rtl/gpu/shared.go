@@ -35,7 +35,7 @@ func (s *Shared) Initiator() (req port.Request, beat port.Beat) { return s.gpu.I
 
 // Answer returns the answer to the second master, which is valid for one clock.
 func (s *Shared) Answer() arbiter.Answer {
-	return arbiter.AnswerOf(s.gpu.arbiter.Awaits(), s.gpu.arbiter.Refused(), s.gpu.rsp())
+	return arbiter.AnswerOf(s.gpu.arbiter.Awaits(), s.gpu.arbiter.Refused(), s.gpu.answer())
 }
 
 // Tick advances one clock. ask is the next access of the second master, in one
@@ -52,16 +52,31 @@ func (s *Shared) Reset() {
 	s.gpu.ask = regbus.Req{}
 }
 
+// answer returns the answer of the block that has the register.
+func (g *GPU) answer() regbus.Rsp {
+	rsp := g.rsp()
+	if g.hasMaster() {
+		rsp = or(rsp, g.arbiter.Registers())
+	}
+	return rsp
+}
+
 // granted reports whether the second master has the register bus in this clock.
 func (g *GPU) granted() bool {
+	if !g.hasMaster() {
+		return false
+	}
 	captures := g.pcie.Err().Cause != idreg.ErrNone || g.regram.Owes()
-	return g.hasMaster() && arbiter.Grant(g.arbiter.Waits(), g.pcie.Awaits(), captures)
+	return arbiter.Grant(g.arbiter.Waits(), g.pcie.Awaits(), captures)
 }
 
 // blocked reports whether the host must not have the register bus in this clock,
 // because of an access of the second master in a clock before.
 func (g *GPU) blocked() bool {
-	return g.hasMaster() && (g.arbiter.Awaits() || g.arbiter.Ends() && g.regram.Owes())
+	if !g.hasMaster() {
+		return false
+	}
+	return g.arbiter.Awaits() || g.arbiter.Ends() && g.regram.Owes()
 }
 
 // accesses reports whether a master has the register bus in this clock.
