@@ -261,7 +261,7 @@ func (b *bench) engine() DMA {
 		move := b.moves[0]
 		desc = move.desc
 		b.moves = b.moves[1:]
-		cancelled := desc.Behind && b.broken
+		cancelled := desc.After && b.broken
 		failed := len(b.descs)-len(b.moves) == b.fails
 		d.Err = !cancelled && desc.Op == dma.Copy && (failed || move.data == nil)
 		d.WriteErr = !d.Err && (cancelled || failed || b.refuse || b.mem(desc.Dst, uint64(desc.Len)) == nil)

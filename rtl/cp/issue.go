@@ -71,9 +71,9 @@ func (u *issue) handshake(d DMA) {
 // empty reports whether no descriptor is offered or in flight.
 func (u *issue) empty() bool { return !u.offered && u.inFlight == 0 }
 
-// behind reports whether the next descriptor must be cancelled if one before it fails: one is in
+// after reports whether the next descriptor must be cancelled if one before it fails: one is in
 // flight, or one has failed.
-func (u *issue) behind() bool { return u.inFlight != 0 || u.readErr || u.writeErr }
+func (u *issue) after() bool { return u.inFlight != 0 || u.readErr || u.writeErr }
 
 // start prepares for a packet, which starts after the pieces sent before a preemption.
 func (u *issue) start(op uint8) { u.piece = u.pieces(op) & u.pieceMask }
@@ -156,7 +156,7 @@ func (m *Module) Desc() dma.Desc {
 	op := m.decode.op()
 	length, _ := m.issue.length(m.walk.bytes)
 	at := uint64(m.issue.piece) << m.issue.pieceSize()
-	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at), Behind: m.trail.overlaps && m.issue.behind()}
+	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at), After: m.trail.overlaps && m.issue.after()}
 	if !copies(op) {
 		at = 0
 	}

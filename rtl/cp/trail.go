@@ -4,11 +4,11 @@ import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
 // Design note: a short COPY or FILL spends most of its time in the DMA engine. So when the
 // engine has taken its descriptor, the packet trails: the node goes on to the next packet if
-// that is a COPY or FILL too, checks it, and sends its descriptors behind that of the trailing
+// that is a COPY or FILL too, checks it, and sends its descriptors after that of the trailing
 // one. Nothing of this can be seen but the time. Until the trailing packet retires, the next
 // one does not end or fault, and every other packet waits. The engine writes in the order of
 // the descriptors, but reads ahead, so a COPY waits if it may read something that the
-// trailing packet writes. If a descriptor fails, the engine cancels those behind it. The
+// trailing packet writes. If a descriptor fails, the engine cancels those after it. The
 // body and the header of the trailing packet stay in the file for the registers of the fault.
 
 // shortLog2 is log2 of the bytes from which a packet does not trail. A shorter one has one

@@ -297,9 +297,9 @@ func TestTraceOfOverlappingPackets(t *testing.T) {
 	}
 }
 
-// TestBadRingBehindAPacket makes the ring unreadable while a packet trails and the one after it
+// TestBadRingAfterAPacket makes the ring unreadable while a packet trails and the one after it
 // is incomplete. The trailing packet retires, or its fault comes first.
-func TestBadRingBehindAPacket(t *testing.T) {
+func TestBadRingAfterAPacket(t *testing.T) {
 	for _, fails := range []int{0, 1} {
 		for at := range 60 {
 			b := overlapping(t, true)

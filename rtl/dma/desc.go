@@ -14,15 +14,15 @@ const (
 // mapped and Len is not 0. Any byte alignment is allowed.
 //
 //	Op      Copy or Fill
-//	Behind  cancelled if the descriptor of this node before it has failed; only in an engine
+//	After  cancelled if the descriptor of this node before it has failed; only in an engine
 //	        with a queue
 //	Len     bytes, 1 to 2^LengthBits-1
 //	Src     GPU address; of a Fill the value, eight bytes from Dst on, repeated
 //	Dst     GPU address
 type Desc struct {
-	Op     Op
-	Behind bool
-	Len    uint32
-	Src    uint64
-	Dst    uint64
+	Op    Op
+	After bool
+	Len   uint32
+	Src   uint64
+	Dst   uint64
 }

@@ -130,7 +130,7 @@ func TestRandom(t *testing.T) {
 
 // Descriptors that read or write a bad range end with an error, write only a
 // prefix and do not disturb the others, except those of the same node that are
-// cancelled because they are behind it.
+// cancelled because they are after it.
 func TestRandomFaults(t *testing.T) {
 	faults, cancelled := 0, 0
 	for seed := range uint64(32) {
@@ -146,11 +146,11 @@ func TestRandomFaults(t *testing.T) {
 		before, want := clone(b.space), clone(b.space)
 		descs := randomDescs(b.rng, 60, 3000)
 		for i := range descs {
-			descs[i].Behind = dma.Queues(2<<(seed%4)) && b.rng.IntN(3) == 0
+			descs[i].After = dma.Queues(2<<(seed%4)) && b.rng.IntN(3) == 0
 		}
 		b.run(descs, 400000)
 		for i, d := range descs {
-			if d.Behind && i >= 2 && b.results[i-2].result != dma.ResultDone { // of the same node
+			if d.After && i >= 2 && b.results[i-2].result != dma.ResultDone { // of the same node
 				cancelled++
 				require.Equal(t, dma.ResultWriteError, b.results[i].result, "seed %d descriptor %d", seed, i)
 				require.Equal(t, before[d.Dst>>63][d.Dst&^host:][:d.Len], b.at(d.Dst)[:d.Len], "seed %d descriptor %d", seed, i)

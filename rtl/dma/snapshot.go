@@ -228,14 +228,14 @@ func (m *Module) Memories(v hdl.Visitor) {
 	for i := range m.queue.Slots() {
 		x, w := &m.queue.Slots()[i], v.Room(6)
 		w[0] = uint64(x.desc.Op)
-		w[1] = hdl.Bit(x.desc.Behind)
+		w[1] = hdl.Bit(x.desc.After)
 		w[2] = uint64(x.desc.Len)
 		w[3] = x.desc.Src
 		w[4] = x.desc.Dst
 		w[5] = uint64(x.owner)
 		v.Words(w)
 		x.desc.Op = Op(w[0])
-		x.desc.Behind = w[1] != 0
+		x.desc.After = w[1] != 0
 		x.desc.Len = uint32(w[2])
 		x.desc.Src = w[3]
 		x.desc.Dst = w[4]

@@ -53,7 +53,7 @@ func (m *Module) load(e entry) {
 		at: dst >> 3, lane: dst & 7, word: src >> 3,
 		prime: src&7 > dst&7, ended: fill, shift: (dst - src) & 7,
 	}
-	if m.queues && e.desc.Behind && m.broken>>e.owner&1 != 0 {
+	if m.queues && e.desc.After && m.broken>>e.owner&1 != 0 {
 		m.w.fault = ResultWriteError
 	}
 }

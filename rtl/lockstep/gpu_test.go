@@ -103,7 +103,7 @@ func TestClockEnables(t *testing.T) {
 			g := newGPU(t, c)
 			d, err := verilog.TranslateEnabled("../..", g)
 			require.NoError(t, err)
-			dev, err := deviceOf(g, d, Options{Sim: Icarus, Cache: testCache()})
+			dev, err := deviceOf(Top{g: g}, d, Options{Sim: Icarus, Cache: testCache()})
 			require.NoError(t, err)
 			assert.NoError(t, Random(dev, 1, 1500, nil))
 			dev.Skip(10)
@@ -126,7 +126,7 @@ func TestWrongClockEnable(t *testing.T) {
 			f.Text = []byte(text)
 		}
 	}
-	dev, err := deviceOf(g, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
+	dev, err := deviceOf(Top{g: g}, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
 	require.NoError(t, err)
 	var wrong *Divergence
 	assert.ErrorAs(t, Random(dev, 1, 1500, nil), &wrong)
