@@ -19,13 +19,6 @@ type Target struct {
 	Beat port.Beat
 }
 
-// VRAM is the input from the memory side.
-type VRAM struct {
-	ReadReady bool            // the header of the read is taken
-	Cpl       port.Completion // of the read; taken if Takes returns true
-	BeatTaken bool            // VRAM takes the host's beat in this clock
-}
-
 // Master is the status that the initiator side reports into configuration space.
 type Master struct {
 	Status  port.Status // of the completion that arrives in this clock
@@ -172,16 +165,6 @@ func Carry(r regbus.Req, b port.Beat) regbus.Req {
 // Awaits reports whether this clock takes the answer of the register bus.
 func (m *Module) Awaits() bool { return m.state == stateRegReadRsp || m.state == stateRegRsp }
 
-// VRAM returns the read of the VRAM aperture. Its address is an offset in VRAM,
-// its local tag 0.
-func (m *Module) VRAM() port.Request {
-	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
-	if m.headerUp && m.state == stateVRAMRead {
-		r.Kind = port.MemRead
-	}
-	return r
-}
-
 // Full reports whether a beat of the VRAM aperture is offered to the host, for
 // Takes.
 func (m *Module) Full() bool { return m.full }
@@ -189,21 +172,6 @@ func (m *Module) Full() bool { return m.full }
 // Takes reports whether a beat from VRAM is taken in this clock. A function that
 // is full takes one if the host takes the previous one.
 func Takes(full, cplReady bool) bool { return !full || cplReady }
-
-// VRAMWrite returns the header of a write of the VRAM aperture, in the one clock
-// in which it is taken. Its address is an offset in VRAM. The host sends the
-// beats.
-func (m *Module) VRAMWrite() port.Request {
-	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
-	if m.headerUp && m.state == stateVRAMWrite {
-		r.Kind = port.MemWrite
-	}
-	return r
-}
-
-// Streams reports whether an aperture write is in progress, in which VRAM takes
-// the host's beats.
-func (m *Module) Streams() bool { return m.state == stateVRAMWrite }
 
 // BusMaster reports whether the function may send requests.
 func (m *Module) BusMaster() bool { return m.cfg.busMaster }
