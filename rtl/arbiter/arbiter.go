@@ -304,7 +304,7 @@ func bits(e Events) uint8 {
 // IdleFor returns math.MaxUint64 if the second master has no access and nothing is
 // answered, and 0 otherwise.
 func (m *Module) IdleFor() uint64 {
-	if m.req.Op != regbus.None || m.awaits || m.rests || m.hit {
+	if m.req.Op != regbus.None || m.awaits || m.rests || m.hit || m.refused {
 		return 0
 	}
 	return math.MaxUint64

@@ -67,10 +67,10 @@ const (
 )
 
 // Module is the command processor of one node. It executes one packet at a
-// time: a packet starts when all descriptors of the one before are complete. The exception
-// are short COPYs and FILLs, of which one may start while the descriptor of the one before
-// is in flight, if the result is the same; this needs an engine with a queue and Protection.
-// The rows of a 2D packet are sent one after the other, top row first; a long row or linear
+// time: a packet starts when all descriptors of the one before are complete. There is one
+// exception: after a COPY or FILL of less than 4 KiB the next COPY or FILL may start while
+// that descriptor is in flight, if the result is the same. It retires later. This needs an
+// engine with a queue, and Protection. The rows of a 2D packet are sent one after the other, top row first; a long row or linear
 // packet is sent in pieces.
 //
 //	In      mem Mem; d DMA; f Fence; now, the low half of the time; bus regbus.Req;
@@ -205,12 +205,13 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	m.sync.handshake(f)
 	restores, slot := m.receive(mem)
 	ends := rst || resetting && m.empty()
+	last := m.trail.retires() && !fails && !resetting && !(take && m.decode.state == decodeNext)
 	var retires bool
 	if !resetting && !rst {
 		if m.yields(seeks) {
 			m.yield()
 		} else {
-			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late, fails}, f)
+			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late, fails, last}, f)
 		}
 	}
 	m.access(bus, off, data, from, later, resetting)
@@ -220,7 +221,9 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 		m.ring.req = offer
 	}
 	held, keep, place := m.ring.stream.Tick(want.win, seeks && !resetting && !rst, to, kept, take, asks, offer.Len, fetched(mem.Cpl))
-	m.trail.mark(m.ring.stream.at)
+	if !m.trail.active || !late || last {
+		m.trail.at = m.ring.stream.at & pkt.MaxIndirect
+	}
 	if arrives {
 		write = arrival(keep, place, inIB, restores, slot, mem.Cpl.Data)
 	}

@@ -71,10 +71,6 @@ func (u *issue) handshake(d DMA) {
 // empty reports whether no descriptor is offered or in flight.
 func (u *issue) empty() bool { return !u.offered && u.inFlight == 0 }
 
-// after reports whether the next descriptor must be cancelled if one before it fails: one is in
-// flight, or one has failed.
-func (u *issue) after() bool { return u.inFlight != 0 || u.readErr || u.writeErr }
-
 // start prepares for a packet, which starts after the pieces sent before a preemption.
 func (u *issue) start(op uint8) { u.piece = u.pieces(op) & u.pieceMask }
 
@@ -156,7 +152,7 @@ func (m *Module) Desc() dma.Desc {
 	op := m.decode.op()
 	length, _ := m.issue.length(m.walk.bytes)
 	at := uint64(m.issue.piece) << m.issue.pieceSize()
-	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at), After: m.trail.overlaps && m.issue.after()}
+	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at), After: m.trail.active}
 	if !copies(op) {
 		at = 0
 	}
@@ -173,7 +169,7 @@ func (m *Module) Desc() dma.Desc {
 
 // stepIssue runs a clock of the issue unit. It reports whether the next row, or the next word
 // of a context, starts.
-func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool) {
+func (m *Module) stepIssue(half uint32, ready, taken, late bool) (o outcome, rows bool) {
 	op := m.decode.op()
 	switch m.issue.state {
 	case issuePitch:
@@ -184,7 +180,7 @@ func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool
 	case issueOffer, issueRow:
 		rows = m.offer(op, ready, taken)
 	case issueDrain:
-		o = m.drain(op)
+		o = m.drain(op, late)
 	default:
 	}
 	return o, rows
@@ -259,13 +255,15 @@ func (u *issue) next(interrupts, clash bool) {
 	}
 }
 
-// drain ends the packet when all its descriptors are complete, or makes it the trailing one.
-func (m *Module) drain(op uint8) outcome {
+// drain ends the packet when all its descriptors are complete, or makes it the trailing one. late
+// is set if a packet trails, also in the clock in which that packet retires.
+func (m *Module) drain(op uint8, late bool) outcome {
 	var o outcome
 	switch {
-	case m.trail.active:
 	case m.issue.empty():
-		o = m.issue.end(op)
+		if !late {
+			o = m.issue.end(op)
+		}
 	case m.canTrail():
 		m.trails()
 	default:

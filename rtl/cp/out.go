@@ -92,15 +92,14 @@ func (m *Module) IdleFor() uint64 {
 // moves reports whether the node changes in the next clock without an input.
 func (m *Module) moves() bool {
 	late := m.trail.active
-	moves := m.yields(false) || m.trail.retires()
+	moves := m.yields(false) || m.trail.retires() || m.regs.interrupts() && m.unsent() && m.decode.state != decodeNext
 	switch m.decode.state {
 	case decodeNext, decodeBody, decodeSkip:
 		next := m.decode.state == decodeNext
 		started := m.regs.run || m.regs.interrupts() || !next
 		checks := next && m.ring.fresh && !m.ring.inIB
 		ends := m.ring.bad != ringGood || next && m.ring.ended()
-		takes := m.file.ready && (!next || m.trail.follows(m.file.half()))
-		moves = moves || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
+		moves = moves || started && (m.file.ready || !late && (m.ring.stream.failed() || checks || ends))
 	case decodeCheck:
 		moves = moves || !late || m.prepared()
 	case decodeExec:

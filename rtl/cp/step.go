@@ -17,19 +17,26 @@ type clock struct {
 	free   bool   // the node may write to the file
 	late   bool   // a packet trails
 	fails  bool   // and its descriptor fails
+	ends   bool   // or it retires
 }
 
 // step runs a clock of the decoder and of the unit that works for it. It reports whether a
 // packet retires, or the buffer of an INDIRECT begins.
 func (m *Module) step(c clock, f Fence) bool {
 	leaves := m.decode.state == decodeExec && m.ring.state == ringLeave
-	retires := m.trail.retires() && !c.fails && !(c.take && m.decode.state == decodeNext)
+	at := m.trail.position(m.ring.stream.at)
+	if c.ends {
+		m.trail.active = false
+	}
 	word, bytes := m.file.ram.Out(), m.walk.bytes
 	move := m.walk.moves(m.file.ready, m.ring.state == ringBase)
 	var o outcome
-	if c.fails {
+	switch {
+	case c.fails:
 		m.blame()
-	} else {
+	case c.late && m.regs.interrupts() && m.unsent():
+		m.forget()
+	default:
 		o, move.rows = m.decodeStep(c, word, f)
 	}
 	move.copies = copies(m.decode.op())
@@ -40,15 +47,12 @@ func (m *Module) step(c clock, f Fence) bool {
 		m.act(o, bytes)
 	}
 	m.walk.move(move, word)
-	ends := o.end == completed || retires
+	ends := o.end == completed || c.ends
 	if ends || leaves {
 		m.regs.retire()
 	}
 	if ends {
-		m.ring.retire(m.trail.position(m.ring.stream.at))
-	}
-	if retires {
-		m.trail.active = false
+		m.ring.retire(at)
 	}
 	return ends || enters
 }
@@ -226,7 +230,7 @@ func (m *Module) execute(c clock, word uint64, f Fence) (o outcome, rows bool) {
 	case m.walk.state != walkIdle:
 		o = m.walk.step(m.packet(), word, half, ready && (free || !m.sets()), inside, end)
 	case m.issue.state != issueIdle:
-		o, rows = m.stepIssue(half, ready, taken)
+		o, rows = m.stepIssue(half, ready, taken, c.late)
 	case m.sync.state != syncIdle:
 		o = m.stepSync(word, ready, f)
 	default:

@@ -1,15 +1,19 @@
 package cp
 
-import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
 
 // Design note: a short COPY or FILL spends most of its time in the DMA engine. So when the
-// engine has taken its descriptor, the packet trails: the node goes on to the next packet if
+// engine has taken its descriptor, the packet trails: the node takes the next packet if
 // that is a COPY or FILL too, checks it, and sends its descriptors after that of the trailing
 // one. Nothing of this can be seen but the time. Until the trailing packet retires, the next
 // one does not end or fault, and every other packet waits. The engine writes in the order of
 // the descriptors, but reads ahead, so a COPY waits if it may read something that the
 // trailing packet writes. If a descriptor fails, the engine cancels those after it. The
 // body and the header of the trailing packet stay in the file for the registers of the fault.
+// A preemption forgets a packet after the trailing one if nothing of it was sent.
 
 // shortLog2 is log2 of the bytes from which a packet does not trail. A shorter one has one
 // descriptor.
@@ -23,7 +27,7 @@ type trail struct {
 	copies bool   // it is a COPY, otherwise a FILL
 	second bool   // its body is in slotSecond
 	ended  bool   // its descriptor has ended
-	at     uint32 `w:"20"` // position of the packet after it
+	at     uint32 `w:"20"` // position of the packet after it, or of the stream if no packet trails
 	dest   uint16 // address of the first byte that it writes, modulo 64 KiB
 	length uint16 `w:"12"` // bytes that it writes
 	clash  bool   // the current packet may read what it writes
@@ -42,13 +46,6 @@ func (x *trail) handshake(d DMA) (fails bool) {
 
 // retires reports whether the trailing packet retires in a clock in which no header is taken.
 func (x *trail) retires() bool { return x.active && x.ended }
-
-// mark records the position of the stream, unless a packet trails.
-func (x *trail) mark(at uint32) {
-	if !x.active {
-		x.at = at & pkt.MaxIndirect
-	}
-}
 
 // position returns the position of the packet after the one that retires. current is the
 // position of the stream.
@@ -87,7 +84,8 @@ func short(bytes uint32) bool { return bytes>>shortLog2 == 0 }
 // canTrail reports whether the current packet becomes the trailing one, instead of waiting
 // for its descriptor in flight.
 func (m *Module) canTrail() bool {
-	return m.trail.overlaps && !m.trail.active && linear(m.decode.op()) && short(m.walk.bytes)
+	failed := m.issue.readErr || m.issue.writeErr
+	return m.trail.overlaps && !m.trail.active && linear(m.decode.op()) && short(m.walk.bytes) && !failed
 }
 
 // trails makes the current packet the trailing one.
@@ -101,8 +99,10 @@ func (m *Module) trails() {
 }
 
 // prepared reports whether the current packet, whose body is complete, can be checked while
-// another one trails: it is not empty, so it does not end at once.
-func (m *Module) prepared() bool { return m.walk.bytes != 0 }
+// another one trails: it has no mistake and is not empty, so it does not end at once.
+func (m *Module) prepared() bool {
+	return m.decode.cause == cpreg.CauseNone && m.walk.bytes != 0
+}
 
 // park makes the current packet wait in decodeCheck for the end of the trailing one. Its fault
 // is then that of the outcome.
@@ -111,9 +111,26 @@ func (m *Module) park(o outcome) {
 	m.decode.state = decodeCheck
 }
 
+// unsent reports whether a packet trails and the current one can be forgotten: the engine has
+// taken no descriptor of it, and its body is not the end of an indirect buffer, which would
+// then seem to have ended.
+func (m *Module) unsent() bool {
+	n := m.issue.inFlight
+	return m.trail.active && (n == 0 || n == 1 && !m.trail.ended) && !m.ring.ended()
+}
+
+// forget forgets the current packet, of which nothing was done.
+func (m *Module) forget() {
+	m.decode.state = decodeNext
+	m.walk.state = walkIdle
+	m.issue.state = issueIdle
+	m.issue.offered = false
+}
+
 // blame forgets the current packet, because the descriptor of the trailing one has failed. The
 // trailing one becomes the current one again, which faults when nothing is in flight.
 func (m *Module) blame() {
+	m.forget()
 	m.decode.opcode = pkt.OpFill
 	if m.trail.copies {
 		m.decode.opcode = pkt.OpCopy
@@ -121,7 +138,5 @@ func (m *Module) blame() {
 	m.file.second = m.trail.second
 	m.trail.active = false
 	m.decode.state = decodeExec
-	m.walk.state = walkIdle
 	m.issue.state = issueDrain
-	m.issue.offered = false
 }

@@ -55,6 +55,7 @@ func TestOverlap(t *testing.T) {
 		{"the longest that trails", copyOf(0x4000, 0x6000, 4095), copyOf(0x1000, 0x2000, 4095), true},
 		{"a longer one", copyOf(0x4000, 0x6000, 4096), copyOf(0x1000, 0x2000, 64), false},
 		{"a longer one after it", long, copyOf(0x4000, 0x6000, 4096), false},
+		{"a longer FILL after it", long, fillOf(0x4000, 5000), true},
 		{"64 KiB apart", copyOf(0x1000, 0x2000, 64), copyOf(host|0x12000, 0x3000, 64), false},
 		{"across 64 KiB", copyOf(0x1000, 0xfff0, 16), copyOf(host|0x10000, 0x3000, 64), true},
 	} {
@@ -70,7 +71,7 @@ func TestOverlap(t *testing.T) {
 				for range 200 {
 					b.tick(regbus.Req{})
 				}
-				assert.Equal(t, tt.want && on, len(b.descs) == 2)
+				assert.Equal(t, tt.want && on, len(b.descs) >= 2)
 				assert.Zero(t, b.read(cpreg.Packets), "no packet has retired")
 				assert.Zero(t, b.read(cpreg.Rptr))
 				assert.Zero(t, b.read(cpreg.Status)&cpreg.StatusIdle)
@@ -134,6 +135,8 @@ func randomProgram(seed uint64) program {
 			packet = copyOf(host|at(), at(), n)
 		case 6:
 			packet = copyOf(at()-0x1c00, at(), 4000+n)
+		case 7:
+			packet = fillOf(uint32(at()), 0x1000+16*n)
 		default:
 		}
 		p.packets = append(p.packets, packet)
@@ -150,18 +153,22 @@ func randomProgram(seed uint64) program {
 			last[len(last)-1] = 1 << 20 // a length, of a COPY
 		default:
 			p.fails = 1 + rng.IntN(len(p.packets))
-			p.shorten()
+			p.shorten(p.fails)
 		}
 	}
 	return p
 }
 
-// shorten makes all copies shorter than a piece: how much of a longer one is done when one of
-// its pieces fails is not defined.
-func (p program) shorten() {
+// shorten makes the packets of the first descriptors shorter than a piece: how much of a longer
+// one is done when one of its pieces fails is not defined.
+func (p program) shorten(descs int) {
 	for _, packet := range p.packets {
-		if packet[0]>>24 == pkt.OpCopy {
-			packet[5] &= 0x1ff
+		place := map[uint32]int{pkt.OpCopy: 5, pkt.OpFill: 3}[packet[0]>>24]
+		if place == 0 || descs == 0 {
+			continue
+		}
+		if packet[place] &= 0x1ff; packet[place] != 0 {
+			descs--
 		}
 	}
 }
@@ -243,7 +250,13 @@ func TestFaultOfTheTrailingPacket(t *testing.T) {
 	b.push(fillOf(0x2200, 8)...)
 	b.push(copyOf(0x1200, 0x2300, 64)...)
 	b.doorbell()
-	b.idle()
+	for !b.cp.idle() {
+		b.tick(regbus.Req{})
+		if b.cp.issue.readErr {
+			require.False(t, b.cp.trail.active, "nothing trails after a failure")
+			require.NotEqual(t, decodeBody, b.cp.decode.state, "no packet is taken after a failure")
+		}
+	}
 	assert.Equal(t, faultText("READ_ERROR", ringAt+6*4, 0x04000005, 0x1100), b.fault())
 	assert.Equal(t, []uint32{1, 6}, []uint32{b.read(cpreg.Packets), b.read(cpreg.Rptr)})
 	assert.EqualValues(t, 4, b.vram[0x2000])
@@ -340,4 +353,26 @@ func TestTrailIsNotStarved(t *testing.T) {
 		require.False(t, b.cp.Starved())
 		b.tick(regbus.Req{})
 	}
+}
+
+// TestPreemptionForgetsAnUnsentPacket preempts a node in the ring while a packet trails and the
+// next one waits for it. The node stops between them.
+func TestPreemptionForgetsAnUnsentPacket(t *testing.T) {
+	b := overlapping(t, true)
+	b.check = true
+	b.dmaTime = 300
+	b.push(copyOf(0x1000, 0x2000, 64)...)
+	b.push(copyOf(0x4000, 0x6000, 0x1800)...)
+	b.doorbell()
+	for range 60 {
+		b.tick(regbus.Req{})
+	}
+	require.True(t, b.cp.trail.active && b.cp.decode.state == decodeExec)
+	b.preempt(5)
+	assert.Len(t, b.descs, 1)
+	assert.Equal(t, []uint32{1, 6}, []uint32{b.read(cpreg.Packets), b.read(cpreg.Rptr)})
+	b.resume()
+	b.idle()
+	assert.Len(t, b.descs, 3, "the second one from its beginning")
+	assert.Equal(t, []uint32{2, 12, 0}, []uint32{b.read(cpreg.Packets), b.read(cpreg.Rptr), uint32(b.faults)})
 }

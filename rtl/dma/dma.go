@@ -66,7 +66,8 @@ const (
 //	        that must stop does not wait for many
 //	Faults  a descriptor that failed writes no further burst, discards its data
 //	        in flight and ends with one of the errors; a cancelled one ends as
-//	        if a write of it had been refused; a completion without a read in
+//	        if a write of it had been refused, and so does one with After whose
+//	        predecessor of the same node has failed; a completion without a read in
 //	        flight is ignored
 type Module struct {
 	tags     uint8

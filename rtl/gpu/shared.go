@@ -1,6 +1,9 @@
 package gpu
 
 import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/arbiter"
@@ -16,6 +19,9 @@ type Shared struct {
 
 // NewShared builds a GPU in its state after power on. It fails with ErrConfig.
 func NewShared(c Config) (*Shared, error) {
+	if !c.Caps.Has(caps.Master) {
+		return nil, fmt.Errorf("%w: no second master", ErrConfig)
+	}
 	g, err := New(c)
 	if err != nil {
 		return nil, err
