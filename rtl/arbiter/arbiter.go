@@ -113,7 +113,8 @@ func (m *Module) Waits() bool { return m.req.Op != regbus.None && !m.awaits && !
 
 // Grant reports whether the second master has the bus in this clock. waits is
 // Waits. answered reports whether the host gets an answer in this clock, and
-// captures whether a refused access is captured in this clock or the next one.
+// captures whether the capture of a refused access begins in this clock, or began in
+// the previous one.
 func Grant(waits, answered, captures bool) bool { return waits && !answered && !captures }
 
 // Req returns the access of the second master as the blocks see it.

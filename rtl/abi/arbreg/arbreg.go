@@ -31,7 +31,7 @@ const (
 
 // Block describes the registers.
 var Block = reg.Block{Name: "ARB", Base: Base, Size: Size, Needs: caps.Master, Doc: "the two masters of the register bus: the host, and a second one inside the device", Regs: []reg.Reg{
-	{Off: Events, Name: "EVENTS", Access: reg.W1C, Volatile: true, Doc: "events that have occurred since the master that reads or writes this register has cleared them; each master has its own. An event in the clock of its clear stays set. They send no messages: those of INTC do not depend on this register", Fields: []reg.Field{
+	{Off: Events, Name: "EVENTS", Access: reg.W1C, Volatile: true, Doc: "events since this master cleared them; each master has a register of its own. An event in the clock of its clear stays set. They send no messages: those of INTC do not depend on this register", Fields: []reg.Field{
 		{Mask: Fence0, Name: "FENCE0", Doc: "node 0 executed a FENCE or SIGNAL with IRQ set"},
 		{Mask: Preempt0, Name: "PREEMPT0", Doc: "node 0 stopped for a preemption"},
 		{Mask: Fault0, Name: "FAULT0", Doc: "node 0 stopped on a fault"},
