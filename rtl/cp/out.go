@@ -99,7 +99,8 @@ func (m *Module) moves() bool {
 		started := m.regs.run || m.regs.interrupts() || !next
 		checks := next && m.ring.fresh && !m.ring.inIB
 		ends := m.ring.bad != ringGood || next && m.ring.ended()
-		moves = moves || started && (m.file.ready || !late && (m.ring.stream.failed() || checks || ends))
+		takes := m.file.ready && (!next || m.trail.follows(m.file.half()))
+		moves = moves || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
 	case decodeCheck:
 		moves = moves || !late || m.prepared()
 	case decodeExec:

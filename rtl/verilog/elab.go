@@ -20,8 +20,7 @@ type elab struct {
 	found *plan // the findings of this pass, nil in an output method
 	first bool  // conditions on parameters are not decided yet
 	frame *frame
-	depth int  // number of enclosing conditions
-	nap   bool // an hdl.Nap is being computed that is a register
+	depth int // number of enclosing conditions
 }
 
 // phase is the process being translated.
