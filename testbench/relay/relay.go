@@ -160,13 +160,21 @@ func (r *Relay) Calm() {
 	r.plan, r.left = Plan{}, 0
 }
 
-// Cut begins a cut now.
+// Cut begins a cut now, or after the stall or the cut in which the relay is.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := time.Now(); !now.Before(r.quiet[up]) && !now.Before(r.quiet[down]) {
-		r.begin(now)
+	select {
+	case <-r.done:
+		return
+	default:
 	}
+	now := time.Now()
+	if wait := max(r.quiet[up].Sub(now), r.quiet[down].Sub(now)); wait > 0 {
+		time.AfterFunc(wait, r.Cut)
+		return
+	}
+	r.begin(now)
 }
 
 // Repeat sends the last 10,000 datagrams of hosts to the board once more, in their order.
