@@ -109,6 +109,7 @@ func pairEther(n *ethertest.Net) func(b *testing.B) (near, far conn) {
 type bareConn struct {
 	*os.File
 	frame []byte // of Write, with its header
+	in    []byte // of Read, with its header
 }
 
 // Write implements io.Writer.
@@ -120,9 +121,8 @@ func (c *bareConn) Write(p []byte) (int, error) {
 
 // Read implements io.Reader. It leaves out the header of the frame.
 func (c *bareConn) Read(p []byte) (int, error) {
-	var frame [1 << 14]byte
-	n, err := c.File.Read(frame[:])
-	return copy(p, frame[min(n, headerBytes):n]), err
+	n, err := c.File.Read(c.in)
+	return copy(p, c.in[min(n, headerBytes):n]), err
 }
 
 // headerBytes is the size of the header of a frame.
@@ -149,5 +149,9 @@ func openBare(b *testing.B, name, from, to string) conn {
 	require.NoError(b, err)
 	y, err := ether.ParseMAC(from)
 	require.NoError(b, err)
-	return &bareConn{os.NewFile(uintptr(fd), name), binary.BigEndian.AppendUint16(append(x[:], y[:]...), etherType)}
+	return &bareConn{
+		File:  os.NewFile(uintptr(fd), name),
+		frame: binary.BigEndian.AppendUint16(append(x[:], y[:]...), etherType),
+		in:    make([]byte, headerBytes+largestDatagram),
+	}
 }

@@ -91,9 +91,9 @@ func pairUDP(b *testing.B) (near, far conn) {
 }
 
 const (
-	bulkBytes = 4 << 20 // of one transfer
-	bulkPiece = 1 << 20 // of one call, and the memory of the host
-	rounds    = 9
+	bulkBytes = 16 << 20 // of one transfer
+	bulkPiece = 1 << 20  // of one call, and the memory of the host
+	rounds    = 9        // of each kind
 
 	// linkWindow is the most that a link has in flight on such a path, in bytes.
 	linkWindow = 256 << 10
@@ -260,7 +260,7 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 		sizes := from.take()
 		size, acks = mean(sizes), max(1, len(sizes)/max(1, len(to.take())))
 		perDatagram = max(1, bulkBytes/m.payload/len(sizes))
-		bare := bareSend(b, sender, receiver, sizes, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
+		bare := bareSend(b, k.ends(r, sender, receiver), sizes, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}
@@ -282,33 +282,64 @@ func middle(all []float64) float64 {
 	return all[len(all)/2]
 }
 
+// A bareEnds is a bare sender and a bare receiver, and where they take and store the data.
+// On the host's side that is memory of bulkPiece bytes, as for the link. On the board's
+// side it is one datagram, as the device of a fastBoard needs no time.
+type bareEnds struct {
+	sender, receiver conn
+	source, sink     []byte
+}
+
+func (k *bulk) ends(r *rig, sender, receiver conn) *bareEnds {
+	e := &bareEnds{sender, receiver, r.memory, make([]byte, largestDatagram)}
+	if k.toHost {
+		e.source, e.sink = e.sink, e.source
+	}
+	return e
+}
+
+// largestDatagram is the size in bytes of the largest datagram of any medium.
+const largestDatagram = 9000
+
+// part returns n bytes of memory, the ones at offset at or, if there are not enough, the
+// first ones.
+func part(memory []byte, at, n int) []byte {
+	if at %= len(memory); at+n > len(memory) {
+		at = 0
+	}
+	return memory[at : at+n]
+}
+
 // bareSend returns the time that datagrams of some sizes take, of which at most window are
 // not acknowledged. A short datagram acknowledges each every of them.
-func bareSend(b *testing.B, sender, receiver conn, sizes []int, window, every int) time.Duration {
-	n, most := len(sizes), slices.Max(sizes)
+func bareSend(b *testing.B, e *bareEnds, sizes []int, window, every int) time.Duration {
+	n := len(sizes)
 	go func() {
-		p, ack := make([]byte, most), make([]byte, 10)
-		for i := 1; i <= n; i++ {
-			if _, err := receiver.Read(p); err != nil {
+		ack := make([]byte, 10)
+		for i, at := 1, 0; i <= n; i++ {
+			got, err := e.receiver.Read(part(e.sink, at, largestDatagram))
+			if err != nil {
 				return // the sender fails
 			}
+			at += got
 			if i%every == 0 || i == n {
 				binary.BigEndian.PutUint32(ack, uint32(i))
-				receiver.Write(ack) // the sender fails
+				e.receiver.Write(ack) // the sender fails
 			}
 		}
 	}()
-	p, ack := make([]byte, most), make([]byte, 10)
+	ack := make([]byte, 10)
 	begun := time.Now()
-	require.NoError(b, sender.SetReadDeadline(begun.Add(20*time.Second)))
-	for sent, acked := 0, 0; acked < n; {
+	require.NoError(b, e.sender.SetReadDeadline(begun.Add(20*time.Second)))
+	for sent, acked, at := 0, 0, 0; acked < n; {
 		if sent < n && sent-acked < window {
-			_, err := sender.Write(p[:sizes[sent]])
+			_, err := e.sender.Write(part(e.source, at, sizes[sent]))
 			require.NoError(b, err)
+			at += sizes[sent]
 			sent++
 			continue
 		}
-		_, err := sender.Read(ack)
+		_, err := e.sender.Read(ack)
 		require.NoError(b, err)
 		acked = int(binary.BigEndian.Uint32(ack))
 	}
