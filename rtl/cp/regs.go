@@ -90,9 +90,13 @@ func (m *Module) access(bus regbus.Req, off uint16, data uint32, from look, late
 	}
 }
 
+// owned has a bit for each dword of the block up to PROGRESS, set if it is a register of the
+// command processor. Comparisons would take a carry chain each.
+const owned uint32 = (1<<(cpreg.Progress/4+1) - 1) &^ (1<<(cpreg.Fence/4) | 1<<(cpreg.LineLo/4) | 1<<(cpreg.LineHi/4))
+
 // owns reports whether off is a register of the command processor.
 func owns(off uint16) bool {
-	return off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
+	return off>>7 == 0 && owned>>(off>>2&0x1f)&1 != 0
 }
 
 // looks returns the position in the file of a register that is read.
