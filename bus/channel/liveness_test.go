@@ -57,6 +57,22 @@ func TestStarvedReader(t *testing.T) {
 	})
 }
 
+// A peer that went silent before the reader was away is declared dead when it is back.
+func TestSilentBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		d := &pausing{plug: x}
+		h, _ := pairOn(t, d, y, Config{}, Config{})
+		y.Close()
+		start := h.Now()
+		time.Sleep(100 * time.Millisecond)
+		d.away.Store(int64(3 * time.Second))
+		_, err := h.Receive(20 * time.Second)
+		require.ErrorIs(t, err, datalink.ErrDead)
+		assert.InDelta(t, 3, (h.Now() - start).Seconds(), 0.2)
+	})
+}
+
 // A timer goroutine that runs late waits for the reader, which was late as
 // well.
 func TestLateDriver(t *testing.T) {

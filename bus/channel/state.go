@@ -221,9 +221,10 @@ func (c *Channel) arm(now time.Duration) {
 	if at <= now && c.starved(now) {
 		at = now + recheck
 	}
+	at = max(at, now) // a tick that was put off does not make the timer late
 	if at < c.armed {
 		c.armed = at
-		c.timer.Reset(max(0, at-now))
+		c.timer.Reset(at - now)
 	}
 }
 
