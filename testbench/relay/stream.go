@@ -54,7 +54,8 @@ func (j *joint) close(c cut) {
 	j.r.mu.Lock()
 	abrupt := j.r.rng.IntN(2) == 0
 	if c != reset {
-		j.r.quiet[up], j.r.quiet[down] = time.Now().Add(silent), time.Now().Add(silent)
+		end := time.Now().Add(silent)
+		j.r.quiet = [2]time.Time{end, end}
 	}
 	j.r.mu.Unlock()
 	for _, s := range []io.ReadWriteCloser{j.near, j.far} {
@@ -70,9 +71,6 @@ func (j *joint) close(c cut) {
 		j.far.Close()
 		j.r.pause(silent)
 	}
-	j.r.mu.Lock()
-	j.r.quiet = [2]time.Time{}
-	j.r.mu.Unlock()
 }
 
 // stream passes bytes on until an end fails.
