@@ -43,7 +43,8 @@ replays it to the GPU in Go and to its Verilog, built with Verilator for one thr
 without probes. The sides alternate in one run; the figures are medians. The outputs of
 all are compared. Each row names the settings of both sides: Verilator as it is commonly
 used, and driven well, with its inputs in registers, so that it evaluates once a clock,
-and compiled for this processor. The targets are against Verilator driven well. Rows of
+and compiled for this processor. The targets are against Verilator driven well. A row
+has the conditions by which Go skips a block as clock enables in the Verilog too. Rows of
 Go with -tags awake show the speed without the conditions that skip blocks at rest.
 They are built with a profile if this program is.
 

@@ -184,6 +184,11 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	keeps := m.decode.state == decodeBody || m.decode.state == decodeNext && dword != emptyNOP
 	beyond := inIB && dword&0xffff >= want.left
 	waits := m.decode.state == decodeNext && !m.trail.follows(dword)
+	if seeks {
+		m.trail.holds = false
+	} else if m.file.ready && m.started() && !resetting {
+		m.trail.holds = waits
+	}
 	take := m.file.ready && !seeks && m.takes() && !waits && !rst && (free || !keeps) && !(accessed && weighs)
 	var offer port.Request
 	heads := take && m.decode.state == decodeNext && m.trace.caps.Has(caps.Trace)

@@ -89,6 +89,11 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
+// started reports whether the node takes dwords, or stops for a preemption.
+func (m *Module) started() bool {
+	return m.regs.run || m.regs.interrupts() || m.decode.state != decodeNext
+}
+
 // moves reports whether the node changes in the next clock without an input.
 func (m *Module) moves() bool {
 	late := m.trail.active
@@ -96,10 +101,10 @@ func (m *Module) moves() bool {
 	switch m.decode.state {
 	case decodeNext, decodeBody, decodeSkip:
 		next := m.decode.state == decodeNext
-		started := m.regs.run || m.regs.interrupts() || !next
+		started := m.started()
 		checks := next && m.ring.fresh && !m.ring.inIB
 		ends := m.ring.bad != ringGood || next && m.ring.ended()
-		takes := m.file.ready && (!next || m.trail.follows(m.file.half()))
+		takes := m.file.ready && !(next && late && m.trail.holds)
 		moves = moves || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
 	case decodeCheck:
 		moves = moves || !late || m.prepared()

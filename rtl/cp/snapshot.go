@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 137 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 138 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -147,12 +147,13 @@ func (m *Module) Snapshot(s []uint64) {
 	s[129] = uint64(m.trail.dest)
 	s[130] = uint64(m.trail.length)
 	s[131] = hdl.Bit(m.trail.clash)
-	s[132] = uint64(m.trace.caps)
-	s[133] = uint64(m.trace.next)
-	s[134] = uint64(m.trace.count)
-	s[135] = hdl.Bit(m.trace.shown)
-	s[136] = uint64(m.trace.part)
-	s = s[137:]
+	s[132] = hdl.Bit(m.trail.holds)
+	s[133] = uint64(m.trace.caps)
+	s[134] = uint64(m.trace.next)
+	s[135] = uint64(m.trace.count)
+	s[136] = hdl.Bit(m.trace.shown)
+	s[137] = uint64(m.trace.part)
+	s = s[138:]
 	m.file.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Snapshot(s)
@@ -295,13 +296,14 @@ func (m *Module) Restore(s []uint64) {
 	m.trail.dest = uint16(s[129])
 	m.trail.length = uint16(s[130])
 	m.trail.clash = s[131] != 0
-	m.trace.caps = caps.Set(s[132])
-	m.trace.next = uint8(s[133])
-	m.trace.count = uint8(s[134])
-	m.trace.shown = s[135] != 0
-	m.trace.part = uint8(s[136])
+	m.trail.holds = s[132] != 0
+	m.trace.caps = caps.Set(s[133])
+	m.trace.next = uint8(s[134])
+	m.trace.count = uint8(s[135])
+	m.trace.shown = s[136] != 0
+	m.trace.part = uint8(s[137])
 	m.nap = false
-	s = s[137:]
+	s = s[138:]
 	m.file.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Restore(s)
@@ -444,6 +446,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".trail_dest", Width: 16},
 		hdl.Signal{Name: at + ".trail_length", Width: 12},
 		hdl.Signal{Name: at + ".trail_clash", Width: 1},
+		hdl.Signal{Name: at + ".trail_holds", Width: 1},
 		hdl.Signal{Name: at + ".trace_caps", Width: 64},
 		hdl.Signal{Name: at + ".trace_next", Width: 5},
 		hdl.Signal{Name: at + ".trace_count", Width: 5},

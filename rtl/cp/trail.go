@@ -31,6 +31,7 @@ type trail struct {
 	dest   uint16 // address of the first byte that it writes, modulo 64 KiB
 	length uint16 `w:"12"` // bytes that it writes
 	clash  bool   // the current packet may read what it writes
+	holds  bool   // the header in the file waits for its end
 }
 
 // Reset sets the registers to their power-on values.

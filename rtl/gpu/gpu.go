@@ -215,7 +215,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		target = g.pcie.VRAMWrite()
 	}
 
-	g.pcieSlept = hdl.Nap(hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)))
+	g.pcieSlept = hdl.Nap(hdl.Asleep(g.pcie.Sleeps(pcie.Target{Req: req, Beat: beat}, master, ctl.rst.Function)))
 	if !hdl.Asleep(bool(g.pcieSlept)) {
 		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.hostRsp, aperture, master, g.share(turn), ctl.rst.Function)
 	}

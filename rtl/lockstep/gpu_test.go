@@ -93,3 +93,42 @@ func TestGPUWritePortIsCompared(t *testing.T) {
 	assert.Equal(t, "vram.ram.last.where", diff.Differences[0].GoPath)
 	assert.Equal(t, diff.Differences[0].Want^1<<8, diff.Differences[0].Got)
 }
+
+// A design with clock enables is equal in every clock.
+func TestClockEnables(t *testing.T) {
+	need(t, Icarus)
+	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
+		t.Run(name, func(t *testing.T) {
+			c.VRAMBytes = min(c.VRAMBytes, 64<<10)
+			g := newGPU(t, c)
+			d, err := verilog.TranslateEnabled("../..", g)
+			require.NoError(t, err)
+			dev, err := deviceOf(Top{g: g}, d, Options{Sim: Icarus, Cache: testCache()})
+			require.NoError(t, err)
+			assert.NoError(t, Random(dev, 1, 1500, nil))
+			dev.Skip(10)
+			assert.NoError(t, dev.Close())
+			assert.Greater(t, dev.Registers(), 200)
+		})
+	}
+}
+
+// A block that is asleep although it has something to do is found.
+func TestWrongClockEnable(t *testing.T) {
+	need(t, Icarus)
+	g := newGPU(t, gpu.Small())
+	d, err := verilog.TranslateEnabled("../..", g)
+	require.NoError(t, err)
+	for i := range d.Files {
+		if f := &d.Files[i]; f.Name == "mem.v" {
+			text := strings.Replace(string(f.Text), "if (!asleep)", "if (!asleep && !beat_Valid)", 1)
+			require.NotEqual(t, string(f.Text), text)
+			f.Text = []byte(text)
+		}
+	}
+	dev, err := deviceOf(Top{g: g}, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
+	require.NoError(t, err)
+	var wrong *Divergence
+	assert.ErrorAs(t, Random(dev, 1, 1500, nil), &wrong)
+	assert.ErrorAs(t, dev.Close(), &wrong)
+}

@@ -85,7 +85,7 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 	}
 	b.register(access)
 	v, streams := b.memory(Takes(b.m.Full(), cplReady), in.Beat)
-	was, sleeps := b.m, b.m.Sleeps(in.Req, b.master, false)
+	was, sleeps := b.m, b.m.Sleeps(in, b.master, false)
 	b.m.Tick(in, cplReady, rsp, v, b.master, share, false)
 	if sleeps {
 		require.Equal(b.t, was, b.m, "a clock of sleep")

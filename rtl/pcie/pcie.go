@@ -206,9 +206,9 @@ func (m *Module) Function() bool { return m.function }
 
 // Sleeps reports whether a Tick with these inputs changes nothing, whatever the
 // other inputs are.
-func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
+func (m *Module) Sleeps(in Target, master Master, rst bool) bool {
 	reports := master.Status != port.CplNone && master.Status != port.CplSuccess || master.Pending != m.cfg.pending
-	return m.state == stateIdle && req.Kind == port.None && !reports && !rst && m.IdleFor() != 0
+	return m.state == stateIdle && in.Req.Kind == port.None && !reports && !rst && m.IdleFor() != 0
 }
 
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a

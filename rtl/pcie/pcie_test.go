@@ -70,7 +70,7 @@ func TestFunctionLevelReset(t *testing.T) {
 		cpl, _, _ = b.m.Target()
 		rsp := b.rsp
 		b.register(Carry(b.m.Regs(), in.Beat))
-		was, sleeps := b.m, b.m.Sleeps(in.Req, Master{}, rst)
+		was, sleeps := b.m, b.m.Sleeps(in, Master{}, rst)
 		b.m.Tick(in, true, rsp, VRAM{}, Master{}, Share{}, rst)
 		if sleeps {
 			require.Equal(t, was, b.m, "a clock of sleep")
@@ -110,10 +110,10 @@ func TestFunctionLevelReset(t *testing.T) {
 // clock in which it is reported.
 func TestWakes(t *testing.T) {
 	b := mapped(t)
-	assert.True(t, b.m.Sleeps(port.Request{}, Master{}, false))
-	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, true))
+	assert.True(t, b.m.Sleeps(Target{}, Master{}, false))
+	assert.False(t, b.m.Sleeps(Target{}, Master{}, true))
 	b.m.cause = idreg.ErrDecode
-	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, false))
+	assert.False(t, b.m.Sleeps(Target{}, Master{}, false))
 	b.m.Tick(Target{}, false, regbus.Rsp{}, VRAM{}, Master{}, Share{}, false)
 	assert.Zero(t, b.m.Err().Cause)
 }

@@ -15,6 +15,7 @@ import (
 type designer struct {
 	l        *loader
 	top      *types.Named
+	enables  bool // blocks have their sleep conditions as clock enables
 	known    map[string]*module
 	modules  []*module                        // of the objects known to be ticked, in order
 	generic  map[*types.Named]map[string]bool // paths of the fields that are parameters in Verilog
@@ -93,7 +94,7 @@ func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*mo
 		return nil, nil, err
 	}
 	e := &elab{d: d, l: d.l, m: m, p: m.tick, phase: phaseTick, found: found, first: use == nil}
-	if err := protect(func() { e.call(decl, tick, m.next, ins, true) }); err != nil {
+	if err := protect(func() { e.clock(decl, tick, ins) }); err != nil {
 		return nil, nil, err
 	}
 	found.generic = len(d.generic)

@@ -20,7 +20,8 @@ type elab struct {
 	found *plan // the findings of this pass, nil in an output method
 	first bool  // conditions on parameters are not decided yet
 	frame *frame
-	depth int // number of enclosing conditions
+	depth int  // number of enclosing conditions
+	nap   bool // an hdl.Nap is being computed that is a register
 }
 
 // phase is the process being translated.

@@ -15,6 +15,8 @@ import (
 func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 	fun := ast.Unparen(c.Fun)
 	if tv := e.l.info.Types[fun]; tv.IsType() {
+		defer func(was bool) { e.nap = was }(e.nap)
+		e.nap = subset.IsNap(tv.Type) && e.d.sleeps(e.m)
 		return []*value{e.convert(c, tv.Type, e.eval(c.Args[0]))}
 	}
 	if fn, x := subset.Method(e.l.info, c); fn != nil {
@@ -35,6 +37,10 @@ func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 	case *types.Func:
 		if subset.IsAssert(obj) {
 			return nil
+		}
+		if subset.IsAsleep(obj) && e.nap {
+			e.nap = false
+			return []*value{e.eval(c.Args[0])}
 		}
 		if subset.IsAsleep(obj) {
 			return []*value{{t: types.Typ[types.Bool], e: konst(1, 0)}}

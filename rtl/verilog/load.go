@@ -24,15 +24,16 @@ var ErrSource = errors.New("verilog: cannot load the source")
 // loader parses and checks the packages of one Go module from source. Packages
 // of the standard library are checked without their bodies.
 type loader struct {
-	root   string
-	module string // module path
-	fset   *token.FileSet
-	ctx    build.Context
-	info   *types.Info
-	pkgs   map[string]*types.Package
-	decls  map[*types.Func]*ast.FuncDecl
-	blocks map[*types.Const]token.Pos // declarations of the constants of this module
-	lines  map[string][][]byte        // by file name
+	enables bool // blocks have their sleep conditions as clock enables
+	root    string
+	module  string // module path
+	fset    *token.FileSet
+	ctx     build.Context
+	info    *types.Info
+	pkgs    map[string]*types.Package
+	decls   map[*types.Func]*ast.FuncDecl
+	blocks  map[*types.Const]token.Pos // declarations of the constants of this module
+	lines   map[string][][]byte        // by file name
 }
 
 func newLoader(root string) (*loader, error) {

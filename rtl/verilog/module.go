@@ -130,7 +130,7 @@ func (d *designer) state(m *module, pl *plan) *Error {
 	wires := map[string]*expr{}
 	mk := maker{}
 	mk.leaf = func(f field) *expr {
-		if pl != nil && subset.IsNap(f.t) {
+		if pl != nil && subset.IsNap(f.t) && !d.sleeps(m) {
 			if pl.written[f.path] {
 				err = d.l.fail(f.pos, subset.CodeType, "an hdl.Nap that is not always false in hardware", "assign hdl.Nap(hdl.Asleep(...)) to it and nothing else")
 			}

@@ -29,6 +29,14 @@ func TranslateShared(root string, s *gpu.Shared) (*Design, error) {
 	return titled(d, s.GPU().Config(), err)
 }
 
+// TranslateEnabled is Translate with a clock enable for each block that has the method
+// Sleeps: the block does nothing in a clock in which the emulator would skip it. It is for
+// comparisons of speed. The registers of the type hdl.Nap are not in the manifest.
+func TranslateEnabled(root string, g *gpu.GPU) (*Design, error) {
+	d, err := translateLive(root, g, true, "Target", "Initiator")
+	return titled(d, g.Config(), err)
+}
+
 // titled adds what the design of a GPU is made for.
 func titled(d *Design, c gpu.Config, err error) (*Design, error) {
 	if err != nil {
@@ -46,6 +54,11 @@ func titled(d *Design, c gpu.Config, err error) (*Design, error) {
 // translate returns the Verilog of a live module, a pointer to a struct with
 // Tick. Its outputs are the named methods.
 func translate(root string, top any, outputs ...string) (*Design, error) {
+	return translateLive(root, top, false, outputs...)
+}
+
+// translateLive is translate, with clock enables if they are wanted.
+func translateLive(root string, top any, enables bool, outputs ...string) (*Design, error) {
 	live := reflect.ValueOf(top).Elem()
 	l, err := newLoader(root)
 	if err != nil {
@@ -62,6 +75,7 @@ func translate(root string, top any, outputs ...string) (*Design, error) {
 	if named == nil {
 		return nil, fmt.Errorf("%w: the source has no type %s, which this program has: rebuild the program", ErrSource, live.Type())
 	}
+	l.enables = enables
 	return l.translate(named, live, outputs)
 }
 
@@ -70,7 +84,7 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 	if err := sameType(named, live.Type(), ""); err != nil {
 		return nil, err
 	}
-	d := &designer{l: l, top: named, known: map[string]*module{}, generic: map[*types.Named]map[string]bool{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
+	d := &designer{l: l, top: named, enables: l.enables, known: map[string]*module{}, generic: map[*types.Named]map[string]bool{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
 	m, serr := d.module(named, live, true)
 	if serr == nil {
 		serr = protect(func() {
@@ -178,6 +192,9 @@ func (d *designer) primitiveFiles(ms []*module) []File {
 // and Go paths.
 func (d *designer) list(mf *Manifest, m *module, instance, path string) {
 	for _, r := range m.regs {
+		if subset.IsNap(r.t) {
+			continue // of a design with clock enables
+		}
 		mf.Registers = append(mf.Registers, Register{
 			Instance: instance, Name: r.cur.name, Width: r.cur.width, Verilog: join(instance, r.cur.name),
 			Go: join(path, r.path), Pos: d.l.where(r.pos), Elem: r.elem,

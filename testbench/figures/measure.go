@@ -38,10 +38,11 @@ const (
 
 // A Bench holds a GPU configuration and its Verilog.
 type Bench struct {
-	root   string
-	cache  string
-	config gpu.Config
-	design *verilog.Design
+	root    string
+	cache   string
+	config  gpu.Config
+	design  *verilog.Design
+	enabled *verilog.Design // with clock enables
 }
 
 // New translates the GPU of a configuration from the source of the module at root. The
@@ -55,7 +56,11 @@ func New(root string, c gpu.Config, cache string) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bench{root: root, cache: cache, config: c, design: d}, nil
+	enabled, err := verilog.TranslateEnabled(root, g)
+	if err != nil {
+		return nil, err
+	}
+	return &Bench{root: root, cache: cache, config: c, design: d, enabled: enabled}, nil
 }
 
 // A Match is a comparison of two settings. Target 0 is none.

@@ -97,7 +97,7 @@ func TestCompare(t *testing.T) {
 	c := gpu.Small()
 	b, err := New("../..", c, simtest.Cache())
 	require.NoError(t, err)
-	matches := []Match{{Go, Usual, 0.001}, {Go, Tuned, 1e9}, {Awake, Tuned, 0}}
+	matches := []Match{{Go, Usual, 0.001}, {Go, Tuned, 1e9}, {Go, Enabled, 0}, {Awake, Tuned, 0}}
 	for name, record := range map[string]func() (*Recording, error){
 		"busy": func() (*Recording, error) { return Busy(c, 2) },
 		"idle": func() (*Recording, error) { return Idle(c, 1) },
@@ -106,7 +106,7 @@ func TestCompare(t *testing.T) {
 		require.NoError(t, err)
 		rows, err := b.Compare(rec, 3, matches, false)
 		require.NoError(t, err)
-		require.Len(t, rows, 3)
+		require.Len(t, rows, len(matches))
 		for i, row := range rows {
 			assert.Equal(t, name, row.Name)
 			assert.Equal(t, matches[i], Match{row.GoSettings, row.VerilatorSettings, row.Target})
@@ -114,10 +114,11 @@ func TestCompare(t *testing.T) {
 			assert.Positive(t, row.Go)
 			assert.InEpsilon(t, row.Verilator/row.Go, row.Ratio, 1e-6)
 		}
-		assert.Equal(t, []bool{true, false, true}, []bool{rows[0].Holds, rows[1].Holds, rows[2].Holds})
+		assert.Equal(t, []bool{true, false, true, true}, []bool{rows[0].Holds, rows[1].Holds, rows[2].Holds, rows[3].Holds})
 		assert.Equal(t, rows[0].Go, rows[1].Go, "a side is measured once")
-		assert.Equal(t, rows[1].Verilator, rows[2].Verilator)
-		assert.NotEqual(t, rows[1].Go, rows[2].Go)
+		assert.NotEqual(t, rows[1].Verilator, rows[2].Verilator)
+		assert.Equal(t, rows[1].Verilator, rows[3].Verilator)
+		assert.NotEqual(t, rows[1].Go, rows[3].Go)
 		assert.NotEqual(t, rows[0].Verilator, rows[1].Verilator)
 	}
 	b.config = gpu.Default()

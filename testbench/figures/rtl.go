@@ -66,7 +66,7 @@ type contest struct {
 func (o RTLOptions) contests(plan *compose.Plan) []contest {
 	asleep, awake := ours()
 	all := func(target float64) []Match {
-		return []Match{{asleep, Usual, 0}, {asleep, Tuned, target}, {awake, Tuned, 0}}
+		return []Match{{asleep, Usual, 0}, {asleep, Tuned, target}, {asleep, Enabled, 0}, {awake, Tuned, 0}}
 	}
 	waves := []Match{{asleep, Usual, 0}, {asleep, Tuned, WavesTarget}}
 	return []contest{

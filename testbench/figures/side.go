@@ -23,6 +23,8 @@ type Setting string
 //	Usual          Verilator as it is commonly used; waves have every signal
 //	Tuned          Verilator driven well; waves have the signals of the Go side: the
 //	               ports and the registers
+//	Enabled        Tuned, and the blocks have the conditions by which Go skips them as
+//	               clock enables
 const (
 	Go            Setting = "go build -pgo=off"
 	Profiled      Setting = "go build, with the profile " + profile
@@ -30,6 +32,7 @@ const (
 	AwakeProfiled Setting = "go build -tags awake, with the profile " + profile
 	Usual         Setting = "verilator -O3, g++ -O3, two evaluations a clock"
 	Tuned         Setting = "verilator -O3, g++ -O3 -march=native, inputs in registers, one evaluation a clock"
+	Enabled       Setting = Tuned + ", clock enables where Go sleeps"
 )
 
 // profile is the profile of cmd/hilgpu, which go build uses.
@@ -64,11 +67,15 @@ func (b *Bench) start(s Setting, rec *Recording, dir string, waves bool) (side, 
 	case Awake, AwakeProfiled:
 		return b.startAwake(rec, dir, s)
 	}
-	stimuli, err := rec.stimuli(&b.design.Manifest)
+	design := b.design
+	if s == Enabled {
+		design = b.enabled
+	}
+	stimuli, err := rec.stimuli(&design.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	m, err := sim.Build(b.design, sim.BuildOptions{Cache: b.cache, Replay: true, Waves: waves, Tuned: s == Tuned})
+	m, err := sim.Build(design, sim.BuildOptions{Cache: b.cache, Replay: true, Waves: waves, Tuned: s == Tuned || s == Enabled})
 	if err != nil {
 		return nil, err
 	}
