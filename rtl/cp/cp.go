@@ -66,12 +66,12 @@ const (
 	tagRead = 2
 )
 
-// Module is the command processor of one node. It executes one packet at a
-// time: a packet starts when all descriptors of the one before are complete. There is one
-// exception: after a COPY or FILL of less than 4 KiB the next COPY or FILL may start while
-// that descriptor is in flight, if the result is the same. It retires later. This needs an
-// engine with a queue, and Protection. The rows of a 2D packet are sent one after the other, top row first; a long row or linear
-// packet is sent in pieces.
+// Module is the command processor of one node. It executes one packet at a time: a packet
+// starts when all descriptors of the one before are complete. There is one exception: after
+// a COPY or FILL of less than 4 KiB the next COPY or FILL may start while that descriptor is
+// in flight, if the result is the same. It retires later. This needs an engine with a queue,
+// and Protection. The rows of a 2D packet are sent one after the other, top row first; a
+// long row or linear packet is sent in pieces.
 //
 //	In      mem Mem; d DMA; f Fence; now, the low half of the time; bus regbus.Req;
 //	        rst, a reset from any state, after which nothing that was in flight arrives

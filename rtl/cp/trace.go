@@ -9,11 +9,10 @@ import (
 )
 
 // Design note: a header is written to the next entry when it is taken, with its address,
-// which the adder of the stream computes; while a packet trails, to the entry after that. The
-// entry counts when the packet has retired. So
-// neither header nor address needs flip-flops, and a packet that does not retire leaves
-// nothing. The RAMs have more words than the host can read, so that the next entry is none
-// that it reads.
+// which the adder of the stream computes; while a packet trails, to the entry after that.
+// The entry counts when the packet has retired. So neither header nor address needs
+// flip-flops, and a packet that does not retire leaves nothing. The RAMs have more words
+// than the host can read, so that the next entry is none that it reads.
 
 // traceSlots is the number of entries, of which the host reads tracereg.Entries.
 const traceSlots = 32
