@@ -16,7 +16,7 @@ const (
 	RegHostHi  = 0x0c
 	RegMem     = 0x10 // offset in the device's memory, in bytes
 	RegLen     = 0x14 // bytes of a job, or clocks of JobDelay
-	RegJob     = 0x18 // a write starts a job
+	RegJob     = 0x18 // a write starts a job; reads as the job that runs, or 0
 	RegDone    = 0x1c // number of completed jobs
 	RegErrors  = 0x20 // number of failed jobs
 	RegTime    = 0x24 // clocks since power on
@@ -223,6 +223,8 @@ func (d *Device) load(addr uint64) (uint32, port.Status) {
 		return le32(d.mem[off:]), port.CplSuccess
 	case bar == 0 && off == RegTime:
 		return uint32(d.now), port.CplSuccess
+	case bar == 0 && off == RegJob:
+		return d.engine.job, port.CplSuccess
 	case bar == 0 && off < regEnd:
 		return d.regs[off/4], port.CplSuccess
 	case bar == 0 && off-pcicfg.MSIXTableOffset < 16*pcicfg.Vectors:

@@ -306,22 +306,26 @@ func (w *work) check() error {
 
 // idle waits for the end of the job that was interrupted. It may have failed.
 func (w *work) idle() error {
-	w.done = 1 << 31
-	for {
-		done, err := w.dword(bustest.RegDone)
+	for begun := time.Now(); ; {
+		job, err := w.dword(bustest.RegJob)
 		if err != nil {
 			return err
 		}
-		if done == w.done {
+		if job == 0 {
 			break
 		}
-		w.done = done
+		if time.Since(begun) > patience {
+			return fmt.Errorf("%w: job %d does not end in %v", errWrong, job, patience)
+		}
 		if _, err := w.clock.Wait(w.clock.Now() + w.clock.Hz()/50); err != nil {
 			return err
 		}
 	}
-	errs, err := w.dword(bustest.RegErrors)
-	w.errs = errs
+	var err error
+	if w.done, err = w.dword(bustest.RegDone); err != nil {
+		return err
+	}
+	w.errs, err = w.dword(bustest.RegErrors)
 	return err
 }
 
