@@ -36,7 +36,7 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 			if v.Type() == reflect.TypeFor[gpu.Config]() {
 				return all
 			}
-			if v.Type() == reflect.TypeFor[hdl.RAM]() && (f.Name == "single" || f.Name == "last") {
+			if v.Type() == reflect.TypeFor[hdl.RAM]() && (f.Name == "width" || f.Name == "single" || f.Name == "last") {
 				continue
 			}
 			// An instance is a struct from another package, or from hdl.

@@ -1,7 +1,7 @@
 package hdl
 
-// RAM is a synchronous memory of 64-bit words with one read and one write port,
-// or with one port for both.
+// RAM is a synchronous memory with one read and one write port, or with one port
+// for both. Its words have 8, 16, 32 or 64 bits.
 //
 //	In      read   enable and word address; write: byte enables, word address, data
 //	Out     the word of the last enabled read, held until the next one
@@ -11,10 +11,11 @@ package hdl
 //	        the owner the output is meaningless until the next read
 //	Paths   none
 //	Faults  these are assertions: a read and a write of one word in one clock,
-//	        with a single port any read and write in one clock, and an address
-//	        outside the memory
+//	        with a single port any read and write in one clock, an address
+//	        outside the memory, and an enable or data outside a word
 type RAM struct {
 	words  []uint64
+	width  int // of a word in bits
 	single bool
 	q      uint64
 	last   last
@@ -29,27 +30,42 @@ type last struct {
 	what   uint64 // the written bytes, 0 for the others
 }
 
-// NewRAM returns a memory of n words, all 0, with a read and a write port.
-func NewRAM(n int) RAM { return RAM{words: make([]uint64, n)} }
+// NewRAM returns a memory of n words of 64 bits, all 0, with a read and a write port.
+func NewRAM(n int) RAM { return NewNarrowRAM(n, 64) }
 
-// NewSinglePortRAM returns a memory of n words, all 0, with one port for reads
-// and writes.
-func NewSinglePortRAM(n int) RAM { return RAM{words: make([]uint64, n), single: true} }
+// NewNarrowRAM returns a memory of n words, all 0, with a read and a write port. A word has
+// 8, 16, 32 or 64 bits.
+func NewNarrowRAM(n, width int) RAM {
+	Assert(width == 8 || width == 16 || width == 32 || width == 64, "RAM: the width is not 8, 16, 32 or 64 bits")
+	return RAM{words: make([]uint64, n), width: width}
+}
+
+// NewSinglePortRAM returns a memory of n words of 64 bits, all 0, with one port for
+// reads and writes.
+func NewSinglePortRAM(n int) RAM {
+	m := NewRAM(n)
+	m.single = true
+	return m
+}
+
+const outside = "RAM: an enable or data outside a word"
 
 // Out returns the word of the last read.
 func (m *RAM) Out() uint64 { return m.q }
 
 // Tick is one rising clock edge. Bit i of enable writes byte i, bits 8*i+7 to
-// 8*i of data; an enable of 0 writes nothing.
+// 8*i of data; an enable of 0 writes nothing, and data may then be anything.
 func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uint64) {
 	Assert(!read || enable == 0 || raddr != waddr && !m.single, "RAM: a read and a write of one word, or of one port, in one clock")
 	if read {
 		m.q = m.words[raddr]
 	}
 	if enable == 0xff {
+		Assert(m.width == 64, outside)
 		m.words[waddr] = data
 		m.last = last{m.last.writes + 1, uint64(waddr)<<8 | 0xff, data}
 	} else if enable != 0 {
+		Assert(enable>>(m.width/8) == 0 && data>>m.width == 0, outside)
 		mask := lanes(enable)
 		m.words[waddr] = m.words[waddr]&^mask | data&mask
 		m.last = last{m.last.writes + 1, uint64(waddr)<<8 | uint64(enable), data & mask}

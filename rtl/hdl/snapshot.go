@@ -26,9 +26,10 @@ type Visitor interface {
 	Room(n int) []uint64
 }
 
-// RAMWords and FIFOWords are the numbers of words in their Snapshots.
+// RAMWords, ROMWords and FIFOWords are the numbers of words in their Snapshots.
 const (
 	RAMWords  = 1
+	ROMWords  = 1
 	FIFOWords = 2
 )
 
@@ -48,11 +49,22 @@ func (m *RAM) Restore(s []uint64) { m.q = s[0] }
 
 // Signals appends the signals of Snapshot's words. at is the instance path.
 func (m *RAM) Signals(at string, s []Signal) []Signal {
-	return append(s, Signal{Name: at + ".q", Width: 64})
+	return append(s, Signal{Name: at + ".q", Width: m.width})
 }
 
 // Words returns the words, outside of any clock.
 func (m *RAM) Words() []uint64 { return m.words }
+
+// Snapshot stores the output register in s.
+func (m *ROM) Snapshot(s []uint64) { s[0] = m.q }
+
+// Restore sets the output register to the value stored by Snapshot.
+func (m *ROM) Restore(s []uint64) { m.q = s[0] }
+
+// Signals appends the signals of Snapshot's words. at is the instance path.
+func (m *ROM) Signals(at string, s []Signal) []Signal {
+	return append(s, Signal{Name: at + ".q", Width: m.width})
+}
 
 // Snapshot stores the registers in s.
 func (f *FIFO[T]) Snapshot(s []uint64) { s[1], s[0] = uint64(f.count), uint64(f.first) }
