@@ -1,0 +1,244 @@
+// Package pins has boards as their gateware: the exact top of a board in Go, driven at
+// its pins, in virtual time and in this process.
+package pins
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+// Gateware is a board at the byte port of its link.
+type Gateware interface {
+	// Tick advances one clock. If valid is set, in arrives. The board may send a byte if
+	// ready is set.
+	Tick(in byte, valid, ready bool) (out byte, sent bool)
+}
+
+// Options configure a Wire. The zero value of a field is the default in parentheses.
+//
+//	Hz      clocks of the board per second (25 MHz)
+//	Clocks  clocks of a byte on the line, at least 2 (80: 8 clocks a bit)
+//	Faults  injected into the frames of both directions; their seed also seeds the nonces
+//	Link    of the host's end, except Role and Credits
+type Options struct {
+	Hz     uint64
+	Clocks uint64
+	Faults fault.Config
+	Link   datalink.Config
+}
+
+// A Wire is a line in virtual time with a board at its end. Time passes only inside Dial
+// and inside Receive of its ports. It is not safe for concurrent use.
+type Wire struct {
+	dev Gateware
+	opt Options
+
+	clock  uint64 // of the board
+	link   *datalink.Link
+	out    datalink.Output
+	enc    frame.Encoder
+	down   *fault.Injector // to the board
+	up     *fault.Injector
+	dec    *frame.Decoder
+	queue  []byte // for the board
+	next   uint64 // clock in which the next byte may arrive at the board
+	free   uint64 // clock in which the board may send the next byte
+	nonce  uint32
+	port   *end
+	frames [][]byte // of the board, after faults
+	cut    bool
+
+	BytesDown, BytesUp uint64 // on the line
+}
+
+// New returns a wire to a board.
+func New(dev Gateware, opt Options) (*Wire, error) {
+	if opt.Hz == 0 {
+		opt.Hz = 25_000_000
+	}
+	if opt.Clocks == 0 {
+		opt.Clocks = 80
+	}
+	c := opt.Link
+	c.Role = datalink.Host
+	c.Credits = datalink.Credits{{Headers: 64, Data: 64 * 16}, {Headers: 64}, {}}
+	link, err := datalink.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("pins: %w", err)
+	}
+	w := &Wire{dev: dev, opt: opt, link: link, nonce: uint32(opt.Faults.Seed)*0x9e3779b1 + 1}
+	w.down, w.up = fault.New(opt.Faults, 0), fault.New(opt.Faults, 1)
+	w.dec = frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))
+	return w, nil
+}
+
+// now returns the time of a clock, rounded down.
+func (w *Wire) now() time.Duration {
+	hi, lo := bits.Mul64(w.clock, uint64(time.Second))
+	q, _ := bits.Div64(hi, lo, w.opt.Hz)
+	return time.Duration(q)
+}
+
+// do calls the link, and puts its frames on the line.
+func (w *Wire) do(f func(link *datalink.Link, now time.Duration, out *datalink.Output)) {
+	f(w.link, w.now(), &w.out)
+	for i := range w.out.Frames.Len() {
+		if !w.cut {
+			w.down.Apply(w.out.Frames.At(i), func(f []byte) { w.queue = w.enc.Append(w.queue, f) })
+		}
+	}
+	for i := range w.out.Packets.Len() {
+		if w.port != nil {
+			w.port.arrived = append(w.port.arrived, append([]byte(nil), w.out.Packets.At(i)...))
+		}
+	}
+	w.out.Reset()
+	if err := w.link.Err(); err != nil && w.port != nil {
+		w.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, err))
+	}
+}
+
+// Frame implements frame.Sink.
+func (w *Wire) Frame(f []byte) {
+	w.up.Apply(f, func(f []byte) { w.frames = append(w.frames, append([]byte(nil), f...)) })
+}
+
+// Text implements frame.Sink.
+func (w *Wire) Text([]byte) {}
+
+// Damaged implements frame.Sink.
+func (w *Wire) Damaged(int) {}
+
+// step advances one clock.
+func (w *Wire) step() {
+	in, valid := byte(0), false
+	if len(w.queue) > 0 && w.clock >= w.next {
+		in, valid = w.queue[0], true
+		w.queue = w.queue[1:]
+		w.next = w.clock + w.opt.Clocks
+		w.BytesDown++
+	}
+	out, sent := w.dev.Tick(in, valid, w.clock >= w.free)
+	w.clock++
+	if sent {
+		w.free = w.clock + w.opt.Clocks - 1
+		w.BytesUp++
+		if !w.cut {
+			w.dec.Feed([]byte{out}, w)
+		}
+	}
+	for _, f := range w.frames {
+		w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Receive(f, now, out) })
+	}
+	w.frames = w.frames[:0]
+	if at, ok := w.link.Next(); ok && at <= w.now() {
+		w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Tick(now, out) })
+	}
+}
+
+// Run advances n clocks.
+func (w *Wire) Run(n uint64) {
+	for range n {
+		w.step()
+	}
+}
+
+// Cut cuts the line, and drops what is on it, until the next Dial.
+func (w *Wire) Cut() { w.cut, w.queue = true, nil }
+
+// Dial begins a session. The port of an earlier one goes down with bus.ErrStale.
+func (w *Wire) Dial() (rootport.Port, error) {
+	if w.port != nil {
+		w.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, bus.ErrStale))
+		w.port = nil
+	}
+	w.cut = false
+	w.enc.Break()
+	w.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
+	p := &end{wire: w, start: w.now()}
+	w.port = p
+	w.nonce = w.nonce*1664525 + 1013904223
+	w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Open(w.nonce, now, out) })
+	for p.down == nil && w.link.State() != datalink.Up {
+		w.step()
+	}
+	if p.down != nil {
+		return nil, p.down
+	}
+	return p, nil
+}
+
+// Stats returns the counters of the host's end.
+func (w *Wire) Stats() datalink.Stats { return w.link.Stats() }
+
+// An end is the host's end of one session.
+type end struct {
+	wire    *Wire
+	start   time.Duration
+	down    error
+	arrived [][]byte
+	given   []byte
+	stop    bool // Interrupt was called
+}
+
+func (p *end) fail(err error) {
+	if p.down == nil {
+		p.down = err
+	}
+}
+
+func (p *end) Send(packet []byte) (err error) {
+	if p.down != nil {
+		return p.down
+	}
+	p.wire.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { err = link.Send(packet, now, out) })
+	if p.down != nil {
+		return p.down
+	}
+	return err
+}
+
+func (p *end) Receive(timeout time.Duration) ([]byte, error) {
+	w := p.wire
+	if given := p.given; given != nil && p.down == nil {
+		p.given = nil
+		w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Release(given, now, out) })
+	}
+	_, full := w.link.InFlight()
+	for deadline := w.now() + timeout; ; {
+		_, waiting := w.link.InFlight()
+		switch {
+		case len(p.arrived) > 0:
+			p.given, p.arrived = p.arrived[0], p.arrived[1:]
+			return p.given, nil
+		case p.down != nil:
+			return nil, p.down
+		case p.stop || waiting < full || w.now() >= deadline:
+			p.stop = false
+			return nil, nil
+		}
+		w.step()
+	}
+}
+
+func (p *end) Flush()                  {}
+func (p *end) Interrupt()              { p.stop = true }
+func (p *end) Ahead(int) time.Duration { return 0 }
+func (p *end) MaxPacket() int          { return p.wire.link.MaxPacket() }
+func (p *end) Now() time.Duration      { return p.wire.now() - p.start }
+
+func (p *end) Close() error {
+	if p.wire.port == p && p.down == nil {
+		p.wire.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
+	}
+	p.fail(errors.Join(bus.ErrLinkDown, bus.ErrClosed))
+	return nil
+}

@@ -1,0 +1,236 @@
+// Package asm assembles programs of the link's sequencer, rtl/link/seq.
+//
+// A line has a label, a constant or an instruction, and a comment after a semicolon.
+//
+//	name = value      ; a constant
+//	label:            ; the address of the next instruction
+//	op operand        ; an instruction
+//
+// The operand of an arithmetic instruction, and of st and out, is one of these:
+//
+//	#value     the value itself, 8 bits
+//	value      the byte of the memory at this address, 9 bits
+//	(p)        the byte at the pointer
+//	(p+)       the same, and the pointer moves to the next byte
+//	@value     a port, 5 bits
+//
+// A value is a number in Go's notation, a name, or a sum or difference of those.
+package asm
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrSyntax is wrapped by every error. The message names the line.
+var ErrSyntax = errors.New("asm: bad program")
+
+// MaxWords is the size of the largest program, in instructions.
+const MaxWords = 2048
+
+// Fields of an instruction.
+const (
+	Memory = 1 << 9 // operand modes; 0 is a value
+	Indir  = 2 << 9
+	Port   = 3 << 9
+
+	Move = 1 << 14 // groups; 0 is arithmetic
+	Jump = 1 << 15 // with the condition above the address
+	Call = Jump | 15<<addressBits
+)
+
+// addressBits is the width of an address of an instruction.
+const addressBits = 11
+
+// arithmetic instructions take an operand in any mode.
+var arithmetic = map[string]uint16{
+	"ld": 0, "add": 1 << 11, "adc": 2 << 11, "sub": 3 << 11, "sbc": 4 << 11, "and": 5 << 11, "or": 6 << 11, "xor": 7 << 11,
+	"cmp": Move | 1<<11, "tst": Move | 2<<11,
+}
+
+// updates read and write a byte of the memory.
+var updates = map[string]uint16{"st": Move, "clr": Move | 3<<11, "dec": Move | 4<<11, "icc": Move | 5<<11, "inc": Move | 7<<11}
+
+// plain instructions have no operand.
+var plain = map[string]uint16{"ret": Move | 6<<11, "shr": Move | 6<<11 | 1, "pa": Move | 6<<11 | 2}
+
+// conditions of jumps, by their number in the instruction. A call has none.
+var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "busy", "req", "read", "beat", "cpl", "tick", "damaged", "room"}
+
+// A Program is the result of Assemble.
+type Program struct {
+	Words  []uint64       // instructions of 16 bits
+	Labels map[string]int // addresses by name
+}
+
+// Assemble assembles a program.
+func Assemble(text string) (*Program, error) {
+	p := &program{names: map[string]int{}, out: Program{Labels: map[string]int{}}}
+	for _, pass := range []bool{false, true} {
+		p.words, p.last = nil, pass
+		for i, line := range strings.Split(text, "\n") {
+			line, _, _ = strings.Cut(line, ";")
+			if err := p.line(strings.TrimSpace(line)); err != nil {
+				return nil, fmt.Errorf("%w: line %d: %w", ErrSyntax, i+1, err)
+			}
+		}
+	}
+	if len(p.words) > MaxWords {
+		return nil, fmt.Errorf("%w: %d instructions, want at most %d", ErrSyntax, len(p.words), MaxWords)
+	}
+	p.out.Words = p.words
+	return &p.out, nil
+}
+
+type program struct {
+	names map[string]int
+	words []uint64
+	last  bool // names are complete
+	out   Program
+}
+
+func (p *program) line(s string) error {
+	if s == "" {
+		return nil
+	}
+	if name, ok := strings.CutSuffix(s, ":"); ok {
+		p.out.Labels[name] = len(p.words)
+		return p.define(name, len(p.words))
+	}
+	if name, value, ok := strings.Cut(s, "="); ok {
+		v, err := p.value(value)
+		if err != nil {
+			return err
+		}
+		return p.define(strings.TrimSpace(name), v)
+	}
+	op, operand, _ := strings.Cut(s, " ")
+	w, err := p.instruction(op, strings.TrimSpace(operand))
+	p.words = append(p.words, uint64(w))
+	return err
+}
+
+func (p *program) define(name string, v int) error {
+	if !isName(name) {
+		return fmt.Errorf("bad name %q", name)
+	}
+	if old, ok := p.names[name]; ok && (!p.last || old != v) {
+		return fmt.Errorf("%s is defined twice", name)
+	}
+	p.names[name] = v
+	return nil
+}
+
+func isName(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (p *program) instruction(op, operand string) (uint16, error) {
+	if code, ok := arithmetic[op]; ok {
+		return p.operand(code, operand, true)
+	}
+	if code, ok := plain[op]; ok {
+		if operand != "" {
+			return 0, fmt.Errorf("%s has no operand", op)
+		}
+		return code, nil
+	}
+	if code, ok := updates[op]; ok {
+		if op != "st" && strings.HasPrefix(operand, "@") {
+			return 0, fmt.Errorf("%s wants a byte of the memory", op)
+		}
+		return p.operand(code, operand, false)
+	}
+	if op == "lp" {
+		v, err := p.field(strings.TrimPrefix(operand, "#"), 9)
+		if err == nil && !strings.HasPrefix(operand, "#") {
+			err = fmt.Errorf("lp wants #value")
+		}
+		return Move | 3<<11 | v, err
+	}
+	if op == "call" {
+		v, err := p.field(operand, addressBits)
+		return Call | v, err
+	}
+	if cond, ok := strings.CutPrefix(op, "j"); ok {
+		return p.jump(cond, operand)
+	}
+	return 0, fmt.Errorf("unknown instruction %q", op)
+}
+
+func (p *program) jump(cond, operand string) (uint16, error) {
+	if cond == "mp" {
+		cond = ""
+	}
+	for i, c := range conditions {
+		if c == cond {
+			v, err := p.field(operand, addressBits)
+			return Jump | uint16(i)<<addressBits | v, err
+		}
+	}
+	return 0, fmt.Errorf("unknown condition %q", cond)
+}
+
+func (p *program) operand(code uint16, s string, value bool) (uint16, error) {
+	switch {
+	case s == "(p)":
+		return code | Indir, nil
+	case s == "(p+)":
+		return code | Indir | 1, nil
+	case strings.HasPrefix(s, "@"):
+		v, err := p.field(s[1:], 5)
+		return code | Port | v, err
+	case strings.HasPrefix(s, "#"):
+		if !value {
+			return 0, errors.New("st wants a place, not a value")
+		}
+		v, err := p.field(s[1:], 8)
+		return code | v, err
+	}
+	v, err := p.field(s, 9)
+	return code | Memory | v, err
+}
+
+// field evaluates an expression that must fit the given bits.
+func (p *program) field(s string, bits int) (uint16, error) {
+	v, err := p.value(s)
+	if err == nil && (v < 0 || v>>bits != 0) {
+		err = fmt.Errorf("%s is %d, want 0 to %d", s, v, 1<<bits-1)
+	}
+	return uint16(v), err
+}
+
+// value evaluates a sum or difference of numbers and names. In the first pass an
+// unknown name is 0.
+func (p *program) value(s string) (int, error) {
+	sum := 0
+	for _, term := range strings.FieldsFunc(strings.ReplaceAll(s, "-", "+-"), func(r rune) bool { return r == '+' }) {
+		term = strings.TrimSpace(term)
+		sign := 1
+		if rest, ok := strings.CutPrefix(term, "-"); ok {
+			sign, term = -1, strings.TrimSpace(rest)
+		}
+		v, ok := p.names[term]
+		if !ok {
+			n, err := strconv.ParseInt(term, 0, 32)
+			switch {
+			case err == nil:
+				v = int(n)
+			case p.last || !isName(term):
+				return 0, fmt.Errorf("unknown value %q", term)
+			}
+		}
+		sum += sign * v
+	}
+	if strings.TrimSpace(s) == "" {
+		return 0, errors.New("a value is missing")
+	}
+	return sum, nil
+}
