@@ -134,7 +134,8 @@ const (
 //	Window       frames in flight, a power of two to MaxWindow (64)
 //	Queue        packets that may wait to be sent, per class (64)
 //	AckDelay     how long an acknowledgement waits for a frame to carry it (1 ms)
-//	AckEvery     frames that are acknowledged without waiting (a quarter window)
+//	AckEvery     frames that are acknowledged without waiting (a quarter window), and
+//	             half of the peer's window at most
 //	NakDelay     how long a gap may be due to reordering (0)
 //	ReplayMin    shortest time to a replay, more than the peer's AckDelay (10 ms)
 //	ReplayMax    longest time to a replay (50 ms)

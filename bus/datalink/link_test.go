@@ -242,3 +242,23 @@ func TestTimeoutHasMargin(t *testing.T) {
 	assert.Less(t, l.tx.spread, time.Millisecond)
 	assert.GreaterOrEqual(t, l.timeout(&txSlot{sends: 1}), 120*time.Millisecond)
 }
+
+// TestSmallWindow: an end does not let a peer with a small window wait for the delay of
+// acknowledgements. A window of 2 would be used up.
+func TestSmallWindow(t *testing.T) {
+	for _, tt := range []struct {
+		window, before int // packets without an acknowledgement
+	}{{1, 0}, {2, 0}, {8, 3}, {64, 15}} {
+		s, _ := start(t, Config{AckEvery: 16, AckDelay: 5 * time.Millisecond}, Config{Window: tt.window})
+		acks := func() int { return int(s.links[0].stats.FramesSent) }
+		at := acks()
+		for range tt.before {
+			require.NoError(t, s.send(1, write))
+		}
+		s.run(time.Millisecond)
+		require.Equal(t, at, acks(), "window of %d", tt.window)
+		require.NoError(t, s.send(1, write))
+		s.run(time.Millisecond)
+		require.Equal(t, at+1, acks(), "window of %d", tt.window)
+	}
+}

@@ -25,6 +25,7 @@ type receiver struct {
 	unacked int    // packets delivered since the last acknowledgement
 	ackDue  time.Duration
 	ackNow  bool
+	every   int // packets that are acknowledged without waiting
 	nakDue  time.Duration
 	nak     bool
 	damaged bool          // a Nak is due for a damaged frame, with or without a gap
@@ -261,7 +262,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 			r.ackDue = now + l.cfg.AckDelay
 		}
 	}
-	r.ackNow = r.ackNow || r.unacked >= l.cfg.AckEvery
+	r.ackNow = r.ackNow || r.unacked >= r.every
 	if r.held == 0 && !r.damaged {
 		r.nak = false
 	}
