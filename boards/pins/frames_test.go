@@ -112,7 +112,7 @@ func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 }
 
 func newSequencer(t *testing.T, dev port.Device) *sequencer {
-	p, err := seq.Program(seq.Options{Replay: 6})
+	p, err := seq.Program(seq.Options{Replay: 4})
 	require.NoError(t, err)
 	return &sequencer{seq: seq.New(p.Words, 25_000), dev: fewTags{dev, new([32]uint8)}, dec: frame.NewDecoder(datalink.MinFrame, 160)}
 }

@@ -70,6 +70,10 @@ func New(dev Gateware, opt Options) (*Wire, error) {
 	c := opt.Link
 	c.Role = datalink.Host
 	c.Credits = datalink.Credits{{Headers: 64, Data: 64 * 16}, {Headers: 64}, {}}
+	one := time.Duration(160 * opt.Clocks * uint64(time.Second) / opt.Hz) // a long frame
+	setDefault(&c.AckDelay, max(one/2, 100*time.Microsecond))
+	setDefault(&c.ReplayMin, 3*one+2*c.AckDelay)
+	setDefault(&c.ReplayMax, 10*one+2*c.AckDelay)
 	link, err := datalink.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("pins: %w", err)
@@ -78,6 +82,12 @@ func New(dev Gateware, opt Options) (*Wire, error) {
 	w.down, w.up = fault.New(opt.Faults, 0), fault.New(opt.Faults, 1)
 	w.dec = frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))
 	return w, nil
+}
+
+func setDefault(v *time.Duration, d time.Duration) {
+	if *v == 0 {
+		*v = d
+	}
 }
 
 // now returns the time of a clock, rounded down.

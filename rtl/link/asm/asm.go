@@ -1,20 +1,48 @@
 // Package asm assembles programs of the link's sequencer, rtl/link/seq.
 //
-// A line has a label, a constant or an instruction, and a comment after a semicolon.
+// A line has a constant, a label or an instruction, and a comment after a semicolon.
 //
 //	name = value      ; a constant
 //	label:            ; the address of the next instruction
 //	op operand        ; an instruction
 //
-// The operand of an arithmetic instruction, and of st and out, is one of these:
+// The processor has an accumulator a of 8 bits, a pointer p of 9 bits into a memory of
+// bytes, a carry, and a flag that is set by a zero result.
 //
-//	#value     the value itself, 8 bits
+//	ld add adc sub sbc and or xor    a becomes the operand, or the result with it
+//	cmp tst                          sets the flags as sub, or as and, and keeps a
+//	st                               the operand becomes a
+//	clr inc dec icc                  a and the operand become 0, the operand plus 1, less
+//	                                 1, plus the carry
+//	lp pa                            p becomes the operand, or a
+//	shr                              shifts a right by 1, into the carry
+//	jmp jz jnz jc jnc ...            continues at the operand, if a condition holds
+//	call ret                         the same, and returns; calls nest up to 4 deep
+//
+// adc adds the carry too, and sbc subtracts it: the carry of a difference is a borrow.
+// The logical operations, ld, st and tst keep the carry.
+//
+// An operand is one of these. Only the instructions of the first two lines may have a
+// value, and only they and st a port.
+//
+//	#value     the value itself, 8 bits; of lp 9 bits
 //	value      the byte of the memory at this address, 9 bits
 //	(p)        the byte at the pointer
-//	(p+)       the same, and the pointer moves to the next byte
+//	(p+)       the same, and the pointer then moves to the next byte
 //	@value     a port, 5 bits
 //
-// A value is a number in Go's notation, a name, or a sum or difference of those.
+// A value is a number in Go's notation, a name, or a sum or difference of those. An
+// instruction has 16 bits:
+//
+//	bits 15..0            instructions
+//	00 fff mm aaaaaaaaa   f: 0 ld 1 add 2 adc 3 sub 4 sbc 5 and 6 or 7 xor
+//	01 fff mm aaaaaaaaa   f: 0 st 1 cmp 2 tst 3 clr 4 dec 5 icc 7 inc
+//	01 011 00 aaaaaaaaa   lp
+//	01 110 00 0000000oo   o: 0 ret 1 shr 2 pa
+//	1 cccc aaaaaaaaaaa    a jump; c: 0 always 1 z 2 nz 3 c 4 nc 5 frame 6 other 7 busy
+//	                      8 req 9 read 10 beat 11 cpl 12 tick 13 damaged 14 room; 15: a call
+//
+// m: 0 a value, 1 an address, 2 the pointer, which moves if bit 0 is set, 3 a port.
 package asm
 
 import (

@@ -29,7 +29,7 @@ type Options struct {
 // Program assembles the program of the sequencer. Its unit of time, a tick, is a
 // millisecond.
 func Program(o Options) (*asm.Program, error) {
-	const ackMicros = 2000
+	const ackMicros = 500
 	head := ""
 	for _, c := range []struct {
 		name  string

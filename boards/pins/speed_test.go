@@ -1,0 +1,63 @@
+package pins
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+// TestReadClocks logs the clocks of a register read at the byte port, from its first byte
+// to the last byte of the answer.
+func TestReadClocks(t *testing.T) {
+	dev := bustest.NewDevice(bustest.DeviceOptions{})
+	s := newSequencer(t, dev)
+	w, err := New(s, Options{Clocks: 2})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(64 << 10), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	p := make([]byte, 4)
+	for range 3 {
+		w.Run(200_000)
+		down, up := w.BytesDown, w.BytesUp
+		at := w.clock
+		require.NoError(t, link.Read(0, bustest.RegMagic, p))
+		t.Log(w.clock-at, "clocks,", w.BytesDown-down, "bytes down,", w.BytesUp-up, "bytes up")
+	}
+}
+
+// TestShare logs the payload of bulk transfers as a fraction of the line.
+func TestShare(t *testing.T) {
+	dev := bustest.NewDevice(bustest.DeviceOptions{})
+	w, err := New(newSequencer(t, dev), Options{})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(64 << 10), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	data := make([]byte, 32<<10)
+	share := func(what string, f func() error) {
+		at := w.clock
+		require.NoError(t, f())
+		t.Logf("%s: %.3f", what, float64(len(data)*80)/float64(w.clock-at))
+	}
+	share("BAR writes", func() error {
+		if err := link.Write(2, 0, data); err != nil {
+			return err
+		}
+		return link.Read(2, 0, data[:4])
+	})
+	share("BAR reads", func() error { return link.Read(2, 0, data) })
+	share("device writes", func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
+	share("device reads", func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
+}
+
+func (w *Wire) jobOf(link *rootport.RootPort, kind uint32, n int) error {
+	if err := bustest.StartJob(link, kind, 1<<20, 0, uint32(n)); err != nil {
+		return err
+	}
+	_, err := link.Wait(link.Now() + 5e9)
+	return err
+}
