@@ -18,6 +18,7 @@ type designer struct {
 	enables  bool // blocks have their sleep conditions as clock enables
 	known    map[string]*module
 	modules  []*module                        // of the objects known to be ticked, in order
+	roms     map[string]*rom                  // by width and words
 	generic  map[*types.Named]map[string]bool // paths of the fields that are parameters in Verilog
 	effects  map[*types.Func]bool
 	assigned map[*ast.FuncDecl]map[types.Object]bool

@@ -213,7 +213,7 @@ func (e *elab) primCall(c *ast.CallExpr, v *value, fn *types.Func) []*value {
 		e.fail(c, subset.CodeChild, fmt.Sprintf("%s is read when it may have been reset in this clock", p.name), "read it first")
 	}
 	if !p.fifo {
-		return []*value{{t: types.Typ[types.Uint64], e: p.head.ref()}}
+		return []*value{{t: types.Typ[types.Uint64], e: zext(p.head.ref(), wordBits)}}
 	}
 	return e.fifoRead(p, v, fn)
 }

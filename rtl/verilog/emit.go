@@ -11,6 +11,9 @@ import (
 //go:embed hdl_ram.v
 var ramText []byte
 
+//go:embed hdl_ram_narrow.v
+var ramNarrowText []byte
+
 //go:embed hdl_ram_single.v
 var ramSingleText []byte
 

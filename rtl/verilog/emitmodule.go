@@ -137,11 +137,12 @@ func (d *designer) declarations(w *writer, m *module) {
 
 // primitive prints the instance of a memory.
 func (w *writer) primitive(p *primitive) {
-	params := fmt.Sprintf(".WORDS(%d), .ADDR(%d)", p.words, p.addrBits())
+	params := fmt.Sprintf("#(.WORDS(%d), .ADDR(%d)) ", p.words, p.addrBits())
 	ports := []string{".clk(clk)", ".rst(rst)"}
 	port := func(name string, v *variable) { ports = append(ports, fmt.Sprintf(".%s(%s)", name, v.name)) }
-	if p.fifo {
-		params = fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
+	switch {
+	case p.fifo:
+		params = fmt.Sprintf("#(.WIDTH(%d), .DEPTH(%d), .ADDR(%d)) ", p.width, p.words, p.addrBits())
 		port("clear0", p.clear[0])
 		port("clear1", p.clear[1])
 		port("push", p.pins[0])
@@ -153,14 +154,22 @@ func (w *writer) primitive(p *primitive) {
 		ports = append(ports, ".data({"+strings.Join(parts, ",\n"+indent+indent+indent)+"})")
 		port("head", p.head)
 		port("count", p.count)
-	} else {
+	case p.rom != nil:
+		params = ""
+		port("read", p.pins[0])
+		port("addr", p.pins[1])
+		port("q", p.head)
+	default:
+		if p.width < wordBits {
+			params = fmt.Sprintf("#(.WIDTH(%d), .WORDS(%d), .ADDR(%d)) ", p.width, p.words, p.addrBits())
+		}
 		for i, name := range []string{"read", "raddr", "enable", "waddr", "data"} {
 			port(name, p.pins[i])
 		}
 		port("q", p.head)
 	}
 	w.line("")
-	w.line("%s #(%s) %s (", p.module(), params, p.name)
+	w.line("%s %s%s (", p.module(), params, p.name)
 	w.line(indent+"%s", strings.Join(ports, ",\n"+indent+indent))
 	w.line(");")
 }
@@ -169,15 +178,31 @@ func (w *writer) primitive(p *primitive) {
 // would use many block RAMs for few words.
 const blockDepth = 16
 
-// module returns the name of the Verilog module.
+// wordBits is the width of a RAM that is not narrow.
+const wordBits = 64
+
+// module returns the name of the Verilog module. That of a ROM is known once the design is.
 func (p *primitive) module() string {
+	if p.rom != nil {
+		return p.rom.name
+	}
+	return p.kind()
+}
+
+// kind returns what distinguishes the Verilog of p from that of other primitives, apart
+// from words and width.
+func (p *primitive) kind() string {
 	switch {
+	case p.rom != nil:
+		return "hdl_rom " + p.rom.sum
 	case p.fifo && p.words >= blockDepth:
 		return "hdl_fifo_block"
 	case p.fifo:
 		return "hdl_fifo"
 	case p.single:
 		return "hdl_ram_single"
+	case p.width < wordBits:
+		return "hdl_ram_narrow"
 	}
 	return "hdl_ram"
 }

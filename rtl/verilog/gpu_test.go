@@ -64,7 +64,7 @@ func TestManifest(t *testing.T) {
 	assert.NotContains(t, byGo, "cp0.walk.space.vramLimit", "a parameter is no register")
 	for _, mem := range m.Memories {
 		if mem.Go == "vram.ram.words" {
-			assert.Equal(t, Memory{"vram.ram", "vram.ram.mem", "vram.ram.words", 64, 2 << 20}, mem)
+			assert.Equal(t, Memory{"vram.ram", "vram.ram.mem", "vram.ram.words", 64, 2 << 20, false}, mem)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func designs(t *testing.T) map[string]*Design {
 	t.Helper()
 	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, gpu.Small()), "features": gpuOf(t, features())}
 	for name, top := range map[string]any{
-		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(),
+		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(), "narrow": sample.NewNarrow(),
 	} {
 		d, err := translate("../..", top)
 		require.NoError(t, err)

@@ -74,11 +74,13 @@ type Register struct {
 
 // A Memory is the storage of a primitive: in Verilog an array of Words words of
 // Width bits, in Go a slice of Words elements. The fields of a struct element are
-// packed, the first field in the lowest bits.
+// packed, the first field in the lowest bits. A word of a RAM or ROM is the low bits of its
+// element. A ROM is never written, and has its words from the start.
 type Memory struct {
 	Instance string
 	Verilog  string
 	Go       string
 	Width    int // bits, may be above 64
 	Words    int
+	ROM      bool `json:",omitempty"`
 }

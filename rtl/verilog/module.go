@@ -65,14 +65,15 @@ type primitive struct {
 	pos    token.Pos // of the field
 	fifo   bool
 	single bool // of a RAM: one port
+	rom    *rom // nil if it can be written
 	words  int
 	elem   *value // of a FIFO: the head, fields of the wire head
 	width  int    // of an element, bits
 
-	pins   []*variable  // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
+	pins   []*variable  // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data; of a ROM read, addr
 	data   []*variable  // inputs: the fields of a FIFO's pushed value
 	clear  [2]*variable // of a FIFO: reset before and after its tick
-	head   *variable    // of a FIFO: the head; of a RAM: the word read last
+	head   *variable    // of a FIFO: the head; of a RAM or ROM: the word read last
 	count  *variable    // of a FIFO
 	ticked bool
 	reset  bool // of a FIFO: may have been reset before its tick
@@ -240,15 +241,21 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 	}
 	switch n.Obj().Name() {
 	case "RAM":
-		p.words, p.width = livePath(m.live, path+".words").Len(), 64
+		p.words, p.width = livePath(m.live, path+".words").Len(), int(livePath(m.live, path+".width").Int())
 		p.single = livePath(m.live, path+".single").Bool()
 		a := p.addrBits()
 		pin("read", 1)
 		pin("raddr", a)
-		pin("enable", 8)
+		pin("enable", p.width/8)
 		pin("waddr", a)
-		pin("data", 64)
-		p.head = wire("q", 64)
+		pin("data", p.width)
+		p.head = wire("q", p.width)
+	case "ROM":
+		p.words, p.width = livePath(m.live, path+".words").Len(), int(livePath(m.live, path+".width").Int())
+		p.rom = d.romOf(p.width, livePath(m.live, path+".words"))
+		pin("read", 1)
+		pin("addr", p.addrBits())
+		p.head = wire("q", p.width)
 	case "FIFO":
 		p.fifo, p.words = true, livePath(m.live, path+".slots").Len()
 		for i := range p.clear {
@@ -260,10 +267,10 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 			return nil, err
 		}
 	default:
-		return nil, d.l.fail(pos, subset.CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM or hdl.FIFO")
+		return nil, d.l.fail(pos, subset.CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM, hdl.ROM or hdl.FIFO")
 	}
 	m.prims = append(m.prims, p)
-	m.params = append(m.params, fmt.Sprintf("%s is a %s of %d words", path, p.module(), p.words))
+	m.params = append(m.params, fmt.Sprintf("%s is a %s of %d words of %d bits", path, p.kind(), p.words, p.width))
 	return &value{t: t, prim: p, clear: p.clear}, nil
 }
 

@@ -283,7 +283,7 @@ func golden(t *testing.T, name string, got []byte) {
 // The text of the samples is the one that a reader has approved.
 func TestGolden(t *testing.T) {
 	for name, top := range map[string]any{
-		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(),
+		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(), "narrow": sample.NewNarrow(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := translate("../..", top)

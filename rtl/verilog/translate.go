@@ -84,7 +84,7 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 	if err := sameType(named, live.Type(), ""); err != nil {
 		return nil, err
 	}
-	d := &designer{l: l, top: named, enables: l.enables, known: map[string]*module{}, generic: map[*types.Named]map[string]bool{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
+	d := &designer{l: l, top: named, enables: l.enables, known: map[string]*module{}, roms: map[string]*rom{}, generic: map[*types.Named]map[string]bool{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
 	m, serr := d.module(named, live, true)
 	if serr == nil {
 		serr = protect(func() {
@@ -146,6 +146,7 @@ func name(ms []*module) {
 func (d *designer) design(m *module) *Design {
 	ms := order(m, map[*module]bool{}, nil)
 	name(ms)
+	nameROMs(ms)
 	out := &Design{Files: d.primitiveFiles(ms)}
 	for _, x := range ms {
 		out.Files = append(out.Files, File{x.name + ".v", d.text(x)})
@@ -168,13 +169,20 @@ func (d *designer) design(m *module) *Design {
 // primitiveFiles returns the files of the primitives that modules use.
 func (d *designer) primitiveFiles(ms []*module) []File {
 	used := map[string]*primitive{}
+	files := []File{
+		{"hdl_ram", ramText}, {"hdl_ram_narrow", ramNarrowText}, {"hdl_ram_single", ramSingleText},
+		{"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText},
+	}
 	for _, m := range ms {
 		for _, p := range m.prims {
+			if p.rom != nil && used[p.module()] == nil {
+				files = append(files, File{p.module(), p.rom.text(p)})
+			}
 			used[p.module()] = p
 		}
 	}
 	var out []File
-	for _, f := range []File{{"hdl_ram", ramText}, {"hdl_ram_single", ramSingleText}, {"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText}} {
+	for _, f := range files {
 		if p := used[f.Name]; p != nil {
 			w := &writer{}
 			var rows [][3]string
@@ -215,9 +223,9 @@ func (d *designer) list(mf *Manifest, m *module, instance, path string) {
 			reg("first", p.addrBits())
 			reg("count", p.count.width)
 		} else {
-			reg("q", 64)
+			reg("q", p.width)
 		}
-		mf.Memories = append(mf.Memories, Memory{inst, join(inst, store), join(goPath, goStore), p.width, p.words})
+		mf.Memories = append(mf.Memories, Memory{inst, join(inst, store), join(goPath, goStore), p.width, p.words, p.rom != nil})
 	}
 	for _, c := range m.children {
 		d.list(mf, c.mod, join(instance, c.name), join(path, c.path))

@@ -264,6 +264,60 @@ func (m *Store) Reset() {
 	m.long.Reset()
 }
 
+// Narrow has memories of 8, 16 and 32 bits, and two ROMs with the same words and one
+// with others.
+type Narrow struct {
+	bytes  hdl.RAM
+	halves hdl.RAM
+	words  hdl.RAM
+	rom    hdl.ROM
+	again  hdl.ROM
+	other  hdl.ROM
+	prev   uint32 `w:"3"`
+	low    uint8
+	half   uint16
+	entry  uint16 `w:"12"`
+	odd    uint8  `w:"1"`
+	sum    uint64
+}
+
+// NewNarrow returns a Narrow with 8 words in each memory, and 5 in the ROM other.
+func NewNarrow() *Narrow {
+	table := make([]uint64, 8)
+	for i := range table {
+		table[i] = uint64(0xabc*(i+1)) & 0xfff
+	}
+	return &Narrow{
+		bytes: hdl.NewNarrowRAM(8, 8), halves: hdl.NewNarrowRAM(8, 16), words: hdl.NewNarrowRAM(8, 32),
+		rom: hdl.NewROM(12, table), again: hdl.NewROM(12, table), other: hdl.NewROM(1, []uint64{1, 0, 0, 1, 1}),
+	}
+}
+
+// Tick is one rising clock edge.
+func (m *Narrow) Tick(addr, enable uint8, data uint32, read bool) {
+	m.low = uint8(m.bytes.Out())
+	m.half = uint16(m.halves.Out())
+	m.entry = uint16(m.rom.Out())
+	m.odd = uint8(m.other.Out())
+	m.sum = m.sum<<1 ^ m.words.Out()<<7 ^ m.again.Out()
+	a := uint32(addr) & 7
+	if a == m.prev {
+		enable = 0
+	}
+	m.bytes.Tick(read, m.prev, enable&1, a, uint64(data&0xff))
+	m.halves.Tick(true, m.prev, enable&3, a, uint64(data>>8&0xffff))
+	m.words.Tick(read, m.prev, enable&15, a, uint64(data))
+	m.rom.Tick(addr&8 != 0, a)
+	m.again.Tick(true, m.prev)
+	m.other.Tick(a < 5, a)
+	m.prev = a
+}
+
+// Reset sets the registers.
+func (m *Narrow) Reset() {
+	m.prev, m.low, m.half, m.entry, m.odd, m.sum = 0, 0, 0, 0, 0, 0
+}
+
 // Sleeper adds, and skips its Tick when it can.
 type Sleeper struct {
 	Sum  uint8

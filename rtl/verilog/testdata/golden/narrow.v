@@ -1,0 +1,189 @@
+// sample_narrow: Narrow at rtl/verilog/testdata/sample/sample.go:269. Generated; change the Go source.
+// Registers:
+//   prev    [2:0]  rtl/verilog/testdata/sample/sample.go:276
+//   low     [7:0]  rtl/verilog/testdata/sample/sample.go:277
+//   half   [15:0]  rtl/verilog/testdata/sample/sample.go:278
+//   entry  [11:0]  rtl/verilog/testdata/sample/sample.go:279
+//   odd            rtl/verilog/testdata/sample/sample.go:280
+//   sum    [63:0]  rtl/verilog/testdata/sample/sample.go:281
+// Memories:
+//   bytes    [7:0] [0:7]  rtl/verilog/testdata/sample/sample.go:270
+//   halves  [15:0] [0:7]  rtl/verilog/testdata/sample/sample.go:271
+//   words   [31:0] [0:7]  rtl/verilog/testdata/sample/sample.go:272
+//   rom     [11:0] [0:7]  rtl/verilog/testdata/sample/sample.go:273
+//   again   [11:0] [0:7]  rtl/verilog/testdata/sample/sample.go:274
+//   other          [0:4]  rtl/verilog/testdata/sample/sample.go:275
+module sample_narrow (
+  input wire clk,
+  input wire rst,
+  input wire [7:0] addr,
+  input wire [7:0] enable,
+  input wire [31:0] data,
+  input wire read
+);
+  reg [2:0] prev;
+  reg [7:0] low;
+  reg [15:0] half;
+  reg [11:0] entry;
+  reg odd;
+  reg [63:0] sum;
+  reg [2:0] n_prev;
+  reg [7:0] n_low;
+  reg [15:0] n_half;
+  reg [11:0] n_entry;
+  reg n_odd;
+  reg [63:0] n_sum;
+  reg bytes_read;
+  reg [2:0] bytes_raddr;
+  reg bytes_enable;
+  reg [2:0] bytes_waddr;
+  reg [7:0] bytes_data;
+  wire [7:0] bytes_q;
+  reg halves_read;
+  reg [2:0] halves_raddr;
+  reg [1:0] halves_enable;
+  reg [2:0] halves_waddr;
+  reg [15:0] halves_data;
+  wire [15:0] halves_q;
+  reg words_read;
+  reg [2:0] words_raddr;
+  reg [3:0] words_enable;
+  reg [2:0] words_waddr;
+  reg [31:0] words_data;
+  wire [31:0] words_q;
+  reg rom_read;
+  reg [2:0] rom_addr;
+  wire [11:0] rom_q;
+  reg again_read;
+  reg [2:0] again_addr;
+  wire [11:0] again_q;
+  reg other_read;
+  reg [2:0] other_addr;
+  wire other_q;
+  reg [7:0] Tick_enable;
+  reg [31:0] Tick_a;
+
+  hdl_ram_narrow #(.WIDTH(8), .WORDS(8), .ADDR(3)) bytes (
+    .clk(clk),
+    .rst(rst),
+    .read(bytes_read),
+    .raddr(bytes_raddr),
+    .enable(bytes_enable),
+    .waddr(bytes_waddr),
+    .data(bytes_data),
+    .q(bytes_q)
+  );
+
+  hdl_ram_narrow #(.WIDTH(16), .WORDS(8), .ADDR(3)) halves (
+    .clk(clk),
+    .rst(rst),
+    .read(halves_read),
+    .raddr(halves_raddr),
+    .enable(halves_enable),
+    .waddr(halves_waddr),
+    .data(halves_data),
+    .q(halves_q)
+  );
+
+  hdl_ram_narrow #(.WIDTH(32), .WORDS(8), .ADDR(3)) words (
+    .clk(clk),
+    .rst(rst),
+    .read(words_read),
+    .raddr(words_raddr),
+    .enable(words_enable),
+    .waddr(words_waddr),
+    .data(words_data),
+    .q(words_q)
+  );
+
+  hdl_rom_0 rom (
+    .clk(clk),
+    .rst(rst),
+    .read(rom_read),
+    .addr(rom_addr),
+    .q(rom_q)
+  );
+
+  hdl_rom_0 again (
+    .clk(clk),
+    .rst(rst),
+    .read(again_read),
+    .addr(again_addr),
+    .q(again_q)
+  );
+
+  hdl_rom_1 other (
+    .clk(clk),
+    .rst(rst),
+    .read(other_read),
+    .addr(other_addr),
+    .q(other_q)
+  );
+
+  (* src = "rtl/verilog/testdata/sample/sample.go:297" *)
+  always @* begin
+    n_prev = prev;
+    n_low = low;
+    n_half = half;
+    n_entry = entry;
+    n_odd = odd;
+    n_sum = sum;
+    Tick_enable = enable;
+    // src rtl/verilog/testdata/sample/sample.go:298
+    n_low = bytes_q;
+    // src rtl/verilog/testdata/sample/sample.go:299
+    n_half = halves_q;
+    // src rtl/verilog/testdata/sample/sample.go:300
+    n_entry = rom_q;
+    // src rtl/verilog/testdata/sample/sample.go:301
+    n_odd = other_q;
+    // src rtl/verilog/testdata/sample/sample.go:302
+    n_sum = (sum << 1) ^ ({32'd0, words_q} << 7) ^ {52'd0, again_q};
+    // src rtl/verilog/testdata/sample/sample.go:303
+    Tick_a = {24'd0, addr} & 32'd7;
+    // src rtl/verilog/testdata/sample/sample.go:304
+    if (Tick_a == {29'd0, prev}) begin
+      // src rtl/verilog/testdata/sample/sample.go:305
+      Tick_enable = 8'd0;
+    end
+    // src rtl/verilog/testdata/sample/sample.go:307
+    bytes_read = read;
+    bytes_raddr = prev;
+    bytes_enable = Tick_enable[0];
+    bytes_waddr = Tick_a[2:0];
+    bytes_data = data[7:0];
+    // src rtl/verilog/testdata/sample/sample.go:308
+    halves_read = 1'b1;
+    halves_raddr = prev;
+    halves_enable = Tick_enable[1:0];
+    halves_waddr = Tick_a[2:0];
+    halves_data = data[23:8];
+    // src rtl/verilog/testdata/sample/sample.go:309
+    words_read = read;
+    words_raddr = prev;
+    words_enable = Tick_enable[3:0];
+    words_waddr = Tick_a[2:0];
+    words_data = data;
+    // src rtl/verilog/testdata/sample/sample.go:310
+    rom_read = (addr & 8'd8) != 8'd0;
+    rom_addr = Tick_a[2:0];
+    // src rtl/verilog/testdata/sample/sample.go:311
+    again_read = 1'b1;
+    again_addr = prev;
+    // src rtl/verilog/testdata/sample/sample.go:312
+    other_read = Tick_a < 32'd5;
+    other_addr = Tick_a[2:0];
+    // src rtl/verilog/testdata/sample/sample.go:313
+    n_prev = Tick_a[2:0];
+  end
+
+  (* src = "rtl/verilog/testdata/sample/sample.go:269" *)
+  always @(posedge clk) begin
+    prev <= rst ? 3'd0 : n_prev;
+    low <= rst ? 8'd0 : n_low;
+    half <= rst ? 16'd0 : n_half;
+    entry <= rst ? 12'd0 : n_entry;
+    odd <= rst ? 1'b0 : n_odd;
+    sum <= rst ? 64'd0 : n_sum;
+  end
+endmodule
