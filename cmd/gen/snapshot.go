@@ -45,6 +45,7 @@ var snapshotPackages = []struct {
 	{"rtl/perf", []string{"Module"}},
 	{"rtl/regram", []string{"Module"}},
 	{"rtl/reset", []string{"Module"}},
+	{"rtl/uart", []string{"Module"}},
 	{"rtl/watchdog", []string{"Module"}},
 	{"rtl/wave", []string{"ports"}},
 }
