@@ -386,8 +386,8 @@ func (m *Module) tickPorts(ready Ready, gpu GPU) {
 func (m *Module) tickTime() {
 	m.counter++
 	if m.clocks == 0 {
-		m.clocks, m.tick = m.tickClocks-1, true
+		m.clocks, m.tick = (m.tickClocks-1)&0xfffff, true
 	} else {
-		m.clocks--
+		m.clocks = (m.clocks - 1) & 0xfffff
 	}
 }
