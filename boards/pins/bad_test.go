@@ -84,17 +84,16 @@ func packets() [][]byte {
 	return all
 }
 
-
 // TestBadPackets: packets in good frames with any bytes do not stop the board, which
 // answers afterwards.
 func TestBadPackets(t *testing.T) {
-	w, err := New(newSequencer(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 4})
+	w, err := New(newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 16})
 	require.NoError(t, err)
 	p, err := w.Dial()
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(1, 7))
 	all := packets()
-	for i := range 3000 {
+	for i := range 1000 {
 		b := bytes.Clone(all[r.IntN(len(all))])
 		for range r.IntN(4) {
 			b[r.IntN(len(b))] = byte(r.Uint32())
@@ -120,15 +119,15 @@ func TestBadPackets(t *testing.T) {
 // able to begin a session, and nothing of them reaches the device.
 func TestRandomBytes(t *testing.T) {
 	dev := &watch{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	w, err := New(newSequencer(t, dev), Options{Clocks: 4})
+	w, err := New(newDevice(t, dev), Options{Clocks: 16})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(2, 7))
-	for range 30 {
+	for range 10 {
 		at := len(dev.headers)
 		for range 3000 {
 			w.queue = append(w.queue, byte(r.Uint32())&byte(r.Uint32()))
 		}
-		w.Run(13_000)
+		w.Run(49_000)
 		require.Len(t, dev.headers, at)
 		p, err := w.Dial()
 		require.NoError(t, err)

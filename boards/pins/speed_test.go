@@ -13,10 +13,10 @@ import (
 // to the last byte of the answer.
 func TestReadClocks(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	s := newSequencer(t, dev)
-	w, err := New(s, Options{Clocks: 2})
+	s := newDevice(t, dev)
+	w, err := New(s, Options{Clocks: 16})
 	require.NoError(t, err)
-	link, err := rootport.New(w.Dial, bustest.NewHost(64 << 10), rootport.Options{})
+	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
 	p := make([]byte, 4)
@@ -32,12 +32,12 @@ func TestReadClocks(t *testing.T) {
 // TestShare logs the payload of bulk transfers as a fraction of the line.
 func TestShare(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	w, err := New(newSequencer(t, dev), Options{})
+	w, err := New(newDevice(t, dev), Options{})
 	require.NoError(t, err)
-	link, err := rootport.New(w.Dial, bustest.NewHost(64 << 10), rootport.Options{})
+	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
-	data := make([]byte, 32<<10)
+	data := make([]byte, 8<<10)
 	share := func(what string, f func() error) {
 		at := w.clock
 		require.NoError(t, f())

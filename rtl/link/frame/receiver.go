@@ -29,7 +29,7 @@ const least = 2
 //	In      valid, data, a byte in at most every 16th clock; broken, a byte was lost
 //	        before the next one; read, at, other, a read of the buffer: the offset in
 //	        the oldest frame, or in the one after it; release, the oldest frame is
-//	        done with
+//	        done with, or with other the one after it
 //	Out     Held, whether there is a frame, and another one; Data, the byte read
 //	        last; Damaged, a pulse
 //	Timing  a frame is held 14 clocks after its delimiter; a read takes a clock
@@ -37,9 +37,10 @@ const least = 2
 //	Order   that of the line
 //	Paths   none
 //	Size    512 bytes, and 127 bits
-//	Faults  a frame whose stuffing or size is wrong, in which a byte was lost, or for
-//	        which there is no room is dropped, with a pulse of Damaged. Text is
-//	        dropped without one. A check that is wrong is for the reader to find
+//	Faults  a frame whose stuffing or size is wrong, or in which a byte was lost, is
+//	        dropped, with a pulse of Damaged. Text, and a frame for which there is no
+//	        room, are dropped without one. A check that is wrong is for the reader to
+//	        find
 //	Source  docs/design.md "Link layers", Frames
 type Receiver struct {
 	limit uint8 // bytes of the largest frame before its check
@@ -50,7 +51,7 @@ type Receiver struct {
 
 	begun bool  // a piece has begun
 	bad   bool  // it is dropped
-	text  bool  // it is text, which is dropped silently
+	mute  bool  // it is dropped without a pulse: text, or a frame without room
 	left  uint8 // bytes left of the group
 
 	delay uint32 // the last four bytes, the newest in the low ones
@@ -75,7 +76,7 @@ func NewReceiver(limit int) Receiver {
 
 // Reset drops all frames.
 func (m *Receiver) Reset() {
-	m.first, m.held, m.begun, m.bad, m.text, m.left = false, 0, false, false, false, 0
+	m.first, m.held, m.begun, m.bad, m.mute, m.left = false, 0, false, false, false, 0
 	m.delay, m.have, m.n, m.crc, m.v, m.bits = 0, 0, 0, 0, 0, 0
 	m.ending, m.stored, m.damaged = false, 0, false
 }
@@ -86,7 +87,7 @@ func (m *Receiver) Held() (there, other bool) { return m.held != 0, m.held == 2 
 // Data returns the byte that was read last.
 func (m *Receiver) Data() uint8 { return uint8(m.ram.Out()) }
 
-// Damaged reports that a frame was dropped, for one clock.
+// Damaged reports that a frame was dropped because it is damaged, for one clock.
 func (m *Receiver) Damaged() bool { return m.damaged }
 
 // Tick is one rising clock edge.
@@ -120,7 +121,7 @@ func (m *Receiver) Tick(valid bool, data uint8, broken bool, read bool, at uint8
 	} else if release && !done {
 		m.held = (m.held - 1) & 3
 	}
-	if release {
+	if release && !other {
 		m.first = !m.first
 	}
 	m.ram.Tick(read, from, enable, to, uint64(what))
@@ -147,24 +148,24 @@ func (m *Receiver) stores() uint8 {
 
 // delimiter ends a piece.
 func (m *Receiver) delimiter() {
-	if m.begun && !m.text {
+	if m.begun && !m.mute {
 		m.ending = !m.bad && m.left == 0 && m.have == checkBytes && m.n >= least
 		m.damaged = !m.ending
 		m.stored = 0
 	}
-	m.begun, m.bad, m.text = false, false, false
+	m.begun, m.bad, m.mute = false, false, false
 }
 
 // content reports whether a byte of a piece belongs to a frame. The others begin one, or
 // are dropped.
 func (m *Receiver) content(data uint8) bool {
 	if !m.begun {
-		m.begun, m.bad, m.text = true, m.held == 2, data == textKind
+		m.begun, m.mute = true, m.held == 2 || data == textKind
 		m.left = data - 1
 		m.have, m.n, m.crc = 0, 0, ^uint32(0)
 		return false
 	}
-	return !m.bad && !m.text
+	return !m.bad && !m.mute
 }
 
 // next returns the byte of the frame that a byte of a group is. The code of a group is the

@@ -1,0 +1,75 @@
+package pins
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/seq"
+)
+
+// device is a link in hardware with a device.
+type device struct {
+	link link.Module
+	dev  port.Device
+}
+
+func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
+	sent, out = d.link.Byte()
+	req, beat := d.link.Target()
+	if req.Kind != port.None {
+		beat.Valid = false // a beat is not before its header
+	}
+	takesCpl, takesReq, takesBeat := d.link.Takes()
+	complete := d.link.Complete()
+	cpl, reqReady, dataReady := d.dev.Target()
+	up, upBeat := d.dev.Initiator()
+	d.link.Tick(link.Byte{Valid: valid, Data: in}, ready, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
+	d.dev.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+	return out, sent && ready
+}
+
+// fewTags is a device whose reads have tags below 32. The reference device counts on
+// to 255.
+type fewTags struct {
+	port.Device
+	tags *[32]uint8
+}
+
+func (f fewTags) Initiator() (port.Request, port.Beat) {
+	req, beat := f.Device.Initiator()
+	req.Tag &= 31
+	return req, beat
+}
+
+func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if r, _ := f.Device.Initiator(); reqReady && r.Kind == port.MemRead {
+		f.tags[r.Tag&31] = r.Tag
+	}
+	cpl.Tag = f.tags[cpl.Tag&31]
+	f.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+func newDevice(t *testing.T, dev port.Device) *device {
+	p, err := seq.Program(seq.Options{Replay: 4})
+	require.NoError(t, err)
+	return &device{link.New(p.Words, 25_000), fewTags{dev, new([32]uint8)}}
+}
+
+func TestConformance(t *testing.T) {
+	bustest.Run(t, func(t *testing.T) bustest.Fixture {
+		dev := bustest.NewDevice(bustest.DeviceOptions{})
+		w, err := New(newDevice(t, dev), Options{})
+		require.NoError(t, err)
+		host := bustest.NewHost(8192)
+		link, err := rootport.New(w.Dial, host, rootport.Options{})
+		require.NoError(t, err)
+		f := bustest.DeviceFixture(link, link, host, dev)
+		f.Kill = w.Cut
+		return f
+	})
+}

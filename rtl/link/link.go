@@ -1,0 +1,87 @@
+// Package link is the board's end of a link: between a stream of bytes and the two ports
+// of a GPU. It is the counterpart of bus/channel, bus/datalink and bus/endpoint.
+package link
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link/frame"
+	"github.com/hilgpu/hilgpu/rtl/link/seq"
+)
+
+// maxFrame is the size of the largest frame of a host, in bytes: the largest packet, with
+// header, acknowledgement and check.
+const maxFrame = seq.MaxPacket + 8
+
+// Byte is a byte that has arrived.
+//
+//	Valid   there is a byte
+//	Broken  a byte was lost: the frame in work is damaged
+//	Data    the byte
+type Byte struct {
+	Valid  bool
+	Broken bool
+	Data   uint8
+}
+
+// Module is the data link and the transaction layer between a byte stream and a GPU.
+//
+//	In      in Byte, at most one in 16 clocks; ready, the byte for the line is taken;
+//	        gpu seq.GPU, the outputs of the GPU; reqReady, dataReady, whether its
+//	        target port takes a header and a beat
+//	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
+//	        LEDs
+//	Timing  that of the program: 600 to 1100 clocks from a request to its answer
+//	Reset   no session: the GPU's writes are lost and its reads are aborted
+//	Order   that of PCIe: completions do not pass the writes that the GPU offered before
+//	        them, and the packets of each direction stay in order
+//	Paths   none
+//	Size    a program of up to 2048 instructions, and 1536 bytes
+//	Faults  frames and packets that are wrong are dropped, and requests completed as
+//	        unsupported; see docs/design.md "The link in RTL"
+//	Source  docs/design.md "Link layers"; PCIe 3.0 §2, §3
+type Module struct {
+	rx  frame.Receiver
+	tx  frame.Sender
+	seq seq.Module
+}
+
+// New returns a link after reset. program has the instructions of the sequencer; a tick
+// is tickClocks clocks.
+func New(program []uint64, tickClocks uint32) Module {
+	return Module{rx: frame.NewReceiver(maxFrame), tx: frame.NewSender(), seq: seq.New(program, tickClocks)}
+}
+
+// Reset ends the session.
+func (m *Module) Reset() {
+	m.rx.Reset()
+	m.tx.Reset()
+	m.seq.Reset()
+}
+
+// Byte returns the byte for the line.
+func (m *Module) Byte() (valid bool, data uint8) { return m.tx.Byte() }
+
+// Target returns the inputs of the GPU's target port.
+func (m *Module) Target() (req port.Request, beat port.Beat) { return m.seq.Target() }
+
+// Takes reports which outputs of the GPU are taken in this clock.
+func (m *Module) Takes() (cpl, req, beat bool) { return m.seq.Takes() }
+
+// Complete returns a beat of a completion for the GPU's initiator port.
+func (m *Module) Complete() port.Completion { return m.seq.Complete() }
+
+// LEDs returns the levels of the lights: bit 0 in a session.
+func (m *Module) LEDs() uint8 { return m.seq.LEDs() }
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(in Byte, ready bool, gpu seq.GPU, reqReady, dataReady bool) {
+	there, other := m.rx.Held()
+	rx := seq.Rx{There: there, Other: other, Data: m.rx.Data(), Damaged: m.rx.Damaged()}
+	read, at, later := m.seq.Fetch()
+	release := m.seq.Release()
+	tx, word := m.seq.Send()
+	taken := seq.Ready{Tx: m.tx.Ready(), Room: m.tx.Room(), Req: reqReady, Beat: dataReady}
+	m.rx.Tick(in.Valid, in.Data, in.Broken, read, at, later, release)
+	m.tx.Tick(tx.Valid, tx.Data, tx.Last, word, ready)
+	m.seq.Tick(rx, taken, gpu)
+}
