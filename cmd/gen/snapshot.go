@@ -39,6 +39,7 @@ var snapshotPackages = []struct {
 	{"rtl/gpu", []string{"GPU"}},
 	{"rtl/ident", []string{"Module"}},
 	{"rtl/intc", []string{"Module"}},
+	{"rtl/link/deframe", []string{"Module"}},
 	{"rtl/mem", []string{"Module"}},
 	{"rtl/noc", []string{"Initiator", "Reads", "Writes", "Beats"}},
 	{"rtl/pcie", []string{"Module"}},
@@ -191,7 +192,9 @@ func (s *snapshotter) collectNamed(b *block, path string, named *types.Named) (d
 		return true, nil
 	case obj.Pkg().Path() == hdlPath:
 		b.inner = append(b.inner, inner{path: path, words: "hdl." + obj.Name() + "Words", primitive: true})
-		b.memories = append(b.memories, memory{path: path})
+		if obj.Name() != "ROM" { // its words never change
+			b.memories = append(b.memories, memory{path: path})
+		}
 		return true, nil
 	case obj.Pkg() == s.pkg || !hidden(named):
 		return false, nil

@@ -21,7 +21,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\ntype Nap bool\n"
+const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype ROM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\ntype Nap bool\n"
 
 // A package is read even if its generated file is stale or uses removed fields.
 // Constants of other packages count as array lengths.
@@ -47,25 +47,28 @@ type Module struct {
 	shut n.Shut ` + "`slept:\"nap\"`" + `
 	ram  hdl.RAM
 	fifo hdl.FIFO[n.Open]
+	rom  hdl.ROM
 	nap  hdl.Nap
 }
 `})
 	got, err := snapshot(root, "rtl/b", []string{"Module"})
 	require.NoError(t, err)
 	for _, want := range []string{
-		"const ModuleWords = 5 + n.ShutWords + hdl.RAMWords + hdl.FIFOWords\n",
+		"const ModuleWords = 5 + n.ShutWords + hdl.RAMWords + hdl.FIFOWords + hdl.ROMWords\n",
 		"\ts[0] = uint64(m.x)\n\ts[1] = uint64(m.list[0].x)\n\ts[2] = uint64(m.list[1].x)\n\ts[3] = hdl.Bit(m.open.A)\n\ts[4] = uint64(m.open.K)\n\ts = s[5:]\n\tm.shut.Snapshot(s)\n",
-		"\treturn []int{5, n.ShutWords, hdl.RAMWords, hdl.FIFOWords}\n",
+		"\treturn []int{5, n.ShutWords, hdl.RAMWords, hdl.FIFOWords, hdl.ROMWords}\n",
 		"\tstored = 1\n\ts = s[5:]\n\tif !m.nap {\n\t\tm.shut.Snapshot(s)\n\t\tstored |= 1 << 1\n\t}\n\ts = s[n.ShutWords:]\n\tm.ram.Snapshot(s)\n\tstored |= 1 << 2\n",
 		"\tm.list[1].x = uint16(s[2])\n\tm.open.A = s[3] != 0\n\tm.open.K = n.Kind(s[4])\n\tm.nap = false\n",
 		`hdl.Signal{Name: at + ".list_1_x", Width: 9},`,
 		`hdl.Signal{Name: at + ".open_K", Width: 8, Names: nKindNames()},`,
+		"\ts = m.rom.Signals(at+\".rom\", s)\n",
 		"\tv.Words(m.ram.Words())\n",
 		"x, w := &m.fifo.Slots()[i], v.Room(2)\n\t\tw[0] = hdl.Bit(x.A)\n\t\tw[1] = uint64(x.K)\n\t\tv.Words(w)\n\t\tx.A = w[0] != 0\n\t\tx.K = n.Kind(w[1])\n",
 		"func nKindNames() []string {\n\treturn []string{\n\t\t\"None\",\n\t\t\"Some\",\n",
 	} {
 		assert.Contains(t, string(got), want)
 	}
+	assert.NotContains(t, string(got), "m.rom.Words()", "its words are no state")
 }
 
 // A type without a width, or of unknown length, is not state.
