@@ -15,6 +15,7 @@ const (
 	InBlock     Storage = "block"       // block RAM
 	InLUT       Storage = "distributed" // RAM made of LUTs
 	InFlipFlops Storage = "flip-flops"
+	InLogic     Storage = "logic" // ROM made of LUTs
 )
 
 // A Memory is a memory of the flattened design and its storage.
@@ -27,6 +28,10 @@ type Memory struct {
 // leaves out the tables that yosys makes from a switch: they are logic.
 func memories(log, top string) []Memory {
 	line := regexp.MustCompile(`(?m)^(?:using FF mapping for memory (\S+)|mapping memory (\S+) via (\S+))$`)
+	unwritten := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^Mapping memory \\(\S+) in module .*\n(?:[^M\n].*\n)*? +write interface: 0 write`).FindAllStringSubmatch(log, -1) {
+		unwritten[m[1]] = true
+	}
 	out := []Memory{}
 	for _, m := range line.FindAllStringSubmatch(log, -1) {
 		name, place := m[1]+m[2], InFlipFlops
@@ -37,6 +42,8 @@ func memories(log, top string) []Memory {
 			place = InBlock
 		case m[3] != "":
 			place = InLUT
+		case unwritten[strings.TrimPrefix(name, top+".")]:
+			place = InLogic
 		}
 		out = append(out, Memory{strings.TrimPrefix(name, top+"."), place})
 	}

@@ -250,9 +250,14 @@ func TestMemories(t *testing.T) {
 		`using FF mapping for memory gpu.$flatten\cp0.$auto$proc_rom.cc:150:do_switch$2875` + "\n" +
 		"mapping memory gpu.a.mem via $__ECP5_DP16KD_\n" +
 		"mapping memory gpu.b.mem via $__TRELLIS_DPR16X4_\n" +
-		"mapping memory gpu.c.mem via $__ECP5_PDPW16KD_\n"
+		"mapping memory gpu.c.mem via $__ECP5_PDPW16KD_\n" +
+		"using FF mapping for memory gpu.d.mem\n\n" +
+		"Mapping memory \\dma.queue.slots in module \\gpu:\n  created 4 $dff cells and 0 static cells of width 9.\n" +
+		"  read interface: 0 $dff and 7 $mux cells.\n  write interface: 4 write mux blocks.\n" +
+		"Mapping memory \\d.mem in module \\gpu:\n  created 8 $dff cells and 0 static cells of width 9.\n" +
+		"  read interface: 1 $dff and 7 $mux cells.\n  write interface: 0 write mux blocks.\n"
 	assert.Equal(t, []Memory{
-		{"a.mem", InBlock}, {"b.mem", InLUT}, {"c.mem", InBlock}, {"cp0.ring.slots", InBlock}, {"dma.queue.slots", InFlipFlops},
+		{"a.mem", InBlock}, {"b.mem", InLUT}, {"c.mem", InBlock}, {"cp0.ring.slots", InBlock}, {"d.mem", InLogic}, {"dma.queue.slots", InFlipFlops},
 	}, memories(log, "gpu"))
 }
 
