@@ -71,7 +71,7 @@ func newMemories(root any, ms []verilog.Memory) ([]goMemory, error) {
 		if err != nil {
 			return nil, err
 		}
-		if width != m.Width {
+		if width != m.Width && !narrow(m, v) {
 			return nil, fmt.Errorf("%w: a word of %s has %d bits, want %d", ErrManifest, m.Go, width, m.Width)
 		}
 		ws = append(ws, goMemory{memory: m, v: v})
@@ -79,10 +79,18 @@ func newMemories(root any, ms []verilog.Memory) ([]goMemory, error) {
 	return ws, nil
 }
 
+// narrow reports whether v has the words of an hdl.RAM or hdl.ROM of less than 64 bits,
+// which have an element of 64 bits each.
+func narrow(m verilog.Memory, v reflect.Value) bool {
+	return v.Type().Elem().Kind() == reflect.Uint64 && m.Width < 64 && strings.HasSuffix(m.Go, ".words")
+}
+
 // word stores word i in p, in the format of a dump.
 func (w *goMemory) word(i int, p []byte) {
 	if v := w.v.Index(i); v.Kind() == reflect.Uint64 {
-		binary.LittleEndian.PutUint64(p, v.Uint())
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v.Uint())
+		copy(p, b[:])
 	} else {
 		clear(p)
 		packBits(p, 0, v, "")

@@ -9,13 +9,13 @@ import (
 )
 
 // checkCopy fails for a variable of type t, which is not a field, if it would hold a
-// RAM or an instance of a module: a copy would be a second one, with its own
+// RAM, a ROM or an instance of a module: a copy would be a second one, with its own
 // state.
 func (e *elab) checkCopy(n ast.Node, t types.Type) {
 	switch x := subset.Single(t, e.m.named.Obj().Pkg()); {
 	case x == nil:
 	case subset.IsPrimitive(x):
-		e.fail(n, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
+		e.fail(n, subset.CodeMemory, "a "+types.Unalias(x).(*types.Named).Obj().Name()+" is copied", "keep the memory in its field and call its methods")
 	default:
 		e.copyFail(n)
 	}

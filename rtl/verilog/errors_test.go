@@ -23,6 +23,12 @@ const memory = "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Re
 
 const ramTick = "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0)\n"
 
+// table declares a module with a ROM; a body of Tick follows.
+const table = "type Module struct { A uint8 `w:\"5\"`; Rom hdl.ROM }\nfunc (m *Module) Reset() { m.A = 0 }\n" +
+	"func (m *Module) Tick(a uint8, f bool) {\n"
+
+const romTick = "\tm.Rom.Tick(f, uint32(a)&7)\n"
+
 // queue declares a module with a FIFO; a body of Tick follows.
 const queue = "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { m.A = 0; m.Queue.Reset() }\n" +
 	"func (m *Module) Tick(a uint8, f bool) {\n"
@@ -71,8 +77,12 @@ var rules = []struct {
 	{subset.CodeTick, "a memory ticked under a condition", memory + "\tif f {\n\t\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n\t}\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0 }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
+	{subset.CodeTick, "a ROM ticked under a condition", table + "\tif f {\n\t\tm.Rom.Tick(f, uint32(a)&7) // here\n\t}\n}", table + romTick + "}"},
+	{subset.CodeTick, "a ROM ticked twice", table + romTick + "\tm.Rom.Tick(f, uint32(a)&7) // here\n}", table + romTick + "}"},
+	{subset.CodeTick, "a ROM not ticked", "type Module struct { A uint8; Rom hdl.ROM }\nfunc (m *Module) Reset() { m.A = 0 }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", table + romTick + "}"},
 	{subset.CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, 0, f, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "a memory read after its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
+	{subset.CodeChild, "a ROM read after its tick", table + romTick + "\tm.A = uint8(m.Rom.Out()) // here\n}", table + "\tm.A = uint8(m.Rom.Out())\n" + romTick + "}"},
 	{subset.CodeChild, "an instance read after its tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "an instance reset in Tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.Arb.Reset() // here\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "a module with an instance restored after its tick", instance + "\told := *m // here\n\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = old\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = Module{Arb: m.Arb}\n\t}\n}"},
@@ -80,6 +90,7 @@ var rules = []struct {
 	{subset.CodeChild, "an instance in a parameter", instance + "\tm.put(m.Arb, a, f)\n}\nfunc (m *Module) put(old noc.Reads, a uint8, f bool) { // here\n\tm.Arb.Tick(a, 0, f, f)\n\tm.Arb = old\n}", instance + "\tm.put(m.A, a, f)\n}\nfunc (m *Module) put(old, a uint8, f bool) {\n\tm.Arb.Tick(a, 0, f, f)\n\tm.A = old\n}"},
 	{subset.CodeChild, "an instance of another type", "type arb noc.Reads\n" + instance + "\told := arb(m.Arb) // here\n\tm.Arb.Tick(a, 0, f, f)\n\t_ = old\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeMask, "a write without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A = a // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 7 }"},
+	{subset.CodeMask, "a word of a ROM without a mask", strings.Replace(table, "5", "4", 1) + "\tm.A = uint8(m.Rom.Out()) // here\n" + romTick + "}", table + "\tm.A = uint8(m.Rom.Out())\n" + romTick + "}"},
 	{subset.CodeMask, "a count without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A++ // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tif a < 8 {\n\t\tm.A = a\n\t}\n\tm.A = (m.A + 1) & 7\n}"},
 	{subset.CodeTag, "a width above the type's", "type Module struct {\n\tA uint8 `w:\"9\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"8\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a }"},
 	{subset.CodeTag, "a width that is no number", "type Module struct {\n\tA uint8 `w:\"x\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"1\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 1 }"},
@@ -100,6 +111,10 @@ var rules = []struct {
 	{subset.CodeMemory, "a RAM in a parameter", memory + "\tm.put(*m, a, f)\n}\nfunc (m *Module) put(old Module, a uint8, f bool) { // here\n" + ramTick + "\tif f {\n\t\t*m = old\n\t}\n}", memory + "\tm.put(m.A, a, f)\n}\nfunc (m *Module) put(old, a uint8, f bool) {\n" + ramTick + "\tif f {\n\t\tm.A = old\n\t}\n}"},
 	{subset.CodeMemory, "a RAM in a parameter without a name", memory + ramTick + "\tm.A = f1(m.Ram, a)\n}\nfunc f1(_ hdl.RAM, a uint8) uint8 { return a } // here", memory + ramTick + "\tm.A = f1(a, a)\n}\nfunc f1(_, a uint8) uint8 { return a }"},
 	{subset.CodeMemory, "a RAM in a value receiver", memory + "\tm.A = m.out()\n" + ramTick + "}\nfunc (m Module) out() uint8 { return uint8(m.Ram.Out()) } // here", memory + "\tm.A = m.out()\n" + ramTick + "}\nfunc (m *Module) out() uint8 { return uint8(m.Ram.Out()) }"},
+	{subset.CodeMemory, "a lost ROM", table + romTick + "\t*m = Module{} // here\n}", table + romTick + "\t*m = Module{A: a & 31, Rom: m.Rom}\n}"},
+	{subset.CodeMemory, "a copy of a ROM", table + "\told := m.Rom // here\n\told.Tick(f, 0)\n" + romTick + "}", table + romTick + "\tm.Rom = m.Rom\n}"},
+	{subset.CodeMemory, "a ROM in a value receiver", table + "\tm.A = m.out()\n" + romTick + "}\nfunc (m Module) out() uint8 { return uint8(m.Rom.Out()) } // here", table + "\tm.A = m.out()\n" + romTick + "}\nfunc (m *Module) out() uint8 { return uint8(m.Rom.Out()) }"},
+	{subset.CodeMemory, "the length of a ROM", table + "\tm.A = uint8(m.Rom.Len()) & 31 // here\n" + romTick + "}", table + "\tm.A = uint8(m.Rom.Out())\n" + romTick + "}"},
 	{subset.CodeMemory, "a module with a queue restored after its tick", queue + "\told := *m\n" + queueTick + "\t*m = old // here\n}", queue + "\told := *m\n\tm.Queue.Reset()\n\tif f {\n\t\t*m = old\n\t}\n\tm.Queue.Tick(f && !m.Queue.Full(), uint64(a), false)\n\tlate := *m\n\tm.A = late.A\n}"},
 	{subset.CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
 	{subset.CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},

@@ -48,6 +48,8 @@ func liveOf(t types.Type) reflect.Value {
 	switch types.TypeString(t, short) {
 	case "hdl.RAM":
 		return reflect.ValueOf(hdl.NewRAM(8))
+	case "hdl.ROM":
+		return reflect.ValueOf(hdl.NewROM(5, []uint64{3, 1, 4, 1, 5, 9, 2, 6}))
 	case "hdl.FIFO[uint64]":
 		return reflect.ValueOf(hdl.NewFIFO[uint64](4))
 	case "hdl.FIFO[uint32]":

@@ -49,7 +49,7 @@ func TestSample(t *testing.T) {
 		{"branches, loops and early returns", sample.NewFlow(0x10203), nil},
 		{"structs and arrays", &sample.Record{}, nil},
 		{"memories", sample.NewStore(), nil},
-		{"narrow memories and ROMs", sample.NewNarrow(), nil},
+		{"narrow memories and ROMs", sample.NewNarrow(), []string{"Out"}},
 		{"a quiet block", &sample.Sleeper{}, nil},
 		{"instances with parameters", several.New(), nil},
 		{"copies of queues", sample.NewUndo(), []string{"Has"}},

@@ -37,6 +37,12 @@ func TranslateEnabled(root string, g *gpu.GPU) (*Design, error) {
 	return titled(d, g.Config(), err)
 }
 
+// TranslateModule is like Translate for any module: top is a pointer to a struct with Tick
+// and Reset. Its output ports are the results of the named methods.
+func TranslateModule(root string, top any, outputs ...string) (*Design, error) {
+	return translate(root, top, outputs...)
+}
+
 // titled adds what the design of a GPU is made for.
 func titled(d *Design, c gpu.Config, err error) (*Design, error) {
 	if err != nil {

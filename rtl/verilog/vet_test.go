@@ -21,6 +21,7 @@ var translatorOnly = map[string]bool{
 	"a negative count":                              true, // the analyzer does not unroll loops
 	"a nap that is a register":                      true, // the analyzer does not follow assignments
 	"a queue that Reset restores":                   true, // the analyzer does not follow assignments
+	"a word of a ROM without a mask":                true, // the analyzer does not know the contents of a module
 	"an instance of another type":                   true, // the analyzer does not follow conversions
 	"a module with a queue restored after its tick": true, // the analyzer does not know the contents of a module
 }

@@ -165,7 +165,7 @@ func (b *body) checkCopy(n ast.Node, t types.Type) {
 	switch x := subset.Single(t, b.pass.Pkg); {
 	case x == nil:
 	case subset.IsPrimitive(x):
-		b.add(n, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
+		b.add(n, subset.CodeMemory, "a "+types.Unalias(x).(*types.Named).Obj().Name()+" is copied", "keep the memory in its field and call its methods")
 	default:
 		b.add(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
 	}

@@ -94,10 +94,10 @@ func NewLayout(m *verilog.Manifest) (*Layout, error) {
 
 // writePort returns the signals that show the writes of a RAM: their number, and
 // the address and data of the last one. A queue has none: its counters are
-// registers, and its entries show up in registers.
+// registers, and its entries show up in registers. A ROM has none either.
 func writePort(m verilog.Memory) []Signal {
 	path, ram := strings.CutSuffix(m.Go, ".words")
-	if !ram {
+	if !ram || m.ROM {
 		return nil
 	}
 	var ss []Signal

@@ -25,7 +25,7 @@ const (
 	CodeMask     Code = "RTL015" // a write that may exceed the field's width
 	CodeTag      Code = "RTL016" // a bad width tag
 	CodeReset    Code = "RTL017" // a reset value that is not a constant
-	CodeMemory   Code = "RTL018" // a RAM copied, or a memory lost, restored too late or used as a value
+	CodeMemory   Code = "RTL018" // a RAM or ROM copied, or a memory lost, restored too late or used as a value
 	CodeArray    Code = "RTL019" // an array that is too large, or a bad index
 	CodeExpr     Code = "RTL020" // an expression outside the subset
 	CodePort     Code = "RTL021" // a signature that cannot be translated to ports

@@ -65,8 +65,8 @@ func IsPrimitive(t types.Type) bool {
 }
 
 // Single returns the part of t that a module of package p may have only in a
-// field: hdl.RAM or an instance of another module, since a copy would be a second
-// one. It returns nil if there is none.
+// field: hdl.RAM, hdl.ROM or an instance of another module, since a copy would be a
+// second one. It returns nil if there is none.
 func Single(t types.Type, p *types.Package) types.Type {
 	if IsInstance(t, p) && !isQueue(t) {
 		return t

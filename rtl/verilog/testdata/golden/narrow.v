@@ -1,11 +1,15 @@
 // sample_narrow: Narrow at rtl/verilog/testdata/sample/sample.go:269. Generated; change the Go source.
 // Registers:
-//   prev    [2:0]  rtl/verilog/testdata/sample/sample.go:276
-//   low     [7:0]  rtl/verilog/testdata/sample/sample.go:277
-//   half   [15:0]  rtl/verilog/testdata/sample/sample.go:278
-//   entry  [11:0]  rtl/verilog/testdata/sample/sample.go:279
-//   odd            rtl/verilog/testdata/sample/sample.go:280
-//   sum    [63:0]  rtl/verilog/testdata/sample/sample.go:281
+//   prev       [2:0]  rtl/verilog/testdata/sample/sample.go:276
+//   low        [7:0]  rtl/verilog/testdata/sample/sample.go:277
+//   half      [15:0]  rtl/verilog/testdata/sample/sample.go:278
+//   entry     [11:0]  rtl/verilog/testdata/sample/sample.go:279
+//   odd               rtl/verilog/testdata/sample/sample.go:280
+//   sum       [63:0]  rtl/verilog/testdata/sample/sample.go:281
+//   fresh_0           rtl/verilog/testdata/sample/sample.go:282
+//   fresh_1           rtl/verilog/testdata/sample/sample.go:282
+//   looked_0          rtl/verilog/testdata/sample/sample.go:283
+//   looked_1          rtl/verilog/testdata/sample/sample.go:283
 // Memories:
 //   bytes    [7:0] [0:7]  rtl/verilog/testdata/sample/sample.go:270
 //   halves  [15:0] [0:7]  rtl/verilog/testdata/sample/sample.go:271
@@ -27,12 +31,21 @@ module sample_narrow (
   reg [11:0] entry;
   reg odd;
   reg [63:0] sum;
+  reg fresh_0;
+  reg fresh_1;
+  reg looked_0;
+  reg looked_1;
   reg [2:0] n_prev;
   reg [7:0] n_low;
   reg [15:0] n_half;
   reg [11:0] n_entry;
   reg n_odd;
   reg [63:0] n_sum;
+  reg [63:0] d_sum;
+  reg n_fresh_0;
+  reg n_fresh_1;
+  reg n_looked_0;
+  reg n_looked_1;
   reg bytes_read;
   reg [2:0] bytes_raddr;
   reg bytes_enable;
@@ -62,6 +75,11 @@ module sample_narrow (
   wire other_q;
   reg [7:0] Tick_enable;
   reg [31:0] Tick_a;
+  reg w_low;
+  reg w_half;
+  reg w_entry;
+  reg w_odd;
+  reg w_sum;
 
   hdl_ram_narrow #(.WIDTH(8), .WORDS(8), .ADDR(3)) bytes (
     .clk(clk),
@@ -120,70 +138,111 @@ module sample_narrow (
     .q(other_q)
   );
 
-  (* src = "rtl/verilog/testdata/sample/sample.go:297" *)
+  (* src = "rtl/verilog/testdata/sample/sample.go:299" *)
   always @* begin
     n_prev = prev;
-    n_low = low;
-    n_half = half;
-    n_entry = entry;
-    n_odd = odd;
+    n_low = 8'bx;
+    n_half = 16'bx;
+    n_entry = 12'bx;
+    n_odd = 1'bx;
     n_sum = sum;
+    d_sum = 64'bx;
+    n_fresh_0 = fresh_0;
+    n_fresh_1 = fresh_1;
+    n_looked_0 = looked_0;
+    n_looked_1 = looked_1;
+    w_low = 1'b0;
+    w_half = 1'b0;
+    w_entry = 1'b0;
+    w_odd = 1'b0;
+    w_sum = 1'b0;
     Tick_enable = enable;
-    // src rtl/verilog/testdata/sample/sample.go:298
-    n_low = bytes_q;
-    // src rtl/verilog/testdata/sample/sample.go:299
-    n_half = halves_q;
     // src rtl/verilog/testdata/sample/sample.go:300
-    n_entry = rom_q;
-    // src rtl/verilog/testdata/sample/sample.go:301
-    n_odd = other_q;
-    // src rtl/verilog/testdata/sample/sample.go:302
-    n_sum = (sum << 1) ^ ({32'd0, words_q} << 7) ^ {52'd0, again_q};
-    // src rtl/verilog/testdata/sample/sample.go:303
-    Tick_a = {24'd0, addr} & 32'd7;
+    if (fresh_0) begin
+      // src rtl/verilog/testdata/sample/sample.go:301
+      n_low = bytes_q;
+      w_low = 1'b1;
+      // src rtl/verilog/testdata/sample/sample.go:302
+      n_sum = sum ^ ({32'd0, words_q} << 7);
+      d_sum = n_sum;
+      w_sum = 1'b1;
+    end
     // src rtl/verilog/testdata/sample/sample.go:304
-    if (Tick_a == {29'd0, prev}) begin
+    if (fresh_1) begin
       // src rtl/verilog/testdata/sample/sample.go:305
+      n_half = halves_q;
+      w_half = 1'b1;
+      // src rtl/verilog/testdata/sample/sample.go:306
+      n_sum = (n_sum << 1) ^ {52'd0, again_q};
+      d_sum = n_sum;
+      w_sum = 1'b1;
+    end
+    // src rtl/verilog/testdata/sample/sample.go:308
+    if (looked_0) begin
+      // src rtl/verilog/testdata/sample/sample.go:309
+      n_entry = rom_q;
+      w_entry = 1'b1;
+    end
+    // src rtl/verilog/testdata/sample/sample.go:311
+    if (looked_1) begin
+      // src rtl/verilog/testdata/sample/sample.go:312
+      n_odd = other_q;
+      w_odd = 1'b1;
+    end
+    // src rtl/verilog/testdata/sample/sample.go:314
+    Tick_a = {24'd0, addr} & 32'd7;
+    // src rtl/verilog/testdata/sample/sample.go:315
+    n_fresh_0 = read;
+    n_fresh_1 = 1'b1;
+    n_looked_0 = (addr & 8'd8) != 8'd0;
+    n_looked_1 = Tick_a < 32'd5;
+    // src rtl/verilog/testdata/sample/sample.go:316
+    if (Tick_a == {29'd0, prev}) begin
+      // src rtl/verilog/testdata/sample/sample.go:317
       Tick_enable = 8'd0;
     end
-    // src rtl/verilog/testdata/sample/sample.go:307
+    // src rtl/verilog/testdata/sample/sample.go:319
     bytes_read = read;
     bytes_raddr = prev;
     bytes_enable = Tick_enable[0];
     bytes_waddr = Tick_a[2:0];
     bytes_data = data[7:0];
-    // src rtl/verilog/testdata/sample/sample.go:308
+    // src rtl/verilog/testdata/sample/sample.go:320
     halves_read = 1'b1;
     halves_raddr = prev;
     halves_enable = Tick_enable[1:0];
     halves_waddr = Tick_a[2:0];
     halves_data = data[23:8];
-    // src rtl/verilog/testdata/sample/sample.go:309
+    // src rtl/verilog/testdata/sample/sample.go:321
     words_read = read;
     words_raddr = prev;
     words_enable = Tick_enable[3:0];
     words_waddr = Tick_a[2:0];
     words_data = data;
-    // src rtl/verilog/testdata/sample/sample.go:310
+    // src rtl/verilog/testdata/sample/sample.go:322
     rom_read = (addr & 8'd8) != 8'd0;
     rom_addr = Tick_a[2:0];
-    // src rtl/verilog/testdata/sample/sample.go:311
+    // src rtl/verilog/testdata/sample/sample.go:323
     again_read = 1'b1;
     again_addr = prev;
-    // src rtl/verilog/testdata/sample/sample.go:312
+    // src rtl/verilog/testdata/sample/sample.go:324
     other_read = Tick_a < 32'd5;
     other_addr = Tick_a[2:0];
-    // src rtl/verilog/testdata/sample/sample.go:313
+    // src rtl/verilog/testdata/sample/sample.go:325
     n_prev = Tick_a[2:0];
   end
 
   (* src = "rtl/verilog/testdata/sample/sample.go:269" *)
   always @(posedge clk) begin
     prev <= rst ? 3'd0 : n_prev;
-    low <= rst ? 8'd0 : n_low;
-    half <= rst ? 16'd0 : n_half;
-    entry <= rst ? 12'd0 : n_entry;
-    odd <= rst ? 1'b0 : n_odd;
-    sum <= rst ? 64'd0 : n_sum;
+    if (w_low || rst) low <= rst ? 8'd0 : n_low;
+    if (w_half || rst) half <= rst ? 16'd0 : n_half;
+    if (w_entry || rst) entry <= rst ? 12'd0 : n_entry;
+    if (w_odd || rst) odd <= rst ? 1'b0 : n_odd;
+    if (w_sum || rst) sum <= rst ? 64'd0 : d_sum;
+    fresh_0 <= rst ? 1'b0 : n_fresh_0;
+    fresh_1 <= rst ? 1'b0 : n_fresh_1;
+    looked_0 <= rst ? 1'b0 : n_looked_0;
+    looked_1 <= rst ? 1'b0 : n_looked_1;
   end
 endmodule

@@ -279,6 +279,8 @@ type Narrow struct {
 	entry  uint16 `w:"12"`
 	odd    uint8  `w:"1"`
 	sum    uint64
+	fresh  [2]bool // the last clock read the memories of read, and those of every clock
+	looked [2]bool // the last clock read rom, other
 }
 
 // NewNarrow returns a Narrow with 8 words in each memory, and 5 in the ROM other.
@@ -295,12 +297,22 @@ func NewNarrow() *Narrow {
 
 // Tick is one rising clock edge.
 func (m *Narrow) Tick(addr, enable uint8, data uint32, read bool) {
-	m.low = uint8(m.bytes.Out())
-	m.half = uint16(m.halves.Out())
-	m.entry = uint16(m.rom.Out())
-	m.odd = uint8(m.other.Out())
-	m.sum = m.sum<<1 ^ m.words.Out()<<7 ^ m.again.Out()
+	if m.fresh[0] {
+		m.low = uint8(m.bytes.Out())
+		m.sum ^= m.words.Out() << 7
+	}
+	if m.fresh[1] {
+		m.half = uint16(m.halves.Out())
+		m.sum = m.sum<<1 ^ m.again.Out()
+	}
+	if m.looked[0] {
+		m.entry = uint16(m.rom.Out())
+	}
+	if m.looked[1] {
+		m.odd = uint8(m.other.Out())
+	}
 	a := uint32(addr) & 7
+	m.fresh, m.looked = [2]bool{read, true}, [2]bool{addr&8 != 0, a < 5}
 	if a == m.prev {
 		enable = 0
 	}
@@ -313,9 +325,15 @@ func (m *Narrow) Tick(addr, enable uint8, data uint32, read bool) {
 	m.prev = a
 }
 
+// Out returns a function of all registers but the address.
+func (m *Narrow) Out() uint64 {
+	return m.sum ^ uint64(m.low) ^ uint64(m.half)<<8 ^ uint64(m.entry)<<24 ^ uint64(m.odd)<<36
+}
+
 // Reset sets the registers.
 func (m *Narrow) Reset() {
 	m.prev, m.low, m.half, m.entry, m.odd, m.sum = 0, 0, 0, 0, 0, 0
+	m.fresh, m.looked = [2]bool{}, [2]bool{}
 }
 
 // Sleeper adds, and skips its Tick when it can.
