@@ -16,6 +16,7 @@ import (
 type device struct {
 	link link.Module
 	dev  port.Device
+	tick func(args ...any) // a clock of the link; nil: its own
 }
 
 func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
@@ -28,7 +29,12 @@ func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
 	complete := d.link.Complete()
 	cpl, reqReady, dataReady := d.dev.Target()
 	up, upBeat := d.dev.Initiator()
-	d.link.Tick(link.Byte{Valid: valid, Data: in}, ready, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
+	b, gpu := link.Byte{Valid: valid, Data: in}, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}
+	if d.tick != nil {
+		d.tick(b, ready, gpu, reqReady, dataReady)
+	} else {
+		d.link.Tick(b, ready, gpu, reqReady, dataReady)
+	}
 	d.dev.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
 	return out, sent && ready
 }
@@ -57,7 +63,7 @@ func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 func newDevice(t *testing.T, dev port.Device) *device {
 	p, err := seq.Program(seq.Options{Replay: 4})
 	require.NoError(t, err)
-	return &device{link.New(p.Words, 25_000), fewTags{dev, new([32]uint8)}}
+	return &device{link: link.New(p.Words, 25_000), dev: fewTags{dev, new([32]uint8)}}
 }
 
 func TestConformance(t *testing.T) {

@@ -45,6 +45,9 @@ type Module struct {
 	seq seq.Module
 }
 
+// Outputs are the methods of Module whose results are its outputs.
+var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs"}
+
 // New returns a link after reset. program has the instructions of the sequencer; a tick
 // is tickClocks clocks.
 func New(program []uint64, tickClocks uint32) Module {

@@ -103,7 +103,8 @@ func (m *Receiver) Tick(valid bool, data uint8, broken bool, read bool, at uint8
 		m.bits = (m.bits - 1) & 15
 	} else if m.ending {
 		to |= uint32(m.stored) + AtLength
-		enable, what = 1, m.stores()
+		enable = 1
+		what = m.stores()
 		done = m.stored == checkBytes
 		m.stored = (m.stored + 1) & 7
 		m.ending = !done
@@ -112,9 +113,13 @@ func (m *Receiver) Tick(valid bool, data uint8, broken bool, read bool, at uint8
 		m.begun, m.bad = true, true
 	} else if valid && data == 0 {
 		m.delimiter()
-	} else if valid && m.content(data) {
-		to |= uint32(m.n)
-		enable, what = m.shift(m.next(data))
+	} else if valid {
+		content := m.content(data)
+		if content {
+			to |= uint32(m.n)
+			v := m.next(data)
+			enable, what = m.shift(v)
+		}
 	}
 	if done && !release {
 		m.held = (m.held + 1) & 3
