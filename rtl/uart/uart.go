@@ -22,7 +22,7 @@ const (
 //	Reset   idle, the line high, the period of New
 //	Order   as received
 //	Paths   none
-//	Size    102 bits
+//	Size    83 bits
 //	Faults  a start bit that is high in its middle begins no byte; Errors
 //	Source  ITU-T V.4, start-stop characters; ISO/IEC 646 has the bits
 //
