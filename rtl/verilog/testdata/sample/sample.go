@@ -336,6 +336,33 @@ func (m *Narrow) Reset() {
 	m.fresh, m.looked = [2]bool{}, [2]bool{}
 }
 
+// Table has a RAM of 512 bytes and a ROM of 256 words of 16 bits.
+type Table struct {
+	bytes hdl.RAM
+	rom   hdl.ROM
+}
+
+// NewTable returns a Table whose ROM has the given words.
+func NewTable(words []uint64) *Table {
+	return &Table{bytes: hdl.NewNarrowRAM(512, 8), rom: hdl.NewROM(16, words)}
+}
+
+// Tick is one rising clock edge.
+func (m *Table) Tick(addr uint16, write bool, v uint8) {
+	enable := uint8(0)
+	if write {
+		enable = 1
+	}
+	m.bytes.Tick(!write, uint32(addr)&0x1ff, enable, uint32(addr)&0x1ff, uint64(v))
+	m.rom.Tick(!write, uint32(addr)&0xff)
+}
+
+// Byte returns the byte that was read last.
+func (m *Table) Byte() uint8 { return uint8(m.bytes.Out()) }
+
+// Word returns the word that was read last.
+func (m *Table) Word() uint16 { return uint16(m.rom.Out()) }
+
 // Sleeper adds, and skips its Tick when it can.
 type Sleeper struct {
 	Sum  uint8

@@ -42,3 +42,17 @@ func (m *Module) Reset() {
 	m.Half.Reset()
 	m.Whole.Reset()
 }
+
+// Tables has two tables.
+type Tables struct{ Low, High sample.Table }
+
+// NewTables returns Tables whose ROMs have the given words.
+func NewTables(low, high []uint64) *Tables {
+	return &Tables{*sample.NewTable(low), *sample.NewTable(high)}
+}
+
+// Tick is one rising clock edge.
+func (m *Tables) Tick(addr uint16, write bool, v uint8) {
+	m.Low.Tick(addr, write, v)
+	m.High.Tick(addr, write, v)
+}
