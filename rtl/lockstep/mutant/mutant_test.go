@@ -227,6 +227,33 @@ endmodule
 	}
 }
 
+// The statement of a loop has sites, its bounds have none.
+func TestSitesOfLoops(t *testing.T) {
+	const text = `module loops #(parameter WIDTH = 16) (input wire clk, input wire rst, input wire [1:0] enable, input wire [15:0] data);
+	reg [15:0] mem [0:3];
+	integer lane;
+	initial begin
+		mem[0] = 16'd3;
+	end
+	always @(posedge clk) begin
+		for (lane = 0; lane < WIDTH/8; lane = lane + 1) begin
+			if (enable[lane] && !rst) mem[1'b1][8*lane +: 8] <= data[8*lane +: 8];
+		end
+	end
+endmodule
+`
+	m, err := parse(verilog.File{Name: "loops.v", Text: []byte(text)})
+	require.NoError(t, err)
+	var found []string
+	for _, s := range m.sites {
+		found = append(found, fmt.Sprintf("%d %s: %s", s.line, s.kind, m.src[s.lo:s.hi]))
+	}
+	assert.Equal(t, []string{
+		"9 condition: enable[lane] && !rst", "9 term: enable[lane] && !rst", "9 operator: enable[lane] && !rst",
+		"9 memory: 1'b1", "9 drop: data[8*lane +: 8]",
+	}, found)
+}
+
 // A register that keeps its value in some clocks is a source. An unknown value is no
 // site, because nothing reads it. Bits of a register are replaced with the same bits
 // of another.

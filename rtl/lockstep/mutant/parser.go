@@ -125,6 +125,9 @@ func (p *parser) statement() error {
 		return p.until("end", p.statement)
 	case "if":
 		return p.branch()
+	case "for":
+		p.at = p.match(p.at+1) + 1
+		return p.statement()
 	case "case":
 		p.m.statements++
 		end := p.match(p.at + 1)

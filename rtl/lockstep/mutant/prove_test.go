@@ -166,6 +166,30 @@ endmodule
 	))
 }
 
+// A proof knows the words of a ROM of at most 16 words, and no words of a larger one.
+func TestProveROM(t *testing.T) {
+	const text = `module store (
+	input wire clk, input wire rst, input wire [1:0] at, output reg [7:0] Out);
+	reg [7:0] q;
+	reg [7:0] mem [0:3];
+	initial begin
+		mem[0] = 8'h0;
+		mem[1] = 8'h1f;
+		mem[2] = 8'h2;
+		mem[3] = 8'h3;
+	end
+	always @(posedge clk) begin
+		q <= rst ? 8'd0 : mem[at];
+		Out <= rst ? 8'd0 : q & 8'hff;
+	end
+endmodule
+`
+	changes := []string{"8'hff", "8'h0f", "8'hff", "8'h1f", "q & 8'hff", "q | 8'h00"}
+	assert.Equal(t, []string{"", reached, always}, proves(t, design("store", text), changes...))
+	large := strings.NewReplacer("0:3", "0:63", "[1:0]", "[5:0]").Replace(text)
+	assert.Equal(t, []string{"", "", always}, proves(t, design("store", large), changes...))
+}
+
 // Only the expected output of the tool counts as a proof.
 func TestVerdict(t *testing.T) {
 	every, some := proofs()[0], proofs()[1]
