@@ -40,6 +40,7 @@ var snapshotPackages = []struct {
 	{"rtl/ident", []string{"Module"}},
 	{"rtl/intc", []string{"Module"}},
 	{"rtl/link/deframe", []string{"Module"}},
+	{"rtl/link/enframe", []string{"Module"}},
 	{"rtl/mem", []string{"Module"}},
 	{"rtl/noc", []string{"Initiator", "Reads", "Writes", "Beats"}},
 	{"rtl/pcie", []string{"Module"}},
