@@ -31,7 +31,7 @@ var (
 
 // TestFaultsAndCuts: with five faults of the frames and with cuts, each packet arrives
 // exactly once and in order, or the link is down with its cause. No byte is wrong, and
-// nothing hangs.
+// nothing hangs. A ledger checks each packet of the bulk writes at the board.
 func TestFaultsAndCuts(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -60,12 +60,16 @@ const measurable = 100_000
 // faulty moves packets, in bulk or by calls of all kinds. It returns the bytes moved in a
 // second, without the time from a cut to the next session.
 func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cuts uint64) float64 {
+	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}, bulk: bulk}
+	var opt serve.Options
+	if bulk {
+		opt.Observer = w.ledger.observe
+	}
 	l := p.listen(t)
-	serveBoard(t, l, bustest.NewDevice(bustest.DeviceOptions{}), faults, serve.Options{})
+	serveBoard(t, l, bustest.NewDevice(bustest.DeviceOptions{}), faults, opt)
 	r, err := p.relay(t, l.Selector(), relay.Plan{Seed: *seedFlag})
 	require.NoError(t, err)
 	defer r.Close()
-	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}, bulk: bulk}
 	var lost, all time.Duration
 	limited(t, "the run", 5*time.Minute+time.Duration(packets)*5*time.Millisecond, func() error {
 		if err := w.open(patient(r.Selector(), cuts > 0)); err != nil {
@@ -74,13 +78,16 @@ func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cut
 		begun := time.Now()
 		lost, err = w.cross(r, packets, cuts)
 		all = time.Since(begun)
+		if err == nil {
+			err = w.complete()
+		}
 		return errors.Join(err, w.link.Close())
 	})
 	var n uint64
 	for _, c := range r.Stats().Cuts {
 		n += c
 	}
-	t.Logf("%s: %d cuts, ends %v, %v, of which %v after cuts", p.name, n, w.ends, all, lost)
+	t.Logf("%s: %d cuts, ends %v, %v, of which %v after cuts; %v", p.name, n, w.ends, all, lost, &w.ledger)
 	assert.Equal(t, cuts, n)
 	return float64(w.moved) / (all - lost).Seconds()
 }
@@ -104,7 +111,7 @@ func (w *work) cross(r *relay.Relay, packets, cuts uint64) (lost time.Duration, 
 				return lost, fmt.Errorf("%w: the link survives a cut: %w", errWrong, err)
 			}
 			lost += time.Since(begun)
-		} else if err = w.do(); !errors.Is(err, bus.ErrLinkDown) {
+		} else if err = errors.Join(w.do(), w.ledger.fault()); !errors.Is(err, bus.ErrLinkDown) {
 			continue
 		}
 		begun := time.Now()
@@ -114,6 +121,14 @@ func (w *work) cross(r *relay.Relay, packets, cuts uint64) (lost time.Duration, 
 		lost += time.Since(begun)
 	}
 	return lost, err
+}
+
+// complete checks that all writes have arrived.
+func (w *work) complete() error {
+	if err := w.read(); err != nil {
+		return err
+	}
+	return w.ledger.complete()
 }
 
 // packets returns the number of transaction-layer packets in both directions so far.

@@ -46,6 +46,7 @@ type work struct {
 	errs    uint32 // those that have failed
 	moved   uint64 // bytes
 	bulk    bool   // large transfers only
+	ledger  ledger // of the packets of bulk writes
 	readAt  uint64 // value of moved at the last read of a bulk transfer
 	ends    map[string]int
 }
@@ -139,7 +140,12 @@ func (w *work) random(n int) []byte {
 
 func (w *work) write() error {
 	off, n := w.span()
-	p := w.random(n)
+	var p []byte
+	if w.bulk {
+		p = w.ledger.take(n / packetBytes)
+	} else {
+		p = w.random(n)
+	}
 	for at := 0; at < n; { // the packets of the call; none crosses a multiple of 128
 		end := min(n, at+128-(off+at)%128)
 		w.changes = append(w.changes, change{off + at, p[at:end]})
@@ -269,6 +275,9 @@ func (w *work) resume() error {
 		err := w.link.(boards.Reopener).Reopen()
 		if err == nil {
 			err = w.check()
+		}
+		if err == nil {
+			err = w.ledger.resume()
 		}
 		if err == nil || !errors.Is(err, bus.ErrLinkDown) {
 			return err
