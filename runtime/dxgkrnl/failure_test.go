@@ -116,6 +116,45 @@ func TestHang(t *testing.T) {
 	}
 }
 
+// TestLinkDelay: the time that a slow link needs is no hang, at its rate of the moment.
+// Two seconds, the default, are 2,000 ticks.
+func TestLinkDelay(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		delays []uint64 // of each submission
+		passed int      // submissions
+	}{
+		{"no slow link", []uint64{0}, 0},
+		{"too short", []uint64{900}, 0},
+		{"long enough", []uint64{1100}, 1},
+		{"the link becomes faster", []uint64{1100, 0}, 1},
+		{"the link becomes slower", []uint64{1100, 3000, 1100}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			delay := uint64(0)
+			r := newRig(t, options{linkDelay: func() uint64 { return delay }})
+			a := r.alloc(64, system)
+			r.gpu.latency = 3000
+			for i, d := range tt.delays {
+				delay = d
+				r.render(fill(a, 0, 64, byte(i)))
+				if i < tt.passed {
+					r.wait()
+					require.NoError(t, r.kernel.Err())
+					continue
+				}
+				assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+				var e *DeviceError
+				require.ErrorAs(t, r.kernel.Err(), &e)
+				assert.Equal(t, Timeout, e.Kind)
+				return
+			}
+			assert.Zero(t, r.kernel.Stats().LostInterrupts)
+			r.finish()
+		})
+	}
+}
+
 // Progress of one node does not hide a hang of another, and slow work that
 // makes progress is not a hang.
 func TestDeadlines(t *testing.T) {

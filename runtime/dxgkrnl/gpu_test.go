@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
@@ -61,6 +62,7 @@ type gpu struct {
 	vram    []byte
 	now     uint64
 	latency uint64 // ticks per job
+	spent   uint64 // of the latency of the next job, by waits that ended before it
 
 	auto       bool       // Wait completes jobs
 	ignores    bool       // jobs complete without being executed
@@ -145,14 +147,19 @@ func (g *gpu) Now() uint64 {
 
 func (g *gpu) Hz() uint64 { return 1000 }
 
-// Wait completes one job if auto is set.
+// Wait completes one job if auto is set and the deadline leaves it the time.
 func (g *gpu) Wait(deadline uint64) (bool, error) {
 	if g.linkErr != nil {
 		return false, g.linkErr
 	}
-	if g.auto && g.step() {
-		g.now += g.latency
+	left := g.latency - min(g.spent, g.latency)
+	if g.auto && g.now+left <= deadline && g.step() {
+		g.now += left
+		g.spent = 0
 		return !g.lostIRQ, nil
+	}
+	if g.auto && slices.ContainsFunc(g.queues, func(q []job) bool { return len(q) > 0 }) {
+		g.spent += max(g.now, deadline) - g.now
 	}
 	g.now = max(g.now, deadline)
 	return false, nil

@@ -30,6 +30,7 @@ type options struct {
 	buffers         int
 	dmaBytes        uint32
 	pagingBytes     uint32
+	linkDelay       func() uint64
 }
 
 // rig is a kernel on the fake miniport and GPU, with a device and a context on
@@ -79,7 +80,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 		}},
 	}
 	peek := func(bar int, off uint64, p []byte) bool { return bar == 2 && copy(p, g.vram[off:]) == len(p) }
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, Poison: true, Peek: peek}
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Poison: true, Peek: peek}
 }
 
 func newRig(t require.TestingT, o options) *rig {
