@@ -28,12 +28,16 @@ import (
 //	Trickle   bytes of a stream pass a few at a time, with pauses
 //	Single    bytes of a stream are written one at a time
 //	Cut       pieces of both directions between two cuts; 0 is never
+//	Rate      bytes of a stream that pass per second in each direction; 0 is any number
+//	LoseByte  one byte in each this many of a stream is lost in each direction, at the
+//	          same place; 0 is none
 type Plan struct {
 	Seed                                            uint64
 	Loss, Dup, Flip, Truncate, Reorder, Late, Spoof float64
 	Stall, Trickle, Single                          float64
 	Cut                                             int
 	Oldest                                          bool
+	Rate, LoseByte                                  int
 }
 
 // Draw returns the plan of a seed. About half of all plans have cuts; each fault is in
@@ -265,6 +269,9 @@ type direction struct {
 	to   int
 	rng  *rand.Rand
 	held []held
+
+	free   time.Time // when the last byte at a rate has passed
+	passed int       // bytes of a stream
 
 	mu      sync.Mutex // guards the fields below
 	history [][]byte   // the last pieces, oldest at next if it is full

@@ -76,6 +76,9 @@ func (j *joint) close(c cut) {
 // stream passes bytes on until an end fails.
 func (d *direction) stream(from io.Reader, to io.Writer) {
 	buf := make([]byte, 4096)
+	if rate := d.r.plan.Rate; rate > 0 {
+		buf = buf[:min(len(buf), max(1, rate/100))]
+	}
 	for {
 		n, err := from.Read(buf)
 		if err != nil {
@@ -94,6 +97,7 @@ func (d *direction) stream(from io.Reader, to io.Writer) {
 			continue
 		}
 		begun := time.Now()
+		d.pace(plan.Rate, n)
 		d.stall(plan)
 		d.remember(buf[:n])
 		if d.write(plan, d.damage(plan, bytes.Clone(buf[:n])), to) != nil {
@@ -103,9 +107,38 @@ func (d *direction) stream(from io.Reader, to io.Writer) {
 	}
 }
 
+// pace waits until n bytes have passed at a rate in bytes per second.
+func (d *direction) pace(rate, n int) {
+	if rate == 0 {
+		return
+	}
+	if now := time.Now(); d.free.Before(now) {
+		d.free = now
+	}
+	d.free = d.free.Add(time.Duration(n) * time.Second / time.Duration(rate))
+	d.r.pause(time.Until(d.free))
+}
+
+// lose removes one byte in each every.
+func (d *direction) lose(every int, p []byte) []byte {
+	if every == 0 {
+		return p
+	}
+	kept := p[:0]
+	for _, b := range p {
+		if d.passed++; d.passed%every != 0 {
+			kept = append(kept, b)
+		} else {
+			d.r.count(&d.r.stats.Lost)
+		}
+	}
+	return kept
+}
+
 // damage loses, repeats, changes and adds bytes.
 func (d *direction) damage(plan Plan, p []byte) []byte {
 	s := &d.r.stats
+	p = d.lose(plan.LoseByte, p)
 	if d.happens(plan.Loss, &s.Lost) {
 		i, j := d.span(p)
 		p = append(p[:i:i], p[j:]...)
