@@ -54,10 +54,10 @@ lint: ## staticcheck
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty' $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|regram|reset|watchdog|lockstep/property)$$')
 
-bench: build ## print the figures; cycles are exact, speeds depend on this machine
+bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
 	$(BIN) bench rtl
-	$(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
+	HILGPU_FIGURES=strict $(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
