@@ -33,6 +33,7 @@ var errOver = errors.New("the session is over")
 type fastBoard struct {
 	ch      *channel.Channel
 	payload int
+	single  bool // writes each packet to the stream at once
 	end     *endpoint.Endpoint
 	asked   []tlp.Packet // reads of BAR 2 to be answered
 	flying  int          // bytes of the device's reads to come
@@ -139,6 +140,9 @@ func (f *fastBoard) send(out *tlp.Packet) error {
 	}
 	for packet := f.buf; ; {
 		if f.buf, err = f.ch.Give(packet); !errors.Is(err, datalink.ErrFull) {
+			if f.single && err == nil {
+				f.ch.Flush()
+			}
 			return err
 		}
 		if err = f.receive(); err != nil {

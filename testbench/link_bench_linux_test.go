@@ -19,7 +19,7 @@ import (
 // interfaces.
 func BenchmarkBulkEthernet(b *testing.B) {
 	ethertest.RunBenchmark(b, func(b *testing.B, n *ethertest.Net) {
-		for _, m := range []medium{{"eth, MTU 1500", 1498, 1024, pairEther(n), bareEther(n)}, {"eth, MTU 9000", 8998, 4096, pairEther(n), bareEther(n)}} {
+		for _, m := range []medium{{"eth, MTU 1500", 1498, 1024, false, pairEther(n), bareEther(n)}, {"eth, MTU 9000", 8998, 4096, false, pairEther(n), bareEther(n)}} {
 			n.SetMTU(b, m.datagram+2)
 			b.Run(m.name, m.measure)
 		}
@@ -30,7 +30,7 @@ func BenchmarkBulkEthernet(b *testing.B) {
 // on raw Ethernet, and reports the ratio of the medians. The board answers at once.
 func BenchmarkEthernetRead(b *testing.B) {
 	ethertest.RunBenchmark(b, func(b *testing.B, n *ethertest.Net) {
-		m := medium{"eth", 1498, 128, pairEther(n), bareEther(n)}
+		m := medium{"eth", 1498, 128, false, pairEther(n), bareEther(n)}
 		r := m.open(b)
 		near, far := m.bare(b)
 		for b.Loop() {

@@ -28,8 +28,9 @@ type conn interface {
 // A medium is a kind of line for bulk transfers.
 type medium struct {
 	name     string
-	datagram int // size of the largest datagram; 0: a stream
-	payload  int // of a packet
+	datagram int  // size of the largest datagram; 0: a stream
+	payload  int  // of a packet
+	plain    bool // a link of small packets, see BenchmarkBulkTCP
 	pair     func(b *testing.B) (near, far conn)
 	bare     func(b *testing.B) (near, far conn) // the same for a bare sender
 }
@@ -38,27 +39,64 @@ type medium struct {
 // same datagrams and the same window. The board answers at once.
 func BenchmarkBulk(b *testing.B) {
 	for _, m := range []medium{
-		{"udp, MTU 1500", 1452, 1024, pairUDP, pairUDP},
-		{"udp, MTU 9000", 8952, 4096, pairUDP, pairUDP},
+		{"udp, MTU 1500", 1452, 1024, false, pairUDP, pairUDP},
+		{"udp, MTU 9000", 8952, 4096, false, pairUDP, pairUDP},
 	} {
 		b.Run(m.name, m.measure)
 	}
 }
 
-// BenchmarkBulkTCP prints the rates of bulk transfers over TCP.
+// BenchmarkBulkTCP compares bulk transfers over TCP with those of a plain link in the
+// same run: packets of 128 bytes, eight tags, a window of 64 packets, a write to the
+// stream after each packet, and reads and writes of at most 4 KiB.
 func BenchmarkBulkTCP(b *testing.B) {
-	m := medium{"tcp", 0, 512, pairTCP, nil}
-	rig := m.open(b)
+	m := medium{"tcp", 0, 512, false, pairTCP, nil}
+	small := medium{"tcp, plain", 0, 128, true, pairTCP, nil}
+	rig, plain := m.open(b), small.open(b)
 	for b.Loop() {
 		for _, k := range bulks() {
-			rates := make([]float64, rounds)
-			for i := range rates {
-				rates[i] = bulkBytes / k.move(rig).Seconds() / 1e6
+			var rates, ratios []float64
+			for range rounds {
+				took := k.move(rig).Seconds()
+				rates = append(rates, bulkBytes/took/1e6)
+				ratios = append(ratios, k.move(plain).Seconds()/took)
 			}
 			b.Logf("%-34s %10.1f MB/s", k.name+" over tcp, median", middle(rates))
+			ratio := middle(ratios)
+			bustest.Figure(b, k.name+" over tcp, median", ratio, "x plain", ratio >= 5, "at least 5")
 		}
 	}
 	rig.close()
+	plain.close()
+}
+
+// smallest is the size of the largest read and write of a plain link, in bytes.
+const smallest = 4096
+
+// A pieces is an end of a line that moves few bytes at a time.
+type pieces struct{ conn }
+
+// Read implements io.Reader.
+func (c pieces) Read(p []byte) (int, error) { return c.conn.Read(p[:min(len(p), smallest)]) }
+
+// Write implements io.Writer.
+func (c pieces) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var some int
+		some, err = c.conn.Write(p[n:min(len(p), n+smallest)])
+		n += some
+	}
+	return n, err
+}
+
+// A single is a port that writes each packet to the stream at once.
+type single struct{ rootport.Port }
+
+// Send implements rootport.Port.
+func (s single) Send(packet []byte) error {
+	err := s.Port.Send(packet)
+	s.Flush()
+	return err
 }
 
 // pairTCP returns both ends of a connection on loopback.
@@ -163,11 +201,16 @@ type rig struct {
 
 func (m *medium) open(b *testing.B) *rig {
 	near, far := m.pair(b)
+	if m.plain {
+		near, far = pieces{near}, pieces{far}
+	}
 	r := &rig{b: b, near: &recorded{conn: near}, far: &recorded{conn: far}, host: bustest.NewHost(bulkPiece), memory: pattern(bulkPiece), ended: make(chan error, 1)}
 	config := func(role datalink.Role) channel.Config {
 		c := channel.Config{Link: datalink.Config{Role: role}}
 		if m.datagram > 0 {
 			c.SetDatagram(m.datagram)
+		} else if m.plain {
+			c.Link.Window = 64
 		} else {
 			c.Link.MaxPacket = serve.TCPPacket
 		}
@@ -175,12 +218,21 @@ func (m *medium) open(b *testing.B) *rig {
 	}
 	ch, err := channel.Open(r.far, config(datalink.Board))
 	require.NoError(b, err)
-	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload}).run() }()
+	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload, single: m.plain}).run() }()
 	opt := rootport.Options{ServeAlways: true, MaxPayload: 4096, MaxReadRequest: 4096, Tags: 32}
 	if m.datagram == 0 {
 		opt.MaxPayload, opt.MaxReadRequest = 512, 512
 	}
-	r.link, err = rootport.New(func() (rootport.Port, error) { return channel.Open(r.near, config(datalink.Host)) }, r.host, opt)
+	if m.plain {
+		opt.MaxPayload, opt.MaxReadRequest, opt.Tags = 128, 128, 8
+	}
+	r.link, err = rootport.New(func() (rootport.Port, error) {
+		ch, err := channel.Open(r.near, config(datalink.Host))
+		if err == nil && m.plain {
+			return single{ch}, nil
+		}
+		return ch, err
+	}, r.host, opt)
 	require.NoError(b, err)
 	require.NoError(b, bustest.Enumerate(r.link))
 	return r
