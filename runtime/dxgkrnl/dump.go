@@ -102,11 +102,24 @@ func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
 		Kind: Timeout, Node: n.ordinal, Fence: n.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
 	}
 	e.Work = k.workOf(e.Node, e.Fence)
-	if s := k.dev.Stats(); s.Storms > k.calm.Storms {
-		e.Storm = s.Messages - k.calm.Messages
-	}
+	e.Storm = k.storm()
 	k.stop(t, reasonTimeout, e)
 	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay()))
+}
+
+// stormRate is the rate of messages without progress of an interrupt storm, per second.
+const stormRate = 100
+
+// storm returns the number of messages since the last progress, or 0 if that is no
+// interrupt storm. In a storm messages arrive faster than the ISR returns, or hundreds in
+// the time in which no node makes progress.
+func (k *Kernel) storm() uint64 {
+	s := k.dev.Stats()
+	n := s.Messages - k.calm.Messages
+	if s.Storms > k.calm.Storms || n > stormRate && n*k.dev.Hz() > stormRate*k.tdrDelay() {
+		return n
+	}
+	return 0
 }
 
 // stopLink stops the adapter because the link failed.

@@ -107,6 +107,7 @@ func TestHang(t *testing.T) {
 		if nodes == 2 {
 			assert.Contains(t, e.Dump, "waits for node 1 fence 1")
 		}
+		assert.Zero(t, e.Storm)
 		assert.Less(t, r.gpu.now, uint64(4500), "two seconds and the time before")
 		r.wantRemoved(t, a)
 		r.ok(r.destroy(a))
