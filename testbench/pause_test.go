@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
@@ -24,6 +27,13 @@ import (
 // onServedBoards runs a test on a served board, over each transport. The board gives
 // up on a read of host memory after the given time; 0: the default.
 func onServedBoards(t *testing.T, patience time.Duration, f func(t *testing.T, board *serve.Board, s *System)) {
+	same := func(dev port.Device) port.Device { return dev }
+	onServedDevices(t, same, patience, serial.DefaultBaud, Options{}, func(t *testing.T, _ port.Device, board *serve.Board, s *System) { f(t, board, s) })
+}
+
+// onServedDevices is onServedBoards with another device around the emulator, and with the
+// rate of a serial line, in bits per second.
+func onServedDevices(t *testing.T, around func(port.Device) port.Device, patience time.Duration, baud int, o Options, f func(t *testing.T, dev port.Device, board *serve.Board, s *System)) {
 	for _, where := range []string{"tcp:127.0.0.1:0", "udp:127.0.0.1:0", "pty:"} {
 		t.Run(where[:3], func(t *testing.T) {
 			t.Parallel()
@@ -33,11 +43,12 @@ func onServedBoards(t *testing.T, patience time.Duration, f func(t *testing.T, b
 				}
 				where += filepath.Join(t.TempDir(), "board")
 			}
-			dev, err := boards.Device("emu?vram=64KiB")
+			emu, err := boards.Device("emu?vram=64KiB")
 			require.NoError(t, err)
+			dev := around(emu)
 			board, err := serve.New(dev, serve.Options{
-				Hz: dev.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second, // the machine may be busy
-				Endpoint: endpoint.Options{Timeout: uint64(patience.Seconds() * float64(dev.Hz()))},
+				Hz: emu.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second, // the machine may be busy
+				Endpoint: endpoint.Options{Timeout: uint64(patience.Seconds() * float64(emu.Hz()))},
 			})
 			require.NoError(t, err)
 			l, err := serve.Listen(where)
@@ -49,9 +60,13 @@ func onServedBoards(t *testing.T, patience time.Duration, f func(t *testing.T, b
 				l.Serve(ctx, board) // returns when the context is done
 			}()
 			defer func() { cancel(); <-done }()
-			s, err := Open(l.Selector()+"?silence=10000", HostDrivers(), Options{})
+			selector := l.Selector() + "?silence=10000"
+			if where[:4] == "pty:" {
+				selector += "&baud=" + strconv.Itoa(baud)
+			}
+			s, err := Open(selector, HostDrivers(), o)
 			require.NoError(t, err)
-			f(t, board, s)
+			f(t, dev, board, s)
 			require.NoError(t, s.Close())
 		})
 	}
