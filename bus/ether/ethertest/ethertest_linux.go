@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -41,10 +42,39 @@ type Net struct {
 
 // Run runs f in a process of its own, in the namespace of the host, with the given MTU.
 // It is the whole of a test that is not part of another. Where the system allows no
-// namespaces, the test is skipped, or fails if the environment has CI.
+// namespaces, the test is skipped, or fails if the environment has CI. The process ends
+// before the time of this one is over, and what it logs is logged here.
 func Run(t *testing.T, f func(t *testing.T, n *Net)) {
 	t.Helper()
-	run(t, func(n *Net) { f(t, n) }, "-test.run=^"+t.Name()+"$", "-test.timeout=30m", "-test.v")
+	end, _ := t.Deadline()
+	text := run(t, func(n *Net) { f(t, n) }, "-test.run=^"+t.Name()+"$", "-test.timeout="+timeout(end, time.Now()).String(), "-test.v")
+	if text = logged(text); text != "" {
+		t.Log("in the namespace:\n" + text)
+	}
+}
+
+// timeout returns the time that a process has which must end some time before a deadline;
+// 0, for any time, if there is none.
+func timeout(end, now time.Time) time.Duration {
+	if end.IsZero() {
+		return 0
+	}
+	left := end.Sub(now)
+	return max(left/2, left-10*time.Second, time.Millisecond)
+}
+
+// logged returns the output of a test without the lines that package testing adds, which
+// would count as those of a test of this process.
+func logged(text string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		start := strings.TrimSpace(line)
+		if start == "" || start == "PASS" || strings.HasPrefix(start, "=== ") || strings.HasPrefix(start, "--- ") {
+			continue
+		}
+		kept = append(kept, strings.TrimRight(line, "\n"))
+	}
+	return strings.Join(kept, "\n")
 }
 
 // RunBenchmark is Run for a benchmark. Its output is that of the process. f calls b.Loop
