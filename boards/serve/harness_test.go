@@ -75,7 +75,7 @@ func pairOf(t *testing.T, dev port.Device, opt serve.Options, root rootport.Opti
 
 // eventually waits for a condition, in steps of a millisecond of the test's
 // clock.
-func eventually(t *testing.T, ok func() bool, what string) {
+func eventually(t testing.TB, ok func() bool, what string) {
 	t.Helper()
 	for range 5000 {
 		if ok() {

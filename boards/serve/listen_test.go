@@ -18,7 +18,7 @@ import (
 
 // listen serves a reference device at where. The returned function stops it and
 // returns the error with which it ended.
-func listen(t *testing.T, where string) (*serve.Board, string, func() error) {
+func listen(t testing.TB, where string) (*serve.Board, string, func() error) {
 	t.Helper()
 	l, err := serve.Listen(where)
 	require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ import (
 )
 
 // connectUDP opens a host at a UDP address. The host's frames have the given faults.
-func connectUDP(t *testing.T, addr string, host *bustest.Host, faults fault.Config) (*rootport.RootPort, error) {
+func connectUDP(t testing.TB, addr string, host *bustest.Host, faults fault.Config) (*rootport.RootPort, error) {
 	t.Helper()
 	return rootport.New(func() (rootport.Port, error) {
 		c, err := net.Dial("udp", addr)
@@ -90,66 +89,6 @@ func TestUDPHosts(t *testing.T) {
 	_, err = second.ReadConfig(0)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
-}
-
-// TestHelloFlood: hellos from many addresses cost the board no state, and a host gets
-// its session while they arrive. A nonce of the board that another address has received
-// is good for nothing.
-func TestHelloFlood(t *testing.T) {
-	board, addr, _ := listen(t, "udp:127.0.0.1:0")
-	host, err := datalink.New(datalink.Config{})
-	require.NoError(t, err)
-	var out datalink.Output
-	host.Open(7, 0, &out)
-	hello := append(binary.BigEndian.AppendUint16(nil, uint16(len(out.Frames.At(0)))), out.Frames.At(0)...)
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	answer, answered := make([]byte, 2048), 0
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	go func() {
-		defer close(done)
-		for {
-			c, err := net.Dial("udp", addr)
-			if err != nil {
-				continue
-			}
-			for range 100 { // fewer than the board's socket holds
-				c.Write(hello)
-			}
-			c.SetReadDeadline(time.Now().Add(time.Second))
-			for range 100 { // the board has read those hellos
-				if _, err := c.Read(answer); err != nil {
-					break
-				}
-				answered++
-			}
-			c.Close()
-			select {
-			case <-stop:
-				return
-			default:
-			}
-		}
-	}()
-	for range 10 { // an Open ends after a second
-		link, err := connectUDP(t, addr, bustest.NewHost(4096), fault.Config{})
-		require.NoError(t, err)
-		_, err = link.ReadConfig(0)
-		require.NoError(t, err)
-		require.NoError(t, link.Close())
-		eventually(t, func() bool { return !board.Connected() }, "the end of the session")
-	}
-	close(stop)
-	<-done
-	t.Logf("%d hellos were answered", answered)
-	assert.Greater(t, answered, 100)
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	assert.Less(t, after.HeapAlloc, before.HeapAlloc+4<<20, "bytes on the heap")
-	assert.Equal(t, uint64(10), board.Stats().Sessions)
-	assert.Equal(t, uint64(10), board.Stats().Streams, "no hello without its nonce made a peer")
 }
 
 // TestForeignDatagrams: datagrams of another address, also with frames of the session,
