@@ -20,8 +20,8 @@ import (
 const serial115200 = 11_520
 
 // TestSlowCompose: the driver stack composes over a serial server at 115,200 baud. One
-// submission moves so many bytes that it takes longer than the time-out of the GPU would
-// be without the time of the link, two seconds.
+// submission takes longer than two seconds, which is the time-out of the GPU without the
+// time of the link.
 func TestSlowCompose(t *testing.T) {
 	t.Parallel()
 	sources, err := compose.Samples()
