@@ -108,10 +108,10 @@ func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
 }
 
 // stormRate is the rate of messages without progress of an interrupt storm, per second.
-const stormRate = 100
+const stormRate = 50
 
 // storm returns the number of messages since the last progress, or 0 if that is no
-// interrupt storm. In a storm messages arrive faster than the ISR returns, or hundreds in
+// interrupt storm. In a storm messages arrive faster than the ISR returns, or many in
 // the time in which no node makes progress.
 func (k *Kernel) storm() uint64 {
 	s := k.dev.Stats()
