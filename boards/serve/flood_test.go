@@ -127,10 +127,12 @@ func measureFlood(t testing.TB, board *serve.Board, addr string, rate int, lengt
 			r.failed++
 			continue
 		}
-		_, err = link.ReadConfig(0)
-		require.NoError(t, err)
-		r.sessions++
-		r.worst = max(r.worst, time.Since(from))
+		if _, err = link.ReadConfig(0); err != nil {
+			r.failed++
+		} else {
+			r.sessions++
+			r.worst = max(r.worst, time.Since(from))
+		}
 		require.NoError(t, link.Close())
 		eventually(t, func() bool { return !board.Connected() }, "the end of the session")
 	}
@@ -148,7 +150,7 @@ func measureFlood(t testing.TB, board *serve.Board, addr string, rate int, lengt
 // good for nothing. BenchmarkHelloFlood has the figures.
 func TestHelloFlood(t *testing.T) {
 	board, addr, _ := listen(t, "udp:127.0.0.1:0")
-	r := measureFlood(t, board, addr, 10_000, time.Second)
+	r := measureFlood(t, board, addr, 2_000, time.Second)
 	t.Logf("%+v", r)
 	assert.Positive(t, r.sessions)
 	assert.Greater(t, r.addresses, floodSockets)
