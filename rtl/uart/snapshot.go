@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 23
+const ModuleWords = 21
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -16,25 +16,23 @@ func (m *Module) Snapshot(s []uint64) {
 	s[1] = hdl.Bit(m.now)
 	s[2] = hdl.Bit(m.ago1)
 	s[3] = hdl.Bit(m.ago2)
-	s[4] = uint64(m.period)
+	s[4] = uint64(m.count)
 	s[5] = uint64(m.rx.left)
 	s[6] = hdl.Bit(m.rx.run)
-	s[7] = hdl.Bit(m.rx.later)
-	s[8] = uint64(m.rx.part)
-	s[9] = hdl.Bit(m.rx.extra)
-	s[10] = hdl.Bit(m.active)
-	s[11] = hdl.Bit(m.start)
-	s[12] = uint64(m.shift)
-	s[13] = hdl.Bit(m.any)
-	s[14] = hdl.Bit(m.received)
-	s[15] = hdl.Bit(m.framing)
-	s[16] = hdl.Bit(m.broke)
-	s[17] = uint64(m.tx.left)
-	s[18] = hdl.Bit(m.tx.run)
-	s[19] = hdl.Bit(m.tx.later)
-	s[20] = uint64(m.tx.part)
-	s[21] = hdl.Bit(m.tx.extra)
-	s[22] = uint64(m.out)
+	s[7] = uint64(m.rx.part)
+	s[8] = hdl.Bit(m.rx.extra)
+	s[9] = hdl.Bit(m.active)
+	s[10] = hdl.Bit(m.start)
+	s[11] = uint64(m.shift)
+	s[12] = hdl.Bit(m.any)
+	s[13] = hdl.Bit(m.received)
+	s[14] = hdl.Bit(m.framing)
+	s[15] = hdl.Bit(m.broke)
+	s[16] = uint64(m.tx.left)
+	s[17] = hdl.Bit(m.tx.run)
+	s[18] = uint64(m.tx.part)
+	s[19] = hdl.Bit(m.tx.extra)
+	s[20] = uint64(m.out)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -44,25 +42,23 @@ func (m *Module) Restore(s []uint64) {
 	m.now = s[1] != 0
 	m.ago1 = s[2] != 0
 	m.ago2 = s[3] != 0
-	m.period = uint16(s[4])
+	m.count = uint16(s[4])
 	m.rx.left = uint16(s[5])
 	m.rx.run = s[6] != 0
-	m.rx.later = s[7] != 0
-	m.rx.part = uint8(s[8])
-	m.rx.extra = s[9] != 0
-	m.active = s[10] != 0
-	m.start = s[11] != 0
-	m.shift = uint16(s[12])
-	m.any = s[13] != 0
-	m.received = s[14] != 0
-	m.framing = s[15] != 0
-	m.broke = s[16] != 0
-	m.tx.left = uint16(s[17])
-	m.tx.run = s[18] != 0
-	m.tx.later = s[19] != 0
-	m.tx.part = uint8(s[20])
-	m.tx.extra = s[21] != 0
-	m.out = uint16(s[22])
+	m.rx.part = uint8(s[7])
+	m.rx.extra = s[8] != 0
+	m.active = s[9] != 0
+	m.start = s[10] != 0
+	m.shift = uint16(s[11])
+	m.any = s[12] != 0
+	m.received = s[13] != 0
+	m.framing = s[14] != 0
+	m.broke = s[15] != 0
+	m.tx.left = uint16(s[16])
+	m.tx.run = s[17] != 0
+	m.tx.part = uint8(s[18])
+	m.tx.extra = s[19] != 0
+	m.out = uint16(s[20])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -72,10 +68,9 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".now", Width: 1},
 		hdl.Signal{Name: at + ".ago1", Width: 1},
 		hdl.Signal{Name: at + ".ago2", Width: 1},
-		hdl.Signal{Name: at + ".period", Width: 16},
+		hdl.Signal{Name: at + ".count", Width: 16},
 		hdl.Signal{Name: at + ".rx_left", Width: 12},
 		hdl.Signal{Name: at + ".rx_run", Width: 1},
-		hdl.Signal{Name: at + ".rx_later", Width: 1},
 		hdl.Signal{Name: at + ".rx_part", Width: 4},
 		hdl.Signal{Name: at + ".rx_extra", Width: 1},
 		hdl.Signal{Name: at + ".active", Width: 1},
@@ -87,7 +82,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".broke", Width: 1},
 		hdl.Signal{Name: at + ".tx_left", Width: 12},
 		hdl.Signal{Name: at + ".tx_run", Width: 1},
-		hdl.Signal{Name: at + ".tx_later", Width: 1},
 		hdl.Signal{Name: at + ".tx_part", Width: 4},
 		hdl.Signal{Name: at + ".tx_extra", Width: 1},
 		hdl.Signal{Name: at + ".out", Width: 10},

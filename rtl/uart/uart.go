@@ -22,7 +22,7 @@ const (
 //	Reset   idle, the line high, the period of New
 //	Order   as received
 //	Paths   none
-//	Size    83 bits
+//	Size    81 bits
 //	Faults  a start bit that is high in its middle begins no byte; Errors
 //	Source  ITU-T V.4, start-stop characters; ISO/IEC 646 has the bits
 //
@@ -35,7 +35,7 @@ type Module struct {
 	ago1 bool
 	ago2 bool
 
-	period uint16 // clocks of a bit in 1/16
+	count uint16 // period, less countClocks
 
 	rx       timer
 	active   bool   // inside a byte
@@ -95,7 +95,7 @@ func (m *Module) Tick(line bool, period uint32, tx bool, data uint8) {
 	m.meta, m.now, m.ago1, m.ago2 = line, m.meta, m.now, m.ago1
 	m.transmit(tx, data)
 	if quiet {
-		m.period = uint16(period & MaxPeriod)
+		m.count = uint16(period&MaxPeriod) - countClocks
 	}
 }
 
@@ -113,7 +113,7 @@ func (m *Module) receive() {
 	}
 	fresh := m.start && (m.rx.run || !m.active)
 	idle := !m.active
-	m.rx.tick(m.period, begin, m.start)
+	m.rx.tick(m.count, begin, m.start)
 	if fresh {
 		m.rx.part, m.rx.extra = firstPart, false
 	}
@@ -137,7 +137,7 @@ func (m *Module) receive() {
 func (m *Module) transmit(tx bool, data uint8) {
 	ready, stopping := m.Ready(), m.stopping()
 	ends := m.tx.ends()
-	m.tx.tick(m.period, !stopping || tx, false)
+	m.tx.tick(m.count, !stopping || tx, false)
 	if ready && tx {
 		m.out = uint16(data)<<1 | 1<<9
 	} else if ends && !stopping {
