@@ -102,7 +102,7 @@ func (m *Module) Damaged() bool { return m.damaged }
 func (m *Module) Overflow() bool { return m.overflow }
 
 // filling reports whether at most as many bytes as a check were received.
-func (m *Module) filling() bool { return m.n >= fill }
+func (m *Module) filling() bool { return m.n>>2 == fill>>2 }
 
 // full reports whether the frame has its largest size. n only counts up, so it first has
 // the bits of the limit when it is the limit.
@@ -110,7 +110,8 @@ func (m *Module) full() bool { return m.n&m.limit == m.limit }
 
 // good reports whether a frame may end here.
 func (m *Module) good() bool {
-	return m.begun && !m.skips && m.left == 1 && !m.filling() && m.n >= MinFrame-checkBytes
+	enough := m.n>>1 != 0 // at least MinFrame - checkBytes
+	return m.begun && !m.skips && m.left == 1 && !m.filling() && enough
 }
 
 // Tick is one rising clock edge.
