@@ -12,6 +12,7 @@
 //	eth:eth0/02:00:00:00:00:01
 //	nettlp:192.168.10.3
 //	line?baud=921600&faults=loss=0.05,seed=7
+//	pins:ice40-hx8k
 //	snap:registers.json
 //
 // [Manual] describes the schemes, their options and the injected faults. [Open]
@@ -117,7 +118,7 @@ type option struct {
 }
 
 func schemes() []scheme {
-	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), netTLP(), virtualLine(), snapshot(), recording()}
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), netTLP(), virtualLine(), pinBoard(), snapshot(), recording()}
 }
 
 // Schemes returns the names of the schemes.

@@ -156,7 +156,7 @@ func (o *values) config() gpu.Config {
 	}
 	hz := uint64(config.ClockHz)
 	o.integer("nodes", &config.Nodes, 1, cpreg.Nodes)
-	o.bytes("vram", &config.VRAMBytes, 8<<10, 256<<20)
+	o.bytes("vram", &config.VRAMBytes, 4<<10, 256<<20)
 	o.integer("vramports", &config.VRAMPorts, 1, 2)
 	o.integer("hostbits", &config.HostBits, 32, 62)
 	o.integer("lengthbits", &config.LengthBits, 16, 32)

@@ -186,6 +186,9 @@ func (w *Wire) Dial() (rootport.Port, error) {
 	return p, nil
 }
 
+// Clocks returns the clocks of the board so far.
+func (w *Wire) Clocks() uint64 { return w.clock }
+
 // Stats returns the counters of the host's end.
 func (w *Wire) Stats() datalink.Stats { return w.link.Stats() }
 

@@ -15,7 +15,7 @@ var ErrConfig = errors.New("gpu: bad configuration")
 // block.
 type Config struct {
 	Nodes      int    // number of command processors, 1 or 2
-	VRAMBytes  uint64 // power of two, 8 KiB to 256 MiB
+	VRAMBytes  uint64 // power of two, 4 KiB to 256 MiB
 	VRAMPorts  int    // 2: VRAM is read and written in the same clock; 1: one or the other
 	HostBits   int    // width of a host address, 32 to 62
 	LengthBits int    // width of a linear packet's byte count, 16 to 32
@@ -51,7 +51,7 @@ func (c Config) check() error {
 		pow2   bool
 	}{
 		{"nodes", uint64(c.Nodes), 1, 2, false},
-		{"VRAM bytes", c.VRAMBytes, 8 << 10, 256 << 20, true},
+		{"VRAM bytes", c.VRAMBytes, 4 << 10, 256 << 20, true},
 		{"VRAM ports", uint64(c.VRAMPorts), 1, 2, false},
 		{"host address bits", uint64(c.HostBits), 32, 62, false},
 		{"length bits", uint64(c.LengthBits), 16, 32, false},

@@ -44,7 +44,7 @@ func TestConfig(t *testing.T) {
 	}{
 		{"no node", func(c *gpu.Config) { c.Nodes = 0 }, "gpu: bad configuration: nodes 0, want 1 to 2"},
 		{"three nodes", func(c *gpu.Config) { c.Nodes = 3 }, "gpu: bad configuration: nodes 3, want 1 to 2"},
-		{"VRAM", func(c *gpu.Config) { c.VRAMBytes = 12288 }, "gpu: bad configuration: VRAM bytes 12288, want 8192 to 268435456, a power of two"},
+		{"VRAM", func(c *gpu.Config) { c.VRAMBytes = 12288 }, "gpu: bad configuration: VRAM bytes 12288, want 4096 to 268435456, a power of two"},
 		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
 		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},

@@ -89,3 +89,23 @@ func TestSize(t *testing.T) {
 	_, err = Assemble(text + "\tret\n")
 	require.ErrorIs(t, err, ErrSyntax)
 }
+
+func TestDepth(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       int
+	}{
+		{"no call", "\tjmp 0", 0},
+		{"a call", "\tcall a\n\tjmp 0\na:\n\tret", 1},
+		{"nested", "\tcall b\n\tjmp 0\na:\n\tret\nb:\n\tjz c\n\tcall a\n\tret\nc:\n\tcall b2\n\tret\nb2:\n\tcall a\n\tret", 3},
+		{"in a branch", "\tjz x\n\tjmp 0\nx:\n\tcall a\n\tjmp 0\na:\n\tjmp b\nb:\n\tcall c\n\tret\nc:\n\tret", 2},
+		{"a jump out", "m:\n\tcall a\n\tjmp m\na:\n\tjz m\n\tcall b\n\tret\nb:\n\tjmp m", 2},
+		{"recursion", "\tcall a\n\tjmp 0\na:\n\tcall a\n\tret", MaxWords + 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Assemble(tt.text)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, p.Depth())
+		})
+	}
+}

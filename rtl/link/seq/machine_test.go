@@ -29,7 +29,7 @@ func (m *machine) step(program []uint64) {
 		switch in >> 11 & 15 {
 		case 15:
 			m.stack = append(m.stack, m.pc)
-			if len(m.stack) > 4 {
+			if len(m.stack) > 5 {
 				m.stack = m.stack[1:]
 			}
 			m.pc = target
@@ -267,4 +267,12 @@ func TestTicks(t *testing.T) {
 		m.Tick(Rx{}, Ready{}, GPU{})
 	}
 	require.Equal(t, uint64(20), m.mem.Word(0))
+}
+
+// TestProgram: the program fits the ROM, and its calls the stack.
+func TestProgram(t *testing.T) {
+	p, err := Program(Options{Replay: 4})
+	require.NoError(t, err)
+	require.LessOrEqual(t, p.Depth(), maxDepth)
+	t.Log(len(p.Words), "instructions")
 }

@@ -31,6 +31,9 @@ type Tx struct {
 	Data  uint8
 }
 
+// maxDepth is the number of calls that nest.
+const maxDepth = 5
+
 // memoryBytes is the size of the memory for state and frames in flight.
 const memoryBytes = 512
 
@@ -96,6 +99,7 @@ type Module struct {
 	ret1   uint16 `w:"11"`
 	ret2   uint16 `w:"11"`
 	ret3   uint16 `w:"11"`
+	ret4   uint16 `w:"11"`
 
 	rxAt    uint8 // read position in the received frame
 	later   bool  // reads are of the frame after the oldest one
@@ -129,7 +133,7 @@ func New(program []uint64, tickClocks uint32) Module {
 // Reset restarts the program.
 func (m *Module) Reset() {
 	m.pc, m.second, m.a, m.zero, m.carry, m.p = 0, false, 0, false, false, 0
-	m.ret0, m.ret1, m.ret2, m.ret3 = 0, 0, 0, 0
+	m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = 0, 0, 0, 0, 0
 	m.rxAt, m.later, m.release, m.damaged = 0, false, false, false
 	m.tx, m.word = Tx{}, 0
 	m.x, m.kind, m.length, m.beat = 0, port.None, 0, port.Beat{}

@@ -236,7 +236,7 @@ func (m *Module) execute(in uint16, v uint8, holds bool) {
 func (m *Module) jump(condition uint8) {
 	switch condition {
 	case called:
-		m.ret0, m.ret1, m.ret2, m.ret3 = m.pc, m.ret0, m.ret1, m.ret2
+		m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = m.pc, m.ret0, m.ret1, m.ret2, m.ret3
 	case ifTick:
 		m.tick = false
 	case ifDamaged:
@@ -315,7 +315,7 @@ func (m *Module) move(in uint16, v uint8) {
 func (m *Module) other(in uint16) {
 	switch in & 3 {
 	case otherReturn:
-		m.ret0, m.ret1, m.ret2 = m.ret1, m.ret2, m.ret3
+		m.ret0, m.ret1, m.ret2, m.ret3 = m.ret1, m.ret2, m.ret3, m.ret4
 	case otherShift:
 		m.carry = m.a&1 != 0
 		m.a >>= 1

@@ -1,0 +1,101 @@
+// Package ice40hx8k is the gateware of the iCE40-HX8K breakout board of Lattice
+// (iCE40HX8K-B-EVN): the GPU of the configuration small at the end of a UART.
+package ice40hx8k
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/uart"
+)
+
+// Name is the name of the board.
+const Name = "ice40-hx8k"
+
+// The clock, from the 12 MHz of the board by its PLL, and the rate of the UART.
+const (
+	Hz   = 21_000_000
+	Baud = 1_500_000
+)
+
+// VRAMBytes is the size of VRAM. The program of the link takes the place of the rest of
+// the block RAMs.
+const VRAMBytes = 4 << 10
+
+// Module is the top of the board, below the shell that makes its clock and its reset.
+//
+//	In      rx, the line of the UART
+//	Out     Line, the other line; LEDs
+//	Timing  Hz clocks a second, Baud bits a second
+//	Reset   that of the GPU and of the link; the memories keep their words
+//	Order   as the link and the GPU
+//	Paths   none
+//	Size    26 block RAMs
+//	Faults  as the link
+//	Source  docs/design.md "The link in RTL"
+type Module struct {
+	uart uart.Module
+	link link.Module
+	gpu  gpu.GPU
+}
+
+// Config returns the configuration of the GPU.
+func Config() gpu.Config {
+	c := gpu.Small()
+	c.VRAMBytes, c.ClockHz = VRAMBytes, Hz
+	return c
+}
+
+// New returns the board after reset.
+func New() (*Module, error) {
+	g, err := gpu.New(Config())
+	if err != nil {
+		return nil, err
+	}
+	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6})
+	if err != nil {
+		return nil, err
+	}
+	return &Module{uart: uart.New(), link: link.New(p.Words, Hz/1000), gpu: *g}, nil
+}
+
+// GPU returns the GPU, for observation.
+func (m *Module) GPU() *gpu.GPU { return &m.gpu }
+
+// Reset is a fundamental reset.
+func (m *Module) Reset() {
+	m.uart.Reset()
+	m.link.Reset()
+	m.gpu.Reset()
+}
+
+// Line returns the level of the line to the host.
+func (m *Module) Line() bool { return m.uart.Line() }
+
+// LEDs returns the lights: 0 a session, 1 the line receives, 2 it transmits, 3 a byte was
+// damaged.
+func (m *Module) LEDs() uint8 { return m.link.LEDs() & 1 }
+
+// period is the clocks of a bit, in 1/16.
+const period = (16*Hz + Baud/2) / Baud
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(rx bool) {
+	valid, data := m.uart.Received()
+	framing, _ := m.uart.Errors()
+	sends, what := m.link.Byte()
+	ready := m.uart.Ready()
+	req, beat := m.link.Target()
+	if req.Kind != port.None {
+		beat.Valid = false // a beat is not before its header
+	}
+	takesCpl, takesReq, takesBeat := m.link.Takes()
+	complete := m.link.Complete()
+	cpl, reqReady, dataReady := m.gpu.Target()
+	up, upBeat := m.gpu.Initiator()
+	m.uart.Tick(rx, period, sends, what)
+	m.link.Tick(link.Byte{Valid: valid, Broken: framing, Data: data}, ready, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
+	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+}
