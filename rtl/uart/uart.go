@@ -1,7 +1,7 @@
 // Package uart is a receiver and a transmitter of bytes on an asynchronous serial line.
 package uart
 
-// The shortest and the longest period, in 1/16 clocks.
+// The shortest and the longest period of a bit, in 1/16 clocks.
 const (
 	MinPeriod = 8 * 16
 	MaxPeriod = 1<<16 - 1
@@ -15,16 +15,18 @@ const (
 //	        ready is Ready
 //	Out     Received, a pulse with each good byte; Errors, pulses; Ready; Line, the
 //	        transmitted level
-//	Timing  a byte is received 4 clocks after the middle of its stop bit. Bytes of the
-//	        transmitter follow each other without a gap if tx stays set; the average of
-//	        their bits is exactly a period. A changed period applies from the next byte
-//	        of each direction, to one that is taken or begins at least 2 clocks later
-//	Reset   idle, the line high, the period of New
+//	Timing  a byte is received 2 to 5 clocks after the middle of its stop bit. Bytes of
+//	        the transmitter follow each other without a gap if tx stays set; the average
+//	        of their bits is exactly a period. The period may change in any clock. It is
+//	        taken while the receiver is idle and the transmitter is idle or in a stop
+//	        bit, and applies to bytes that begin two clocks later: no byte has two
+//	        periods
+//	Reset   idle, the line high; Ready from the second clock on
 //	Order   as received
 //	Paths   none
 //	Size    81 bits
 //	Faults  a start bit that is high in its middle begins no byte; Errors
-//	Source  ITU-T V.4, start-stop characters; ISO/IEC 646 has the bits
+//	Source  ITU-T V.4, start-stop characters
 //
 // A bit is the majority of three samples around its middle, counted from the start edge.
 // From 8 clocks a bit, a line whose rate is off by 2 % and whose edges are late by up to a

@@ -252,7 +252,7 @@ func TestSerial(t *testing.T) {
 		name     string
 		from, to uint32  // period
 		ratio    float64 // clock of the receiver relative to that of the transmitter
-		flips    int     // a disturbance begins in one of so many clocks
+		flips    int     // average number of clocks between disturbances, or 0
 	}{
 		{"3 Mbaud at 25 MHz", 133, 133, 1, 0},
 		{"one is fast", 133, 133, 1.019, 0},
