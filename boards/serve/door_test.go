@@ -3,6 +3,7 @@ package serve_test
 import (
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func works(t *testing.T, addr string) {
 }
 
 // TestIdleConnections: connections that never say anything, and more than the process
-// has descriptors for, keep no host from the board.
+// has descriptors for, keep no host from the board. It keeps 64 of them, for two seconds.
 func TestIdleConnections(t *testing.T) {
 	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
 	var idle []net.Conn
@@ -44,7 +45,24 @@ func TestIdleConnections(t *testing.T) {
 		require.NoError(t, err)
 		idle = append(idle, c)
 	}
-	works(t, addr)
+	works(t, addr) // the board has accepted all connections before this one
+	kept := len(idle) - 64
+	for i, c := range idle[:kept] {
+		require.True(t, dropped(t, c, time.Second), "connection %d of %d is still there", i, len(idle))
+	}
+	for i, c := range idle[kept:] {
+		require.True(t, dropped(t, c, 20*time.Second), "connection %d of %d is still there", kept+i, len(idle))
+	}
+}
+
+// dropped reports whether the board ends a connection, to which it sends nothing, within
+// the given time.
+func dropped(t *testing.T, c net.Conn, within time.Duration) bool {
+	t.Helper()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(within)))
+	_, err := c.Read(make([]byte, 1))
+	require.Error(t, err)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // TestRefusedHosts: hosts that ask while the board is held are refused, and do not

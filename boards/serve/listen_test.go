@@ -85,4 +85,5 @@ func TestTCPReplaced(t *testing.T) {
 	link, err := connect(dial(t, addr), bustest.NewHost(4096))
 	require.NoError(t, err)
 	link.Close()
+	assert.True(t, dropped(t, idle, 20*time.Second), "the board has dropped it")
 }
