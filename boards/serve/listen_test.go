@@ -87,3 +87,26 @@ func TestTCPReplaced(t *testing.T) {
 	link.Close()
 	assert.True(t, dropped(t, idle, 20*time.Second), "the board has dropped it")
 }
+
+// TestLoopback: an address without a host is that of the loopback interface.
+func TestLoopback(t *testing.T) {
+	for _, tt := range []struct {
+		where, selector string
+		open            bool
+	}{
+		{"tcp::0", "tcp:127.0.0.1:", false},
+		{"udp::0", "udp:127.0.0.1:", false},
+		{"tcp:127.0.0.1:0", "tcp:127.0.0.1:", false},
+		{"udp:127.0.0.1:0", "udp:127.0.0.1:", false},
+		{"tcp:0.0.0.0:0", "tcp:", true},
+		{"udp:0.0.0.0:0", "udp:", true},
+	} {
+		t.Run(tt.where, func(t *testing.T) {
+			l, err := serve.Listen(tt.where)
+			require.NoError(t, err)
+			defer l.Close()
+			assert.True(t, strings.HasPrefix(l.Selector(), tt.selector), l.Selector())
+			assert.Equal(t, tt.open, l.Open())
+		})
+	}
+}
