@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -109,6 +110,75 @@ func TestBusyPort(t *testing.T) {
 	assert.Equal(t, exit.Link, run([]string{"board", "probe", "serial:" + pty}, &out, &errs))
 	assert.Contains(t, errs.String(), "busy")
 	assert.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
+}
+
+// A board that other machines reach and that has no token begins with a warning.
+func TestServeWarns(t *testing.T) {
+	const warning = "warning: every host that reaches %s can use this board: give --token-file, or use a tunnel, see docs/remote.md\n"
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef"), 0o600))
+	for _, tt := range []struct{ listen, token, warns string }{
+		{"tcp:0.0.0.0:0", "", warning},
+		{"udp:0.0.0.0:0", "", warning},
+		{"tcp:0.0.0.0:0", token, ""},
+		{"udp:0.0.0.0:0", token, ""},
+		{"tcp:127.0.0.1:0", "", ""},
+		{"udp:127.0.0.1:0", "", ""},
+		{"tcp::0", "", ""},
+		{"udp::0", "", ""},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // the board ends when it has begun
+		var out, errs bytes.Buffer
+		f := serveFlags{links: new(command.Links), listen: []string{tt.listen}, pace: "free", token: tt.token}
+		require.NoError(t, runServe(ctx, &out, &errs, f, []string{"emu?config=small"}), tt)
+		assert.Contains(t, out.String(), "emu?config=small --board ")
+		if tt.warns != "" {
+			tt.warns = fmt.Sprintf(tt.warns, tt.listen)
+		}
+		assert.Equal(t, tt.warns, errs.String(), tt)
+	}
+}
+
+// A board with --token-file is that of the hosts with the token.
+func TestServeToken(t *testing.T) {
+	dir := t.TempDir()
+	right, wrong := filepath.Join(dir, "right"), filepath.Join(dir, "wrong")
+	require.NoError(t, os.WriteFile(right, []byte("0123456789abcdef"), 0o600))
+	require.NoError(t, os.WriteFile(wrong, []byte("0123456789abcdeF"), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	c := newServe(newApp(w, io.Discard, nil))
+	c.SetArgs([]string{"emu?config=small", "--listen", "tcp:127.0.0.1:0", "--token-file", right})
+	c.SetOut(w)
+	c.SetErr(io.Discard)
+	ended := make(chan error, 1)
+	go func() {
+		err := c.ExecuteContext(ctx)
+		w.CloseWithError(err)
+		ended <- err
+	}()
+	defer func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	_, board, ok := strings.Cut(strings.TrimSpace(line), " --board ")
+	require.True(t, ok, line)
+	for _, tt := range []struct {
+		option string
+		code   int
+		says   string
+	}{
+		{"", exit.Link, "the board wants a token: give token-file="},
+		{"?token-file=" + wrong, exit.Link, "the token is wrong"},
+		{"?token-file=" + right, exit.OK, "1 nodes, 8 KiB VRAM"},
+	} {
+		code, out, errs := hilgpu("board", "probe", board+tt.option)
+		assert.Equal(t, tt.code, code, tt.option)
+		assert.Contains(t, out+errs, tt.says)
+	}
 }
 
 func TestProbe(t *testing.T) {
