@@ -1,10 +1,12 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -91,38 +93,113 @@ func TestUDPHosts(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-// TestForeignDatagrams: datagrams of another address, also with frames of the session,
-// change nothing.
+// TestForeignDatagrams: datagrams of another address change nothing, even those of the
+// session that the board has not received yet.
 func TestForeignDatagrams(t *testing.T) {
-	_, addr, _ := listen(t, "udp:127.0.0.1:0")
-	var sent [][]byte
+	dev := bustest.NewDevice(bustest.DeviceOptions{})
+	l, err := serve.ListenUDP("127.0.0.1:0")
+	require.NoError(t, err)
+	const patience = 20 * time.Second // of both ends, while the datagrams do not arrive
+	board, err := serve.New(dev, serve.Options{Silence: patience})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.Serve(ctx, board) // ends with ctx
+	}()
+	defer func() { cancel(); <-ended }()
+	addr := l.Selector()[len("udp:"):]
+	conn, err := net.Dial("udp", addr)
+	require.NoError(t, err)
+	line := &withheld{Conn: conn}
 	link, err := rootport.New(func() (rootport.Port, error) {
-		c, err := net.Dial("udp", addr)
-		require.NoError(t, err)
-		return channel.Open(&copied{Conn: c, sent: &sent}, channel.Config{Link: datalink.Config{Role: datalink.Host}, Datagram: 1452})
+		config := channel.Config{Link: datalink.Config{Role: datalink.Host, DeadAfter: patience, GiveUp: patience}, Datagram: 1452}
+		return channel.Open(line, config)
 	}, bustest.NewHost(4096), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
+	want, got := []byte("new!"), make([]byte, 4)
+	require.NoError(t, link.Read(0, bustest.RegScratch, got), "after the writes before it")
+	requests := func() (n uint64) {
+		board.Sample(func() { n = dev.Requests() })
+		return n
+	}
+	before := requests()
+	sent := line.hold()
+	require.NoError(t, link.Write(0, bustest.RegScratch, want))
+	eventually(t, func() bool { return line.holds(want) }, "the write of the register")
+	fresh := line.hold()
+
 	other, err := net.Dial("udp", addr)
 	require.NoError(t, err)
 	defer other.Close()
-	for _, d := range sent {
+	for _, d := range append(fresh, sent...) { // the hellos are last, and are answered
 		_, err := other.Write(d)
 		require.NoError(t, err)
 	}
-	want, got := []byte{1, 2, 3, 4}, make([]byte, 4)
-	require.NoError(t, link.Write(0, bustest.RegScratch, want))
-	require.NoError(t, link.Read(0, bustest.RegScratch, got))
-	assert.Equal(t, want, got)
-	require.NoError(t, other.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-	for b := make([]byte, 2048); ; {
+	require.NoError(t, other.SetReadDeadline(time.Now().Add(patience)))
+	for b, answers := make([]byte, 2048), 0; ; answers++ {
 		n, err := other.Read(b)
 		if err != nil {
+			assert.NotZero(t, answers, "the board has read them")
 			break
 		}
 		assert.Equal(t, byte(6), b[2]>>4, "only a Welcome that asks for another hello: % x", b[:n])
+		require.NoError(t, other.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	}
+	assert.Equal(t, before, requests(), "the write from the other address")
+
+	for _, d := range fresh {
+		_, err := conn.Write(d)
+		require.NoError(t, err)
+	}
+	eventually(t, func() bool { return requests() == before+1 }, "the same write from the right address")
+	line.release()
+	require.NoError(t, link.Read(0, bustest.RegScratch, got))
+	assert.Equal(t, want, got)
 	require.NoError(t, link.Close())
+}
+
+// A withheld connection keeps what is written, and can send nothing.
+type withheld struct {
+	net.Conn
+	mu   sync.Mutex
+	on   bool
+	kept [][]byte
+}
+
+func (w *withheld) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = append(w.kept, append([]byte(nil), p...))
+	if w.on {
+		return len(p), nil
+	}
+	return w.Conn.Write(p)
+}
+
+// hold sends nothing from now on. It returns what was written since the hold before.
+func (w *withheld) hold() [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := w.kept
+	w.on, w.kept = true, nil
+	return kept
+}
+
+// holds reports whether a datagram with the given bytes was written since the hold.
+func (w *withheld) holds(text []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.kept, func(d []byte) bool { return bytes.Contains(d, text) })
+}
+
+// release sends again what is written.
+func (w *withheld) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.on = false
 }
 
 // copied keeps what is written, up to the first close.
