@@ -3,6 +3,7 @@ package boards
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -172,6 +173,14 @@ func TestSelectorErrors(t *testing.T) {
 		{"tcp:127.0.0.1:0", `port 0, want 1 to 65535`},
 		{"tcp::4000", `:4000, want HOST:PORT`},
 		{"tcp:host:1?silence=199", `silence=199, want a number from 200`},
+		{"eth", `want eth:IFACE/MAC`},
+		{"eth:host0", `host0, want IFACE/MAC`},
+		{"eth:/02:00:00:00:00:02", `/02:00:00:00:00:02, want IFACE/MAC`},
+		{"eth:host0/zz", `bad MAC address: "zz", want six bytes`},
+		{"eth:host0/ff:ff:ff:ff:ff:ff", `ff:ff:ff:ff:ff:ff is the address of a group`},
+		{"eth:host0/02:00:00:00:00:02?mtu=500", `mtu=500, want a number from 576 to 9216`},
+		{"eth:host0/02:00:00:00:00:02?mtu=9217", `mtu=9217, want a number from 576 to 9216`},
+		{"udp:host:1?mtu=575", `mtu=575, want a number from 576 to 9000`},
 		{"line?silence=500", `unknown "silence"`},
 		{"line?faults=loss=2", `faults=loss=2, want`},
 		{"line?latency=1", `unknown "latency"`},
@@ -208,6 +217,9 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?fault=dead&count=0", `count=0, want a number from 1`},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
+			if strings.HasPrefix(tt.selector, "eth") && runtime.GOOS != "linux" {
+				t.Skip("raw Ethernet is available on Linux only")
+			}
 			_, _, err := Open(tt.selector, new(pc))
 			require.ErrorIs(t, err, ErrSelector)
 			assert.ErrorContains(t, err, tt.says)
