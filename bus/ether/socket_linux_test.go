@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -172,4 +173,35 @@ func TestRemoved(t *testing.T) {
 		assert.ErrorIs(t, err, ether.ErrInterface)
 		assert.ErrorContains(t, err, "board0 was removed")
 	})
+}
+
+// TestForbidden: without the privilege, the error names it and the command that gives it
+// to this program.
+func TestForbidden(t *testing.T) {
+	ethertest.Run(t, func(t *testing.T, _ *ethertest.Net) {
+		program, err := os.Executable()
+		require.NoError(t, err)
+		dropped, opened := make(chan error, 1), make(chan error, 1)
+		go func() {
+			runtime.LockOSThread() // without Unlock: the thread ends
+			dropped <- dropRaw()
+			_, err := ether.Open(ethertest.HostInterface, ether.Link, 0, 1<<16)
+			opened <- err
+		}()
+		require.NoError(t, <-dropped)
+		err = <-opened
+		require.ErrorIs(t, err, ether.ErrForbidden)
+		assert.Equal(t, "ether: not allowed at host0: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep "+program, err.Error())
+	})
+}
+
+// dropRaw takes CAP_NET_RAW from this thread, see capabilities(7).
+func dropRaw() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&head, &sets[0]); err != nil {
+		return err
+	}
+	sets[0].Effective &^= 1 << unix.CAP_NET_RAW
+	return unix.Capset(&head, &sets[0])
 }
