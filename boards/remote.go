@@ -75,7 +75,7 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	}
 	most := opt.Baud
 	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
-	return o.openRemote(&v, rootport.Options{}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
+	return o.openRemote(&v, rootport.Options{MaxReadRequest: 128}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
 		s, c.Baud, err = openPort(o.place, opt, most)
 		return s, err
 	})
@@ -166,7 +166,7 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 	dial := func() (rootport.Port, error) {
 		config := channel.Config{
 			Link: datalink.Config{
-				Role: datalink.Host, MapHash: regmap.Hash(), Token: token,
+				Role: datalink.Host, MapHash: regmap.Hash(), Token: token, MaxRead: port.MaxReadRequest,
 				DeadAfter: time.Duration(silence) * time.Millisecond,
 				GiveUp:    time.Duration(ms) * time.Millisecond * 3 / 4, // before the time-out of a request
 			},

@@ -2,10 +2,12 @@ package boards
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/frame"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
@@ -179,3 +182,76 @@ func TestToken(t *testing.T) {
 	require.NoError(t, link.Close())
 	assert.Equal(t, uint64(1), board.Stats().Sessions)
 }
+
+// TestLargestRead: the hello tells the board the largest read request of the host, in
+// bytes 8 and 9 of its body, which follows the two bytes of the frame's header.
+func TestLargestRead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want uint16
+		read func(t *testing.T) (selector string, hello func() []byte)
+	}{
+		{"tcp", 512, helloTCP},
+		{"udp", 4096, helloUDP},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			selector, hello := tt.read(t)
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := Open(selector, new(pc))
+				ended <- err
+			}()
+			f := hello()
+			require.Greater(t, len(f), 40)
+			assert.Equal(t, tt.want, binary.BigEndian.Uint16(f[2+8:]))
+			assert.Error(t, <-ended, "no board has answered")
+		})
+	}
+}
+
+// helloUDP returns the first frame at a UDP address.
+func helloUDP(t *testing.T) (string, func() []byte) {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return "udp:" + c.LocalAddr().String(), func() []byte {
+		b := make([]byte, 2000)
+		n, _, err := c.ReadFrom(b)
+		require.NoError(t, err)
+		f, _, ok := channel.CutDatagram(b[:n])
+		require.True(t, ok)
+		return f
+	}
+}
+
+// helloTCP returns the first frame at a TCP address.
+func helloTCP(t *testing.T) (string, func() []byte) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return "tcp:" + l.Addr().String(), func() []byte {
+		c, err := l.Accept()
+		require.NoError(t, err)
+		defer c.Close()
+		first := &firstFrame{}
+		for d, b := frame.NewDecoder(datalink.MinFrame, 1000), make([]byte, 2000); first.frame == nil; {
+			n, err := c.Read(b)
+			require.NoError(t, err)
+			d.Feed(b[:n], first)
+		}
+		return first.frame
+	}
+}
+
+// firstFrame keeps the first frame of a stream.
+type firstFrame struct{ frame []byte }
+
+func (s *firstFrame) Frame(f []byte) {
+	if s.frame == nil {
+		s.frame = slices.Clone(f)
+	}
+}
+
+func (*firstFrame) Text([]byte) {}
+func (*firstFrame) Damaged(int) {}

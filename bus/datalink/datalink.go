@@ -113,7 +113,8 @@ const (
 //	Credits      packets the peer may have in flight, per class; 0 is infinite,
 //	             as it must be for completions of a requester
 //	Datagram     largest datagram in bytes, to 65535; 0 for a stream of bytes
-//	MaxRead      of a host: its largest read request in bytes; 0 if unknown
+//	MaxRead      of a host: its largest read request in bytes; 0 if unknown.
+//	             A board in hardware may size its buffers by it; a Link does not use it
 //	Token        secret of both ends; a board with one refuses hosts without it.
 //	             It is proven in the handshake and never sent
 //	Challenge    of a board with a Token: random, different for each link
