@@ -4,8 +4,10 @@
 package ethertest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -43,7 +45,8 @@ type Net struct {
 // Run runs f in a process of its own, in the namespace of the host, with the given MTU.
 // It is the whole of a test that is not part of another. Where the system allows no
 // namespaces, the test is skipped, or fails if the environment has CI. The process ends
-// before the time of this one is over, and what it logs is logged here.
+// before the time of this one is over, and what it logs is logged here. f and its subtests
+// skip nothing: a skip there fails the test, since the test runner does not see it.
 func Run(t *testing.T, f func(t *testing.T, n *Net)) {
 	t.Helper()
 	end, _ := t.Deadline()
@@ -110,15 +113,60 @@ func run(t testing.TB, f func(n *Net), args ...string) string {
 	}
 	text, err := c.CombinedOutput()
 	if c.ProcessState == nil { // not started
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no network namespace: %v", err)
-		}
-		t.Skipf("this system allows no network namespace: %v", err)
+		missing(t, err.Error())
 	}
-	if err != nil {
-		t.Fatalf("in a network namespace: %v\n%s", err, text)
-	}
+	judge(t, string(text), err)
 	return string(text)
+}
+
+// A reporter is the part of testing.TB that ends a test.
+type reporter interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// missing ends a test that got no namespace.
+func missing(t reporter, why string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("no network namespace: %s", why)
+		return
+	}
+	t.Skipf("this system allows no network namespace: %s", why)
+}
+
+// notAllowed is how the process in the namespace begins the reason that the system gives.
+const notAllowed = "not allowed in a network namespace: "
+
+// judge ends the test if the process in the namespace has failed, with the given output,
+// or has skipped a test.
+func judge(t reporter, text string, err error) {
+	t.Helper()
+	if err != nil {
+		if _, why, found := strings.Cut(text, notAllowed); found {
+			why, _, _ = strings.Cut(why, "\n")
+			missing(t, why)
+			return
+		}
+		t.Fatalf("in a network namespace: %v\n%s", err, text)
+		return
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "--- SKIP") {
+			t.Fatalf("a test is skipped in a network namespace:\n%s", text)
+			return
+		}
+	}
+}
+
+// allowed ends the test in the namespace if the system has refused a call.
+func allowed(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("%s%v", notAllowed, err)
+	}
+	require.NoError(t, err)
 }
 
 // open makes the namespace of the board and the interfaces.
@@ -129,7 +177,7 @@ func open(t testing.TB) *Net {
 	onThread(func() {
 		n.board, err = netns.New() // the thread ends with its goroutine
 	})
-	require.NoError(t, err)
+	allowed(t, err)
 	n.host, err = netlink.NewHandle()
 	require.NoError(t, err)
 	n.there, err = netlink.NewHandleAt(n.board)
@@ -149,7 +197,7 @@ func veth(name, address, peer, peerAddress string) *netlink.Veth {
 // pair makes a pair of interfaces. That of the board moves to its namespace.
 func (n *Net) pair(t testing.TB, v *netlink.Veth) {
 	t.Helper()
-	require.NoError(t, n.host.LinkAdd(v))
+	allowed(t, n.host.LinkAdd(v))
 	if board, err := n.host.LinkByName(BoardInterface); err == nil {
 		require.NoError(t, n.host.LinkSetNsFd(board, int(n.board)))
 	}
