@@ -184,6 +184,7 @@ func open(t testing.TB) *Net {
 	require.NoError(t, err)
 	n.pair(t, veth(HostInterface, HostMAC, BoardInterface, BoardMAC))
 	n.address(t)
+	n.ready(t)
 	return n
 }
 
@@ -226,6 +227,7 @@ func (n *Net) Between(t testing.TB) (near, far string) {
 		require.NoError(t, err)
 		require.NoError(t, n.host.LinkSetUp(link))
 	}
+	n.ready(t)
 	return nearInterface, farInterface
 }
 
@@ -273,6 +275,26 @@ func (n *Net) SetUp(t testing.TB, up bool) {
 			require.NoError(t, at.LinkSetDown(link))
 		}
 	})
+	if up {
+		n.ready(t)
+	}
+}
+
+// ready waits until both interfaces carry frames. The kernel drops those that are sent
+// after an interface is switched on and before it is operational, see operstates.rst.
+func (n *Net) ready(t testing.TB) {
+	t.Helper()
+	for range 20_000 {
+		operational := true
+		n.each(t, func(_ *netlink.Handle, link netlink.Link) {
+			operational = operational && link.Attrs().OperState == netlink.OperUp
+		})
+		if operational {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the interfaces carry no frames")
 }
 
 // SetPromiscuous makes both interfaces receive frames for every address.
