@@ -43,33 +43,44 @@ func onServedDevices(t *testing.T, around func(port.Device) port.Device, patienc
 				}
 				where += filepath.Join(t.TempDir(), "board")
 			}
-			emu, err := boards.Device("emu?vram=64KiB")
-			require.NoError(t, err)
-			dev := around(emu)
-			board, err := serve.New(dev, serve.Options{
-				Hz: emu.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second, // the machine may be busy
-				Endpoint: endpoint.Options{Timeout: uint64(patience.Seconds() * float64(emu.Hz()))},
-			})
-			require.NoError(t, err)
 			l, err := serve.Listen(where)
 			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				l.Serve(ctx, board) // returns when the context is done
-			}()
-			defer func() { cancel(); <-done }()
 			selector := l.Selector() + "?silence=10000"
 			if where[:4] == "pty:" {
 				selector += "&baud=" + strconv.Itoa(baud)
 			}
-			s, err := Open(selector, HostDrivers(), o)
-			require.NoError(t, err)
-			f(t, dev, board, s)
-			require.NoError(t, s.Close())
+			onServedDevice(t, l, selector, around, patience, o, f)
 		})
 	}
+}
+
+// onServedBoard runs a test on a board that l serves and that the host opens by a selector.
+func onServedBoard(t *testing.T, l serve.Listener, selector string, patience time.Duration, f func(t *testing.T, board *serve.Board, s *System)) {
+	same := func(dev port.Device) port.Device { return dev }
+	onServedDevice(t, l, selector+"?silence=10000", same, patience, Options{}, func(t *testing.T, _ port.Device, board *serve.Board, s *System) { f(t, board, s) })
+}
+
+// onServedDevice is onServedBoard with another device around the emulator.
+func onServedDevice(t *testing.T, l serve.Listener, selector string, around func(port.Device) port.Device, patience time.Duration, o Options, f func(t *testing.T, dev port.Device, board *serve.Board, s *System)) {
+	emu, err := boards.Device("emu?vram=64KiB")
+	require.NoError(t, err)
+	dev := around(emu)
+	board, err := serve.New(dev, serve.Options{
+		Hz: emu.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second, // the machine may be busy
+		Endpoint: endpoint.Options{Timeout: uint64(patience.Seconds() * float64(emu.Hz()))},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Serve(ctx, board) // returns when the context is done
+	}()
+	defer func() { cancel(); <-done }()
+	s, err := Open(selector, HostDrivers(), o)
+	require.NoError(t, err)
+	f(t, dev, board, s)
+	require.NoError(t, s.Close())
 }
 
 // A copying application has a texture that the CPU can write and one that it can
@@ -122,48 +133,52 @@ func (c *copying) check(v uint32) {
 // While the application calls nothing, the GPU does its work and reports it: the
 // picture and the fence are in host memory, and the interrupt is latched.
 func TestWorkContinuesInAPause(t *testing.T) {
-	onServedBoards(t, time.Minute, func(t *testing.T, _ *serve.Board, s *System) {
-		c := newCopying(t, s)
-		c.flush(0)
-		c.check(0)
-		var copied, fences atomic.Int64
-		for i := range uint32(10) {
-			v := 0xa0b0c0d0 + i
-			copied.Store(0)
-			fences.Store(0)
-			s.machine.ObserveWrites(func(_ uint64, p []byte) {
-				for at := 0; at+4 <= len(p); at += 4 {
-					if binary.LittleEndian.Uint32(p[at:]) == v {
-						copied.Add(1)
-					} else if copied.Load() == copySize*copySize {
-						fences.Add(1)
-					}
+	onServedBoards(t, time.Minute, workContinues)
+}
+
+func workContinues(t *testing.T, _ *serve.Board, s *System) {
+	c := newCopying(t, s)
+	c.flush(0)
+	c.check(0)
+	var copied, fences atomic.Int64
+	for i := range uint32(10) {
+		v := 0xa0b0c0d0 + i
+		copied.Store(0)
+		fences.Store(0)
+		s.machine.ObserveWrites(func(_ uint64, p []byte) {
+			for at := 0; at+4 <= len(p); at += 4 {
+				if binary.LittleEndian.Uint32(p[at:]) == v {
+					copied.Add(1)
+				} else if copied.Load() == copySize*copySize {
+					fences.Add(1)
 				}
-			})
-			before := s.device.Stats().Messages
-			c.flush(v)
-			waitFor(t, "the picture, then a fence", func() bool { return fences.Load() > 0 })
-			waitFor(t, "the interrupt", func() bool { return s.device.Stats().Messages > before })
-			c.check(v)
-		}
-		c.dev.Close()
-	})
+			}
+		})
+		before := s.device.Stats().Messages
+		c.flush(v)
+		waitFor(t, "the picture, then a fence", func() bool { return fences.Load() > 0 })
+		waitFor(t, "the interrupt", func() bool { return s.device.Stats().Messages > before })
+		c.check(v)
+	}
+	c.dev.Close()
 }
 
 // A pause that is longer than the board waits for host memory, 1.3 s, and one that is
 // longer than the time-out of the kernel, end neither the work nor the device.
 func TestPauseAfterFlush(t *testing.T) {
-	onServedBoards(t, 0, func(t *testing.T, board *serve.Board, s *System) {
-		c := newCopying(t, s)
-		for i, pause := range []time.Duration{1500 * time.Millisecond, 1500 * time.Millisecond, 3500 * time.Millisecond} {
-			c.flush(uint32(i))
-			time.Sleep(pause)
-			c.check(uint32(i))
-		}
-		assert.Zero(t, board.Stats().Endpoint.Timeouts)
-		assert.Zero(t, s.Stats().Lost)
-		c.dev.Close()
-	})
+	onServedBoards(t, 0, pausesAfterFlush)
+}
+
+func pausesAfterFlush(t *testing.T, board *serve.Board, s *System) {
+	c := newCopying(t, s)
+	for i, pause := range []time.Duration{1500 * time.Millisecond, 1500 * time.Millisecond, 3500 * time.Millisecond} {
+		c.flush(uint32(i))
+		time.Sleep(pause)
+		c.check(uint32(i))
+	}
+	assert.Zero(t, board.Stats().Endpoint.Timeouts)
+	assert.Zero(t, s.Stats().Lost)
+	c.dev.Close()
 }
 
 // A board that disconnects while the application thinks is a link failure at the next
