@@ -39,31 +39,33 @@ func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
 	return out, sent && ready
 }
 
-// fewTags is a device whose reads have tags below 32. The reference device counts on
-// to 255.
+// fewTags is a device whose reads have the tags of a GPU, 0 to 15 and 32 to 47. The
+// reference device counts on to 255.
 type fewTags struct {
 	port.Device
-	tags *[32]uint8
+	tags *[48]uint8
 }
+
+func ofGPU(tag uint8) uint8 { return tag&15 | tag<<1&32 }
 
 func (f fewTags) Initiator() (port.Request, port.Beat) {
 	req, beat := f.Device.Initiator()
-	req.Tag &= 31
+	req.Tag = ofGPU(req.Tag)
 	return req, beat
 }
 
 func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	if r, _ := f.Device.Initiator(); reqReady && r.Kind == port.MemRead {
-		f.tags[r.Tag&31] = r.Tag
+		f.tags[ofGPU(r.Tag)] = r.Tag
 	}
-	cpl.Tag = f.tags[cpl.Tag&31]
+	cpl.Tag = f.tags[min(cpl.Tag, 47)]
 	f.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
 func newDevice(t *testing.T, dev port.Device) *device {
 	p, err := seq.Program(seq.Options{Replay: 4})
 	require.NoError(t, err)
-	return &device{link: link.New(p.Words, 25_000), dev: fewTags{dev, new([32]uint8)}}
+	return &device{link: link.New(p.Words, 25_000), dev: fewTags{dev, new([48]uint8)}}
 }
 
 func TestConformance(t *testing.T) {

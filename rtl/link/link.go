@@ -4,7 +4,8 @@ package link
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/link/frame"
+	"github.com/hilgpu/hilgpu/rtl/link/deframe"
+	"github.com/hilgpu/hilgpu/rtl/link/enframe"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 )
 
@@ -25,7 +26,7 @@ type Byte struct {
 
 // Module is the data link and the transaction layer between a byte stream and a GPU.
 //
-//	In      in Byte, at most one in 16 clocks; ready, the byte for the line is taken;
+//	In      in Byte, at most one in 2 clocks; ready, the byte for the line is taken;
 //	        gpu seq.GPU, the outputs of the GPU; reqReady, dataReady, whether its
 //	        target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
@@ -40,8 +41,8 @@ type Byte struct {
 //	        unsupported; see docs/design.md "The link in RTL"
 //	Source  docs/design.md "Link layers"; PCIe 3.0 §2, §3
 type Module struct {
-	rx  frame.Receiver
-	tx  frame.Sender
+	rx  deframe.Module
+	tx  enframe.Module
 	seq seq.Module
 }
 
@@ -51,7 +52,7 @@ var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs"}
 // New returns a link after reset. program has the instructions of the sequencer; a tick
 // is tickClocks clocks.
 func New(program []uint64, tickClocks uint32) Module {
-	return Module{rx: frame.NewReceiver(maxFrame), tx: frame.NewSender(), seq: seq.New(program, tickClocks)}
+	return Module{rx: deframe.New(maxFrame), tx: enframe.New(enframe.MaxFrame), seq: seq.New(program, tickClocks)}
 }
 
 // Reset ends the session.
@@ -78,13 +79,17 @@ func (m *Module) LEDs() uint8 { return m.seq.LEDs() }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(in Byte, ready bool, gpu seq.GPU, reqReady, dataReady bool) {
-	there, other := m.rx.Held()
-	rx := seq.Rx{There: there, Other: other, Data: m.rx.Data(), Damaged: m.rx.Damaged()}
+	there, half := m.rx.Frame()
+	rx := seq.Rx{There: there, Other: m.rx.Other(), Data: m.rx.Data(), Damaged: m.rx.Damaged()}
 	read, at, later := m.seq.Fetch()
 	release := m.seq.Release()
 	tx, word := m.seq.Send()
 	taken := seq.Ready{Tx: m.tx.Ready(), Room: m.tx.Room(), Req: reqReady, Beat: dataReady}
-	m.rx.Tick(in.Valid, in.Data, in.Broken, read, at, later, release)
+	from := uint32(half)<<8 | uint32(at)
+	if later {
+		from ^= 1 << 8
+	}
+	m.rx.Tick(in.Valid, in.Data, in.Broken, read, from, release, later)
 	m.tx.Tick(tx.Valid, tx.Data, tx.Last, word, ready)
 	m.seq.Tick(rx, taken, gpu)
 }

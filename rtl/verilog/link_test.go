@@ -101,7 +101,7 @@ func deframeBlock() block {
 	return block{
 		&m, []string{"Frame", "Other", "Data", "Damaged", "Overflow"}, m.Reset,
 		func(in []uint64) {
-			m.Tick(in[0] != 0, uint8(in[1]), in[2] != 0, in[3] != 0, uint32(in[4]), in[5] != 0)
+			m.Tick(in[0] != 0, uint8(in[1]), in[2] != 0, in[3] != 0, uint32(in[4]), in[5] != 0, in[6] != 0)
 		},
 		func() []uint64 {
 			there, half := m.Frame()
@@ -111,7 +111,7 @@ func deframeBlock() block {
 			there, half := m.Frame()
 			valid, data, broken := next(r)
 			at := []uint64{r.Uint64() & 15, deframe.AtLength + r.Uint64()&3, deframe.AtWord + 3}[r.IntN(3)]
-			return []uint64{valid, data, broken, number(there && r.IntN(2) == 0), uint64(half)<<8 | at, number(there && r.IntN(25) == 0)}
+			return []uint64{valid, data, broken, number(there && r.IntN(2) == 0), uint64(half)<<8 | at, number(there && r.IntN(25) == 0), number(m.Other() && r.IntN(2) == 0)}
 		},
 	}
 }

@@ -117,7 +117,7 @@ func (r *receiver) tick(valid bool, data byte, broken bool) {
 		r.data, release = nil, true
 	}
 	r.waits = there && !release
-	r.m.Tick(valid, data, broken, r.waits, at, release)
+	r.m.Tick(valid, data, broken, r.waits, at, release, false)
 	if r.m.Damaged() {
 		r.damaged++
 	}

@@ -30,7 +30,7 @@ const (
 //	In      valid and data, a byte of the line, at most in every second clock; broken, a
 //	        byte of the line was lost; read and at, a read of the buffer, only of a half
 //	        that has a frame: its number 8, the offset 7..0; release, the oldest frame is
-//	        done with, only if there is one
+//	        done with, or with later the other one, only if there is one
 //	Out     Frame, whether there is a frame, and the half of the oldest one; Other,
 //	        whether there is another one, in the other half; Data, the byte read last;
 //	        Damaged and Overflow, pulses, for a frame that is dropped
@@ -115,7 +115,7 @@ func (m *Module) good() bool {
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(valid bool, data uint8, broken, read bool, at uint32, release bool) {
+func (m *Module) Tick(valid bool, data uint8, broken, read bool, at uint32, release, later bool) {
 	zero := data == 0
 	ends := valid && zero && m.begun
 	plain := valid && !zero && m.begun && !m.skips // a byte of the frame
@@ -127,7 +127,7 @@ func (m *Module) Tick(valid bool, data uint8, broken, read bool, at uint32, rele
 	m.damaged = ends && !m.skips && !good || broken && !m.skips || stores && m.full()
 	m.overflow = stores && m.held == 2
 	drops := stores && (m.held == 2 || m.full())
-	m.offer(release)
+	m.offer(release, later)
 	m.sum(plain, ends || m.word)
 	m.shift(plain, ends, data)
 	m.count(plain, ends, good)
@@ -210,14 +210,14 @@ func (m *Module) count(plain, ends, good bool) {
 }
 
 // offer counts the frames.
-func (m *Module) offer(release bool) {
-	hdl.Assert(!release || m.held != 0, "deframe: a release of no frame")
+func (m *Module) offer(release, later bool) {
+	hdl.Assert(!release || m.held != 0 && (!later || m.held == 2), "deframe: a release of no frame")
 	if m.length && !release {
 		m.held = (m.held + 1) & 3
 	} else if release && !m.length {
 		m.held = (m.held - 1) & 3
 	}
-	if release {
+	if release && !later {
 		m.first ^= 1
 	}
 }

@@ -119,7 +119,7 @@ func (b *bench) tick(t *testing.T, valid bool, in uint8, broken bool) {
 		b.data, release = nil, true
 	}
 	b.waits = read
-	b.m.Tick(valid, in, broken, read, at, release)
+	b.m.Tick(valid, in, broken, read, at, release, false)
 	if b.m.Damaged() {
 		b.damaged++
 	}
@@ -365,7 +365,7 @@ func TestReleaseDuringFrame(t *testing.T) {
 				if valid {
 					data = stream[i/2]
 				}
-				b.m.Tick(valid, uint8(data), false, false, 0, there && i == clock)
+				b.m.Tick(valid, uint8(data), false, false, 0, there && i == clock, false)
 				if b.m.Overflow() {
 					n++
 				}
@@ -439,22 +439,52 @@ func TestNew(t *testing.T) {
 	assert.Panics(t, func() { New(MinFrame - 1) })
 	assert.Panics(t, func() { New(MaxFrame + 1) })
 	m := New(160)
-	m.Tick(true, 14, false, false, 0, false)
-	assert.Panics(t, func() { m.Tick(true, 1, true, false, 0, false) }, "a byte and a lost byte")
-	assert.Panics(t, func() { m.Tick(false, 0, false, false, 0, true) }, "a release of no frame")
+	m.Tick(true, 14, false, false, 0, false, false)
+	assert.Panics(t, func() { m.Tick(true, 1, true, false, 0, false, false) }, "a byte and a lost byte")
+	assert.Panics(t, func() { m.Tick(false, 0, false, false, 0, true, false) }, "a release of no frame")
 }
 
 func ExampleModule() {
 	m := New(160)
 	for _, b := range []byte("\x00\x0e123456789\xcb\xf4\x39\x26\x00") {
-		m.Tick(true, b, false, false, 0, false)
-		m.Tick(false, 0, false, false, 0, false)
+		m.Tick(true, b, false, false, 0, false, false)
+		m.Tick(false, 0, false, false, 0, false, false)
 	}
 	for range 3 {
-		m.Tick(false, 0, false, false, 0, false)
+		m.Tick(false, 0, false, false, 0, false, false)
 	}
 	there, half := m.Frame()
-	m.Tick(false, 0, false, true, uint32(half)<<8|AtLength, false)
+	m.Tick(false, 0, false, true, uint32(half)<<8|AtLength, false, false)
 	fmt.Println(there, m.Data())
 	// Output: true 9
+}
+
+// TestReleaseLater: the frame after the oldest one can be released first.
+func TestReleaseLater(t *testing.T) {
+	m := New(160)
+	frame := func(v byte) {
+		for _, b := range []byte{0, 7, v, v, v, v, v, v, 0} {
+			m.Tick(true, b, false, false, 0, false, false)
+			for range 8 {
+				m.Tick(false, 0, false, false, 0, false, false)
+			}
+		}
+	}
+	first := func() uint8 {
+		there, half := m.Frame()
+		require.True(t, there)
+		m.Tick(false, 0, false, true, uint32(half)<<8, false, false)
+		return m.Data()
+	}
+	frame(1)
+	frame(2)
+	require.True(t, m.Other())
+	m.Tick(false, 0, false, false, 0, true, true)
+	require.False(t, m.Other())
+	require.Equal(t, uint8(1), first())
+	frame(3)
+	require.True(t, m.Other())
+	m.Tick(false, 0, false, false, 0, true, false)
+	require.Equal(t, uint8(3), first())
+	assert.Panics(t, func() { m.Tick(false, 0, false, false, 0, true, true) }, "no other frame")
 }
