@@ -202,7 +202,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?vram=9KiB", `9216, want 4096 to 268435456, a power of two`},
 		{"emu?vram=99999999999999999999GiB", `want 4096 to 268435456 bytes`},
 		{"emu?vram=17179869185GiB", `want 4096 to 268435456 bytes`},
-		{"emu?vram=8kb", `vram=8kb, want 8192`},
+		{"emu?vram=8kb", `vram=8kb, want 4096`},
 		{"emu?tags=3", `tags 3, want 2 to 16, a power of two`},
 		{"emu?latency=0", `latency=0, want a number from 1 to 65536`},
 		{"emu?bandwidth=65", `bandwidth=65, want a number from 1 to 64`},

@@ -25,6 +25,8 @@ func TestConformance(t *testing.T) {
 		"line",
 		"line?baud=115200&delay=0&config=small",
 		"line?faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3",
+		"pins:ice40-hx8k",
+		"pins:ice40-hx8k?fast=-20000&faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3",
 	} {
 		t.Run(selector, func(t *testing.T) {
 			bustest.Run(t, func(t *testing.T) bustest.Fixture {
@@ -38,6 +40,10 @@ func TestConformance(t *testing.T) {
 				}
 				if l, ok := link.(*lined); ok {
 					f.Kill = l.line.Unplug
+					return f
+				}
+				if l, ok := link.(*pinned); ok {
+					f.Kill = l.wire.Cut
 					return f
 				}
 				f.Requests = func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") }

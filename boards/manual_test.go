@@ -31,7 +31,7 @@ func names(s Section) (all []string) {
 func TestManualIsWhatOpenTakes(t *testing.T) {
 	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "udp", "eth", "nettlp", "line", "pins", "snap", "capture"}, Schemes())
 	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "udp:HOST:PORT", "eth:IFACE/MAC", "nettlp:HOST", "line", "pins:NAME", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
-	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "eth": ":x/02:00:00:00:00:01", "nettlp": ":127.0.0.1", "snap": ":x", "capture": ":x"}
+	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "eth": ":x/02:00:00:00:00:01", "nettlp": ":127.0.0.1", "snap": ":x", "capture": ":x", "pins": ":ice40-hx8k"}
 	taken := map[string][]string{} // schemes listed in the manual, by option
 	for _, s := range Manual() {
 		who, ok := strings.CutPrefix(s.Title, "Options of ")
@@ -45,7 +45,7 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 			}
 		}
 	}
-	assert.Len(t, taken, 41)
+	assert.Len(t, taken, 42)
 	for option, schemes := range taken {
 		for _, scheme := range Schemes() {
 			if (scheme == "eth" || scheme == "nettlp") && runtime.GOOS != "linux" {
@@ -71,7 +71,7 @@ func TestManualHasTheFaults(t *testing.T) {
 		"short-data:D<n>-D<m>[=<0|1>]", "bit-flip:<rate>[@<seed>]", "stuck-register:D<n>=<0|1>",
 	}, names(titled(t, "Hardware faults to inject: fault= of emu and line")))
 	assert.Equal(t, []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"},
-		names(titled(t, "Line faults to inject: faults= of line, and --link-faults")))
+		names(titled(t, "Line faults to inject: faults= of line and pins, and --link-faults")))
 	for _, s := range Manual() {
 		for _, e := range s.Entries {
 			assert.NotEmpty(t, e.Doc, e.Name)

@@ -54,6 +54,7 @@ type Wire struct {
 	nonce  uint32
 	port   *end
 	frames [][]byte // of the board, after faults
+	due    uint64   // clock in which they may arrive
 	cut    bool
 
 	BytesDown, BytesUp uint64 // on the line
@@ -84,6 +85,13 @@ func New(dev Gateware, opt Options) (*Wire, error) {
 	return w, nil
 }
 
+// clocksOf returns the clocks of a time, rounded down.
+func (w *Wire) clocksOf(d time.Duration) uint64 {
+	hi, lo := bits.Mul64(uint64(d), w.opt.Hz)
+	q, _ := bits.Div64(hi, lo, uint64(time.Second))
+	return q
+}
+
 func setDefault(v *time.Duration, d time.Duration) {
 	if *v == 0 {
 		*v = d
@@ -101,8 +109,13 @@ func (w *Wire) now() time.Duration {
 func (w *Wire) do(f func(link *datalink.Link, now time.Duration, out *datalink.Output)) {
 	f(w.link, w.now(), &w.out)
 	for i := range w.out.Frames.Len() {
-		if !w.cut {
-			w.down.Apply(w.out.Frames.At(i), func(f []byte) { w.queue = w.enc.Append(w.queue, f) })
+		if w.cut {
+			continue
+		}
+		effect := w.down.Apply(w.out.Frames.At(i), func(f []byte) { w.queue = w.enc.Append(w.queue, f) })
+		w.next = max(w.next, w.clock) + w.clocksOf(effect.Stall)
+		if effect.Cut {
+			w.Cut()
 		}
 	}
 	for i := range w.out.Packets.Len() {
@@ -118,7 +131,11 @@ func (w *Wire) do(f func(link *datalink.Link, now time.Duration, out *datalink.O
 
 // Frame implements frame.Sink.
 func (w *Wire) Frame(f []byte) {
-	w.up.Apply(f, func(f []byte) { w.frames = append(w.frames, append([]byte(nil), f...)) })
+	effect := w.up.Apply(f, func(f []byte) { w.frames = append(w.frames, append([]byte(nil), f...)) })
+	w.due = max(w.due, w.clock) + w.clocksOf(effect.Stall)
+	if effect.Cut {
+		w.Cut()
+	}
 }
 
 // Text implements frame.Sink.
@@ -145,10 +162,11 @@ func (w *Wire) step() {
 			w.dec.Feed([]byte{out}, w)
 		}
 	}
-	for _, f := range w.frames {
+	for len(w.frames) > 0 && w.clock >= w.due {
+		f := w.frames[0]
+		w.frames = w.frames[1:]
 		w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Receive(f, now, out) })
 	}
-	w.frames = w.frames[:0]
 	if at, ok := w.link.Next(); ok && at <= w.now() {
 		w.do(func(link *datalink.Link, now time.Duration, out *datalink.Output) { link.Tick(now, out) })
 	}
@@ -162,7 +180,7 @@ func (w *Wire) Run(n uint64) {
 }
 
 // Cut cuts the line, and drops what is on it, until the next Dial.
-func (w *Wire) Cut() { w.cut, w.queue = true, nil }
+func (w *Wire) Cut() { w.cut, w.queue, w.frames = true, nil, nil }
 
 // Dial begins a session. The port of an earlier one goes down with bus.ErrStale.
 func (w *Wire) Dial() (rootport.Port, error) {

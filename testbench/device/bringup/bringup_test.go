@@ -69,6 +69,8 @@ func TestHealthy(t *testing.T) {
 		{Board: "emu?config=small", Poke: reg.Destructive},
 		{Board: "emu?config=small&vram=16KiB&latency=300&bandwidth=1", Poke: reg.Idle},
 		{Board: "emu?config=small&hz=1000000"},
+		{Board: "emu?config=small&vram=4KiB"},
+		{Board: "pins:ice40-hx8k", Bytes: 4096},
 		{Board: "emu?config=small&aperture=0", Bytes: 1 << 40},
 		{Board: "emu?aperture=0&vramports=1"},
 		{Board: "line?config=small"},

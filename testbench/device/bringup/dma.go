@@ -30,6 +30,9 @@ func dmaCopy(s *session) outcome {
 			if problem != "" || s.Err != nil {
 				break
 			}
+			if (align+size+guard+7)&^7 > s.vram {
+				continue // a VRAM of 4 KiB has no boundary inside
+			}
 			problem = s.copies(&f, n, rng, size, align, aligns[(i+1)%len(aligns)])
 			copies, total = copies+2, total+2*size
 		}
