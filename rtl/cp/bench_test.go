@@ -45,6 +45,7 @@ type bench struct {
 	busy    bool       // the engine takes no descriptor
 	fails   int        // number of the descriptor that fails, from 1 on; 0: none
 	broken  bool       // the last descriptor has failed
+	hole    uint64     // reads of these 128 bytes are answered with an error; 0: of none
 	check   bool       // check IdleFor in each clock
 	full    uint64     // first clock in which scratch writes are accepted
 
@@ -232,7 +233,7 @@ func (b *bench) answer(req port.Request) {
 	for i := range n {
 		c := port.Completion{Tag: req.Tag, Status: port.CplSuccess, Last: i == n-1}
 		p := b.mem(req.Addr&^7+uint64(i)*8, 8)
-		if p == nil {
+		if p == nil || b.hole != 0 && req.Addr/128 == b.hole/128 {
 			c.Status, c.Last = port.CplUnsupported, true
 		} else {
 			c.Data = binary.LittleEndian.Uint64(p)

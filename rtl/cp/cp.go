@@ -79,7 +79,8 @@ const (
 //	        2 the value of a predicate or a context; Desc, Scratch and Fence,
 //	        valid/ready streams; Fault, a pulse; Rsp; Resetting, a level;
 //	        all functions of registers
-//	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
+//	Timing  a NOP 2 clocks; skipped dwords a clock each, in an indirect buffer at most
+//	        64 of them and the rest in one clock; a linear packet 4 to 7 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
 //	        indirect buffer 2 to 8 more for each range; then a descriptor a clock;
 //	        8 from the end of an indirect buffer to the next header of the ring;
@@ -190,6 +191,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 		m.trail.holds = waits
 	}
 	take := m.file.ready && !seeks && m.takes() && !waits && !rst && (free || !keeps) && !(accessed && weighs)
+	jumps := !rst && m.jumps()
 	var offer port.Request
 	heads := take && m.decode.state == decodeNext && m.trace.caps.Has(caps.Trace)
 	if !hdl.Asleep(!asks && !accessed && !heads) {
@@ -202,6 +204,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	}
 	write := m.writes(take, free, arrives, off, bus.Data)
 	later := m.decode.state == decodeClear || arrives && bus.Op == regbus.Write && m.files(off)
+
+	over := m.decode.left
 
 	m.regs.endPulses(take)
 	m.ring.endSeek(m.regs.run)
@@ -216,7 +220,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 		if m.yields(seeks) {
 			m.yield()
 		} else {
-			retires = m.step(clock{dword, beyond, take, taken, seeks, free, late, fails, last}, f)
+			retires = m.step(clock{dword, beyond, take, jumps, taken, seeks, free, late, fails, last}, f)
 		}
 	}
 	m.access(bus, off, data, from, later, resetting)
@@ -225,7 +229,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	if asks {
 		m.ring.req = offer
 	}
-	held, keep, place := m.ring.stream.Tick(want.win, seeks && !resetting && !rst, to, kept, take, asks, offer.Len, fetched(mem.Cpl))
+	held, keep, place := m.ring.stream.Tick(want.win, seeks && !resetting && !rst, to, kept, take, jumps, over, asks, offer.Len, fetched(mem.Cpl))
 	if !m.trail.active || !late || last {
 		m.trail.at = m.ring.stream.at & pkt.MaxIndirect
 	}

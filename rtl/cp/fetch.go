@@ -23,13 +23,29 @@ func fetched(cpl port.Completion) port.Completion {
 	return cpl
 }
 
+// Design note: in an indirect buffer the dwords to skip are known to be inside, so the node
+// takes those that the stream already has or awaits and then moves over the rest, which it does
+// not read. In the ring they may be after WPTR, so the node takes each of them.
+
+// nearLog2 is log2 of the dwords after the position of the stream that it may hold after its
+// next request.
+const nearLog2 = 6
+
+// skips reports whether the node skips dwords of an indirect buffer.
+func (m *Module) skips() bool { return m.decode.state == decodeSkip && m.ring.inIB }
+
+// jumps reports whether the stream moves over the dwords to skip.
+func (m *Module) jumps() bool { return m.skips() && m.ring.stream.empty() && !m.regs.resetting }
+
 // readable reports whether the stream may read its buffer. Inside a packet it may, even
-// while RUN is 0. Only one read is offered at a time, because an offer must not change.
+// while RUN is 0, but not what the node skips. Only one read is offered at a time, because an
+// offer must not change.
 func (m *Module) readable() bool {
 	inside := m.decode.state == decodeBody || m.decode.state == decodeSkip
 	reads := m.sync.state == syncRead || m.ring.req.Kind != port.None
 	checked := inside || m.ring.inIB || !m.ring.fresh
-	return (m.regs.run || inside) && checked && !m.regs.resetting && m.ring.bad == ringGood && !reads
+	over := m.skips() && (m.decode.left>>nearLog2 != 0 || m.ring.stream.empty())
+	return (m.regs.run || inside) && checked && !m.regs.resetting && m.ring.bad == ringGood && !reads && !over
 }
 
 // window returns what the stream may read if enable is set.

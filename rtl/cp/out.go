@@ -105,7 +105,7 @@ func (m *Module) moves() bool {
 		checks := next && m.ring.fresh && !m.ring.inIB
 		ends := m.ring.bad != ringGood || next && m.ring.ended()
 		takes := m.file.ready && !(next && late && m.trail.holds)
-		moves = moves || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
+		moves = moves || m.jumps() || started && (takes || !late && (m.ring.stream.failed() || checks || ends))
 	case decodeCheck:
 		moves = moves || !late || m.prepared()
 	case decodeExec:

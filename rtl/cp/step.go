@@ -12,6 +12,7 @@ type clock struct {
 	dword  uint32 // next dword of the buffer
 	beyond bool   // dword counts more dwords than follow it in the indirect buffer
 	take   bool   // dword was taken
+	jumps  bool   // the dwords to skip were skipped
 	taken  bool   // the offered descriptor was taken
 	seeks  bool   // the stream moves
 	free   bool   // the node may write to the file
@@ -71,6 +72,8 @@ func (m *Module) decodeStep(c clock, word uint64, f Fence) (o outcome, rows bool
 			m.keep(c.dword, c.beyond)
 		case c.take:
 			m.decode.skip()
+		case c.jumps:
+			m.decode.state = decodeRetire
 		case !c.seeks && !c.late:
 			o = m.starve(operandNext)
 		default:

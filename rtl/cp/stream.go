@@ -21,8 +21,9 @@ func odd(base uint64) bool { return base>>2&1 != 0 }
 // that end at multiples of 128.
 //
 //	In      w, the window of its buffer; seek, a pulse, where to, and how many dwords that
-//	        it held there are kept; take, a pulse if there is a dword; asks, what it issues
-//	        is offered, and dwords, how many; cpl, its completions
+//	        it held there are kept; take, a pulse if there is a dword; jumps, a pulse if it is
+//	        empty, over how many dwords; asks, what it issues is offered, and dwords, how many;
+//	        cpl, its completions
 //	Out     issues; held, the beat of the next dword is there; keep and place, where this
 //	        clock's completion is put; failed, no dword will come because a read was
 //	        answered with an error; quiet, nothing is in flight
@@ -52,6 +53,9 @@ func (s *stream) failed() bool { return s.bad && s.have == 0 }
 
 func (s *stream) quiet() bool { return s.come == 0 }
 
+// empty reports whether the stream holds and awaits nothing.
+func (s *stream) empty() bool { return s.come == 0 && s.have == 0 }
+
 // issues reports whether the stream requests, in this clock, the left dwords at next, after
 // those it holds. A request that starts in the upper half of a beat waits until the stream
 // is empty, so that only the newest beat that it holds can end in its lower half.
@@ -72,14 +76,19 @@ func beat(position uint32, skew bool) uint8 {
 
 // Tick is one rising clock edge. held is set if the beat of the next dword arrived in an
 // earlier clock.
-func (s *stream) Tick(w window, seek bool, to uint32, kept uint8, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
+func (s *stream) Tick(w window, seek bool, to uint32, kept uint8, take, jumps bool, over uint16, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
 	skew := odd(w.Base)
 	place = beat(s.at+uint32(s.have), skew)
 	if asks {
 		s.come = dwords & 0x3f
 		s.odd = (s.at^uint32(s.have))&1 != 0 != skew
 	}
-	at := s.at + bit(take, 1)
+	by := bit(take, 1)
+	if jumps {
+		by = uint32(over)
+		s.bad = false
+	}
+	at := s.at + by
 	s.have = (s.have - uint8(bit(take, 1))) & 0x7f
 	held = s.have != 0 && !seek
 	keep = s.arrive(cpl)
