@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
@@ -28,7 +30,10 @@ func surfacesOf(node, pitch, format uint32) []uint32 {
 		pkt.Dwords(pkt.OpSetState, 1, base+0x400000, 0, pitch, format, 0, 0x40004000))
 }
 
-// works returns packets of each kind that take long, for a node, in VRAM.
+// repeat returns n times the dwords of a packet.
+func repeat(n int, dwords []uint32) []uint32 { return slices.Repeat(dwords, n) }
+
+// works returns packets of each kind that take long, or many of them, for a node, in VRAM.
 func works(node uint32) []work {
 	base := node << 23
 	var short []uint32
@@ -41,6 +46,8 @@ func works(node uint32) []work {
 	fills := func(bytes, n uint32) []uint32 {
 		return slices.Concat(surfacesOf(node, bytes, 3), pkt.Dwords(pkt.OpFill2D, 0, n<<16|bytes/8, 1, 2))
 	}
+	skipped := repeat(pkt.MaxNOP, pkt.Dwords(pkt.OpNOP))
+	skips := slices.Concat(pkt.Dwords(pkt.OpPredicate, base+8, 0, pkt.MaxNOP), skipped)
 	return []work{
 		{"COPY", pkt.Dwords(pkt.OpCopy, base, 0, base+0x400001, 0, 0x3fffff)},
 		{"FILL", pkt.Dwords(pkt.OpFill, base+1, 0, 0x7fffff, 1, 2)},
@@ -53,40 +60,99 @@ func works(node uint32) []work {
 		{"FILL_2D, rows of 1,008 bytes", fills(1008, 4000)},
 		{"FILL_2D, rows of 16 KiB", fills(16<<10, 200)},
 		{"FILL_2D, rows of 128 KiB", fills(128<<10, 30)},
+		{"NOP of 65,535 dwords", repeat(8, pkt.Dwords(pkt.OpNOP, skipped...))},
+		{"PREDICATE over 65,535 dwords", repeat(7, skips)},
+		{"PREDICATE over 90 dwords", repeat(500, slices.Concat(pkt.Dwords(pkt.OpPredicate, base+8, 0, 90), skipped[:90]))},
+		{"PREDICATE, not taken", repeat(1000, pkt.Dwords(pkt.OpPredicate, base+8, 0, 1<<16))},
+		{"NOP of 7 dwords", repeat(1000, pkt.Dwords(pkt.OpNOP, skipped[:7]...))},
+		{"SET_STATE", repeat(500, surfacesOf(node, 64, 2))},
+		{"WRITE_REG", repeat(1000, pkt.Dwords(pkt.OpWriteReg, idreg.Base+idreg.Scratch0+4*node, 5))},
+		{"TIMESTAMP", repeat(1000, pkt.Dwords(pkt.OpTimestamp, base+0x400000, 0))},
+		{"SIGNAL", repeat(1000, pkt.Dwords(pkt.OpSignal, base+0x400000, 0, 6, 7, 0))},
 	}
 }
 
-// TestPreemptionLatency preempts node 0 in each kind of packet while node 1 does the same
-// work or fills. From PREEMPT to the message it takes at most 1,500 clocks.
-func TestPreemptionLatency(t *testing.T) {
-	const buffer = 0x7f0000 // of the indirect buffer in the VRAM of a node
-	fill := works(1)[1]
-	for i, w := range works(0) {
-		worst := uint64(0)
-		for _, other := range []work{works(1)[i], fill} {
-			m := boot(t, gpu.Default(), uint64(i))
-			m.latency = 1
-			for n, dwords := range [][]uint32{w.dwords, other.dwords} {
-				at := uint32(n)<<23 + buffer
-				m.writeBAR2(uint64(at), pkt.Bytes(dwords))
-				m.submitBytes(n, pkt.Bytes(pkt.Dwords(pkt.OpIndirect, at, 0, uint32(len(dwords)))))
-			}
-			for sample := range uint32(100) {
-				m.ticks(600 + m.rng.Uint64N(4000))
-				messages, begun := len(m.msgs), m.clock
-				m.bus.SetReg(cpreg.Base+cpreg.Preempt, sample+1)
-				m.run(100_000, func() bool { return len(m.msgs) > messages })
-				worst = max(worst, m.clock-begun)
-				require.Equal(t, sample+1, m.node(0, cpreg.Preempted))
-				require.NotZero(t, m.node(0, cpreg.IBLeft), "inside the buffer")
-				m.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
-				m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlRun)
-				if m.node(1, cpreg.Status)&cpreg.StatusIdle != 0 { // repeats its buffer
-					m.submitBytes(1, pkt.Bytes(pkt.Dwords(pkt.OpIndirect, 1<<23+buffer, 0, uint32(len(other.dwords)))))
-				}
-			}
+// TestWorksCoverTheTable checks that works has every packet that is legal in an indirect
+// buffer.
+func TestWorksCoverTheTable(t *testing.T) {
+	has := map[string]bool{}
+	for _, w := range works(0) {
+		for at := uint32(0); at < uint32(len(w.dwords)); at += 1 + w.dwords[at]&pkt.HeaderBody {
+			l, known := pkt.Lookup(uint8(w.dwords[at] >> 24))
+			require.True(t, known && !l.Privileged, w.name)
+			has[l.Name] = true
 		}
-		t.Logf("%-30s %5d clocks", w.name, worst)
-		assert.LessOrEqual(t, worst, uint64(1500), w.name)
+	}
+	for _, l := range pkt.Table {
+		assert.Equal(t, !l.Privileged, has[l.Name], l.Name)
+	}
+}
+
+// A stopwatch preempts node 0 while both nodes execute indirect buffers.
+type stopwatch struct {
+	*machine
+	works  [2]work
+	clocks uint64 // most clocks from PREEMPT to the message
+	bytes  uint64 // most bytes that the engine wrote for node 0 from PREEMPT on
+	inside int    // preemptions inside a buffer
+}
+
+// workAt is the offset of a node's indirect buffer in its half of VRAM. No work gets so far in
+// the time between two preemptions.
+const workAt = 0x600000
+
+// fillRing makes a node's ring execute its buffer at least 20 times.
+func (m *stopwatch) fillRing(n int) {
+	indirect := pkt.Dwords(pkt.OpIndirect, uint32(n)<<23+workAt, 0, uint32(len(m.works[n].dwords)))
+	queued := (m.wptr[n] - m.node(n, cpreg.Rptr)) % (1 << ringLog2 / 4)
+	for ; queued < 20*uint32(len(indirect)); queued += uint32(len(indirect)) {
+		m.submitBytes(n, pkt.Bytes(indirect))
+	}
+}
+
+// sample preempts node 0 once.
+func (m *stopwatch) sample(id uint32) {
+	m.fillRing(0)
+	m.fillRing(1)
+	m.ticks(600 + m.rng.Uint64N(4000))
+	messages := len(m.msgs)
+	m.bus.SetReg(perfreg.Base+perfreg.Ctl, perfreg.CtlRun|perfreg.CtlClear)
+	begun := m.clock
+	m.bus.SetReg(cpreg.Base+cpreg.Preempt, id)
+	m.run(100_000, func() bool { return len(m.msgs) > messages })
+	m.clocks = max(m.clocks, m.clock-begun)
+	m.perf(perfreg.CtlRun | perfreg.CtlSnapshot)
+	m.bytes = max(m.bytes, m.counter(perfreg.Node+perfreg.Bytes))
+	require.Equal(m.t, id, m.node(0, cpreg.Preempted))
+	if m.node(0, cpreg.IBLeft) != 0 {
+		m.inside++
+	}
+	m.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
+	m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlRun)
+}
+
+// TestPreemptionLatency preempts node 0 in each kind of packet while node 1 does the same
+// work or fills. From PREEMPT to the message it takes at most 1,500 clocks, and the engine
+// writes at most four pieces for node 0.
+func TestPreemptionLatency(t *testing.T) {
+	const samples, piece = 100, 4 << 10
+	others := works(1)
+	for i, w := range works(0) {
+		var clocks, bytes uint64
+		for _, other := range []work{others[i], others[1]} {
+			m := &stopwatch{machine: boot(t, gpu.Default(), uint64(i)), works: [2]work{w, other}}
+			m.latency = 1
+			for n := range m.works {
+				m.g.PokeVRAM(uint64(n)<<23+workAt, pkt.Bytes(m.works[n].dwords))
+			}
+			for id := range uint32(samples) {
+				m.sample(id + 1)
+			}
+			assert.Greater(t, m.inside, samples*3/4, "%s: preemptions inside the buffer", w.name)
+			clocks, bytes = max(clocks, m.clocks), max(bytes, m.bytes)
+		}
+		t.Logf("%-30s %5d clocks %6d bytes", w.name, clocks, bytes)
+		assert.LessOrEqual(t, clocks, uint64(1500), w.name)
+		assert.LessOrEqual(t, bytes, uint64(4*piece), w.name)
 	}
 }
