@@ -69,3 +69,25 @@ func TestResumeInsideARow(t *testing.T) {
 		assert.Zero(t, b.faults)
 	}
 }
+
+// TestResumePastRow255 resumes a FILL_2D of 400 rows after PROGRESS rows.
+func TestResumePastRow255(t *testing.T) {
+	for _, progress := range []uint32{255, 256, 300, 399, 400, 0x3fff} {
+		b := newBenchOf(t, everything)
+		b.start(ringAt, 12)
+		b.run(surfaces(0, 0x1000)...)
+		b.put(0xc000, 0x07000004, 0, 400<<16|1, 3, 4)
+		b.write(cpreg.Progress, progress)
+		b.run(0x02000003, 0xc000, 0, 5|1<<20)
+		var rows []uint64
+		for _, d := range b.descs {
+			rows = append(rows, (d.Dst-0x1000)/16)
+		}
+		var want []uint64
+		for row := uint64(progress); row < 400; row++ {
+			want = append(want, row)
+		}
+		assert.Equal(t, want, rows, "PROGRESS %d", progress)
+		assert.Zero(t, b.faults)
+	}
+}
