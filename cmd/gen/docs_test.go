@@ -94,6 +94,18 @@ func TestPacketsDoc(t *testing.T) {
 	assert.Len(t, cpreg.CauseDocs, len(cpreg.Causes))
 }
 
+// The section about retirement says when each packet retires, and what PACKETS counts.
+func TestRetirementDoc(t *testing.T) {
+	_, section, _ := strings.Cut(strings.Join(lines(t, packetsDoc), "\n"), "\n## Retirement\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, l := range pkt.Table {
+		assert.Regexp(t, `\b`+l.Name+`\b`, section)
+	}
+	for _, want := range []string{"RPTR", "IB_LEFT", "PACKETS does not count", "skips", "faults", "preemption", "0 bytes"} {
+		assert.Contains(t, section, want)
+	}
+}
+
 // A packet that only some devices know says so.
 func TestPacketsOfCapabilities(t *testing.T) {
 	text := strings.Join(lines(t, packetsDoc), "\n")

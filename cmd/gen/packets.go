@@ -17,6 +17,17 @@ address is an offset in VRAM. Fields of the kinds *read* and *write* hold an add
 reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST;
 *window* bounds the memory that later packets may access.`
 
+const retireIntro = `A packet retires when its last check has passed and its effect is complete: the last byte of a COPY, COPY_2D, FILL,
+FILL_2D or SAVE_STATE was sent, the word of a FENCE, SIGNAL or TIMESTAMP was sent, the value of a PREDICATE or RESTORE_STATE has arrived,
+WAIT_FENCE has reached its value, or the register of a WRITE_REG was written. A PREDICATE that skips retires after the dwords that it
+skips, and an INDIRECT when its buffer has ended. Packets retire in the order of the buffers. Then RPTR, or in an indirect buffer
+IB_LEFT, moves past the packet, and PACKETS of the node counts it, one for each of these opcodes, for NOP, SET_STATE and
+SET_WINDOW too, and for a packet that moves 0 bytes. PACKETS does not count a packet that a PREDICATE skips, that faults or that a
+preemption interrupts; that one counts once, when it retires after it was resumed.`
+
+const skipIntro = `A body that a NOP skips, and what a PREDICATE skips, may have any content. In an indirect buffer the node does not need to read it: it takes
+a bounded number of these dwords and moves over the rest, and an error in the answer to a read of them is no fault.`
+
 const causesIntro = `A node stops at a fault. It latches the cause in FAULT_INFO, the address of the packet in
 FAULT_ADDR, its header in FAULT_OP and the refused operand in FAULT_BAD. A packet that fails one of
 the checks 1 to 4 below has accessed no memory.`
@@ -53,6 +64,9 @@ func packetsDoc() ([]byte, error) {
 		p.text("%s", sentence(l.Doc)+exists(l))
 		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "description"}, layoutRows(l))
 	}
+	p.heading(2, "Retirement")
+	p.text(retireIntro)
+	p.text(skipIntro)
 	causes(p)
 	return p.Bytes(), nil
 }
