@@ -2,6 +2,7 @@ package gpu_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -267,5 +268,39 @@ func TestLateErrorsAreIgnored(t *testing.T) {
 			require.Empty(t, m.bus.Reads)
 			require.Equal(t, before, m.readConfig(pcicfg.Command))
 		})
+	}
+}
+
+// A header that the host does not take holds up both resets, with READ_TIMEOUT too. Registers
+// answer, and the resets end when it is taken.
+func TestResetsWithoutCredits(t *testing.T) {
+	for name, p := range map[string]packet{
+		"read":  pkt.Copy{Src: at(0x8000), Dst: 0, Bytes: 64},
+		"write": pkt.Fill{Dst: at(0x8000), Bytes: 64},
+	} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, whole %t", name, whole), func(t *testing.T) {
+				m := boot(t, small(), 1)
+				m.writeReg(idreg.ReadTimeout, 1)
+				m.submit(0, p)
+				offered := func() bool {
+					r, _ := m.dev.Initiator()
+					return r.Kind != port.None && r.Addr == memBase+0x8000
+				}
+				m.run(5000, offered)
+				m.block = true
+				reg, mask := uint64(cpreg.Base+cpreg.Ctl), uint32(cpreg.CtlReset)
+				if whole {
+					reg, mask = idreg.Reset, idreg.ResetWhole
+				}
+				m.writeReg(reg, mask)
+				m.ticks(20000)
+				assert.Equal(t, mask, m.readReg(reg)&mask, "held up")
+				assert.True(t, offered())
+				m.block = false
+				m.ticks(200)
+				assert.Zero(t, m.readReg(reg)&mask)
+			})
+		}
 	}
 }

@@ -91,7 +91,7 @@ func Block(n int) reg.Block {
 	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Needs: needs, Regs: []reg.Reg{
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
 			{Mask: CtlRun, Name: "RUN", Doc: "1: fetch from the ring while RPTR differs from WPTR; a fault or a stop for PREEMPT clears it; setting it again restarts the node at RPTR"},
-			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "1 waits until nothing is in flight, then resets the node: pointers, state and fault become 0, FENCE is kept. Reads as 1 until done. The reset also waits for earlier descriptors of the other node. If the host never answers a read of either node, it waits until ID.RESET"},
+			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "1 waits until nothing is in flight, then resets the node: pointers, state and fault become 0, FENCE is kept. Reads as 1 until done. The reset also waits for earlier descriptors of the other node. A read that the host never answers ends after ID.READ_TIMEOUT. If that is 0 or does not exist, the reset waits until ID.RESET. A header that the host does not take, because it gives no credit, holds up this reset and ID.RESET until it is taken"},
 			{Mask: CtlProtect, Name: "PROTECT", Doc: "1: packets in indirect buffers may access memory only in the windows of SET_WINDOW; always 0 without CAPS.PROTECTION"},
 		}},
 		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "state of the node", Fields: []reg.Field{
