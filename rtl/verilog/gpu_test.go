@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,5 +177,32 @@ func BenchmarkTranslate(b *testing.B) {
 	for b.Loop() {
 		_, err := Translate("../..", g)
 		require.NoError(b, err)
+	}
+}
+
+// A GPU without a second master of the register bus has nothing of the arbiter: no file, no
+// register, no memory, no instance.
+func TestWithoutMaster(t *testing.T) {
+	with := gpu.Default()
+	with.Caps |= caps.Master
+	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "master": with} {
+		d := gpuOf(t, c)
+		var names []string
+		for _, r := range d.Manifest.Registers {
+			names = append(names, r.Go)
+		}
+		for _, m := range d.Manifest.Memories {
+			names = append(names, m.Go)
+		}
+		for _, file := range d.Files {
+			names = append(names, file.Name)
+			for line := range strings.Lines(string(file.Text)) {
+				if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[0], "arbiter") {
+					names = append(names, strings.Join(f, " "))
+				}
+			}
+		}
+		found := slices.DeleteFunc(names, func(n string) bool { return !strings.Contains(n, "arbiter") })
+		assert.Equal(t, name == "master", len(found) != 0, "%s: %v", name, found)
 	}
 }
