@@ -63,6 +63,18 @@ func TestExitCodesOfBoards(t *testing.T) {
 	}
 }
 
+// The text of a fault has the registers of the nodes and their last packets.
+func TestTextOfAFault(t *testing.T) {
+	for _, board := range []string{"emu?fault=lost-answer&after=30&count=1&vram=64KiB", "emu?fault=lost-doorbell&after=2"} {
+		code, _, stderr := hilgpu("run", "compose", "--size", "16x16", "--board", board)
+		assert.Equal(t, exit.Device, code)
+		for _, want := range []string{"CP1: the last packets, the newest first", " FENCE 0x10000004 at ", "\nCP0.RPTR=", "\nCP1.PACKETS="} {
+			assert.Contains(t, stderr, want, board)
+		}
+		assert.NotContains(t, stderr, "not read", board)
+	}
+}
+
 // A link that goes down during the suite is a link failure.
 func TestTestOnALinkThatGoesDown(t *testing.T) {
 	code, stdout, stderr := hilgpu("test", "--board", "line?faults=cut=100", "--filter", "^(present|clears)$")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -71,11 +72,12 @@ func (d *dump) line(format string, args ...any) {
 	fmt.Fprintf(&d.text, format+"\n", args...)
 }
 
-// read reads the registers of the blocks ID and INTC and of the existing nodes.
+// read reads the registers of the device up to those of its nodes. A read of one that it does
+// not have fails, and after a few of those no more are tried.
 func (d *dump) read(t *ddi.Thread) {
 	end := cpreg.Base + uint32(len(d.adapter.rings))*cpreg.Stride
 	for _, e := range regmap.New().Entries() {
-		if e.Off() >= end || e.Reg.Access == reg.WO {
+		if e.Off() >= end || !e.In(d.adapter.caps.have) || e.Reg.Access == reg.WO {
 			continue
 		}
 		v := value{entry: e}
@@ -147,7 +149,7 @@ func (d *dump) node(node int, r *ring.Ring) {
 
 // trace lists the last packets of a node, if the device has a trace.
 func (d *dump) trace(t *ddi.Thread, node int) {
-	if !d.adapter.caps.traces {
+	if !d.adapter.caps.have.Has(caps.Trace) {
 		return
 	}
 	base := tracereg.Base + uint32(node)*tracereg.Stride

@@ -30,9 +30,9 @@ type identity struct {
 	vramBytes  uint64
 	clockHz    uint32
 	mapHash    uint32
-	aperture   bool // VRAM is accessible through BAR 2
-	limits     bool // reads of host memory may have a time-out
-	traces     bool // the nodes have a trace
+	aperture   bool     // VRAM is accessible through BAR 2
+	limits     bool     // reads of host memory may have a time-out
+	have       caps.Set // capabilities of the device
 }
 
 // maxLength returns the maximum byte count of a linear packet.
@@ -169,7 +169,7 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 		nodes: int(reg.Field{Mask: idreg.CapsNodes}.Get(word)), lengthBits: reg.Field{Mask: idreg.CapsLength}.Get(word),
 		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
 		aperture: caps.Of(word, word2).Has(caps.Aperture), limits: caps.Of(word, word2).Has(caps.ReadTimeout),
-		traces: caps.Of(word, word2).Has(caps.Trace),
+		have: caps.Of(word, word2),
 	}
 	if !c.valid() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
 		return ddi.StatusDeviceConfiguration
