@@ -53,6 +53,10 @@ func (h *Stimulus) size() {
 	for off := uint64(pcicfg.BAR0); off <= pcicfg.BAR5; off += 4 {
 		h.SetConfig(off, v)
 		h.GetConfig(off, func(uint32) {})
+		if h.percent(40) {
+			h.SetConfig(off, h.Rng.Uint32())
+			h.trimLanes(h.Last().Beats)
+		}
 	}
 	h.randomRequest(h.BAR0, pcicfg.BAR0Size)
 	h.assign()
@@ -72,7 +76,7 @@ func (h *Stimulus) plan() {
 	case p < 700:
 		h.start(n)
 	case p < 750:
-		h.randomRequest(h.BAR2, 4096)
+		h.randomRequest(h.BAR2, []uint64{4096, hot}[h.Rng.IntN(2)])
 	case p < 780:
 		h.randomRequest(h.BAR0+idreg.Base, idreg.Size)
 	case p < 785:
@@ -167,6 +171,9 @@ func (h *Stimulus) interrupts() {
 		h.SetReg(at+msixreg.Control, 1)
 		h.SetReg(intcreg.Base+intcreg.Raise, h.Rng.Uint32())
 		h.Reg(msixreg.PendingBase, func(uint32) {})
+		for v := range uint64(pcicfg.Vectors) {
+			h.Reg(uint64(msixreg.Base)+v*msixreg.Stride+msixreg.Control, func(uint32) {})
+		}
 		h.SetReg(at+msixreg.Control, 0)
 	case 2:
 		h.SetReg(at+msixreg.Data, h.Rng.Uint32())

@@ -7,16 +7,26 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// resets resets the device or the function, usually waits until the reset has
-// ended, and boots the function again.
+// resets resets the device or the function, perhaps writes parts of the command register
+// at the same time, usually waits until the reset has ended, and boots the function again.
 func (h *Stimulus) resets() {
 	if h.percent(50) {
 		h.SetReg(idreg.Reset, h.Rng.Uint32()|idreg.ResetWhole)
+		h.partOfCommand()
 		h.untilZero(idreg.ResetWhole, func(done func(v uint32)) { h.Reg(idreg.Reset, done) })
 		return
 	}
 	h.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
+	h.partOfCommand()
 	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.GetConfig(pcicfg.Command, done) })
+}
+
+// partOfCommand writes some bytes of the command register, up to five times.
+func (h *Stimulus) partOfCommand() {
+	for range h.Rng.IntN(6) {
+		h.SetConfig(pcicfg.Command, h.Rng.Uint32())
+		h.trimLanes(h.Last().Beats)
+	}
 }
 
 // untilZero polls until the bits of mask are 0, or until a limit of polls, and then

@@ -17,6 +17,9 @@ const (
 	statesAt = 0x6400 // 4 states for each node
 )
 
+// hot is the size of the start of VRAM that is accessed often, so that accesses meet.
+const hot = 64
+
 // node is the driver's view of a command processor.
 type node struct {
 	base    uint64 // GPU address of the ring
@@ -74,6 +77,9 @@ func (h *Stimulus) drive(n int) {
 		h.preempt(n)
 	case h.percent(2):
 		h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun*h.Rng.Uint32N(2))
+		for range h.Rng.IntN(6) {
+			h.Reg(h.cpReg(n, cpreg.Ctl+4*h.Rng.Uint64N(cpreg.Stride/4)), func(uint32) {})
+		}
 		h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
 	default:
 		h.poll(n)
@@ -108,6 +114,9 @@ func (h *Stimulus) poll(n int) {
 		}
 		d.rptr = v & (d.size() - 1)
 	})
+	if h.percent(30) {
+		h.Reg(h.cpReg(n, cpreg.Status), func(uint32) {})
+	}
 	if d.polls < 3 {
 		return
 	}
@@ -175,6 +184,17 @@ func (h *Stimulus) packet(n int, inside bool) []byte {
 	if p[3] == pkt.OpWriteReg && h.percent(3) {
 		p[4] = byte(h.Rng.Uint32()) &^ 3
 	}
+	h.spoil(p)
+	if h.Rng.IntN(60) == 0 {
+		h.spoil(p)
+		h.spoil(p)
+	}
+	return p
+}
+
+// spoil makes one packet in seventeen malformed, or extreme.
+func (h *Stimulus) spoil(p []byte) {
+	dword := p[4*h.Rng.IntN(len(p)/4):]
 	switch h.Rng.IntN(120) {
 	case 0:
 		p[h.Rng.IntN(len(p))] ^= 1 << h.Rng.IntN(8)
@@ -187,8 +207,9 @@ func (h *Stimulus) packet(n int, inside bool) []byte {
 	case 5:
 		limit := uint16(pkt.MaxCoord - 1 + h.Rng.Uint32N(3))
 		binary.LittleEndian.PutUint16(p[2*h.Rng.IntN(len(p)/2):], limit)
+	case 6:
+		dword[0] ^= 1 << h.Rng.IntN(4)
 	}
-	return p
 }
 
 // encode returns the first packet from choose that can be encoded.
@@ -208,8 +229,15 @@ type encoder interface {
 
 // choose returns a random packet for a node.
 func (h *Stimulus) choose(n int, inside bool) encoder {
-	if h.Rng.IntN(800) == 0 {
+	switch h.Rng.IntN(800) {
+	case 0:
 		return h.long()
+	case 1:
+		return h.power()
+	case 2, 3:
+		return h.edge()
+	case 4, 5, 6, 7, 8, 9, 10:
+		return h.wide()
 	}
 	d := &h.nodes[n]
 	size := uint32(h.Rng.IntN(300))
@@ -237,7 +265,7 @@ func (h *Stimulus) choose(n int, inside bool) encoder {
 	case 15, 16:
 		return pkt.Predicate{Addr: h.address() &^ 7, Dwords: coord(8), NonZero: h.percent(50)}
 	case 17, 18:
-		if inside && !h.percent(5) {
+		if inside && !h.percent(10) {
 			return pkt.NOP{}
 		}
 		return h.indirect(n, inside)
@@ -274,7 +302,7 @@ func (h *Stimulus) optional(which, n int, inside bool) encoder {
 
 // fence returns the next fence of a node; in an indirect buffer usually a NOP.
 func (h *Stimulus) fence(n int, inside bool) encoder {
-	if inside && !h.percent(5) {
+	if inside && !h.percent(10) {
 		return pkt.NOP{Skip: uint16(h.Rng.IntN(3))}
 	}
 	d := &h.nodes[n]
@@ -292,6 +320,68 @@ func (h *Stimulus) long() encoder {
 		return pkt.Copy{Src: pkt.Host | memBase, Dst: at, Bytes: size}
 	}
 	return pkt.Fill{Dst: at, Bytes: size, Value: h.Rng.Uint64()}
+}
+
+// power returns a packet of 4 to 32 KiB, a power of two, as pieces of a packet are.
+func (h *Stimulus) power() encoder {
+	size := uint32(1) << (12 + h.Rng.IntN(4))
+	if h.percent(50) {
+		return pkt.Copy{Src: pkt.Host | memBase, Dst: pkt.Host | memBase + dataFrom, Bytes: size}
+	}
+	return pkt.Fill{Dst: pkt.Host | memBase + dataFrom, Bytes: size, Value: h.Rng.Uint64()}
+}
+
+// edge returns a packet for a range that begins in VRAM and ends exactly where a multiple of
+// the size of VRAM does.
+func (h *Stimulus) edge() encoder {
+	at := h.config.VRAM - 1 - h.Rng.Uint64N(min(h.config.VRAM, 1<<14))
+	size := h.config.VRAM<<h.Rng.IntN(3) - at
+	if size > 1<<16-1 && h.config.LengthBits < 32 || h.percent(20) {
+		size = h.config.VRAM - at
+	}
+	if h.percent(50) {
+		return pkt.Copy{Src: at, Dst: pkt.Host | memBase + dataFrom, Bytes: uint32(size)}
+	}
+	return pkt.Fill{Dst: at, Bytes: uint32(size), Value: h.Rng.Uint64()}
+}
+
+// A sequence is several packets as one.
+type sequence []encoder
+
+// Append appends all packets.
+func (s sequence) Append(b []byte) ([]byte, error) {
+	for _, p := range s {
+		var err error
+		if b, err = p.Append(b); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// wide returns a packet for a rectangle that is at least 256 wide or high, or far from the
+// corner of its surface, after those that make the surfaces large enough for it.
+func (h *Stimulus) wide() encoder {
+	all := sequence{}
+	for i := range pkt.Surface(2) {
+		all = append(all, pkt.SetState{
+			Surface: i, Base: pkt.Host | memBase + dataFrom, Pitch: 16 << h.Rng.IntN(4), Format: pkt.Format32, X1: 4096, Y1: 4096,
+		})
+	}
+	long, short := uint16(256)<<h.Rng.IntN(3), uint16(1+h.Rng.IntN(3))
+	at := uint16(h.Rng.IntN(1 << h.Rng.IntN(12)))
+	switch h.Rng.IntN(5) {
+	case 0:
+		return append(all, pkt.Copy2D{W: long, H: short})
+	case 1:
+		return append(all, pkt.Fill2D{W: long, H: short, Value: h.Rng.Uint64()})
+	case 2:
+		return append(all, pkt.Fill2D{W: short, H: long, Value: h.Rng.Uint64()})
+	case 3:
+		return append(all, pkt.Fill2D{X: at, Y: long, W: short, H: short, Value: h.Rng.Uint64()})
+	default:
+		return append(all, pkt.Copy2D{SrcX: at, SrcY: at, DstX: long, DstY: at, W: short, H: short})
+	}
 }
 
 // surface sets one of the surfaces, usually with the same format: COPY_2D needs
@@ -375,6 +465,8 @@ func (h *Stimulus) address() uint64 {
 		return vram - 1 - h.Rng.Uint64N(4096)
 	case h.Rng.IntN(100) == 0:
 		return pkt.Host | uint64(1)<<h.config.HostBits - 1 - h.Rng.Uint64N(4096)
+	case h.percent(5):
+		return h.Rng.Uint64N(hot)
 	case h.percent(50):
 		return h.Rng.Uint64N(min(vram, 1<<16) - 4096)
 	default:

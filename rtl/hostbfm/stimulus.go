@@ -34,13 +34,16 @@ type Device interface {
 // Second with caps.Master, its second master accesses registers at the same time.
 type Stimulus struct {
 	*Bus
-	Saw Coverage
+	Saw      Coverage
+	Restless bool // resets are always frequent, and not only in some phases
 
 	dev      Device
 	config   refmodel.Config
 	aperture bool
 	regs     []regmap.Entry // all registers of BAR0
 	phase    uint64         // clock of the next change of Timing
+	restless bool           // resets are frequent
+	started  uint64         // clock of the last reset
 	nodes    []node
 	second   second
 }
@@ -105,6 +108,9 @@ func NewStimulus(dev Device, seed uint64) *Stimulus {
 func (h *Stimulus) change() {
 	h.phase = h.Clocks + 100 + h.Rng.Uint64N(3000)
 	h.Timing = Timing{Jitter: 1 + h.Rng.Uint64N(60), Shuffle: true}
+	if h.restless = h.percent(2); h.restless {
+		h.phase += 20_000
+	}
 	stalls := []int{0, 0, 10, 50, 90}
 	for i := range h.Stall {
 		h.Stall[i] = stalls[h.Rng.IntN(len(stalls))]
@@ -127,7 +133,7 @@ func (h *Stimulus) Step() {
 		h.change()
 	}
 	h.second.step(&h.Saw)
-	if h.Rng.IntN(20000) == 0 {
+	if h.resetNow() {
 		h.reset()
 		return
 	}
@@ -137,10 +143,23 @@ func (h *Stimulus) Step() {
 	h.Bus.Step()
 }
 
+// resetNow reports whether the next clock has the reset input set. In some phases resets are
+// frequent, mostly during an access of the host.
+func (h *Stimulus) resetNow() bool {
+	switch {
+	case !h.restless && !h.Restless || h.Clocks-h.started < 800:
+		return h.Rng.IntN(20_000) == 0
+	case h.Busy():
+		return h.Rng.IntN(150) == 0
+	}
+	return h.Rng.IntN(600) == 0
+}
+
 // reset runs one clock with the reset input set.
 func (h *Stimulus) reset() {
 	h.dev.Reset()
 	h.Clocks++
+	h.started = h.Clocks
 	h.Saw.Resets++
 	h.Forget()
 	h.second.waits = false
