@@ -1,6 +1,8 @@
 package lockstep
 
 import (
+	"math/rand/v2"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/arbiter"
@@ -88,6 +90,7 @@ type Device struct {
 	lock    *Lockstep
 	values  []uint64
 	ask     regbus.Req // of the next clock
+	rng     *rand.Rand // of the inputs during a reset
 	err     error
 }
 
@@ -121,7 +124,11 @@ func deviceOf(top Top, d *verilog.Design, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Device{circuit: circuit, lock: l, values: make([]uint64, ports.NumInputs())}, nil
+	return startDevice(circuit, l), nil
+}
+
+func startDevice(c *gpuCircuit, l *Lockstep) *Device {
+	return &Device{circuit: c, lock: l, values: make([]uint64, c.ports.NumInputs()), rng: rand.New(rand.NewPCG(0, 0x7265736574))}
 }
 
 // Target returns the values that the target port drives.
@@ -146,6 +153,11 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 
 func (d *Device) clock(rst bool, p sim.Inputs) {
 	d.circuit.ports.GetInputs(&p, d.values)
+	if rst {
+		for i, in := range d.lock.layout.In[1:] {
+			d.values[i] = d.rng.Uint64() >> (64 - in.Width)
+		}
+	}
 	if d.err != nil {
 		d.circuit.Clock(rst, d.values)
 		return
@@ -153,7 +165,8 @@ func (d *Device) clock(rst bool, p sim.Inputs) {
 	d.err = d.lock.Clock(rst, d.values)
 }
 
-// Reset runs one clock with the reset input set.
+// Reset runs one clock with the reset input set. The other inputs are random: the GPU must
+// ignore them.
 func (d *Device) Reset() {
 	d.clock(true, sim.Inputs{})
 	d.ask = regbus.Req{}

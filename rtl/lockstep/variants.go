@@ -224,7 +224,7 @@ func NewVariantDevice(top Top, d *verilog.Design, v Variants, o Options) (*Devic
 	if err != nil {
 		return nil, err
 	}
-	return &Device{circuit: circuit, lock: l, values: make([]uint64, ports.NumInputs())}, nil
+	return startDevice(circuit, l), nil
 }
 
 // Verdicts returns the outcome of each variant of a closed device; see Lockstep.
