@@ -36,13 +36,16 @@ registers and reset values, inverted conditions, omitted updates, terms and rese
 carries, truncated and signed comparisons, stuck bits and strobes, rotations, stale and
 early values, swapped nodes, case labels, words of RAMs. All of them are in one Verilator
 simulation, selected by an input. Each is run in lockstep until it differs, under random
-traffic and then, if the host can access VRAM, under a storm as of "lockstep --storm".
+traffic, under random traffic with frequent resets, and then, if the host can access VRAM,
+under a storm as of "lockstep --storm". With --known the mistakes are a few that are hard
+to detect.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,
 port or memory write of the complete design ever differs, for any inputs. The check fails
 if fewer than 98 % of the others are caught.`,
 		Example: `  hilgpu lockstep mutants --seed 1
-  hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
+  hilgpu lockstep mutants --seed 7 --count 400 --config default --json
+  hilgpu lockstep mutants --known --config default`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.Context(), f) },
 	}
@@ -50,7 +53,8 @@ if fewer than 98 % of the others are caught.`,
 	fl.StringVar(&f.Name, "config", "small", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
-	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks of random traffic")
+	fl.BoolVar(&f.Known, "known", false, "plant some mistakes instead that are hard to detect, in the configuration default")
+	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks of random traffic, and of that with frequent resets")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.AddJSON(fl)
 	return c

@@ -18,7 +18,17 @@ const progressClocks = 1000
 // and with ErrPanic if an assertion of the Go side failed. progress, if not nil, is
 // called from time to time with the clocks done and the total.
 func Random(dev *Device, seed, clocks uint64, progress func(done, total uint64)) (err error) {
+	return run(dev, hostbfm.NewStimulus(dev, seed), seed, clocks, progress)
+}
+
+// Restless is like Random, with a host that resets the device often.
+func Restless(dev *Device, seed, clocks uint64) error {
 	h := hostbfm.NewStimulus(dev, seed)
+	h.Restless = true
+	return run(dev, h, seed, clocks, nil)
+}
+
+func run(dev *Device, h *hostbfm.Stimulus, seed, clocks uint64, progress func(done, total uint64)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.Join(dev.Err(), fmt.Errorf("%w: seed %d, clock %d: %v", ErrPanic, seed, h.Clocks, r))

@@ -54,6 +54,8 @@ const (
 	Swap      Kind = "swap"      // signal of the other node, port or word
 	Memory    Kind = "memory"    // other word of a RAM
 	Label     Kind = "label"     // other case label
+
+	KnownMistake Kind = "known" // of Known
 )
 
 // A Mutant is one change.
@@ -122,10 +124,15 @@ func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mut
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range out.Files {
-		out.Files[i].Text = alternateUnknown(out.Files[i].Text)
-	}
+	alternate(out)
 	return out, all, nil
+}
+
+// alternate replaces the unknown values of all files.
+func alternate(d *verilog.Design) {
+	for i := range d.Files {
+		d.Files[i].Text = alternateUnknown(d.Files[i].Text)
+	}
 }
 
 // alternateUnknown replaces unknown values with a register that alternates between 0 and 1. A

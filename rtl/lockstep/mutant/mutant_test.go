@@ -140,8 +140,16 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 	}
 	require.NoError(t, err, "only the control is left")
 	require.NoError(t, l.Close())
+	c := campaign{ms: ms, results: make([]Result, len(ms))}
+	c.prover, err = NewProver(d, ms)
+	require.NoError(t, err)
+	require.NoError(t, c.judge(ms, l.Verdicts(), l.Clocks()))
+	require.NoError(t, c.prove(fast))
+	require.NoError(t, c.prove(slow))
 	r := &Report{Mutants: len(ms), Clocks: l.Clocks()}
-	require.NoError(t, r.judge(d, ms, l.Verdicts(), Options{}))
+	for _, x := range c.results {
+		r.add(x)
+	}
 	assert.Equal(t, len(ms), r.Caught+r.Equivalent, "%+v", r.Results)
 	assert.Greater(t, r.Caught, 18)
 	assert.Len(t, r.Results, len(ms))
@@ -376,7 +384,7 @@ func TestReportWithoutMutants(t *testing.T) {
 // A design that differs without a mutant gives an error, not a report.
 func TestControl(t *testing.T) {
 	bad := errors.New("bad")
-	err := new(Report).judge(nil, nil, []error{bad}, Options{})
+	err := new(campaign).judge(nil, []error{bad}, 0)
 	assert.ErrorIs(t, err, ErrControl)
 	assert.ErrorIs(t, err, bad)
 }
@@ -394,11 +402,12 @@ func TestTrafficAfterRandom(t *testing.T) {
 	})
 	require.NoError(t, err)
 	seen := uint64(0)
-	o := Options{Seed: 1, Clocks: 50, Traffic: func(dev *lockstep.Device) error {
+	other := func(dev *lockstep.Device) error {
 		seen = dev.Clocks()
 		return lockstep.ErrVariants
-	}}
-	assert.ErrorIs(t, o.drive(dev), lockstep.ErrVariants)
+	}
+	assert.ErrorIs(t, play(dev, random(1, 50), other), lockstep.ErrVariants)
+	require.NoError(t, play(dev, nil))
 	assert.Equal(t, uint64(52), seen, "two resets")
 	require.NoError(t, dev.Close())
 }

@@ -2,7 +2,6 @@ package mutant
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
@@ -28,8 +29,8 @@ var proofCut []byte
 //go:embed proof_pins.v
 var proofPins []byte
 
-// A proof is a command of ABC and its time limit. A command that exceeds the limit
-// proves nothing.
+// A proof is a command of ABC and its limit of processor time, so that the load of the
+// machine does not decide. A command that exceeds the limit proves nothing.
 type proof struct {
 	name    string
 	clocked bool // consider only states reachable from a reset
@@ -48,12 +49,29 @@ func proofs() []proof {
 }
 
 // A Prover proves that mutants are equivalent: for all inputs and all contents of the
-// large memories, every register, port and memory write of the entire design has the
-// same value. yosys converts the design with its mutants to logic, and ABC proves or
-// refutes that two copies, one with a mutant active, never differ.
+// large memories, every register, port and memory write has the same value. yosys converts
+// a scope to logic, and ABC proves or refutes that two copies, one with a mutant active,
+// never differ. What holds for any inputs of a scope also holds in the design.
 type Prover struct {
-	n      *netlist
-	zeroes bool // registers without a reset value start at 0
+	d      *verilog.Design // with the mutants
+	zeroes bool            // registers without a reset value start at 0
+	mu     sync.Mutex
+	logic  map[scope]*logic
+}
+
+// A scope is a module with its instances. Boxed is set if the instances of modules without
+// parameters are left out: their outputs may be anything, but are equal in both copies, and
+// their inputs are compared.
+type scope struct {
+	module string
+	boxed  bool
+}
+
+// The logic of a scope, once made is done.
+type logic struct {
+	made sync.Once
+	n    *netlist
+	err  error
 }
 
 // checkTools returns lockstep.ErrTool if a tool of Run is missing.
@@ -72,8 +90,7 @@ func checkProver() error {
 	return nil
 }
 
-// NewProver has yosys read d with the mutants ms. It fails with lockstep.ErrTool and
-// ErrYosys.
+// NewProver returns a prover for d with the mutants ms. It fails with lockstep.ErrTool.
 func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	if err := checkProver(); err != nil {
 		return nil, err
@@ -82,21 +99,41 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := &Prover{d: mutated, zeroes: true, logic: map[scope]*logic{}}
+	initial := regexp.MustCompile(`initial \w+ = [0-9]+'[bdh]0*[1-9a-f]`)
+	for _, f := range mutated.Files {
+		p.zeroes = p.zeroes && !initial.Match(f.Text)
+	}
+	return p, nil
+}
+
+// netlist returns the logic of a scope. It fails with ErrYosys.
+func (p *Prover) netlist(s scope) (*netlist, error) {
+	p.mu.Lock()
+	l := p.logic[s]
+	if l == nil {
+		l = &logic{}
+		p.logic[s] = l
+	}
+	p.mu.Unlock()
+	l.made.Do(func() { l.n, l.err = p.read(s) })
+	return l.n, l.err
+}
+
+// read has yosys convert a scope to logic.
+func (p *Prover) read(s scope) (*netlist, error) {
 	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files := append([]verilog.File{{Name: "proof_cut.v", Text: proofCut}, {Name: "proof_pins.v", Text: proofPins}}, mutated.Files...)
-	p := &Prover{zeroes: true}
-	initial := regexp.MustCompile(`initial \w+ = [0-9]+'[bdh]0*[1-9a-f]`)
+	files := append([]verilog.File{{Name: "proof_cut.v", Text: proofCut}, {Name: "proof_pins.v", Text: proofPins}}, p.d.Files...)
 	for _, f := range files {
-		p.zeroes = p.zeroes && !initial.Match(f.Text)
 		if err := os.WriteFile(filepath.Join(dir, f.Name), fewWords(f.Text), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	cmd := exec.Command("yosys", "-q", "-p", script(mutated))
+	cmd := exec.Command("yosys", "-q", "-p", p.script(s))
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, bytes.TrimSpace(out))
@@ -105,8 +142,7 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.n, err = readNetlist(text)
-	return p, err
+	return readNetlist(text)
 }
 
 // fewWords limits the RAMs of a file to 32 words. yosys has no wire as wide as a large RAM,
@@ -116,17 +152,20 @@ func fewWords(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("mem [0:WORDS-1]"), []byte("mem [0:(WORDS < 32 ? WORDS : 32)-1]"))
 }
 
-// script returns the commands that make flat.aag: the flattened design without its
-// registers and memories. An unknown value may be anything, but is equal in both
+// script returns the commands that make flat.aag: a flattened scope without its registers
+// and memories. An unknown value may be anything, but is equal in both
 // copies; no earlier step may exploit it. Unread registers are kept, because lockstep
 // compares them.
-func script(d *verilog.Design) string {
-	read := "read_verilog -DSYNTHESIS"
-	for _, f := range d.Files {
+func (p *Prover) script(s scope) string {
+	read, box := "read_verilog -DSYNTHESIS", "select -none"
+	for _, f := range p.d.Files {
 		read += " " + f.Name
 	}
+	if instances := p.instances(s.module); s.boxed {
+		box = "blackbox " + strings.Join(instances, " ")
+	}
 	return strings.Join([]string{
-		read, "hierarchy -check -top " + d.Manifest.Top, "read_verilog proof_pins.v",
+		read, "hierarchy -check -top " + s.module, box, "select -clear", "read_verilog proof_pins.v",
 		"proc -norom", "flatten", "memory_collect", "select -set small t:$mem_v2 r:SIZE<=16 %i", "memory_map @small",
 		"setundef -undriven -anyseq", "techmap -map proof_cut.v t:$dff t:$mem_v2", "select -assert-none t:$mem* t:$*dff* t:$*latch*",
 		"rename -enumerate -pattern held_% t:held", "expose -evert -dff",
@@ -136,42 +175,102 @@ func script(d *verilog.Design) string {
 	}, "; ")
 }
 
+// An effort is a part of the proofs.
+type effort string
+
+const (
+	fast effort = "fast" // that the first scope of the mutant is equal in every state
+	slow effort = "slow" // the others
+)
+
 // Prove returns the name of the proof that m is equivalent, or "" if there is none, in
 // which case m may still be equivalent. It fails with ErrYosys.
-func (p *Prover) Prove(m Mutant) (string, error) {
-	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	g, bad := p.n.miter(m.ID)
-	for _, way := range proofs() {
-		if way.clocked && !p.zeroes {
-			continue
-		}
-		file := filepath.Join(dir, "miter.aig")
-		if err := os.WriteFile(file, g.write(bad, way.clocked), 0o644); err != nil {
-			return "", err
-		}
-		proven, err := way.run(file)
-		if err != nil {
-			return "", err
-		}
-		if proven {
-			return way.name, nil
+func (p *Prover) Prove(m Mutant, how effort) (string, error) {
+	for i, s := range p.scopes(m) {
+		for _, way := range proofs() {
+			if way.clocked && !p.zeroes || (how == fast) != (i == 0 && !way.clocked) {
+				continue
+			}
+			proven, err := p.try(m, way, s)
+			if err != nil {
+				return "", err
+			}
+			if proven {
+				return way.name, nil
+			}
 		}
 	}
 	return "", nil
 }
 
+// scopes returns the scopes that may show that m is equivalent, the smallest first. A
+// module with parameters has other logic in each instance, and a file with several modules
+// does not tell which of them has the mutant.
+func (p *Prover) scopes(m Mutant) []scope {
+	design := scope{module: p.d.Manifest.Top}
+	alone := slices.ContainsFunc(p.d.Files, func(f verilog.File) bool { return f.Name == m.File && plain(f) })
+	if m.Module == "" || !alone {
+		return []scope{design}
+	}
+	var all []scope
+	if len(p.instances(m.Module)) > 0 {
+		all = append(all, scope{m.Module, true})
+	}
+	if m.Module != design.module {
+		all = append(all, scope{module: m.Module})
+	}
+	return append(all, design)
+}
+
+// plain reports whether a file has one module without parameters.
+func plain(f verilog.File) bool {
+	return !bytes.Contains(f.Text, []byte("parameter")) && bytes.Count(f.Text, []byte("endmodule")) == 1
+}
+
+// instances returns the modules without parameters that have an instance in a module.
+func (p *Prover) instances(module string) []string {
+	var out []string
+	for _, f := range p.d.Files {
+		if f.Name != module+".v" {
+			continue
+		}
+		for _, o := range p.d.Files {
+			name := strings.TrimSuffix(o.Name, ".v")
+			if plain(o) && regexp.MustCompile(`(?m)^\s+`+name+`\s+\w+\s*\(`).Match(f.Text) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// try reports whether a proof succeeds with the logic of a scope.
+func (p *Prover) try(m Mutant, way proof, s scope) (bool, error) {
+	n, err := p.netlist(s)
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	g, bad := n.miter(m.ID)
+	file := filepath.Join(dir, "miter.aig")
+	if err := os.WriteFile(file, g.write(bad, way.clocked), 0o644); err != nil {
+		return false, err
+	}
+	return way.run(file)
+}
+
 // run reports whether the proof succeeds.
 func (w proof) run(file string) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "yosys-abc", "-c", "read_aiger "+file+"; "+w.command)
+	limit := fmt.Sprintf("ulimit -t %d; exec yosys-abc -c \"$0\"", int(w.limit.Seconds()))
+	cmd := exec.Command("sh", "-c", limit, "read_aiger "+file+"; "+w.command)
 	cmd.Dir = filepath.Dir(file)
 	out, err := cmd.CombinedOutput()
-	return w.verdict(string(out), err, ctx.Err() != nil)
+	late := err != nil && cmd.ProcessState != nil && cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime() >= w.limit-time.Second
+	return w.verdict(string(out), err, late)
 }
 
 // verdict parses the output of ABC. An error or a missing verdict is not a proof.

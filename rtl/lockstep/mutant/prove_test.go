@@ -30,8 +30,12 @@ func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
 	require.NoError(t, err)
 	var out []string
 	for _, m := range ms {
-		how, err := p.Prove(m)
+		how, err := p.Prove(m, fast)
 		require.NoError(t, err)
+		if how == "" {
+			how, err = p.Prove(m, slow)
+			require.NoError(t, err)
+		}
 		out = append(out, how)
 	}
 	return out
@@ -228,7 +232,9 @@ func TestVerdict(t *testing.T) {
 // An error of yosys is reported, and its messages do not count as a proof.
 func TestProverBadInput(t *testing.T) {
 	tooltest.Need(t, "yosys", "yosys-abc")
-	_, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
+	p, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
+	require.NoError(t, err)
+	_, err = p.Prove(Mutant{ID: 1}, fast)
 	assert.ErrorIs(t, err, ErrYosys)
 	_, err = proofs()[0].run(filepath.Join(t.TempDir(), "missing.aig"))
 	assert.ErrorIs(t, err, ErrYosys)
@@ -247,4 +253,68 @@ func TestReadNetlistBadInput(t *testing.T) {
 		_, err := readNetlist([]byte(strings.Replace(good, old, "", 1)))
 		assert.ErrorIs(t, err, errAiger, old)
 	}
+}
+
+// A mutant is proven with the logic of its module, or of that without its instances, and
+// otherwise with the entire design.
+func TestProveScopes(t *testing.T) {
+	tooltest.Need(t, "yosys", "yosys-abc")
+	d := design("whole", `module whole (input wire clk, input wire rst, input wire [3:0] by, output wire [7:0] sum, output reg odd);
+	wire [3:0] few = by & 4'd7;
+	part part (
+		.clk(clk), .rst(rst), .by(few), .sum(sum)
+	);
+	always @(posedge clk) odd <= rst ? 1'b0 : sum[0] ^ 1'b1;
+endmodule
+`)
+	d.Files = append(d.Files, verilog.File{Name: "part.v", Text: []byte(`module part (input wire clk, input wire rst, input wire [3:0] by, output reg [7:0] sum);
+	reg last;
+	always @(posedge clk) begin
+		last <= rst ? 1'b0 : by[0];
+		sum <= rst ? 8'd0 : (by == 4'd9) ? 8'd9 : (sum == 8'd3) ? 8'd0 : sum + 8'd1;
+	end
+endmodule
+`)})
+	mutant := func(id int, module, old, changed string) Mutant {
+		for _, f := range d.Files {
+			if lo := strings.Index(string(f.Text), old); f.Name == module+".v" && lo > 0 {
+				return Mutant{ID: id, Module: module, File: f.Name, Old: old, New: changed, lo: lo, hi: lo + len(old)}
+			}
+		}
+		t.Fatal(old)
+		return Mutant{}
+	}
+	ms := []Mutant{
+		mutant(1, "whole", "by & 4'd7", "4'd7 & by"),
+		mutant(2, "whole", "sum[0] ^ 1'b1", "sum[1] ^ 1'b1"),
+		mutant(3, "whole", "by & 4'd7", "by & 4'd6"),
+		mutant(4, "part", "sum + 8'd1", "8'd1 + sum"),
+		mutant(5, "part", "sum == 8'd3", "sum[1:0] == 2'd3"),
+		mutant(6, "part", "8'd9", "8'd2"),
+		mutant(7, "part", "by[0]", "by[1]"),
+	}
+	for i := range ms { // one change of a text at a time
+		p, err := NewProver(d, ms[i:i+1])
+		require.NoError(t, err)
+		quick, err := p.Prove(ms[i], fast)
+		require.NoError(t, err)
+		more, err := p.Prove(ms[i], slow)
+		require.NoError(t, err)
+		want := [][2]string{{always, always}, {}, {}, {always, always}, {"", reached}, {"", always}, {}}[i]
+		assert.Equal(t, want[0], quick, "%s", ms[i])
+		if quick == "" {
+			assert.Equal(t, want[1], more, "%s", ms[i])
+		}
+	}
+	assert.Equal(t, []scope{{"whole", true}, {module: "whole"}}, mustProver(t, d).scopes(ms[0]))
+	assert.Equal(t, []scope{{module: "part"}, {module: "whole"}}, mustProver(t, d).scopes(ms[4]))
+	d.Files[1].Text = append(d.Files[1].Text, "module other #(parameter N = 1) ();\nendmodule\n"...)
+	assert.Equal(t, []scope{{module: "whole"}}, mustProver(t, d).scopes(ms[4]))
+}
+
+func mustProver(t *testing.T, d *verilog.Design) *Prover {
+	t.Helper()
+	p, err := NewProver(d, nil)
+	require.NoError(t, err)
+	return p
 }

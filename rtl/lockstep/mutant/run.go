@@ -85,7 +85,8 @@ type Options struct {
 	Config gpu.Config
 	Seed   uint64 // seed of the mutants and of the traffic
 	Count  int    // number of mutants, at least 1
-	Clocks uint64 // maximum number of clocks
+	Known  bool   // plant the mistakes of Known instead; Count must still be valid
+	Clocks uint64 // number of clocks of random traffic, and of those with frequent resets
 	Cache  string // directory for built simulations; "": hilgpu in os.UserCacheDir
 
 	// Traffic, if not nil, drives the device after the random traffic and a reset.
@@ -107,10 +108,15 @@ func (o *Options) logf(format string, args ...any) {
 // progressClocks is the minimum number of clocks between two progress messages.
 const progressClocks = 100_000
 
+// firstPart is the part of the random traffic that runs before the fast proof: it catches
+// most of the mutants that can be caught.
+const firstPart = 5
+
 // Run generates mutants of the GPU's Verilog and runs random traffic on all of them in
 // lockstep with one Go side, with a single Verilator build. It then tries to prove the
-// uncaught mutants equivalent. root is the root of the source tree. If a tool that it
-// may need is missing, it fails with lockstep.ErrTool before it runs anything.
+// uncaught mutants equivalent. The slower proofs come after all traffic, which the mutants
+// that the fast one proves need not have. root is the root of the source tree. If a tool
+// that it may need is missing, it fails with lockstep.ErrTool before it runs anything.
 func Run(root string, o Options) (*Report, error) {
 	top, err := lockstep.NewTop(o.Config)
 	if err != nil {
@@ -120,44 +126,136 @@ func Run(root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	mutated, ms, err := Generate(d, o.Seed, o.Count)
+	c := campaign{o: o}
+	if o.Known {
+		c.mutated, c.ms, err = Known(d)
+	} else {
+		c.mutated, c.ms, err = Generate(d, o.Seed, o.Count)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := checkTools(); err != nil {
 		return nil, err
 	}
-	all := Selection(ms)
+	if c.prover, err = NewProver(d, c.ms); err != nil {
+		return nil, err
+	}
+	for _, m := range c.ms {
+		c.results = append(c.results, Result{Mutant: m, Outcome: Survived})
+	}
+	o.logf("building %s with %d mutants", o.Name, len(c.ms))
+	if err := c.run(); err != nil {
+		return nil, err
+	}
+	r := &Report{Config: o.Name, Seed: o.Seed, Clocks: c.clocks, Mutants: len(c.ms)}
+	for _, x := range c.results {
+		r.add(x)
+	}
+	return r, nil
+}
+
+// run does all traffic and proofs. Known mistakes are not equivalent.
+func (c *campaign) run() error {
+	traffic := func() error {
+		return c.drive(random(c.o.Seed, c.o.Clocks), restless(c.o.Seed, c.o.Clocks), c.o.Traffic)
+	}
+	stages := []func() error{
+		func() error { return c.drive(random(c.o.Seed, c.o.Clocks/firstPart)) },
+		func() error { return c.prove(fast) },
+		traffic,
+		func() error { return c.prove(slow) },
+	}
+	if c.o.Known {
+		stages = []func() error{traffic}
+	}
+	for _, stage := range stages {
+		if err := stage(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A campaign is the state of a Run.
+type campaign struct {
+	o       Options
+	mutated *verilog.Design
+	ms      []Mutant
+	prover  *Prover
+	results []Result // in the order of the mutants
+	clocks  uint64   // of the longest traffic
+}
+
+// left returns the mutants that are neither caught nor proven equivalent.
+func (c *campaign) left() []Mutant {
+	var left []Mutant
+	for _, x := range c.results {
+		if x.Outcome == Survived {
+			left = append(left, x.Mutant)
+		}
+	}
+	return left
+}
+
+// drive runs traffic on a new device with the remaining mutants, each after a reset, and
+// updates their results. It fails with ErrControl.
+func (c *campaign) drive(traffic ...func(dev *lockstep.Device) error) error {
+	left := c.left()
+	if len(left) == 0 {
+		return nil
+	}
+	top, err := lockstep.NewTop(c.o.Config)
+	if err != nil {
+		return err
+	}
+	all := Selection(left)
 	due := uint64(progressClocks)
 	all.Progress = func(clocks uint64, left int) {
 		if clocks >= due {
 			due = clocks + progressClocks
-			o.logf("%d clocks: %d of %d not caught", clocks, left-1, len(ms))
+			c.o.logf("%d clocks: %d of %d not caught", clocks, left-1, len(all.Values)-1)
 		}
 	}
-	o.logf("building %s with %d mutants", o.Name, len(ms))
-	dev, err := lockstep.NewVariantDevice(top, mutated, all, lockstep.Options{Cache: o.Cache})
+	dev, err := lockstep.NewVariantDevice(top, c.mutated, all, lockstep.Options{Cache: c.o.Cache})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	run := o.drive(dev)
+	run := play(dev, traffic...)
 	closed := dev.Close()
 	for _, err := range []error{run, closed} {
 		if err != nil && !errors.Is(err, lockstep.ErrVariants) {
-			return nil, err
+			return err
 		}
 	}
-	r := &Report{Config: o.Name, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
-	return r, r.judge(d, ms, dev.Verdicts(), o)
+	c.clocks = max(c.clocks, dev.Clocks())
+	return c.judge(left, dev.Verdicts(), dev.Clocks())
 }
 
-// drive runs all traffic on dev.
-func (o *Options) drive(dev *lockstep.Device) error {
-	if err := lockstep.Random(dev, o.Seed, o.Clocks, nil); err != nil || o.Traffic == nil {
-		return err
+// random returns random traffic.
+func random(seed, clocks uint64) func(dev *lockstep.Device) error {
+	return func(dev *lockstep.Device) error { return lockstep.Random(dev, seed, clocks, nil) }
+}
+
+// restless returns random traffic with frequent resets.
+func restless(seed, clocks uint64) func(dev *lockstep.Device) error {
+	return func(dev *lockstep.Device) error { return lockstep.Restless(dev, seed, clocks) }
+}
+
+// play runs traffic on dev, each but the first after a reset. nil is no traffic.
+func play(dev *lockstep.Device, traffic ...func(dev *lockstep.Device) error) error {
+	for i, run := range traffic {
+		if run == nil {
+			continue
+		}
+		if i > 0 {
+			dev.Reset()
+		}
+		if err := run(dev); err != nil {
+			return err
+		}
 	}
-	dev.Reset()
-	return o.Traffic(dev)
+	return nil
 }
 
 // Selection returns the variants for mutants. The first has no mutant, as a control.
@@ -169,25 +267,13 @@ func Selection(ms []Mutant) lockstep.Variants {
 	return v
 }
 
-// judge fills the report from the verdicts on ms and tries to prove the uncaught
-// mutants equivalent, several at a time. It fails with ErrControl.
-func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error, o Options) error {
+// judge updates the results from the verdicts on mutants. It fails with ErrControl.
+func (c *campaign) judge(ms []Mutant, verdicts []error, clocks uint64) error {
 	if verdicts[0] != nil {
 		return fmt.Errorf("%w: %w", ErrControl, verdicts[0])
 	}
-	results := make([]Result, len(ms))
-	var left []Mutant
 	for i, m := range ms {
-		results[i] = judgeOne(m, verdicts[i+1], r.Clocks)
-		if results[i].Outcome == Survived {
-			left = append(left, m)
-		}
-	}
-	if err := prove(d, left, results, o); err != nil {
-		return err
-	}
-	for _, x := range results {
-		r.add(x)
+		c.results[m.ID-1] = judgeOne(m, verdicts[i+1], clocks)
 	}
 	return nil
 }
@@ -206,16 +292,10 @@ func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 	return x
 }
 
-// prove tries to prove the remaining mutants and updates their results.
-func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error {
-	if len(left) == 0 {
-		return nil
-	}
-	o.logf("%d mutants not caught; yosys reads the design", len(left))
-	p, err := NewProver(d, left)
-	if err != nil {
-		return err
-	}
+// prove tries to prove the remaining mutants, several at a time, and updates their results.
+func (c *campaign) prove(how effort) error {
+	left := c.left()
+	c.o.logf("%d mutants not caught, the %s proof", len(left), how)
 	errs := make([]error, len(left))
 	slots := make(chan struct{}, min(runtime.NumCPU(), proofWorkers))
 	var mu sync.Mutex
@@ -225,14 +305,16 @@ func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error 
 		slots <- struct{}{}
 		go func() {
 			defer wg.Done()
-			how, err := p.Prove(m)
+			name, err := c.prover.Prove(m, how)
 			errs[i] = err
-			x := &results[m.ID-1]
-			if how != "" {
-				x.Outcome, x.By = Equivalent, how
+			x := &c.results[m.ID-1]
+			if name != "" {
+				x.Outcome, x.By = Equivalent, name
 			}
 			mu.Lock()
-			o.logf("%s", x)
+			if name != "" || how == slow {
+				c.o.logf("%s", x)
+			}
 			mu.Unlock()
 			<-slots
 		}()
