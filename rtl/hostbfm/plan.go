@@ -114,6 +114,8 @@ func (h *Stimulus) plan() {
 		h.resets()
 	case p < 966:
 		h.burst(n)
+	case p == 966 && h.percent(30) && h.config.Caps.Has(caps.Watchdog) && h.config.Caps.Has(caps.Timeline):
+		h.hang(n)
 	default:
 		h.captures()
 	}

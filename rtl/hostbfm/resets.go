@@ -5,26 +5,35 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
-// resets resets the device or the function, perhaps writes parts of the command register
-// at the same time, usually waits until the reset has ended, and boots the function again.
+// resets resets the device or the function, perhaps requests the other reset or writes parts
+// of the command register at the same time, usually waits until the reset has ended, and
+// boots the function again.
 func (h *Stimulus) resets() {
-	if h.percent(50) {
+	whole, both := h.percent(50), h.percent(20)
+	if whole {
 		h.SetReg(idreg.Reset, h.Rng.Uint32()|idreg.ResetWhole)
-		h.partOfCommand()
+	}
+	if both || !whole {
+		h.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
+	}
+	if both && !whole {
+		h.SetReg(idreg.Reset, idreg.ResetWhole)
+	}
+	h.partOfCommand()
+	if whole && !both {
 		h.untilZero(idreg.ResetWhole, func(done func(v uint32)) { h.Reg(idreg.Reset, done) })
 		return
 	}
-	h.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
-	h.partOfCommand()
 	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.GetConfig(pcicfg.Command, done) })
 }
 
-// partOfCommand writes some bytes of the command register, up to five times.
+// partOfCommand writes some bytes of the command register, up to twice.
 func (h *Stimulus) partOfCommand() {
-	for range h.Rng.IntN(6) {
-		h.SetConfig(pcicfg.Command, h.Rng.Uint32())
+	for range h.Rng.IntN(3) {
+		h.SetConfig(pcicfg.Command, h.Rng.Uint32()|commandOn)
 		h.trimLanes(h.Last().Beats)
 	}
 }
@@ -44,24 +53,46 @@ func (h *Stimulus) untilZero(mask uint32, read func(done func(v uint32))) {
 	})
 }
 
-// burst makes a node execute one kind of packet repeatedly and resets it, or turns
+// burst makes a node, or all, execute one kind of packet repeatedly and resets them, or turns
 // bus mastering off, in the middle. Reads in flight at that time are answered late,
 // when the device is up again and has issued others.
 func (h *Stimulus) burst(n int) {
 	h.phase, h.Timing = h.Clocks+1001, Timing{Jitter: 8, Shuffle: true}
+	kind := h.Rng.IntN(4)
+	h.load(n, kind)
+	if both := h.percent(50); both && len(h.nodes) > 1 {
+		h.load(1-n, kind)
+		h.SetReg(h.cpReg(1-n, cpreg.Wptr), h.nodes[1-n].wptr)
+	}
+	h.SetReg(h.cpReg(n, cpreg.Wptr), h.nodes[n].wptr)
+	h.waitMidway(n)
+}
+
+// load starts a node and fills its ring with one kind of packet.
+func (h *Stimulus) load(n, kind int) {
 	h.start(n)
 	d := &h.nodes[n]
-	kind := h.Rng.IntN(4)
 	for {
 		p := h.encode(func() encoder { return h.workload(n, kind) })
 		if d.wptr+uint32(len(p)/4) >= d.size() {
-			break
+			return
 		}
 		h.Store(d.base+4*uint64(d.wptr), p)
 		d.wptr += uint32(len(p) / 4)
 	}
+}
+
+// hang makes a node wait for a fence, and is quiet until the watchdog may report it.
+func (h *Stimulus) hang(n int) {
+	limit := 1 + h.Rng.Uint32N(1<<(5+h.Rng.IntN(9)))
+	h.start(n)
+	d := &h.nodes[n]
+	p := h.encode(func() encoder { return pkt.WaitFence{Node: uint8(n), Value: 1 << 60} })
+	h.Store(d.base, p)
+	d.wptr, d.polls = uint32(len(p)/4), 190 // the host gives up soon after it
+	h.SetReg(wdogreg.Base+wdogreg.Limit, limit)
 	h.SetReg(h.cpReg(n, cpreg.Wptr), d.wptr)
-	h.waitMidway(n)
+	h.Reg(wdogreg.Base+wdogreg.Status, func(uint32) { h.quiet = h.Clocks + uint64(limit) })
 }
 
 // waitMidway waits until the node has retired a packet, or until a limit of polls, and

@@ -229,15 +229,8 @@ type encoder interface {
 
 // choose returns a random packet for a node.
 func (h *Stimulus) choose(n int, inside bool) encoder {
-	switch h.Rng.IntN(800) {
-	case 0:
-		return h.long()
-	case 1:
-		return h.power()
-	case 2, 3:
-		return h.edge()
-	case 4, 5, 6, 7, 8, 9, 10:
-		return h.wide()
+	if p := h.rare(n, inside); p != nil {
+		return p
 	}
 	d := &h.nodes[n]
 	size := uint32(h.Rng.IntN(300))
@@ -311,77 +304,6 @@ func (h *Stimulus) fence(n int, inside bool) encoder {
 		d.id = h.Rng.Uint32()
 	}
 	return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
-}
-
-// long returns a packet that needs several DMA descriptors.
-func (h *Stimulus) long() encoder {
-	at, size := pkt.Host|memBase+dataFrom+h.Rng.Uint64N(4096), 1<<15+h.Rng.Uint32N(1<<15)
-	if h.percent(50) {
-		return pkt.Copy{Src: pkt.Host | memBase, Dst: at, Bytes: size}
-	}
-	return pkt.Fill{Dst: at, Bytes: size, Value: h.Rng.Uint64()}
-}
-
-// power returns a packet of 4 to 32 KiB, a power of two, as pieces of a packet are.
-func (h *Stimulus) power() encoder {
-	size := uint32(1) << (12 + h.Rng.IntN(4))
-	if h.percent(50) {
-		return pkt.Copy{Src: pkt.Host | memBase, Dst: pkt.Host | memBase + dataFrom, Bytes: size}
-	}
-	return pkt.Fill{Dst: pkt.Host | memBase + dataFrom, Bytes: size, Value: h.Rng.Uint64()}
-}
-
-// edge returns a packet for a range that begins in VRAM and ends exactly where a multiple of
-// the size of VRAM does.
-func (h *Stimulus) edge() encoder {
-	at := h.config.VRAM - 1 - h.Rng.Uint64N(min(h.config.VRAM, 1<<14))
-	size := h.config.VRAM<<h.Rng.IntN(3) - at
-	if size > 1<<16-1 && h.config.LengthBits < 32 || h.percent(20) {
-		size = h.config.VRAM - at
-	}
-	if h.percent(50) {
-		return pkt.Copy{Src: at, Dst: pkt.Host | memBase + dataFrom, Bytes: uint32(size)}
-	}
-	return pkt.Fill{Dst: at, Bytes: uint32(size), Value: h.Rng.Uint64()}
-}
-
-// A sequence is several packets as one.
-type sequence []encoder
-
-// Append appends all packets.
-func (s sequence) Append(b []byte) ([]byte, error) {
-	for _, p := range s {
-		var err error
-		if b, err = p.Append(b); err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-// wide returns a packet for a rectangle that is at least 256 wide or high, or far from the
-// corner of its surface, after those that make the surfaces large enough for it.
-func (h *Stimulus) wide() encoder {
-	all := sequence{}
-	for i := range pkt.Surface(2) {
-		all = append(all, pkt.SetState{
-			Surface: i, Base: pkt.Host | memBase + dataFrom, Pitch: 16 << h.Rng.IntN(4), Format: pkt.Format32, X1: 4096, Y1: 4096,
-		})
-	}
-	long, short := uint16(256)<<h.Rng.IntN(3), uint16(1+h.Rng.IntN(3))
-	at := uint16(h.Rng.IntN(1 << h.Rng.IntN(12)))
-	switch h.Rng.IntN(5) {
-	case 0:
-		return append(all, pkt.Copy2D{W: long, H: short})
-	case 1:
-		return append(all, pkt.Fill2D{W: long, H: short, Value: h.Rng.Uint64()})
-	case 2:
-		return append(all, pkt.Fill2D{W: short, H: long, Value: h.Rng.Uint64()})
-	case 3:
-		return append(all, pkt.Fill2D{X: at, Y: long, W: short, H: short, Value: h.Rng.Uint64()})
-	default:
-		return append(all, pkt.Copy2D{SrcX: at, SrcY: at, DstX: long, DstY: at, W: short, H: short})
-	}
 }
 
 // surface sets one of the surfaces, usually with the same format: COPY_2D needs

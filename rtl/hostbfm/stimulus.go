@@ -44,6 +44,7 @@ type Stimulus struct {
 	phase    uint64         // clock of the next change of Timing
 	restless bool           // resets are frequent
 	started  uint64         // clock of the last reset
+	quiet    uint64         // clock of the next request
 	nodes    []node
 	second   second
 }
@@ -137,7 +138,7 @@ func (h *Stimulus) Step() {
 		h.reset()
 		return
 	}
-	if !h.Queued() && !h.percent(h.Gap) {
+	if !h.Queued() && h.Clocks >= h.quiet && !h.percent(h.Gap) {
 		h.plan()
 	}
 	h.Bus.Step()
@@ -159,7 +160,7 @@ func (h *Stimulus) resetNow() bool {
 func (h *Stimulus) reset() {
 	h.dev.Reset()
 	h.Clocks++
-	h.started = h.Clocks
+	h.started, h.quiet = h.Clocks, 0
 	h.Saw.Resets++
 	h.Forget()
 	h.second.waits = false
