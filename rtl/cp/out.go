@@ -79,7 +79,7 @@ func (m *Module) IdleFor() uint64 {
 	offers := m.sync.fence != fence.None || m.ring.req.Kind != port.None || m.sync.scratch
 	pulses := m.regs.rsp.Hit || m.regs.fault || m.regs.yielded || m.regs.retired || m.regs.took
 	ends := m.regs.resetting && m.empty()
-	acts := !m.regs.resetting || m.ring.state == ringCopy // which writes the file until the reset ends
+	acts := !m.regs.resetting || m.ring.state == ringCopy || m.sets() // they write until the reset ends
 	if offers || pulses || m.ring.toRing || m.ring.toIB || ends || m.lacks() || acts && m.moves() {
 		return 0
 	}

@@ -84,7 +84,10 @@ func (h *Stimulus) load(n, kind int) {
 
 // hang makes a node wait for a fence, and is quiet until the watchdog may report it.
 func (h *Stimulus) hang(n int) {
-	limit := 1 + h.Rng.Uint32N(1<<(5+h.Rng.IntN(9)))
+	limit := 1 + h.Rng.Uint32N(1<<(5+h.Rng.IntN(7)))
+	if h.percent(40) {
+		limit += 4000
+	}
 	h.start(n)
 	d := &h.nodes[n]
 	p := h.encode(func() encoder { return pkt.WaitFence{Node: uint8(n), Value: 1 << 60} })
