@@ -117,3 +117,31 @@ func TestResetOfBlame(t *testing.T) {
 	}
 	assert.Positive(t, held, "the case that is meant")
 }
+
+// A node whose reset waits for a read does not sleep while it stores a window, which it
+// repeats until the reset.
+func TestResetOfWindow(t *testing.T) {
+	held := 0
+	for at := range 80 {
+		b := newBenchOf(t, everything)
+		b.check = true
+		b.latency = 40
+		b.start(ringAt, 8)
+		for range 10 {
+			b.push(windows[:6]...)
+		}
+		b.doorbell()
+		for range at {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Ctl, cpreg.CtlReset)
+		if b.cp.sets() && b.cp.regs.resetting {
+			held++
+		}
+		for range 100 {
+			b.tick(regbus.Req{})
+		}
+		require.Zero(t, b.read(cpreg.Ctl))
+	}
+	assert.Positive(t, held, "the case that is meant")
+}
