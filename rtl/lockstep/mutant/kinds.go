@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -61,7 +62,11 @@ func (p *parser) binary(i, op, j int) {
 		p.add(Compare, i, j, low(left, width-1)+" "+o+" "+low(right, width-1), low(left, (width+1)/2)+" "+o+" "+low(right, (width+1)/2))
 	case "+":
 		var options []string
-		for _, bits := range []int{width / 2, width - 1} {
+		cuts := []int{width / 2, width - 1}
+		if width > 32 && p.counts(left) {
+			cuts = []int{8, 16}
+		}
+		for _, bits := range cuts {
 			high := fmt.Sprintf("(((%s) ^ (%s)) & ~%s)", left, right, mask(bits))
 			sum := fmt.Sprintf("((%s + %s) & %s)", low(left, bits), low(right, bits), mask(bits))
 			options = append(options, high+" | "+sum)
@@ -69,6 +74,21 @@ func (p *parser) binary(i, op, j int) {
 		p.add(Carry, i, j, options...)
 	default:
 	}
+}
+
+// counts reports whether a register only counts from 0: no traffic makes it large.
+func (p *parser) counts(name string) bool {
+	counts := false
+	for _, set := range regexp.MustCompile(`\bn_`+name+` = ([^;]+);`).FindAllStringSubmatch(p.m.src, -1) {
+		value := strings.Join(strings.Fields(set[1]), " ")
+		switch {
+		case regexp.MustCompile(`^` + name + ` \+ ([0-9]+'d1|\{[0-9]+'d0, \w+\})$`).MatchString(value):
+			counts = true
+		case value != name && !strings.HasSuffix(value, "'bx") && !strings.HasSuffix(value, "'d0"):
+			return false
+		}
+	}
+	return counts
 }
 
 // width returns the number of bits of a register, or 0 if name is none.

@@ -37,8 +37,9 @@ func (s *side) lit(l lit) lit {
 	return v ^ l&1
 }
 
-// Parts of pin names; see proof_cut.v.
+// Parts of pin names; see proof_cut.v and Prover.script.
 const (
+	heldPrefix      = "proof_held_"
 	heldIn, heldOut = ".d", ".q"
 	readData        = ".port.data["
 	readAddr        = ".port.addr["
@@ -58,7 +59,7 @@ func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 	for _, name := range names {
 		var v lit
 		switch {
-		case strings.HasPrefix(name, "held_") && strings.HasSuffix(name, heldOut):
+		case strings.HasPrefix(name, heldPrefix) && strings.HasSuffix(name, heldOut):
 			registers[strings.TrimSuffix(name, heldOut)] = len(g.state)
 			v = g.latch()
 		case strings.HasPrefix(name, Selector+"["):

@@ -59,3 +59,32 @@ endmodule
 	assert.Contains(t, found, "26 no reset: rst ? busy : n_state")
 	assert.NotContains(t, found, "26 constant: busy")
 }
+
+// The carry of a register that only counts is cut at a bit that it reaches.
+func TestCarryOfCounter(t *testing.T) {
+	cuts := func(body string) []string {
+		text := "module m (input wire clk, input wire rst, input wire step, input wire [63:0] to);\n\treg [63:0] n;\n\treg [63:0] n_n;\n" +
+			"`ifdef LOCKSTEP\n\treg [63:0] only;\n\talways @(posedge clk) only <= only + 64'd1;\n`endif\n" +
+			"\talways @* begin\n" + body + "\tend\n\talways @(posedge clk) n <= rst ? 64'd0 : n_n;\nendmodule\n"
+		m, err := parse(verilog.File{Name: "m.v", Text: []byte(text)})
+		require.NoError(t, err)
+		var out []string
+		for _, s := range m.sites {
+			if s.kind == Carry {
+				out = append(out, s.options...)
+			}
+		}
+		return out
+	}
+	for _, sum := range []string{"64'd1", "{63'd0, step}"} {
+		got := cuts("\t\tn_n = n;\n\t\tif (step) n_n = n + " + sum + ";\n")
+		require.Len(t, got, 2)
+		assert.Contains(t, got[0], "64'hff)")
+		assert.Contains(t, got[1], "64'hffff)")
+	}
+	for _, other := range []string{"n_n = to;", "n_n = n + to;"} {
+		got := cuts("\t\tn_n = n;\n\t\tif (step) n_n = n + 64'd1; else " + other + "\n")
+		require.NotEmpty(t, got)
+		assert.Contains(t, got[0], "64'hffffffff)", other)
+	}
+}

@@ -168,9 +168,9 @@ func (p *Prover) script(s scope) string {
 		read, "hierarchy -check -top " + s.module, box, "select -clear", "read_verilog proof_pins.v",
 		"proc -norom", "flatten", "memory_collect", "select -set small t:$mem_v2 r:SIZE<=16 %i", "memory_map @small",
 		"setundef -undriven -anyseq", "techmap -map proof_cut.v t:$dff t:$mem_v2", "select -assert-none t:$mem* t:$*dff* t:$*latch*",
-		"rename -enumerate -pattern held_% t:held", "expose -evert -dff",
+		"rename -enumerate -pattern proof_held_% t:held", "expose -evert -dff",
 		"opt_clean -purge", "opt_expr", "opt_merge -share_all", "opt_clean -purge",
-		"techmap -map proof_cut.v t:$anyseq", "rename -enumerate -pattern free_% t:free", "expose -evert -dff",
+		"techmap -map proof_cut.v t:$anyseq", "rename -enumerate -pattern proof_free_% t:free", "expose -evert -dff",
 		"techmap", "aigmap", "opt_clean -purge", "write_aiger -ascii -symbols flat.aag",
 	}, "; ")
 }

@@ -268,9 +268,9 @@ func TestProveScopes(t *testing.T) {
 endmodule
 `)
 	d.Files = append(d.Files, verilog.File{Name: "part.v", Text: []byte(`module part (input wire clk, input wire rst, input wire [3:0] by, output reg [7:0] sum);
-	reg last;
+	reg held_0;
 	always @(posedge clk) begin
-		last <= rst ? 1'b0 : by[0];
+		held_0 <= rst ? 1'b0 : by[0];
 		sum <= rst ? 8'd0 : (by == 4'd9) ? 8'd9 : (sum == 8'd3) ? 8'd0 : sum + 8'd1;
 	end
 endmodule

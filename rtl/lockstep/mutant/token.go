@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A token is a word of Verilog. Comments, directives and white space are not tokens.
+// A token is a word of Verilog. Comments, directives and white space are not tokens, and
+// neither is what only lockstep has.
 type token struct {
 	text   string
 	at     int // byte offset
@@ -27,7 +28,7 @@ func (t token) word() bool {
 // skip first.
 func shape() *regexp.Regexp {
 	return regexp.MustCompile("^(?:" + strings.Join([]string{
-		`\s+`, `//[^\n]*`, "`[^\n]*", `\(\*[^)]*?\*\)`,
+		`\s+`, `//[^\n]*`, "`ifdef LOCKSTEP(?s:.*?)`endif", "`[^\n]*", `\(\*[^)]*?\*\)`,
 		`[A-Za-z_][A-Za-z0-9_]*`, `[0-9]+'bx`, `[0-9]+'[bdh][0-9a-f]+`, `[0-9]+`,
 		`<=|>=|==|!=|&&|\|\||<<|>>|@\*`, `[-+*/&|^~!<>=?:;,.#@(){}\[\]]`,
 	}, "|") + ")")
