@@ -1,22 +1,22 @@
-// sample_narrow: Narrow at rtl/verilog/testdata/sample/sample.go:269. Generated; change the Go source.
+// sample_narrow: Narrow at rtl/verilog/testdata/sample/narrow.go:9. Generated; change the Go source.
 // Registers:
-//   prev       [2:0]  rtl/verilog/testdata/sample/sample.go:276
-//   low        [7:0]  rtl/verilog/testdata/sample/sample.go:277
-//   half      [15:0]  rtl/verilog/testdata/sample/sample.go:278
-//   entry     [11:0]  rtl/verilog/testdata/sample/sample.go:279
-//   odd               rtl/verilog/testdata/sample/sample.go:280
-//   sum       [63:0]  rtl/verilog/testdata/sample/sample.go:281
-//   fresh_0           rtl/verilog/testdata/sample/sample.go:282
-//   fresh_1           rtl/verilog/testdata/sample/sample.go:282
-//   looked_0          rtl/verilog/testdata/sample/sample.go:283
-//   looked_1          rtl/verilog/testdata/sample/sample.go:283
+//   prev       [2:0]  rtl/verilog/testdata/sample/narrow.go:16
+//   low        [7:0]  rtl/verilog/testdata/sample/narrow.go:17
+//   half      [15:0]  rtl/verilog/testdata/sample/narrow.go:18
+//   entry     [11:0]  rtl/verilog/testdata/sample/narrow.go:19
+//   odd               rtl/verilog/testdata/sample/narrow.go:20
+//   sum       [63:0]  rtl/verilog/testdata/sample/narrow.go:21
+//   fresh_0           rtl/verilog/testdata/sample/narrow.go:22
+//   fresh_1           rtl/verilog/testdata/sample/narrow.go:22
+//   looked_0          rtl/verilog/testdata/sample/narrow.go:23
+//   looked_1          rtl/verilog/testdata/sample/narrow.go:23
 // Memories:
-//   bytes    [7:0] [0:7]  rtl/verilog/testdata/sample/sample.go:270
-//   halves  [15:0] [0:7]  rtl/verilog/testdata/sample/sample.go:271
-//   words   [31:0] [0:7]  rtl/verilog/testdata/sample/sample.go:272
-//   rom     [11:0] [0:7]  rtl/verilog/testdata/sample/sample.go:273
-//   again   [11:0] [0:7]  rtl/verilog/testdata/sample/sample.go:274
-//   other          [0:4]  rtl/verilog/testdata/sample/sample.go:275
+//   bytes    [7:0] [0:7]  rtl/verilog/testdata/sample/narrow.go:10
+//   halves  [15:0] [0:7]  rtl/verilog/testdata/sample/narrow.go:11
+//   words   [31:0] [0:7]  rtl/verilog/testdata/sample/narrow.go:12
+//   rom     [11:0] [0:7]  rtl/verilog/testdata/sample/narrow.go:13
+//   again   [11:0] [0:7]  rtl/verilog/testdata/sample/narrow.go:14
+//   other          [0:4]  rtl/verilog/testdata/sample/narrow.go:15
 module sample_narrow (
   input wire clk,
   input wire rst,
@@ -138,7 +138,7 @@ module sample_narrow (
     .q(other_q)
   );
 
-  (* src = "rtl/verilog/testdata/sample/sample.go:299" *)
+  (* src = "rtl/verilog/testdata/sample/narrow.go:39" *)
   always @* begin
     n_prev = prev;
     n_low = 8'bx;
@@ -157,82 +157,82 @@ module sample_narrow (
     w_odd = 1'b0;
     w_sum = 1'b0;
     Tick_enable = enable;
-    // src rtl/verilog/testdata/sample/sample.go:300
+    // src rtl/verilog/testdata/sample/narrow.go:40
     if (fresh_0) begin
-      // src rtl/verilog/testdata/sample/sample.go:301
+      // src rtl/verilog/testdata/sample/narrow.go:41
       n_low = bytes_q;
       w_low = 1'b1;
-      // src rtl/verilog/testdata/sample/sample.go:302
+      // src rtl/verilog/testdata/sample/narrow.go:42
       n_sum = sum ^ ({32'd0, words_q} << 7);
       d_sum = n_sum;
       w_sum = 1'b1;
     end
-    // src rtl/verilog/testdata/sample/sample.go:304
+    // src rtl/verilog/testdata/sample/narrow.go:44
     if (fresh_1) begin
-      // src rtl/verilog/testdata/sample/sample.go:305
+      // src rtl/verilog/testdata/sample/narrow.go:45
       n_half = halves_q;
       w_half = 1'b1;
-      // src rtl/verilog/testdata/sample/sample.go:306
+      // src rtl/verilog/testdata/sample/narrow.go:46
       n_sum = (n_sum << 1) ^ {52'd0, again_q};
       d_sum = n_sum;
       w_sum = 1'b1;
     end
-    // src rtl/verilog/testdata/sample/sample.go:308
+    // src rtl/verilog/testdata/sample/narrow.go:48
     if (looked_0) begin
-      // src rtl/verilog/testdata/sample/sample.go:309
+      // src rtl/verilog/testdata/sample/narrow.go:49
       n_entry = rom_q;
       w_entry = 1'b1;
     end
-    // src rtl/verilog/testdata/sample/sample.go:311
+    // src rtl/verilog/testdata/sample/narrow.go:51
     if (looked_1) begin
-      // src rtl/verilog/testdata/sample/sample.go:312
+      // src rtl/verilog/testdata/sample/narrow.go:52
       n_odd = other_q;
       w_odd = 1'b1;
     end
-    // src rtl/verilog/testdata/sample/sample.go:314
+    // src rtl/verilog/testdata/sample/narrow.go:54
     Tick_a = {24'd0, addr} & 32'd7;
-    // src rtl/verilog/testdata/sample/sample.go:315
+    // src rtl/verilog/testdata/sample/narrow.go:55
     n_fresh_0 = read;
     n_fresh_1 = 1'b1;
     n_looked_0 = (addr & 8'd8) != 8'd0;
     n_looked_1 = Tick_a < 32'd5;
-    // src rtl/verilog/testdata/sample/sample.go:316
+    // src rtl/verilog/testdata/sample/narrow.go:56
     if (Tick_a == {29'd0, prev}) begin
-      // src rtl/verilog/testdata/sample/sample.go:317
+      // src rtl/verilog/testdata/sample/narrow.go:57
       Tick_enable = 8'd0;
     end
-    // src rtl/verilog/testdata/sample/sample.go:319
+    // src rtl/verilog/testdata/sample/narrow.go:59
     bytes_read = read;
     bytes_raddr = prev;
     bytes_enable = Tick_enable[0];
     bytes_waddr = Tick_a[2:0];
     bytes_data = data[7:0];
-    // src rtl/verilog/testdata/sample/sample.go:320
+    // src rtl/verilog/testdata/sample/narrow.go:60
     halves_read = 1'b1;
     halves_raddr = prev;
     halves_enable = Tick_enable[1:0];
     halves_waddr = Tick_a[2:0];
     halves_data = data[23:8];
-    // src rtl/verilog/testdata/sample/sample.go:321
+    // src rtl/verilog/testdata/sample/narrow.go:61
     words_read = read;
     words_raddr = prev;
     words_enable = Tick_enable[3:0];
     words_waddr = Tick_a[2:0];
     words_data = data;
-    // src rtl/verilog/testdata/sample/sample.go:322
+    // src rtl/verilog/testdata/sample/narrow.go:62
     rom_read = (addr & 8'd8) != 8'd0;
     rom_addr = Tick_a[2:0];
-    // src rtl/verilog/testdata/sample/sample.go:323
+    // src rtl/verilog/testdata/sample/narrow.go:63
     again_read = 1'b1;
     again_addr = prev;
-    // src rtl/verilog/testdata/sample/sample.go:324
+    // src rtl/verilog/testdata/sample/narrow.go:64
     other_read = Tick_a < 32'd5;
     other_addr = Tick_a[2:0];
-    // src rtl/verilog/testdata/sample/sample.go:325
+    // src rtl/verilog/testdata/sample/narrow.go:65
     n_prev = Tick_a[2:0];
   end
 
-  (* src = "rtl/verilog/testdata/sample/sample.go:269" *)
+  (* src = "rtl/verilog/testdata/sample/narrow.go:9" *)
   always @(posedge clk) begin
     prev <= rst ? 3'd0 : n_prev;
     if (w_low || rst) low <= rst ? 8'd0 : n_low;
