@@ -84,6 +84,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Sessions -relay.seed 1000 -relay.sessions 125
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Compose -relay.seed 1000 -relay.frames 20
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
+	$(GO) test -count 1 -timeout 60m ./boards/pins -pins.calls 5000
+	$(GO) test -count 1 -timeout 60m ./boards/ice40hx8k -ice40hx8k.reads 60
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth

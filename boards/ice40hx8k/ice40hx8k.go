@@ -74,9 +74,14 @@ func (m *Module) Reset() {
 // Line returns the level of the line to the host.
 func (m *Module) Line() bool { return m.uart.Line() }
 
-// LEDs returns the lights: 0 a session, 1 the line receives, 2 it transmits, 3 a byte was
-// damaged.
-func (m *Module) LEDs() uint8 { return m.link.LEDs() & 1 }
+// LEDs returns the lights: 0 a session, 1 the line to the host is idle. The others are off.
+func (m *Module) LEDs() uint8 {
+	idle := uint8(0)
+	if m.uart.Ready() {
+		idle = 2
+	}
+	return m.link.LEDs()&1 | idle
+}
 
 // period is the clocks of a bit, in 1/16.
 const period = (16*Hz + Baud/2) / Baud
