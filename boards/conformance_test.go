@@ -25,8 +25,6 @@ func TestConformance(t *testing.T) {
 		"line",
 		"line?baud=115200&delay=0&config=small",
 		"line?faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3",
-		"pins:ice40-hx8k",
-		"pins:ice40-hx8k?fast=-20000&faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3",
 	} {
 		t.Run(selector, func(t *testing.T) {
 			bustest.Run(t, func(t *testing.T) bustest.Fixture {
@@ -42,13 +40,31 @@ func TestConformance(t *testing.T) {
 					f.Kill = l.line.Unplug
 					return f
 				}
-				if l, ok := link.(*pinned); ok {
-					f.Kill = l.wire.Cut
-					return f
-				}
 				f.Requests = func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") }
 				f.Kill = func() { link.(interface{ Break(cause error) }).Break(errors.New("unplugged")) }
 				return f
+			})
+		})
+	}
+}
+
+// TestPinsConformance is TestConformance for gateware at its pins.
+func TestPinsConformance(t *testing.T) {
+	for _, selector := range []string{
+		"pins:ice40-hx8k",
+		"pins:ice40-hx8k?hostclock=980&faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3",
+	} {
+		t.Run(selector, func(t *testing.T) {
+			bustest.Run(t, func(t *testing.T) bustest.Fixture {
+				h := bustest.NewHost(64 << 10)
+				link, clock, err := Open(selector, h)
+				require.NoError(t, err)
+				return bustest.Fixture{
+					Link: link, Clock: clock, Host: h,
+					Register: idreg.Scratch0, Unmapped: 0xf000,
+					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
+					Kill:     link.(*pinned).wire.Cut,
+				}
 			})
 		})
 	}

@@ -18,7 +18,7 @@ func pinBoard() scheme {
 		doc: "the gateware of a board, driven at its pins in virtual time: " + ice40hx8k.Name,
 		options: append([]option{
 			{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()},
-			{name: "fast", doc: "how much faster than the board the host's clock runs, in parts per million, -20000 to 20000"},
+			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
 		}, remoteOptions()...),
 		open: openPins,
 	}
@@ -29,7 +29,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	if at.place != ice40hx8k.Name {
 		return nil, nil, fmt.Errorf("%w: board %q, want %s", ErrSelector, at.place, ice40hx8k.Name)
 	}
-	opt, ms, fast := pins.Options{Hz: ice40hx8k.Hz}, uint64(1000), 0
+	opt, ms, rate := pins.Options{Hz: ice40hx8k.Hz}, uint64(1000), 1000
 	if o.Has("faults") {
 		c, err := fault.Parse(o.Get("faults"))
 		if err != nil {
@@ -37,7 +37,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 		}
 		opt.Faults = c
 	}
-	o.integer("fast", &fast, -20_000, 20_000)
+	o.integer("hostclock", &rate, 980, 1020)
 	o.number("timeout", &ms, 1, 3_600_000)
 	if o.err != nil {
 		return nil, nil, o.err
@@ -46,7 +46,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	serial := pins.NewSerial(top, ice40hx8k.Hz, ice40hx8k.Baud, fast)
+	serial := pins.NewSerial(top, ice40hx8k.Hz, ice40hx8k.Baud, 1000*(rate-1000))
 	opt.Clocks = serial.ByteClocks()
 	wire, err := pins.New(serial, opt)
 	if err != nil {

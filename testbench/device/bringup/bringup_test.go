@@ -70,7 +70,6 @@ func TestHealthy(t *testing.T) {
 		{Board: "emu?config=small&vram=16KiB&latency=300&bandwidth=1", Poke: reg.Idle},
 		{Board: "emu?config=small&hz=1000000"},
 		{Board: "emu?config=small&vram=4KiB"},
-		{Board: "pins:ice40-hx8k", Bytes: 4096},
 		{Board: "emu?config=small&aperture=0", Bytes: 1 << 40},
 		{Board: "emu?aperture=0&vramports=1"},
 		{Board: "line?config=small"},
@@ -87,6 +86,12 @@ func TestHealthy(t *testing.T) {
 	d := r.Device
 	assert.Equal(t, []any{1, uint64(1 << 20), uint32(40), uint32(12000000), uint32(0x1234), uint32(0x4847)},
 		[]any{d.Nodes, d.VRAM, d.HostBits, d.ClockHz, d.Vendor, d.Product})
+}
+
+// TestPinsHealthy: the gateware of a board passes all stages.
+func TestPinsHealthy(t *testing.T) {
+	r := run(t, bringup.Options{Board: "pins:ice40-hx8k", Bytes: 4096})
+	assert.True(t, r.OK(), text(r))
 }
 
 // The same board, seed and options give the same report.
