@@ -49,7 +49,7 @@ vet: ## go vet, and the rules of docs/rtl.md on the RTL
 lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
-# Excluded: RTL blocks and proofs, which have no goroutines; measurements; and boards that an earlier
+# Excluded: RTL blocks, gateware at its pins and proofs, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|ice40hx8k)|rtl/(cp|crc32|dma|fence|gpu|ident|intc|link/deframe|link/enframe|mem|noc|pcie|perf|regram|reset|uart|watchdog|lockstep/property)$$')
