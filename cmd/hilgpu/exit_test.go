@@ -143,7 +143,7 @@ func TestRefusedValuesNameTheChoices(t *testing.T) {
 		{"rules explain nothing", "list-state, list-context, "},
 		{"test --filter nothing", "compose, copy-boxes, "},
 		{"test --list --filter nothing", "compose, copy-boxes, "},
-		{"run compose --board vapour", "emu, verilated, serial, tcp, udp, eth, nettlp, line, snap, capture"},
+		{"run compose --board vapour", "emu, verilated, serial, tcp, udp, eth, nettlp, line, pins, snap, capture"},
 		{"run compose --board emu?speed=1", "config, nodes, vram"},
 		{"run compose --board emu?config=huge", "full, default or small"},
 		{"run compose --board emu?fault=rust", "lost-interrupt, "},
