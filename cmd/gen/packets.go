@@ -25,8 +25,9 @@ IB_LEFT, moves past the packet, and PACKETS of the node counts it, one for each 
 SET_WINDOW too, and for a packet that moves 0 bytes. PACKETS does not count a packet that a PREDICATE skips, that faults or that a
 preemption interrupts; that one counts once, when it retires after it was resumed.`
 
-const skipIntro = `A body that a NOP skips, and what a PREDICATE skips, may have any content. In an indirect buffer the node does not need to read it: it takes
-a bounded number of these dwords and moves over the rest, and an error in the answer to a read of them is no fault.`
+const skipIntro = `A body that a NOP skips, and what a PREDICATE skips, may have any content. With CAPS.PREEMPTION a node does not
+need to read it in an indirect buffer: it takes at most 64 of these dwords and moves over the rest, and an error in the answer to a read of
+them is no fault. Elsewhere each of them is read, and such an error is the fault READ_ERROR.`
 
 const causesIntro = `A node stops at a fault. It latches the cause in FAULT_INFO, the address of the packet in
 FAULT_ADDR, its header in FAULT_OP and the refused operand in FAULT_BAD. A packet that fails one of

@@ -79,8 +79,8 @@ const (
 //	        2 the value of a predicate or a context; Desc, Scratch and Fence,
 //	        valid/ready streams; Fault, a pulse; Rsp; Resetting, a level;
 //	        all functions of registers
-//	Timing  a NOP 2 clocks; skipped dwords a clock each, in an indirect buffer at most
-//	        64 of them and the rest in one clock; a linear packet 4 to 7 clocks from its last dword to its
+//	Timing  a NOP 2 clocks; skipped dwords a clock each, in an indirect buffer with
+//	        CAPS.PREEMPTION at most 64 of them and the rest in one clock; a linear packet 4 to 7 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
 //	        indirect buffer 2 to 8 more for each range; then a descriptor a clock;
 //	        8 from the end of an indirect buffer to the next header of the ring;

@@ -25,14 +25,17 @@ func fetched(cpl port.Completion) port.Completion {
 
 // Design note: in an indirect buffer the dwords to skip are known to be inside, so the node
 // takes those that the stream already has or awaits and then moves over the rest, which it does
-// not read. In the ring they may be after WPTR, so the node takes each of them.
+// not read. In the ring they may be after WPTR, so the node takes each of them, as a node
+// that cannot be preempted does everywhere.
 
 // nearLog2 is log2 of the dwords after the position of the stream that it may hold after its
 // next request.
 const nearLog2 = 6
 
-// skips reports whether the node skips dwords of an indirect buffer.
-func (m *Module) skips() bool { return m.decode.state == decodeSkip && m.ring.inIB }
+// skips reports whether the node skips dwords of an indirect buffer that it need not read.
+func (m *Module) skips() bool {
+	return m.regs.caps.Has(caps.Preemption) && m.decode.state == decodeSkip && m.ring.inIB
+}
 
 // jumps reports whether the stream moves over the dwords to skip.
 func (m *Module) jumps() bool { return m.skips() && m.ring.stream.empty() && !m.regs.resetting }
