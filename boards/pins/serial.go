@@ -12,9 +12,8 @@ type SerialTop interface {
 // A Serial drives a board at the pins of its UART, bit by bit: 8 data bits, no parity, a stop
 // bit. It implements Gateware. The host's UART samples in the middle of each bit.
 type Serial struct {
-	top  SerialTop
-	host uint64 // clocks of a bit that the host sends, in 1/1024
-	bits uint64 // of one that it receives
+	top SerialTop
+	bit uint64 // clocks of a bit of the host, in 1/1024
 
 	now  uint64 // clocks
 	sent uint16 // bits of the byte that the host sends, and its stop bit
@@ -36,11 +35,11 @@ const bitScale = 1024
 func NewSerial(top SerialTop, hz, baud uint64, fast int) *Serial {
 	bit := hz * bitScale / baud
 	bit = uint64(int64(bit) - int64(bit)*int64(fast)/1_000_000)
-	return &Serial{top: top, host: bit, bits: bit, level: true}
+	return &Serial{top: top, bit: bit, level: true}
 }
 
 // ByteClocks returns the clocks of a byte, rounded up.
-func (s *Serial) ByteClocks() uint64 { return (10*s.host + bitScale - 1) / bitScale }
+func (s *Serial) ByteClocks() uint64 { return (10*s.bit + bitScale - 1) / bitScale }
 
 // Tick implements Gateware. A byte may arrive when the one before has been sent. The board
 // sends when it wants, whatever ready is.
@@ -50,7 +49,7 @@ func (s *Serial) Tick(in byte, valid, _ bool) (out byte, got bool) {
 	}
 	rx := true
 	if s.send {
-		i := (s.now*bitScale - s.at) / s.host
+		i := (s.now*bitScale - s.at) / s.bit
 		if i < 10 {
 			rx = s.sent>>i&1 != 0
 		} else {
@@ -71,7 +70,7 @@ func (s *Serial) sample(level bool) (out byte, got bool) {
 		s.level = level
 		return 0, false
 	}
-	if s.now*bitScale-s.from >= uint64(s.sampled)*s.bits+s.bits/2 {
+	if s.now*bitScale-s.from >= uint64(s.sampled)*s.bit+s.bit/2 {
 		if level {
 			s.arriving |= 1 << s.sampled
 		}
