@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 )
 
-// TestReadClocks logs the clocks of a register read at the byte port, from its first byte
+// TestReadClocks bounds the clocks of a register read at the byte port, from its first byte
 // to the last byte of the answer.
 func TestReadClocks(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
@@ -25,11 +25,12 @@ func TestReadClocks(t *testing.T) {
 		down, up := w.BytesDown, w.BytesUp
 		at := w.clock
 		require.NoError(t, link.Read(0, bustest.RegMagic, p))
+		require.Less(t, w.clock-at, uint64(1500))
 		t.Log(w.clock-at, "clocks,", w.BytesDown-down, "bytes down,", w.BytesUp-up, "bytes up")
 	}
 }
 
-// TestShare logs the payload of bulk transfers as a fraction of the line.
+// TestShare bounds the payload of bulk transfers as a fraction of the line.
 func TestShare(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
 	w, err := New(newDevice(t, dev), Options{})
@@ -38,20 +39,22 @@ func TestShare(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
 	data := make([]byte, 8<<10)
-	share := func(what string, f func() error) {
+	share := func(what string, least float64, f func() error) {
 		at := w.clock
 		require.NoError(t, f())
-		t.Logf("%s: %.3f", what, float64(len(data)*80)/float64(w.clock-at))
+		got := float64(len(data)*80) / float64(w.clock-at)
+		require.GreaterOrEqual(t, got, least, what)
+		t.Logf("%s: %.3f", what, got)
 	}
-	share("BAR writes", func() error {
+	share("BAR writes", 0.75, func() error {
 		if err := link.Write(2, 0, data); err != nil {
 			return err
 		}
 		return link.Read(2, 0, data[:4])
 	})
-	share("BAR reads", func() error { return link.Read(2, 0, data) })
-	share("device writes", func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
-	share("device reads", func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
+	share("BAR reads", 0.55, func() error { return link.Read(2, 0, data) })
+	share("device writes", 0.75, func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
+	share("device reads", 0.6, func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
 }
 
 func (w *Wire) jobOf(link *rootport.RootPort, kind uint32, n int) error {
