@@ -106,7 +106,7 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	if err := checkAddress(o.place); err != nil {
 		return nil, nil, err
 	}
-	port := rootport.Options{MaxPayload: 512, MaxReadRequest: 512, Tags: 32}
+	port := rootport.Options{MaxPayload: serve.TCPPayload, MaxReadRequest: serve.TCPPayload, Tags: 32}
 	return o.openRemote(&v, port, func(c *channel.Config) (io.ReadWriteCloser, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {

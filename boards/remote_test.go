@@ -191,7 +191,7 @@ func TestLargestRead(t *testing.T) {
 		want uint16
 		read func(t *testing.T) (selector string, hello func() []byte)
 	}{
-		{"tcp", 512, helloTCP},
+		{"tcp", 1024, helloTCP},
 		{"udp", 4096, helloUDP},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func BenchmarkBulk(b *testing.B) {
 // same run: packets of 128 bytes, eight tags, a window of 64 packets, a write to the
 // stream after each packet, and reads and writes of at most 4 KiB.
 func BenchmarkBulkTCP(b *testing.B) {
-	m := medium{"tcp", 0, 512, false, pairTCP, nil}
+	m := medium{"tcp", 0, serve.TCPPayload, false, pairTCP, nil}
 	small := medium{"tcp, plain", 0, 128, true, pairTCP, nil}
 	rig, plain := m.open(b), small.open(b)
 	for b.Loop() {
@@ -221,7 +221,7 @@ func (m *medium) open(b *testing.B) *rig {
 	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload, single: m.plain}).run() }()
 	opt := rootport.Options{ServeAlways: true, MaxPayload: 4096, MaxReadRequest: 4096, Tags: 32}
 	if m.datagram == 0 {
-		opt.MaxPayload, opt.MaxReadRequest = 512, 512
+		opt.MaxPayload, opt.MaxReadRequest = serve.TCPPayload, serve.TCPPayload
 	}
 	if m.plain {
 		opt.MaxPayload, opt.MaxReadRequest, opt.Tags = 128, 128, 8

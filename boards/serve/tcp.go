@@ -66,9 +66,12 @@ func (t *TCP) Serve(ctx context.Context, b *Board) error {
 	})
 }
 
-// TCPPacket is the size of the largest packet over TCP, in bytes: 512 of data. A serial
-// server at 115,200 baud sends one in 47 ms.
-const TCPPacket = 512 + 20
+// TCPPayload is the most data of a packet over TCP, in bytes, and TCPPacket is the size of
+// such a packet. A serial server at 115,200 baud sends one in 91 ms.
+const (
+	TCPPayload = 1024
+	TCPPacket  = TCPPayload + 20
+)
 
 // A tcpConn is a connection to a host.
 type tcpConn struct{ net.Conn }
