@@ -19,6 +19,8 @@ type device struct {
 	tick func(args ...any) // a clock of the link; nil: its own
 }
 
+func (d *device) Err() error { return nil }
+
 func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
 	sent, out = d.link.Byte()
 	req, beat := d.link.Target()

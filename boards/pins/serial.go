@@ -1,5 +1,7 @@
 package pins
 
+import "fmt"
+
 // A SerialTop is the top of a board at the end of a UART.
 type SerialTop interface {
 	// Line returns the level that the board sends.
@@ -9,22 +11,51 @@ type SerialTop interface {
 	Tick(rx bool)
 }
 
+// A Batch is the same, for many clocks at once. rx has the level that the board receives in
+// each clock, and Run stores in tx the level that the board sends after it.
+type Batch interface {
+	Run(rx, tx []bool) error
+
+	// Reset is a clock with the reset input set.
+	Reset() error
+}
+
+// clocked makes a Batch of a SerialTop. It is reset if it can be.
+type clocked struct{ SerialTop }
+
+func (c clocked) Run(rx, tx []bool) error {
+	for i, level := range rx {
+		c.Tick(level)
+		tx[i] = c.Line()
+	}
+	return nil
+}
+
+func (c clocked) Reset() error {
+	r, ok := c.SerialTop.(interface{ Reset() })
+	if !ok {
+		return fmt.Errorf("pins: a board of type %T has no reset", c.SerialTop)
+	}
+	r.Reset()
+	return nil
+}
+
+// Delay is the length of the cable, in clocks: what the host sends begins at the board that
+// much later. So the clocks of the board can be run in batches of as many.
+const Delay = 128
+
 // A Serial drives a board at the pins of its UART, bit by bit: 8 data bits, no parity, a stop
 // bit. It implements Gateware. The host's UART samples in the middle of each bit.
 type Serial struct {
-	top SerialTop
-	bit uint64 // clocks of a bit of the host, in 1/1024
+	top    Batch
+	bit    uint64 // clocks of a bit of the host, in 1/1024
+	faults *faulter
+	err    error
 
-	now  uint64 // clocks
-	sent uint16 // bits of the byte that the host sends, and its stop bit
-	at   uint64 // its start, in 1/1024 clocks
-	send bool
-
-	level    bool // of the board in the clock before
-	inside   bool // a byte of the board arrives
-	from     uint64
-	sampled  int
-	arriving uint16
+	now    uint64      // clocks
+	rx, tx [Delay]bool // levels of the present batch
+	down   sender      // of the host
+	up     receiver
 }
 
 // bitScale is the number of units of a clock in which bits are measured.
@@ -33,53 +64,125 @@ const bitScale = 1024
 // NewSerial returns a driver of a board with hz clocks a second. The host's clock is fast
 // by the given parts per million.
 func NewSerial(top SerialTop, hz, baud uint64, fast int) *Serial {
+	return NewBatched(clocked{top}, hz, baud, fast, Faults{})
+}
+
+// NewBatched is NewSerial for a Batch, with faults at the pins.
+func NewBatched(top Batch, hz, baud uint64, fast int, f Faults) *Serial {
 	bit := hz * bitScale / baud
 	bit = uint64(int64(bit) - int64(bit)*int64(fast)/1_000_000)
-	return &Serial{top: top, bit: bit, level: true}
+	s := &Serial{top: top, bit: bit, faults: newFaulter(f, bit)}
+	s.down.bit, s.up.bit, s.up.level = bit, bit, true
+	return s
 }
 
 // ByteClocks returns the clocks of a byte, rounded up.
 func (s *Serial) ByteClocks() uint64 { return (10*s.bit + bitScale - 1) / bitScale }
 
+// Faulty returns the faults injected so far.
+func (s *Serial) Faulty() FaultStats { return s.faults.stats }
+
+// Err returns why the board has failed, or nil.
+func (s *Serial) Err() error { return s.err }
+
 // Tick implements Gateware. A byte may arrive when the one before has been sent. The board
 // sends when it wants, whatever ready is.
 func (s *Serial) Tick(in byte, valid, _ bool) (out byte, got bool) {
+	at := s.now % Delay
+	if at == 0 {
+		s.run()
+	}
 	if valid {
-		s.sent, s.at, s.send = uint16(in)<<1|1<<9, s.now*bitScale, true
+		s.down.queue = append(s.down.queue, timed{at: s.now + Delay, what: in})
 	}
-	rx := true
-	if s.send {
-		i := (s.now*bitScale - s.at) / s.bit
-		if i < 10 {
-			rx = s.sent>>i&1 != 0
-		} else {
-			s.send = false
-		}
-	}
-	s.top.Tick(rx)
 	s.now++
-	return s.sample(s.top.Line())
+	return s.up.sample(s.now, s.faults.up(s.now, s.tx[at]))
 }
 
-// sample takes a level of the board, and returns a byte that has arrived.
-func (s *Serial) sample(level bool) (out byte, got bool) {
-	if !s.inside {
-		if s.level && !level {
-			s.inside, s.from, s.sampled, s.arriving = true, s.now*bitScale, 0, 0
+// run runs the board for a batch.
+func (s *Serial) run() {
+	if s.err != nil {
+		return
+	}
+	for i := range s.rx {
+		now := s.now + uint64(i)
+		level, begins := s.down.level(now)
+		if begins {
+			s.faults.byteBegins(now)
 		}
-		s.level = level
+		s.rx[i] = s.faults.down(now, level)
+	}
+	if s.faults.resets() {
+		s.err = s.top.Reset()
+	}
+	if s.err == nil {
+		s.err = s.top.Run(s.rx[:], s.tx[:])
+	}
+}
+
+// A timed is a byte of the host, and the clock in which its start bit begins.
+type timed struct {
+	at   uint64
+	what byte
+}
+
+// A sender is the transmitter of the host.
+type sender struct {
+	bit   uint64 // in 1/1024 clocks
+	queue []timed
+	sends bool
+	word  uint16 // start bit, data bits, stop bit
+	from  uint64 // clock of the start bit
+}
+
+// level returns the level in a clock, and whether a byte begins in it.
+func (s *sender) level(now uint64) (level, begins bool) {
+	if len(s.queue) > 0 && s.queue[0].at <= now {
+		s.sends, s.from, s.word = true, now, uint16(s.queue[0].what)<<1|1<<9
+		s.queue = s.queue[1:]
+		begins = true
+	}
+	if !s.sends {
+		return true, false
+	}
+	i := (now - s.from) * bitScale / s.bit
+	if i >= 10 {
+		s.sends = false
+		return true, false
+	}
+	return s.word>>i&1 != 0, begins
+}
+
+// A receiver is the receiver of the host.
+type receiver struct {
+	bit      uint64 // in 1/1024 clocks
+	level    bool   // in the clock before
+	inside   bool   // a byte arrives
+	from     uint64 // clock of its start bit
+	sampled  int
+	arriving uint16
+}
+
+// sample takes the level in a clock, and returns a byte that has arrived.
+func (r *receiver) sample(now uint64, level bool) (out byte, got bool) {
+	before := r.level
+	r.level = level
+	if !r.inside {
+		if before && !level {
+			r.inside, r.from, r.sampled, r.arriving = true, now, 0, 0
+		}
 		return 0, false
 	}
-	if s.now*bitScale-s.from >= uint64(s.sampled)*s.bit+s.bit/2 {
-		if level {
-			s.arriving |= 1 << s.sampled
-		}
-		s.sampled++
-	}
-	s.level = level
-	if s.sampled < 10 {
+	if (now-r.from)*bitScale < uint64(r.sampled)*r.bit+r.bit/2 {
 		return 0, false
 	}
-	s.inside = false
-	return byte(s.arriving >> 1), s.arriving&1 == 0 && s.arriving>>9 == 1
+	if level {
+		r.arriving |= 1 << r.sampled
+	}
+	r.sampled++
+	if r.sampled < 10 {
+		return 0, false
+	}
+	r.inside = false
+	return byte(r.arriving >> 1), r.arriving&1 == 0 && r.arriving>>9 == 1
 }

@@ -20,6 +20,9 @@ type Gateware interface {
 	// Tick advances one clock. If valid is set, in arrives. The board may send a byte if
 	// ready is set.
 	Tick(in byte, valid, ready bool) (out byte, sent bool)
+
+	// Err returns why the board has failed, or nil.
+	Err() error
 }
 
 // Options configure a Wire. The zero value of a field is the default in parentheses.
@@ -155,6 +158,9 @@ func (w *Wire) step() {
 	}
 	out, sent := w.dev.Tick(in, valid, w.clock >= w.free)
 	w.clock++
+	if err := w.dev.Err(); err != nil && w.port != nil {
+		w.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, err))
+	}
 	if sent {
 		w.free = w.clock + w.opt.Clocks - 1
 		w.BytesUp++

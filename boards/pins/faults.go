@@ -1,0 +1,185 @@
+package pins
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/bus/fault"
+)
+
+// Faults are what goes wrong at the pins of a UART. Each is the probability that it happens
+// with a byte on the line, 0 to 1.
+//
+//	Bit     a bit of the byte has the other level, start and stop bits included
+//	Glitch  the line has the other level for less than half a bit, within two bytes' time
+//	Break   the line is low for 2 to 20 bytes' time
+//	Unplug  both lines are open, which is high, for 10 to 1000 bytes' time
+//	Reset   the board is reset; only with bytes to the board
+//	Seed    of the random numbers
+type Faults struct {
+	Bit, Glitch, Break, Unplug, Reset float64
+	Seed                              uint64
+}
+
+// FaultStats counts the faults injected at the pins.
+type FaultStats struct {
+	Bits, Glitches, Breaks, Unplugs, Resets uint64
+}
+
+// fields returns the probabilities with their names in a selector.
+func (f *Faults) fields() []field {
+	return []field{{"bit", &f.Bit}, {"glitch", &f.Glitch}, {"break", &f.Break}, {"unplug", &f.Unplug}, {"reset", &f.Reset}}
+}
+
+type field struct {
+	name string
+	p    *float64
+}
+
+// FaultNames returns the names that ParseFaults knows.
+func FaultNames() []string {
+	var all []string
+	for _, f := range new(Faults).fields() {
+		all = append(all, f.name)
+	}
+	return append(all, fault.Names()...)
+}
+
+// ParseFaults parses faults at the pins and faults of frames, such as
+// "bit=0.001,loss=0.05,seed=7". It fails with fault.ErrConfig.
+func ParseFaults(text string) (Faults, fault.Config, error) {
+	var f Faults
+	var rest []string
+	given := map[string]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		p := f.probability(name)
+		if p == nil {
+			if !slices.Contains(FaultNames(), name) && text != "" {
+				return f, fault.Config{}, fmt.Errorf("%w: unknown %q, want one of %s", fault.ErrConfig, name, strings.Join(FaultNames(), ", "))
+			}
+			rest = append(rest, part)
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v >= 0 && v <= 1) {
+			return f, fault.Config{}, fmt.Errorf("%w: %s is %q, want a probability from 0 to 1", fault.ErrConfig, name, value)
+		}
+		if given[name] {
+			return f, fault.Config{}, fmt.Errorf("%w: %s is given twice", fault.ErrConfig, name)
+		}
+		given[name] = true
+		*p = v
+	}
+	c, err := fault.Parse(strings.Join(rest, ","))
+	f.Seed = c.Seed
+	return f, c, err
+}
+
+// probability returns the field of a name, or nil.
+func (f *Faults) probability(name string) *float64 {
+	for _, x := range f.fields() {
+		if x.name == name {
+			return x.p
+		}
+	}
+	return nil
+}
+
+// A faulter injects faults.
+type faulter struct {
+	opt   Faults
+	rng   *rand.Rand
+	bit   uint64 // clocks of a bit
+	stats FaultStats
+
+	toBoard, toHost pulse
+	open            uint64 // the lines are open before this clock
+	reset           bool
+	idle            uint64 // clock after which a byte of the board begins
+}
+
+// A pulse is a time in which a line has another level than the sender's.
+type pulse struct {
+	from, to uint64 // clocks
+	low      bool   // the level is low; otherwise it is inverted
+}
+
+func newFaulter(f Faults, bit uint64) *faulter {
+	return &faulter{opt: f, rng: rand.New(rand.NewPCG(f.Seed, 0x70696e73)), bit: bit / bitScale}
+}
+
+// happens returns true with a probability.
+func (f *faulter) happens(p float64) bool { return p > 0 && f.rng.Float64() < p }
+
+// byteBegins chooses the faults of a byte to the board that begins in a clock.
+func (f *faulter) byteBegins(now uint64) {
+	f.choose(&f.toBoard, now)
+	if f.happens(f.opt.Reset) {
+		f.stats.Resets++
+		f.reset = true
+	}
+}
+
+// choose chooses the faults of a byte that begins in a clock.
+func (f *faulter) choose(p *pulse, now uint64) {
+	if f.happens(f.opt.Unplug) {
+		f.stats.Unplugs++
+		f.open = now + (10+f.rng.Uint64N(991))*10*f.bit
+	}
+	if p.to > now {
+		return // one pulse at a time
+	}
+	switch {
+	case f.happens(f.opt.Bit):
+		f.stats.Bits++
+		i := f.rng.Uint64N(10)
+		*p = pulse{from: now + i*f.bit, to: now + (i+1)*f.bit}
+	case f.happens(f.opt.Glitch):
+		f.stats.Glitches++
+		from := now + f.rng.Uint64N(20*f.bit)
+		*p = pulse{from: from, to: from + 1 + f.rng.Uint64N(max(1, f.bit/2-1))}
+	case f.happens(f.opt.Break):
+		f.stats.Breaks++
+		*p = pulse{from: now, to: now + (2+f.rng.Uint64N(19))*10*f.bit, low: true}
+	}
+}
+
+// resets reports once that the board is to be reset.
+func (f *faulter) resets() bool {
+	r := f.reset
+	f.reset = false
+	return r
+}
+
+// down returns the level at the board.
+func (f *faulter) down(now uint64, level bool) bool {
+	if now < f.open {
+		return true
+	}
+	return f.toBoard.apply(now, level)
+}
+
+// up returns the level at the host. A byte of the board begins with a low level after at
+// least a stop bit.
+func (f *faulter) up(now uint64, level bool) bool {
+	if !level && now >= f.idle {
+		f.idle = now + 19*f.bit/2
+		f.choose(&f.toHost, now)
+	}
+	if now < f.open {
+		return true
+	}
+	return f.toHost.apply(now, level)
+}
+
+// apply returns the level with the pulse.
+func (p *pulse) apply(now uint64, level bool) bool {
+	if now < p.from || now >= p.to {
+		return level
+	}
+	return !p.low && !level
+}
