@@ -43,6 +43,7 @@ var constant = map[string]string{
 	"ID.VRAM_SIZE":       "the configuration",
 	"ID.CLOCK_HZ":        "the configuration",
 	"ID.HOST_BITS":       "the configuration",
+	"ID.BUILD":           "the configuration",
 	"ID.ERR_INFO.SECOND": "the configuration has no second master",
 	"ID.RESET.WHOLE":     "reads as 1 only during a reset",
 	"INTC.RAISE":         "reads as 0; the raised events are in STATUS",

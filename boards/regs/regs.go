@@ -73,6 +73,7 @@ type Identity struct {
 	Device     uint16 `json:"device"`
 	Version    string `json:"version"`  // of the hardware, major.minor
 	MapHash    string `json:"map_hash"` // eight hexadecimal digits
+	Build      string `json:"build"`    // of gateware, eight hexadecimal digits; empty if it is not a build
 	Nodes      int    `json:"nodes"`
 	Tags       int    `json:"tags"`
 	LengthBits int    `json:"length_bits"`
@@ -211,7 +212,7 @@ func (f *Function) readIdentity(opt Options) error {
 		return fmt.Errorf("%w: the device has %08x, want %08x: names would refer to other registers", ErrMapHash, hash, want)
 	}
 	f.id.MapHash = fmt.Sprintf("%08x", hash)
-	var version, word, word2, bits uint32
+	var version, word, word2, bits, build uint32
 	type reading struct {
 		off uint32
 		to  *uint32
@@ -221,7 +222,7 @@ func (f *Function) readIdentity(opt Options) error {
 		{idreg.VRAMSize, &f.id.VRAMBytes}, {idreg.ClockHz, &f.id.ClockHz},
 	}
 	if hash == regmap.Hash() { // another map may have nothing there
-		readings = append(readings, reading{idreg.Caps2, &word2})
+		readings = append(readings, reading{idreg.Caps2, &word2}, reading{idreg.Build, &build})
 	}
 	for _, r := range readings {
 		*r.to, err = f.word(idreg.Base + r.off)
@@ -231,6 +232,9 @@ func (f *Function) readIdentity(opt Options) error {
 	}
 	if version != 0 {
 		f.id.Version = fmt.Sprintf("%d.%d", version>>16, version&0xffff)
+	}
+	if build != 0 {
+		f.id.Build = fmt.Sprintf("%08x", build)
 	}
 	get := func(mask uint32) int { return int(reg.Field{Mask: mask}.Get(word)) }
 	f.id.Nodes, f.id.Tags, f.id.LengthBits = get(idreg.CapsNodes), get(idreg.CapsTags), get(idreg.CapsLength)

@@ -36,7 +36,7 @@ func newBoard() *board {
 			pcicfg.BAR0: 0xe0000000, pcicfg.BAR2: 0xc, pcicfg.BAR3: 1,
 		},
 		words: map[uint64]uint32{
-			0x00: 0x47504c48, 0x04: 0x10000, 0x08: 0x00201002, 0x0c: regmap.Hash(), 0x10: 1 << 24, 0x14: 100e6, 0x40: 48, 0x48: 0,
+			0x00: 0x47504c48, 0x04: 0x10000, 0x08: 0x00201002, 0x0c: regmap.Hash(), 0x10: 1 << 24, 0x14: 100e6, 0x40: 48, 0x48: 0, 0x50: 0x89abcdef,
 			0x18: 0x11, 0x1c: 0x22, 0x20: 7, 0x30: 3, 0x3c: 0,
 			0x100: 0x101, 0x104: 0x303, 0x108: 0, 0x1000: 3, 0x1004: 1, 0x1008: 0x1000, 0x100c: 0x80000000,
 			0x1018: 8, 0x101c: 5, 0x1020: 4, 0x103c: 0xfffffffc, 0x1040: 1,
@@ -116,7 +116,7 @@ func TestOpenLeavesARunningDevice(t *testing.T) {
 	for _, line := range b.log {
 		assert.NotContains(t, line, "wr ")
 	}
-	assert.Equal(t, regs.Identity{Vendor: 0x1234, Device: 0x4847, Version: "1.0", MapHash: fmt.Sprintf("%08x", regmap.Hash()),
+	assert.Equal(t, regs.Identity{Vendor: 0x1234, Device: 0x4847, Version: "1.0", Build: "89abcdef", MapHash: fmt.Sprintf("%08x", regmap.Hash()),
 		Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 1 << 24, ClockHz: 100e6}, f.Identity())
 }
 
@@ -241,10 +241,10 @@ func TestFind(t *testing.T) {
 	}
 	_, err = regs.NewNames(0).Find("cp1.ctl")
 	assert.ErrorContains(t, err, "which has no node 1")
-	assert.Len(t, regs.AllNames().Entries(), 240)
-	assert.Len(t, regs.NewNames(caps.Node1|caps.Coalescing).Entries(), 80)
-	assert.Len(t, regs.NewNames(caps.Coalescing).Entries(), 57)
-	assert.Len(t, regs.NewNames(0).Entries(), 55)
+	assert.Len(t, regs.AllNames().Entries(), 241)
+	assert.Len(t, regs.NewNames(caps.Node1|caps.Coalescing).Entries(), 81)
+	assert.Len(t, regs.NewNames(caps.Coalescing).Entries(), 58)
+	assert.Len(t, regs.NewNames(0).Entries(), 56)
 }
 
 func TestValueString(t *testing.T) {
@@ -294,8 +294,8 @@ func TestTake(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, slices.Contains(b.log, "rd 0x18"), "a read of time_lo latches")
 	assert.False(t, slices.Contains(b.log, "rd 0x108"), "raise is write-only")
-	assert.Len(t, s.Registers, 74)
-	assert.Equal(t, regs.Register{Name: "cp0.ctl", Off: 0x1000, Value: 3}, s.Registers[20])
+	assert.Len(t, s.Registers, 75)
+	assert.Equal(t, regs.Register{Name: "cp0.ctl", Off: 0x1000, Value: 3}, s.Registers[21])
 	assert.Len(t, s.Config, 65)
 	assert.Equal(t, regs.Setting{Off: 4, Value: 0x00100004}, s.Config[1], "as it was found")
 	assert.Equal(t, regs.Setting{Off: 0x10, Value: 0}, s.Config[4])

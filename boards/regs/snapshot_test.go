@@ -105,7 +105,7 @@ func TestDiff(t *testing.T) {
 		"cp0.ctl.bits of no field  0x0 → 0x80\n"+
 		// 65 dwords of configuration space and 64 registers, without the five
 		// changed ones.
-		"unchanged 134 · volatile hidden 1 (--all)\n", d.String())
+		"unchanged 135 · volatile hidden 1 (--all)\n", d.String())
 
 	d, err = regs.Diff(sa, sb, true)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestDiff(t *testing.T) {
 
 	d, err = regs.Diff(sa, sa, true)
 	require.NoError(t, err)
-	assert.Equal(t, "unchanged 139\n", d.String())
+	assert.Equal(t, "unchanged 140\n", d.String())
 
 	one := full()
 	one.words[8] = 0x00201001

@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map 9af17b94.
+-- fetches from rings and indirect buffers. Register map ad276d79.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -156,6 +156,7 @@ local REGS = {
 	[0x004c] = { name = "id.read_timeout", fields = {
 		{ name = "range", mask = 0x00000007 },
 	} },
+	[0x0050] = { name = "id.build", fields = {} },
 	[0x0100] = { name = "intc.status", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },

@@ -22,6 +22,7 @@ type Config struct {
 	Tags       int    // number of DMA reads in flight, 2, 4, 8 or 16
 	MaxPayload int    // largest payload of a PCIe packet to the GPU in bytes, power of two, 128 to 4096
 	ClockHz    uint32 // value of ID.CLOCK_HZ; not 0
+	Build      uint32 // value of ID.BUILD; 0 if the GPU is not gateware of a board
 
 	Caps caps.Set // optional features to build, of caps.All
 }

@@ -101,7 +101,7 @@ func New(c Config) (*GPU, error) {
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
-			Caps: c.Caps,
+			Build: c.Build, Caps: c.Caps,
 		}),
 		regram: regram.New(c.Nodes),
 		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.HostBits),

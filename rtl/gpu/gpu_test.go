@@ -28,6 +28,7 @@ func small() gpu.Config {
 func oneNode() gpu.Config {
 	c := small()
 	c.Nodes, c.Tags, c.HostBits, c.LengthBits, c.ClockHz = 1, 4, 40, 20, 12_000_000
+	c.Build = 0x89abcdef
 	c.Caps = caps.Aperture
 	return c
 }
@@ -131,6 +132,7 @@ func TestIdentity(t *testing.T) {
 			{"VRAM_SIZE", idreg.VRAMSize, uint32(c.VRAMBytes)},
 			{"CLOCK_HZ", idreg.ClockHz, c.ClockHz},
 			{"HOST_BITS", idreg.HostBits, uint32(c.HostBits)},
+			{"BUILD", idreg.Build, c.Build},
 		} {
 			assert.Equal(t, tt.want, m.readReg(tt.off), tt.name)
 		}

@@ -23,6 +23,7 @@ type Params struct {
 	VRAMPorts  int      // 1 or 2
 	ClockHz    uint32   // of the clock that TIME counts
 	MapHash    uint32   // of the register and packet map
+	Build      uint32   // of the gateware, 0 if it has none
 	Caps       caps.Set // the optional features of the configuration
 }
 
@@ -54,6 +55,7 @@ type Module struct {
 	caps     uint32
 	caps2    uint32
 	mapHash  uint32
+	build    uint32
 	vram     uint32
 	clockHz  uint32
 	hostBits uint32
@@ -82,6 +84,7 @@ func New(p Params) Module {
 		caps:     numbers | p.Caps.Word(0),
 		caps2:    p.Caps.Word(1),
 		mapHash:  p.MapHash,
+		build:    p.Build,
 		vram:     uint32(p.VRAMBytes),
 		clockHz:  p.ClockHz,
 		hostBits: uint32(p.HostBits),
@@ -220,6 +223,8 @@ func (m *Module) answer(r regbus.Req, resetting bool) {
 	case idreg.ReadTimeout:
 		m.hit = m.limited
 		m.fixed = uint32(m.timeout)
+	case idreg.Build:
+		m.fixed = m.build
 	default:
 		m.hit = false
 	}

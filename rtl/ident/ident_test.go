@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, VRAMPorts: 2, ClockHz: 100_000_000, MapHash: 0x12345678}
+var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, VRAMPorts: 2, ClockHz: 100_000_000, MapHash: 0x12345678, Build: 0x9abcdef0}
 
 func read(m *Module, off uint16) uint32 {
 	m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Base + off}, Error{}, reset.Signals{})
@@ -47,6 +47,7 @@ func TestRegisters(t *testing.T) {
 		{"CLOCK_HZ", 0x14, 100_000_000},
 		{"HOST_BITS", 0x40, 48},
 		{"CAPS2", 0x48, 0},
+		{"BUILD", 0x50, 0x9abcdef0},
 	} {
 		write(&m, tt.off, 0xffffffff)
 		assert.Equal(t, tt.want, read(&m, tt.off), "%s is read-only", tt.name)

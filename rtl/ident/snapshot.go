@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 17
+const ModuleWords = 18
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -15,20 +15,21 @@ func (m *Module) Snapshot(s []uint64) {
 	s[0] = uint64(m.caps)
 	s[1] = uint64(m.caps2)
 	s[2] = uint64(m.mapHash)
-	s[3] = uint64(m.vram)
-	s[4] = uint64(m.clockHz)
-	s[5] = uint64(m.hostBits)
-	s[6] = hdl.Bit(m.limited)
-	s[7] = hdl.Bit(m.shared)
-	s[8] = m.time
-	s[9] = uint64(m.errCount)
-	s[10] = uint64(m.errInfo)
-	s[11] = hdl.Bit(m.whole)
-	s[12] = uint64(m.timeout)
-	s[13] = hdl.Bit(m.hit)
-	s[14] = hdl.Bit(m.showTime)
-	s[15] = hdl.Bit(m.showCount)
-	s[16] = uint64(m.fixed)
+	s[3] = uint64(m.build)
+	s[4] = uint64(m.vram)
+	s[5] = uint64(m.clockHz)
+	s[6] = uint64(m.hostBits)
+	s[7] = hdl.Bit(m.limited)
+	s[8] = hdl.Bit(m.shared)
+	s[9] = m.time
+	s[10] = uint64(m.errCount)
+	s[11] = uint64(m.errInfo)
+	s[12] = hdl.Bit(m.whole)
+	s[13] = uint64(m.timeout)
+	s[14] = hdl.Bit(m.hit)
+	s[15] = hdl.Bit(m.showTime)
+	s[16] = hdl.Bit(m.showCount)
+	s[17] = uint64(m.fixed)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -37,20 +38,21 @@ func (m *Module) Restore(s []uint64) {
 	m.caps = uint32(s[0])
 	m.caps2 = uint32(s[1])
 	m.mapHash = uint32(s[2])
-	m.vram = uint32(s[3])
-	m.clockHz = uint32(s[4])
-	m.hostBits = uint32(s[5])
-	m.limited = s[6] != 0
-	m.shared = s[7] != 0
-	m.time = s[8]
-	m.errCount = uint32(s[9])
-	m.errInfo = uint16(s[10])
-	m.whole = s[11] != 0
-	m.timeout = uint8(s[12])
-	m.hit = s[13] != 0
-	m.showTime = s[14] != 0
-	m.showCount = s[15] != 0
-	m.fixed = uint32(s[16])
+	m.build = uint32(s[3])
+	m.vram = uint32(s[4])
+	m.clockHz = uint32(s[5])
+	m.hostBits = uint32(s[6])
+	m.limited = s[7] != 0
+	m.shared = s[8] != 0
+	m.time = s[9]
+	m.errCount = uint32(s[10])
+	m.errInfo = uint16(s[11])
+	m.whole = s[12] != 0
+	m.timeout = uint8(s[13])
+	m.hit = s[14] != 0
+	m.showTime = s[15] != 0
+	m.showCount = s[16] != 0
+	m.fixed = uint32(s[17])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -59,6 +61,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".caps", Width: 32},
 		hdl.Signal{Name: at + ".caps2", Width: 32},
 		hdl.Signal{Name: at + ".mapHash", Width: 32},
+		hdl.Signal{Name: at + ".build", Width: 32},
 		hdl.Signal{Name: at + ".vram", Width: 32},
 		hdl.Signal{Name: at + ".clockHz", Width: 32},
 		hdl.Signal{Name: at + ".hostBits", Width: 32},

@@ -36,6 +36,7 @@ const (
 	Caps2     = 0x48
 
 	ReadTimeout = 0x4c
+	Build       = 0x50
 
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
@@ -102,6 +103,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 	{Off: ReadTimeout, Name: "READ_TIMEOUT", Access: reg.RW, Needs: caps.ReadTimeout, Doc: "PCIe's completion time-out. A read of host memory without its last completion ends as if it had been answered with an error: in the fault READ_ERROR of the node. Its tag is retired until that completion, which is dropped, or until a fundamental reset; until then no other read has it. A read whose tag is retired has one of 4 spare tags. It waits while they are in use. If all are retired, it ends in the same way at the next multiple of the time below. Writes are posted and have no time-out", Fields: []reg.Field{
 		{Mask: ReadTimeoutRange, Name: "RANGE", Unit: "clocks", Doc: "0: off; r: 2^(4r+3), from 2^7 to 2^31. A read ends after 1 to 2 times that and up to 64 clocks, and 64 more each time that a completion of another read arrives in the clock in which it would end. A write of this register may shorten the time of reads in flight"},
 	}},
+	{Off: Build, Name: "BUILD", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the gateware's source: its Verilog with 0 in this register, its constraints and the settings of the tools; 0 if the device is not gateware of a board, such as the emulator"},
 }}
 
 // TimeoutClocks returns the shortest time-out of a RANGE of READ_TIMEOUT other than

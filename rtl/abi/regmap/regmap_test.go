@@ -21,6 +21,7 @@ func TestLookupAndFind(t *testing.T) {
 		{0x0000, "ID.MAGIC"},
 		{0x0040, "ID.HOST_BITS"},
 		{0x0048, "ID.CAPS2"},
+		{0x0050, "ID.BUILD"},
 		{0x0100, "INTC.STATUS"},
 		{0x0108, "INTC.RAISE"},
 		{0x0110, "INTC.COALESCE_TIME"},
@@ -52,7 +53,7 @@ func TestLookupAndFind(t *testing.T) {
 
 func TestNotThere(t *testing.T) {
 	m := New()
-	for _, off := range []uint32{0x1, 0x2, 0x50, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
+	for _, off := range []uint32{0x1, 0x2, 0x54, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
 		_, ok := m.Lookup(off)
 		assert.False(t, ok, "%#x", off)
 	}
@@ -65,8 +66,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 20 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 20+5+27+2+2+2*23+2*16*4+2*4+2)
+	// 21 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 21+5+27+2+2+2*23+2*16*4+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
