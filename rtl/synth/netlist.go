@@ -109,14 +109,27 @@ func mapCells(s Source, place string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return text, keep(place, text)
+}
+
+// keep writes a file of the cache. A file there is always complete.
+func keep(place string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
+		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
-	temp := filepath.Join(filepath.Dir(place), ".netlist-"+filepath.Base(dir))
-	if err := os.WriteFile(temp, text, 0o644); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
+	f, err := os.CreateTemp(filepath.Dir(place), ".new-*")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
-	return text, os.Rename(temp, place)
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), place)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("%w: %w", ErrDir, err)
+	}
+	return nil
 }
 
 // cellModels returns yosys's models of the cells in a netlist. It leaves out the

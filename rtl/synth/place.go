@@ -117,7 +117,7 @@ func nextpnr(n *netlist, args ...string) (out, dir string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	args = append([]string{"--hx8k", "--package", "ct256", "--json", "netlist.json", "--seed", "1", "--freq", fmt.Sprint(GoalMHz)}, args...)
+	args = append(HX8K().netlist(1, GoalMHz), args...)
 	out, err = command(dir, "nextpnr-ice40", args...)
 	if err != nil {
 		err = fmt.Errorf("%w: %w\n%s", ErrPlace, err, tail(out))

@@ -70,10 +70,14 @@ func Shrink(c gpu.Config) gpu.Config {
 //	Top     name of the top module
 //	Blocks  modules that are counted one by one; all others become part of
 //	        the block above them
+//	Cells  whether the source has cells of the family, such as a PLL
+//	MHz    clock that the mapper aims at, 0 for GoalMHz
 type Source struct {
 	Files  []verilog.File
 	Top    string
 	Blocks []string
+	Cells  bool
+	MHz    float64
 }
 
 // Of returns the source of a design. Its blocks are all modules except the

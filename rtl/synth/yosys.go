@@ -2,6 +2,7 @@ package synth
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,13 +30,16 @@ func script(s Source, target Target, apart bool) string {
 			b.WriteString(" " + f.Name)
 		}
 	}
+	if s.Cells {
+		b.WriteString("\n" + models(target))
+	}
 	fmt.Fprintf(&b, "\nhierarchy -check -top %s\nproc\ncheck\n", s.Top)
 	if apart {
 		for _, m := range s.Blocks {
 			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", s.selection(m))
 		}
 	}
-	fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz/2)
+	fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/cmp.Or(s.MHz, GoalMHz)/2)
 	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping(target))
 	if !apart {
 		b.WriteString(" -json netlist.json")
@@ -70,6 +74,14 @@ func mapping(target Target) string {
 	return " -abc9 -nowidelut"
 }
 
+// models returns the command that reads the cells of a family, without their contents.
+func models(target Target) string {
+	if target == ICE40 {
+		return "read_verilog -D ICE40_HX -lib -specify +/ice40/cells_sim.v"
+	}
+	return "read_verilog -lib -specify +/ecp5/cells_sim.v +/ecp5/cells_bb.v"
+}
+
 // synthesise runs yosys in a temporary directory.
 func synthesise(s Source, target Target, apart bool) (*netlist, error) {
 	dir, err := scratch(s.Files)
@@ -77,6 +89,11 @@ func synthesise(s Source, target Target, apart bool) (*netlist, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	return synthesiseIn(dir, s, target, apart)
+}
+
+// synthesiseIn runs yosys in the directory of the files.
+func synthesiseIn(dir string, s Source, target Target, apart bool) (*netlist, error) {
 	if err := os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script(s, target, apart)), 0o666); err != nil {
 		return nil, err
 	}

@@ -11,19 +11,27 @@ import (
 // A Program is an external command.
 type Program struct {
 	Name    string // of the command
-	Package string // Debian package that contains it
+	Package string // Debian package that contains it, "" if Debian has none
 }
 
-// String returns "NAME (Debian package PACKAGE)".
-func (p Program) String() string { return fmt.Sprintf("%s (Debian package %s)", p.Name, p.Package) }
+// String returns "NAME (Debian package PACKAGE)", or "NAME (not in Debian)".
+func (p Program) String() string {
+	if p.Package == "" {
+		return p.Name + " (not in Debian)"
+	}
+	return fmt.Sprintf("%s (Debian package %s)", p.Name, p.Package)
+}
 
 // Programs returns every external program that a command or test runs. make tools
-// installs their packages.
+// installs their packages. Programs that Debian does not have are taken from the path.
 func Programs() []Program {
 	return []Program{
 		{"verilator", "verilator"}, {"make", "make"}, {"g++", "g++"},
 		{"iverilog", "iverilog"}, {"vvp", "iverilog"},
 		{"yosys", "yosys"}, {"yosys-abc", "yosys"}, {"nextpnr-ice40", "nextpnr-ice40"},
+		{"icepack", "fpga-icestorm"}, {"iceunpack", "fpga-icestorm"}, {"icetime", "fpga-icestorm"},
+		{"icebox_chipdb", "fpga-icestorm"}, {"icebox_vlog", "fpga-icestorm"}, {"iceprog", "fpga-icestorm"},
+		{"nextpnr-ecp5", ""}, {"ecppack", ""},
 		{"tshark", "tshark"}, {"git", "git"}, {"bash", "bash"},
 	}
 }

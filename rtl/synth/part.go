@@ -1,0 +1,71 @@
+package synth
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Part is an FPGA, with the options that the tools take for it.
+//
+//	Name    as on the part
+//	Place   options of nextpnr
+//	Timing  options of icetime, for iCE40 only
+type Part struct {
+	Name   string
+	Target Target
+	Place  []string
+	Timing []string
+}
+
+// HX8K is Device, with DeviceCells logic cells and DeviceRAM block RAMs.
+func HX8K() Part {
+	return Part{Device, ICE40, []string{"--hx8k", "--package", "ct256"}, []string{"-d", "hx8k", "-P", "ct256"}}
+}
+
+// netlist returns the options of nextpnr for netlist.json, with a seed and a clock.
+func (p Part) netlist(seed int, mhz float64) []string {
+	return append(p.Place[:len(p.Place):len(p.Place)], "--json", "netlist.json", "--seed", fmt.Sprint(seed), "--freq", fmt.Sprint(mhz))
+}
+
+// A backend is what turns the netlist of a family into a bitstream.
+//
+//	place, pack  programs
+//	pins         file and option of the constraints
+//	routed       file and option of the placed and routed design
+//	bits         suffix of the bitstream
+//	args         of the packer, before the routed design and the bitstream
+type backend struct {
+	place, pack    string
+	pins, pinsOpt  string
+	routed, outOpt string
+	bits           string
+	args           []string
+}
+
+// backend returns that of the family of the part.
+func (p Part) backend() backend {
+	if p.Target == ICE40 {
+		return backend{"nextpnr-ice40", "icepack", "pins.pcf", "--pcf", "routed.asc", "--asc", ".bin", nil}
+	}
+	return backend{"nextpnr-ecp5", "ecppack", "pins.lpf", "--lpf", "routed.config", "--textcfg", ".bit", []string{"--compress"}}
+}
+
+// Suffix returns that of the name of a bitstream.
+func (p Part) Suffix() string { return p.backend().bits }
+
+// PinsFile returns the name of the file with the constraints.
+func (p Part) PinsFile() string { return p.backend().pins }
+
+// Constraints returns the constraints that connect ports to pins, as the tools of the part
+// read them. Each pin is a port, such as led[0], and its ball.
+func (p Part) Constraints(pins [][2]string) []byte {
+	var b strings.Builder
+	for _, pin := range pins {
+		if p.Target == ICE40 {
+			fmt.Fprintf(&b, "set_io %s %s\n", pin[0], pin[1])
+			continue
+		}
+		fmt.Fprintf(&b, "LOCATE COMP \"%s\" SITE \"%s\";\nIOBUF PORT \"%[1]s\" IO_TYPE=LVCMOS33;\n", pin[0], pin[1])
+	}
+	return []byte(b.String())
+}
