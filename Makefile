@@ -32,7 +32,7 @@ pgo: ## write cmd/hilgpu/default.pgo, the profile with which go build optimizes 
 pgo-check: ## fail if too little of the profile is still in the source
 	$(GO) run ./cmd/pgo -check
 
-gen: ## generate files from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, the DDI wrappers
+gen: ## generate files from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, docs/boards.md, the DDI wrappers
 	$(GO) run ./cmd/gen
 
 gen-check: ## fail if a generated file differs from the tables
@@ -93,7 +93,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make tshark git bash
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark git bash
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default

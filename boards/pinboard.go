@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hilgpu/hilgpu/boards/ice40hx8k"
+	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/fault"
@@ -15,7 +15,7 @@ import (
 func pinBoard() scheme {
 	return scheme{
 		name: "pins", place: "NAME",
-		doc: "the gateware of a board, driven at its pins in virtual time: " + ice40hx8k.Name,
+		doc: "the gateware of a board, driven at its pins in virtual time: " + sentence(gateware.Names()),
 		options: append([]option{
 			{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
@@ -26,10 +26,11 @@ func pinBoard() scheme {
 
 func openPins(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
-	if at.place != ice40hx8k.Name {
-		return nil, nil, fmt.Errorf("%w: board %q, want %s", ErrSelector, at.place, ice40hx8k.Name)
+	board, err := gateware.Find(at.place)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrSelector, err)
 	}
-	opt, ms, rate := pins.Options{Hz: ice40hx8k.Hz}, uint64(1000), 1000
+	opt, ms, rate := pins.Options{Hz: board.Hz}, uint64(1000), 1000
 	if o.Has("faults") {
 		c, err := fault.Parse(o.Get("faults"))
 		if err != nil {
@@ -42,11 +43,11 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	if o.err != nil {
 		return nil, nil, o.err
 	}
-	top, err := ice40hx8k.New()
+	top, err := board.New(board.Build())
 	if err != nil {
 		return nil, nil, err
 	}
-	serial := pins.NewSerial(top, ice40hx8k.Hz, ice40hx8k.Baud, 1000*(rate-1000))
+	serial := pins.NewSerial(top, board.Hz, board.Baud, 1000*(rate-1000))
 	opt.Clocks = serial.ByteClocks()
 	wire, err := pins.New(serial, opt)
 	if err != nil {
@@ -56,7 +57,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &pinned{RootPort: port, wire: wire}
+	l := &pinned{RootPort: port, wire: wire, baud: board.Baud}
 	return l, l, nil
 }
 
@@ -64,10 +65,11 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 type pinned struct {
 	*rootport.RootPort
 	wire *pins.Wire
+	baud uint64
 }
 
 // BytesPerSecond implements Rated.
-func (l *pinned) BytesPerSecond() uint64 { return ice40hx8k.Baud / 10 }
+func (l *pinned) BytesPerSecond() uint64 { return l.baud / 10 }
 
 // Counters returns the counters of the link.
 func (l *pinned) Counters() []Counter {

@@ -15,7 +15,7 @@ import (
 // that is off by 2 %.
 func TestPins(t *testing.T) {
 	for _, fast := range []int{0, 20_000, -20_000} {
-		m, err := New()
+		m, err := New(0)
 		require.NoError(t, err)
 		s := pins.NewSerial(m, Hz, Baud, fast)
 		w, err := pins.New(s, pins.Options{Hz: Hz, Clocks: s.ByteClocks()})

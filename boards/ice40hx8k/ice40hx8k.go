@@ -3,6 +3,8 @@
 package ice40hx8k
 
 import (
+	_ "embed" // the shell
+
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -14,11 +16,21 @@ import (
 // Name is the name of the board.
 const Name = "ice40-hx8k"
 
-// The clock, from the 12 MHz of the board by its PLL, and the rate of the UART.
+// The clock, and the rate of the UART. A PLL makes the clock of that of the board:
+// PinHz * (DivF+1) / 2^DivQ.
 const (
-	Hz   = 21_000_000
-	Baud = 1_500_000
+	PinHz = 12_000_000
+	DivF  = 55
+	DivQ  = 5
+	Hz    = PinHz * (DivF + 1) >> DivQ
+	Baud  = 1_500_000
 )
+
+// Shell is the Verilog around the module: its clock, its reset and its pins. It needs the
+// macros DIVF and DIVQ.
+//
+//go:embed shell.v
+var Shell []byte
 
 // VRAMBytes is the size of VRAM. The program of the link takes the place of the rest of
 // the block RAMs.
@@ -41,16 +53,19 @@ type Module struct {
 	gpu  gpu.GPU
 }
 
-// Config returns the configuration of the GPU.
-func Config() gpu.Config {
+// Outputs are the methods of Module that are ports of its Verilog.
+func Outputs() []string { return []string{"Line", "LEDs"} }
+
+// Config returns the configuration of the GPU. build is the value of ID.BUILD.
+func Config(build uint32) gpu.Config {
 	c := gpu.Small()
-	c.VRAMBytes, c.ClockHz = VRAMBytes, Hz
+	c.VRAMBytes, c.ClockHz, c.Build = VRAMBytes, Hz, build
 	return c
 }
 
-// New returns the board after reset.
-func New() (*Module, error) {
-	g, err := gpu.New(Config())
+// New returns the board after reset. build is the value of ID.BUILD.
+func New(build uint32) (*Module, error) {
+	g, err := gpu.New(Config(build))
 	if err != nil {
 		return nil, err
 	}

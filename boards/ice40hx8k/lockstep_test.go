@@ -27,9 +27,9 @@ func (l locked) Tick(rx bool) { l.both.Tick(rx) }
 // begins a session, enumerates it, and uses registers and VRAM.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
-	m, err := New()
+	m, err := New(0)
 	require.NoError(t, err)
-	both, err := lockstep.NewModule("../..", m, lockstep.Options{Hz: Hz}, "Line", "LEDs")
+	both, err := lockstep.NewModule("../..", m, lockstep.Options{Hz: Hz}, Outputs()...)
 	require.NoError(t, err)
 	s := pins.NewSerial(locked{m, both}, Hz, Baud, 0)
 	w, err := pins.New(s, pins.Options{Hz: Hz, Clocks: s.ByteClocks()})

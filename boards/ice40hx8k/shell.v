@@ -1,5 +1,6 @@
-// The shell of the iCE40HX8K-B-EVN: its clock, its reset and its pins. The PLL makes
-// 21 MHz of the 12 MHz of the board: 12 MHz * 56 / 2^5.
+// The shell of the iCE40HX8K-B-EVN: its clock, its reset and its pins. The PLL makes the
+// clock of the 12 MHz of the board: 12 MHz * (DIVF+1) / 2^DIVQ. board.vh has the numbers.
+`include "board.vh"
 module shell (
   input  wire       clk12,
   input  wire       uart_rx,
@@ -16,8 +17,8 @@ module shell (
   SB_PLL40_CORE #(
     .FEEDBACK_PATH("SIMPLE"),
     .DIVR(4'd0),
-    .DIVF(7'd55),
-    .DIVQ(3'd5),
+    .DIVF(`DIVF),
+    .DIVQ(`DIVQ),
     .FILTER_RANGE(3'd1)
   ) pll (
     .REFERENCECLK(clk12),

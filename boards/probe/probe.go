@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/serial"
@@ -155,12 +157,26 @@ func WriteBoards(w io.Writer, all []Board) error {
 	for _, b := range all {
 		id := "-"
 		if b.Identity != nil {
-			id = fmt.Sprintf("%04x:%04x v%s, map %s, %d nodes, %d KiB VRAM", b.Identity.Vendor, b.Identity.Device,
-				b.Identity.Version, b.Identity.MapHash, b.Identity.Nodes, b.Identity.VRAMBytes>>10)
+			id = fmt.Sprintf("%04x:%04x v%s, map %s, %s%d nodes, %d KiB VRAM", b.Identity.Vendor, b.Identity.Device,
+				b.Identity.Version, b.Identity.MapHash, build(b.Identity.Build), b.Identity.Nodes, b.Identity.VRAMBytes>>10)
 		}
 		rows = append(rows, []string{b.Selector, id, b.State})
 	}
 	return writeTable(w, "no serial port", "SELECTOR\tIDENTITY\tSTATE", rows)
+}
+
+// build describes a value of ID.BUILD, before other text: the board whose gateware in this
+// program has it, or that it is another one. The description of no build is empty.
+func build(text string) string {
+	v, err := strconv.ParseUint(text, 16, 32)
+	if err != nil {
+		return ""
+	}
+	name := gateware.ByBuild(uint32(v))
+	if name == "" {
+		name = "of another source"
+	}
+	return fmt.Sprintf("build %s (%s), ", text, name)
 }
 
 // writeTable writes a table, or that there is nothing to write.

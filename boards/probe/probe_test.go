@@ -39,6 +39,13 @@ func TestBoards(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `{"selector":"tcp:127.0.0.1:1","identity":null,"state":"`)
 
+	all, err = Boards([]string{"pins:ice40-hx8k"}, boards.Options{})
+	require.NoError(t, err)
+	b.Reset()
+	require.NoError(t, WriteBoards(&b, all))
+	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n$`, b.String())
+	assert.Equal(t, "build 00000001 (of another source), ", build("00000001"))
+
 	_, err = Boards([]string{"vapour"}, boards.Options{})
 	assert.ErrorIs(t, err, boards.ErrSelector)
 }

@@ -27,12 +27,13 @@ type output struct {
 
 // outputs lists every generated file of the module at root.
 func outputs(root string) []output {
-	return append([]output{
+	all := append([]output{
 		{"docs/registers.md", registersDoc},
 		{"docs/packets.md", packetsDoc},
 		{"docs/rules.md", rulesDoc},
 		{"rtl/cp/table.go", decoder},
 		{"docs/selectors.md", selectorsDoc},
+		{"docs/boards.md", boardsDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"docs/stack.svg", func() ([]byte, error) { return stackPicture(root) }},
 		{"docs/gpu.svg", func() ([]byte, error) { return gpuPicture(root) }},
@@ -40,6 +41,7 @@ func outputs(root string) []output {
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
 		{"runtime/verifier/arguments.go", func() ([]byte, error) { return arguments(root) }},
 	}, snapshots(root)...)
+	return append(all, output{buildsFile, func() ([]byte, error) { return buildsGo(root) }})
 }
 
 func main() { os.Exit(run(outputs, os.Args[1:], os.Stdout, os.Stderr)) }

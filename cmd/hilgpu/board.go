@@ -22,10 +22,10 @@ import (
 func newBoard(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "board",
-		Short:   "Serve a virtual board, or find attached boards",
+		Short:   "Build gateware, serve a virtual board, or find attached boards",
 		Example: "  hilgpu board list",
 	}
-	c.AddCommand(newServe(a), newBoardList(a), newProbe(a))
+	c.AddCommand(newServe(a), newBoardBuild(a), newFlash(a), newBoardList(a), newProbe(a))
 	return c
 }
 

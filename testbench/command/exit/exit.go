@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/dirty"
+	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/serve"
@@ -179,7 +180,7 @@ func classes() []class {
 		{regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},
-		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage},
+		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrFile, Usage},
 		{sim.ErrSim, Usage}, {testbench.ErrDrivers, Usage}, {hal.ErrMemory, Usage}, {ddi.EOutOfMemory, Usage},
 		{sim.ErrSource, Usage}, {verilog.ErrSource, Usage}, {verilog.ErrSubset, Usage},
 		{sim.ErrTool, Usage}, {synth.ErrTool, Usage},
@@ -189,7 +190,7 @@ func classes() []class {
 		{lockstep.ErrPanic, Check}, {hostbfm.ErrProtocol, Check}, {session.ErrFailed, Check}, {lockstep.ErrVariants, Check},
 		{mutant.ErrControl, Check}, {mutant.ErrText, Check}, {mutant.ErrYosys, Check}, {property.ErrYosys, Check},
 		{figures.ErrDigest, Check}, {figures.ErrEdit, Check}, {figures.ErrAwake, Check},
-		{synth.ErrYosys, Check}, {synth.ErrPlace, Check}, {sim.ErrBuild, Check}, {sim.ErrManifest, Check},
+		{synth.ErrYosys, Check}, {synth.ErrPlace, Check}, {gateware.ErrProgram, Check}, {sim.ErrBuild, Check}, {sim.ErrManifest, Check},
 		{bus.ErrArgument, Check}, {context.Canceled, Check},
 	}
 }

@@ -31,13 +31,13 @@ var codes = map[int]string{
 	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
 		lists: wrong contents; lockstep: the Go side panics; hostbfm: device broke the protocol; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed; property: yosys failed;
-		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; figures: the program with the tag awake failed; synth: yosys failed; synth: nextpnr failed;
+		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; figures: the program with the tag awake failed; synth: yosys failed; synth: nextpnr failed; gateware: the board was not programmed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot;
 		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
-		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large;
+		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
 		bus: unsupported request on a recording; suite: no such tier; bare: the ring of node 0 is in VRAM, which the host cannot access`,

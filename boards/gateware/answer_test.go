@@ -1,0 +1,108 @@
+package gateware
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/pins"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+var (
+	boardFlag     = flag.String("gateware.board", "ice40-hx8k", "board of TestAnswer")
+	bitstreamFlag = flag.String("gateware.bitstream", "", "bitstream of TestAnswer; none: it does not run")
+)
+
+// TestAnswer unpacks a bitstream and simulates what is in it in Icarus, at the levels of
+// the UART. A host begins a session, and reads the identity that the gateware has in Go.
+func TestAnswer(t *testing.T) {
+	if *bitstreamFlag == "" {
+		t.Skip("no -gateware.bitstream")
+	}
+	tooltest.Need(t, append(synth.UnpackTools(), sim.Icarus.Tools()...)...)
+	b, err := Find(*boardFlag)
+	require.NoError(t, err)
+	top, err := b.New(b.Build())
+	require.NoError(t, err)
+	want, sent := identity(t, b, top)
+	bits, err := os.ReadFile(*bitstreamFlag)
+	require.NoError(t, err)
+	chip := newChip(t, b, bits)
+	got, same := identity(t, b, chip)
+	assert.Equal(t, want, got)
+	assert.Equal(t, fmt.Sprintf("%08x", b.Build()), got.Build)
+	assert.Equal(t, sent, same, "bytes sent and received by the host")
+	require.NoError(t, chip.process.Close())
+	t.Logf("build %s answers, %d clocks", got.Build, chip.clocks)
+}
+
+// identity returns what a host reads from a board, and the bytes on the line.
+func identity(t *testing.T, b *Board, top Top) (regs.Identity, [2]uint64) {
+	t.Helper()
+	serial := pins.NewSerial(top, b.Hz, b.Baud, 0)
+	wire, err := pins.New(serial, pins.Options{Hz: b.Hz, Clocks: serial.ByteClocks()})
+	require.NoError(t, err)
+	wire.Run(2000) // the reset of the shell
+	link, err := rootport.New(wire.Dial, regs.NoMemory{}, rootport.Options{})
+	require.NoError(t, err)
+	f, err := regs.Open(link, regs.Options{})
+	require.NoError(t, err)
+	id := f.Identity()
+	require.NoError(t, f.Close())
+	require.NoError(t, link.Close())
+	return id, [2]uint64{wire.BytesDown, wire.BytesUp}
+}
+
+// A chip is a bitstream in a simulation. It implements Top.
+type chip struct {
+	t       *testing.T
+	process *sim.Process
+	layout  *sim.Layout
+	in      []byte
+	out, x  []byte
+	line    *sim.Signal
+	level   bool
+	clocks  int
+}
+
+func newChip(t *testing.T, b *Board, bits []byte) *chip {
+	t.Helper()
+	d, err := synth.Unpack(bits, b.Constraints(), b.Pins[0].Port)
+	require.NoError(t, err)
+	m, err := sim.Build(d, sim.BuildOptions{Sim: sim.Icarus, Cache: t.TempDir()})
+	require.NoError(t, err)
+	c := &chip{t: t, layout: m.Layout(), level: true}
+	c.process, err = m.Start()
+	require.NoError(t, err)
+	c.in, c.out, c.x = make([]byte, c.layout.InBytes), make([]byte, c.layout.OutBytes), make([]byte, c.layout.OutBytes)
+	for i := range c.layout.Out {
+		if s := &c.layout.Out[i]; s.Name == "uart_tx" {
+			c.line = s
+		}
+	}
+	require.NotNil(t, c.line)
+	return c
+}
+
+func (c *chip) Line() bool { return c.level }
+
+func (c *chip) Tick(rx bool) {
+	level := uint64(0)
+	if rx {
+		level = 1
+	}
+	c.layout.PackInputs(c.in, false, []uint64{level})
+	require.NoError(c.t, c.process.Run(c.in, c.out, c.x))
+	require.Zero(c.t, c.line.Get(c.x), "the line is x in clock %d", c.clocks)
+	c.level = c.line.Get(c.out) != 0
+	c.clocks++
+}

@@ -1,0 +1,169 @@
+// Package gateware is the table of the boards that have gateware: the part, the clocks, the
+// pins, the configuration and the links of each. The bitstream, the constraints, the
+// selector pins and docs/boards.md are made from it.
+package gateware
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// ErrBoard is wrapped by the error for a name that is not in the table.
+var ErrBoard = errors.New("gateware: unknown board")
+
+// A Top is the design below the shell of a board, at the pins of its UART.
+type Top interface {
+	// Line returns the level that the board sends.
+	Line() bool
+
+	// Tick advances one clock. rx is the level that the board receives.
+	Tick(rx bool)
+}
+
+// A Pin is a port of the shell and the ball of the package that it is connected to.
+type Pin struct {
+	Port string // such as led[0]
+	Ball string
+	Use  string
+}
+
+// A Board is a row of the table.
+//
+//	Name      in selectors and commands
+//	Title     the name that its maker gives it
+//	PinHz     clock of the board
+//	Hz        clock of the design
+//	Baud      of the UART, bits per second
+//	Config    of the GPU, in words
+//	Pins      all pins in use
+//	Source    document that the pins are from
+//	Tried     what was tried on hardware
+//	Programs  name of the board for openFPGALoader
+//	Iceprog   whether iceprog can write its flash too
+//	Seed      of nextpnr
+//	Shell     Verilog around the design, with the module shell as its top
+//	Macros    of the shell, in its file board.vh
+//	Outputs   methods of the design that are ports
+//	New       returns the design after reset; build is the value of ID.BUILD
+type Board struct {
+	Name, Title string
+	Part        synth.Part
+	PinHz, Hz   uint64
+	Baud        uint64
+	Config      string
+	Pins        []Pin
+	Source      string
+	Tried       string
+	Programs    string
+	Iceprog     bool
+	Seed        int
+	Shell       []byte
+	Macros      [][2]string
+	Outputs     []string
+	New         func(build uint32) (Top, error)
+}
+
+// All returns the table.
+func All() []*Board { return []*Board{hx8k()} }
+
+// Names returns the names of the boards.
+func Names() []string {
+	var names []string
+	for _, b := range All() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// Find returns a board by its name. It fails with ErrBoard.
+func Find(name string) (*Board, error) {
+	for _, b := range All() {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q, want %s", ErrBoard, name, strings.Join(Names(), " or "))
+}
+
+// Build returns the value of ID.BUILD that the bitstream has which is built from the source
+// of this program.
+func (b *Board) Build() uint32 { return builds()[b.Name] }
+
+// ByBuild returns the name of the board whose gateware has a value of ID.BUILD in this
+// program, or "" if there is none.
+func ByBuild(build uint32) string {
+	for _, b := range All() {
+		if build != 0 && b.Build() == build {
+			return b.Name
+		}
+	}
+	return ""
+}
+
+// Make translates the board, and returns what its bitstream is made of and the value of
+// ID.BUILD in it. root is the root of the source tree. It fails with an error of
+// verilog.TranslateModule.
+func (b *Board) Make(root string) (*synth.Gateware, uint32, error) {
+	g, err := b.translate(root, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	build := g.Hash()
+	g, err = b.translate(root, build)
+	return g, build, err
+}
+
+// Hash returns the value of ID.BUILD of the source at root, as Make does.
+func (b *Board) Hash(root string) (uint32, error) {
+	g, err := b.translate(root, 0)
+	if err != nil {
+		return 0, err
+	}
+	return g.Hash(), nil
+}
+
+// translate returns what the bitstream is made of, with a value of ID.BUILD.
+func (b *Board) translate(root string, build uint32) (*synth.Gateware, error) {
+	top, err := b.New(build)
+	if err != nil {
+		return nil, err
+	}
+	d, err := verilog.TranslateModule(root, top, b.Outputs...)
+	if err != nil {
+		return nil, err
+	}
+	return b.around(d), nil
+}
+
+// around returns a design in the shell of the board.
+func (b *Board) around(d *verilog.Design) *synth.Gateware {
+	var macros strings.Builder
+	for _, m := range b.Macros {
+		fmt.Fprintf(&macros, "`define %s %s\n", m[0], m[1])
+	}
+	return &synth.Gateware{
+		Name: b.Name,
+		Part: b.Part,
+		Source: synth.Source{
+			Files: append(d.Files[:len(d.Files):len(d.Files)], verilog.File{Name: "shell.v", Text: b.Shell}, verilog.File{Name: "board.vh", Text: []byte(macros.String())}),
+			Top:   "shell", Cells: true, MHz: float64(b.Hz) / 1e6,
+		},
+		Manifest: d.Manifest,
+		Instance: "top",
+		Pins:     b.Constraints(),
+		Seed:     b.Seed,
+	}
+}
+
+// Constraints returns the constraints of the pins, as the tools of the part read them.
+func (b *Board) Constraints() []byte {
+	var pins [][2]string
+	for _, p := range b.Pins {
+		pins = append(pins, [2]string{p.Port, p.Ball})
+	}
+	return b.Part.Constraints(pins)
+}

@@ -1,0 +1,105 @@
+package gateware
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/synth"
+)
+
+// Each row is complete, and its shell has the pins as ports.
+func TestTable(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range All() {
+		assert.False(t, names[b.Name], b.Name)
+		names[b.Name] = true
+		assert.NoError(t, b.Part.Target.Check())
+		for _, text := range []string{b.Title, b.Config, b.Source, b.Tried, b.Programs, b.Part.Name} {
+			assert.NotEmpty(t, text, b.Name)
+		}
+		assert.Positive(t, b.Seed)
+		balls := map[string]bool{}
+		for _, p := range b.Pins {
+			assert.False(t, balls[p.Ball], "%s twice", p.Ball)
+			balls[p.Ball] = true
+			port, _, _ := strings.Cut(p.Port, "[")
+			assert.Regexp(t, `(?m)^  (input|output) wire .*\b`+port+`,?$`, string(b.Shell))
+		}
+		for _, m := range b.Macros {
+			assert.Contains(t, string(b.Shell), "`"+m[0], b.Name)
+		}
+		assert.NotZero(t, b.Build())
+		assert.Equal(t, b.Name, ByBuild(b.Build()))
+	}
+	assert.Empty(t, ByBuild(0))
+	_, err := Find("vapour")
+	assert.ErrorIs(t, err, ErrBoard)
+	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k`)
+}
+
+// The hash of the source does not depend on itself, and pins has that of the bitstream.
+func TestBuild(t *testing.T) {
+	for _, b := range All() {
+		g, build, err := b.Make("../..")
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%08x", build), fmt.Sprintf("%08x", b.Build()), "boards/gateware/builds.go is of another source: make gen")
+		assert.NotEqual(t, build, g.Hash(), "it does not contain itself")
+		text := ""
+		for _, f := range g.Source.Files {
+			text += string(f.Text)
+		}
+		assert.Contains(t, text, fmt.Sprintf("32'h%x", build))
+		assert.Equal(t, b.Hz, uint64(g.Source.MHz*1e6))
+	}
+}
+
+// fake puts a program on the path that prints its name and arguments, and fails on the file
+// bad.bin.
+func fake(t *testing.T, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho " + name + " \"$@\"\ncase \"$*\" in *bad.bin) exit 3;; esac\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
+	t.Setenv("PATH", dir)
+}
+
+func TestProgram(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts")
+	}
+	b, err := Find("ice40-hx8k")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	assert.Equal(t, filepath.Join(dir, "ice40-hx8k.bin"), b.File(dir))
+	good, bad := filepath.Join(dir, "good.bin"), filepath.Join(dir, "bad.bin")
+	for _, file := range []string{good, bad} {
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+	}
+	var log bytes.Buffer
+	fake(t, "openFPGALoader")
+	require.NoError(t, b.Program(good, &log))
+	assert.Equal(t, "openFPGALoader -b ice40_generic "+good+"\n", log.String())
+	assert.ErrorIs(t, b.Program(bad, &log), ErrProgram)
+	assert.ErrorIs(t, b.Program(filepath.Join(dir, "none.bin"), &log), ErrFile)
+	assert.ErrorIs(t, b.Program(dir, &log), ErrFile)
+
+	log.Reset()
+	fake(t, "iceprog")
+	require.NoError(t, b.Program(good, &log))
+	assert.Equal(t, "iceprog "+good+"\n", log.String())
+
+	t.Setenv("PATH", dir)
+	err = b.Program(good, &log)
+	assert.ErrorIs(t, err, synth.ErrTool)
+	assert.EqualError(t, err, "synth: missing tool: openFPGALoader (Debian package openfpgaloader), or iceprog (Debian package fpga-icestorm)")
+	b.Iceprog = false
+	assert.EqualError(t, b.Program(good, &log), "synth: missing tool: openFPGALoader (Debian package openfpgaloader)")
+}
