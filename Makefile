@@ -11,7 +11,7 @@ SEED          ?= 1
 MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
 
-.PHONY: help run test build pgo pgo-check gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants drivermutants verilog dist
+.PHONY: help run test build pgo pgo-check gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -115,6 +115,10 @@ drivermutants: ## mistakes planted at the edges of both drivers, which the suite
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log and above a budget
 	$(BIN) synth
+
+board: build ## the bitstream of ice40-hx8k, in out/ice40-hx8k, and its answers in Icarus compared with those of the Go
+	$(BIN) board build ice40-hx8k
+	$(GO) test -count 1 -timeout 60m ./boards/gateware -run TestAnswer -v -gateware.bitstream $(CURDIR)/out/ice40-hx8k/ice40-hx8k.bin
 
 dist: ## out/dist: archives of HEAD for Linux, macOS and Windows on amd64 and arm64, and SHA256SUMS
 	$(GO) run ./cmd/dist -o out/dist

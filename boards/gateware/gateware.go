@@ -46,7 +46,7 @@ type Pin struct {
 //	Iceprog   whether iceprog can write its flash too
 //	Seed      of nextpnr
 //	Shell     Verilog around the design, with the module shell as its top
-//	Macros    of the shell, in its file board.vh
+//	Macros    of the shell, in its file board.vh, which also has the ports of the design
 //	Outputs   methods of the design that are ports
 //	New       returns the design after reset; build is the value of ID.BUILD
 type Board struct {
@@ -139,11 +139,17 @@ func (b *Board) translate(root string, build uint32) (*synth.Gateware, error) {
 	return b.around(d), nil
 }
 
-// around returns a design in the shell of the board.
+// around returns a design in the shell of the board. Its file board.vh has the macros of the
+// board, and TOP_x for the port of the design that is x in Go.
 func (b *Board) around(d *verilog.Design) *synth.Gateware {
 	var macros strings.Builder
 	for _, m := range b.Macros {
 		fmt.Fprintf(&macros, "`define %s %s\n", m[0], m[1])
+	}
+	for _, p := range d.Manifest.Ports {
+		if p.Go != "" {
+			fmt.Fprintf(&macros, "`define TOP_%s %s\n", strings.ReplaceAll(p.Go, ".", "_"), p.Name)
+		}
 	}
 	return &synth.Gateware{
 		Name: b.Name,

@@ -31,7 +31,7 @@ func TestTable(t *testing.T) {
 			assert.False(t, balls[p.Ball], "%s twice", p.Ball)
 			balls[p.Ball] = true
 			port, _, _ := strings.Cut(p.Port, "[")
-			assert.Regexp(t, `(?m)^  (input|output) wire .*\b`+port+`,?$`, string(b.Shell))
+			assert.Regexp(t, `(?m)^  (input|output) +wire .*\b`+port+`,?$`, string(b.Shell))
 		}
 		for _, m := range b.Macros {
 			assert.Contains(t, string(b.Shell), "`"+m[0], b.Name)

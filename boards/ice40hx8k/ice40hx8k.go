@@ -27,7 +27,7 @@ const (
 )
 
 // Shell is the Verilog around the module: its clock, its reset and its pins. It needs the
-// macros DIVF and DIVQ.
+// macros DIVF and DIVQ, and TOP_rx, TOP_Line and TOP_LEDs for the ports of the module.
 //
 //go:embed shell.v
 var Shell []byte

@@ -1,5 +1,6 @@
 // The shell of the iCE40HX8K-B-EVN: its clock, its reset and its pins. The PLL makes the
-// clock of the 12 MHz of the board: 12 MHz * (DIVF+1) / 2^DIVQ. board.vh has the numbers.
+// clock of the 12 MHz of the board: 12 MHz * (DIVF+1) / 2^DIVQ. board.vh has the
+// numbers, and the names of the ports of the design.
 `include "board.vh"
 module shell (
   input  wire       clk12,
@@ -45,8 +46,8 @@ module shell (
   ice40hx8k top (
     .clk(clk),
     .rst(rst),
-    .rx(uart_rx),
-    .Line(uart_tx),
-    .LEDs(lights)
+    .`TOP_rx (uart_rx),
+    .`TOP_Line (uart_tx),
+    .`TOP_LEDs (lights)
   );
 endmodule

@@ -52,7 +52,6 @@ build ends after the synthesis.`,
 // addBuildDir adds the flag for the directory of a build.
 func addBuildDir(c *cobra.Command, dir *string) {
 	c.Flags().StringVarP(dir, "output", "o", "", "`directory` of the build, out/NAME by default")
-	c.ValidArgs = gateware.Names()
 }
 
 // buildDir returns the directory of a build.

@@ -56,6 +56,8 @@ func TestCompletion(t *testing.T) {
 		{"board probe l", "line", parts},
 		{"board probe --options d", "driver=", parts},
 		{"board serve ", "emu", parts},
+		{"board build ", "ice40-hx8k", words},
+		{"board flash -o ", "", dirs},
 		{"board serve --listen ", "eth: nettlp: pty: tcp: udp:", parts},
 		{"board serve --pace ", "free clock", words},
 		{"board serve --link-faults loss=0.1,d", "loss=0.1,dup=", parts},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -76,10 +77,10 @@ func reportFile(command string) completer {
 	return file(folders)
 }
 
-// outputFile completes --output: a folder for verilog, a file for other
-// commands.
+// outputFile completes --output: a folder for verilog, build and flash, a file for
+// other commands.
 func outputFile(command string) completer {
-	if command == "verilog" {
+	if slices.Contains([]string{"verilog", "build", "flash"}, command) {
 		return file(folders)
 	}
 	return file(anyFile)
@@ -93,6 +94,8 @@ func argCompleters() map[string]completer {
 		"run compose":    file(byExtension, "png", "jpg", "jpeg"),
 		"board serve":    selectors(boards.CompleteServed),
 		"board probe":    selectors(boards.Complete),
+		"board build":    onlyOne(boardNames),
+		"board flash":    onlyOne(boardNames),
 		"reg list":       registers(names),
 		"reg read":       registers(names),
 		"reg write":      assigned(names),
@@ -248,6 +251,13 @@ func targetNames() (all []string) {
 		all = append(all, string(t))
 	}
 	return all
+}
+
+func boardNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {
+	for _, b := range gateware.All() {
+		all = append(all, word(b.Name, b.Title))
+	}
+	return all, ordered
 }
 
 func ruleNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+)
+
+// What keeps a build or a board from being written is one line and bad input.
+func TestBoardBuildRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, tt := range []struct {
+		name, args, says string
+	}{
+		{"an unknown board", "build vapour", `gateware: unknown board: "vapour", want ice40-hx8k`},
+		{"no board", "build", "accepts 1 arg(s)"},
+		{"a missing tool", "build ice40-hx8k --source ../.. -o " + dir, "synth: missing tool: yosys (Debian package yosys)"},
+		{"a directory that cannot be made", "build ice40-hx8k --source ../.. -o " + file + "/x", "synth: bad directory: mkdir "},
+		{"a directory that is a file", "build ice40-hx8k --source ../.. -o " + file, "synth: bad directory: mkdir "},
+		{"no source", "build ice40-hx8k --source /", "not in the source tree"},
+		{"a board to flash that is unknown", "flash vapour", `gateware: unknown board: "vapour", want ice40-hx8k`},
+		{"no bitstream", "flash ice40-hx8k -o " + dir, "ice40-hx8k.bin: build it with: hilgpu board build ice40-hx8k"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("PATH", t.TempDir())
+			code, stdout, stderr := hilgpu(append([]string{"board"}, strings.Fields(tt.args)...)...)
+			assert.Equal(t, exit.Usage, code, stderr)
+			assert.Empty(t, stdout)
+			assert.Contains(t, stderr, tt.says)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		})
+	}
+}
+
+func TestBoardFlash(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a script")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ice40-hx8k.bin")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "openFPGALoader"), []byte("#!/bin/sh\necho loads \"$@\"\n"), 0o755))
+	t.Setenv("PATH", dir)
+	code, stdout, stderr := hilgpu("board", "flash", "ice40-hx8k", "-o", dir)
+	assert.Zero(t, code, stderr)
+	assert.Equal(t, "loads -b ice40_generic "+file+"\n", stderr)
+	assert.Equal(t, "ice40-hx8k has "+file+"\n", stdout)
+}
