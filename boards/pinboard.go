@@ -1,7 +1,9 @@
 package boards
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hilgpu/hilgpu/boards/gateware"
@@ -9,7 +11,11 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
+
+// simVerilator is the value of the option sim for Verilog.
+const simVerilator = "verilator"
 
 // pinBoard is the scheme of gateware that is driven at its pins.
 func pinBoard() scheme {
@@ -17,47 +23,90 @@ func pinBoard() scheme {
 		name: "pins", place: "NAME",
 		doc: "the gateware of a board, driven at its pins in virtual time: " + sentence(gateware.Names()),
 		options: append([]option{
-			{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()},
+			{name: "sim", doc: "go for the design in Go, verilator for its Verilog, in a process that is built on first use; go by default", values: []string{"go", simVerilator}},
+			{name: "source", doc: "directory in the source tree of this program, for sim=verilator, . by default"},
+			{name: "faults", doc: "faults at the pins and in frames, as in bit=0.001,loss=0.05,seed=7", values: pins.FaultNames()},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
 		}, remoteOptions()...),
 		open: openPins,
 	}
 }
 
-func openPins(at opening) (bus.Link, bus.Clock, error) {
-	o := values{Values: at.values}
-	board, err := gateware.Find(at.place)
+// A gate is the gateware of a board at its pins, and what ends it.
+type gate struct {
+	board  *gateware.Board
+	serial *pins.Serial
+	frames fault.Config
+	end    func() error
+}
+
+// pinsOf opens the gateware of a selector at its pins.
+func pinsOf(place string, o *values) (*gate, error) {
+	board, err := gateware.Find(place)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrSelector, err)
+		return nil, fmt.Errorf("%w: %w", ErrSelector, err)
 	}
-	opt, ms, rate := pins.Options{Hz: board.Hz}, uint64(1000), 1000
+	g := &gate{board: board, end: func() error { return nil }}
+	var at pins.Faults
+	rate := 1000
 	if o.Has("faults") {
-		c, err := fault.Parse(o.Get("faults"))
-		if err != nil {
+		if at, g.frames, err = pins.ParseFaults(o.Get("faults")); err != nil {
 			o.bad("faults", err.Error())
 		}
-		opt.Faults = c
 	}
 	o.integer("hostclock", &rate, 980, 1020)
-	o.number("timeout", &ms, 1, 3_600_000)
 	if o.err != nil {
-		return nil, nil, o.err
+		return nil, o.err
 	}
 	top, err := board.New(board.Build())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	serial := pins.NewSerial(top, board.Hz, board.Baud, 1000*(rate-1000))
-	opt.Clocks = serial.ByteClocks()
-	wire, err := pins.New(serial, opt)
+	batch := pins.Clocked(top)
+	if o.Get("sim") == simVerilator {
+		v, err := verilatedPins(board, top, o)
+		if err != nil {
+			return nil, err
+		}
+		batch, g.end = v, v.Close
+	}
+	g.serial = pins.NewBatched(batch, board.Hz, board.Baud, 1000*(rate-1000), at)
+	return g, nil
+}
+
+// verilatedPins builds the Verilog of a board.
+func verilatedPins(board *gateware.Board, top gateware.Top, o *values) (*pins.Verilated, error) {
+	source := "."
+	if o.Has("source") {
+		source = o.Get("source")
+	}
+	root, err := sim.ModuleRoot(source)
+	if err != nil {
+		return nil, fmt.Errorf("%w: sim=%s needs the source tree: run there, or give source=DIR", err, simVerilator)
+	}
+	if err := sim.Verilator.Check(); err != nil {
+		return nil, err
+	}
+	return pins.NewVerilated(root, top, sim.BuildOptions{}, board.Outputs...)
+}
+
+func openPins(at opening) (bus.Link, bus.Clock, error) {
+	o := values{Values: at.values}
+	ms := uint64(1000)
+	o.number("timeout", &ms, 1, 3_600_000)
+	g, err := pinsOf(at.place, &o)
 	if err != nil {
 		return nil, nil, err
+	}
+	wire, err := pins.New(g.serial, pins.Options{Hz: g.board.Hz, Clocks: g.serial.ByteClocks(), Faults: g.frames})
+	if err != nil {
+		return nil, nil, errors.Join(err, g.end())
 	}
 	port, err := rootport.New(wire.Dial, at.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: at.observer()})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, g.end())
 	}
-	l := &pinned{RootPort: port, wire: wire, baud: board.Baud}
+	l := &pinned{RootPort: port, wire: wire, gate: g}
 	return l, l, nil
 }
 
@@ -65,11 +114,20 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 type pinned struct {
 	*rootport.RootPort
 	wire *pins.Wire
-	baud uint64
+	gate *gate
+	once sync.Once
+	err  error // of the end of the gateware
+}
+
+// Close releases the link and ends the gateware.
+func (l *pinned) Close() error {
+	err := l.RootPort.Close()
+	l.once.Do(func() { l.err = l.gate.end() })
+	return errors.Join(err, l.err)
 }
 
 // BytesPerSecond implements Rated.
-func (l *pinned) BytesPerSecond() uint64 { return l.baud / 10 }
+func (l *pinned) BytesPerSecond() uint64 { return l.gate.board.Baud / 10 }
 
 // Counters returns the counters of the link.
 func (l *pinned) Counters() []Counter {
@@ -80,5 +138,6 @@ func (l *pinned) Counters() []Counter {
 		Counter{"wire_bytes_from_device", l.wire.BytesUp},
 		Counter{"frames_damaged", s.BadCheck + s.BadFrames},
 		Counter{"frames_repeated", s.Replays},
-		Counter{"frames_duplicate", s.Duplicates})
+		Counter{"frames_duplicate", s.Duplicates},
+		Counter{"pin_faults", l.gate.serial.Faulty().All()})
 }

@@ -29,6 +29,9 @@ type FaultStats struct {
 	Bits, Glitches, Breaks, Unplugs, Resets uint64
 }
 
+// All returns their sum.
+func (s FaultStats) All() uint64 { return s.Bits + s.Glitches + s.Breaks + s.Unplugs + s.Resets }
+
 // fields returns the probabilities with their names in a selector.
 func (f *Faults) fields() []field {
 	return []field{{"bit", &f.Bit}, {"glitch", &f.Glitch}, {"break", &f.Break}, {"unplug", &f.Unplug}, {"reset", &f.Reset}}

@@ -20,7 +20,9 @@ type Batch interface {
 	Reset() error
 }
 
-// clocked makes a Batch of a SerialTop. It is reset if it can be.
+// Clocked makes a Batch of a SerialTop. Its Reset fails if the top has none.
+func Clocked(top SerialTop) Batch { return clocked{top} }
+
 type clocked struct{ SerialTop }
 
 func (c clocked) Run(rx, tx []bool) error {
@@ -64,7 +66,7 @@ const bitScale = 1024
 // NewSerial returns a driver of a board with hz clocks a second. The host's clock is fast
 // by the given parts per million.
 func NewSerial(top SerialTop, hz, baud uint64, fast int) *Serial {
-	return NewBatched(clocked{top}, hz, baud, fast, Faults{})
+	return NewBatched(Clocked(top), hz, baud, fast, Faults{})
 }
 
 // NewBatched is NewSerial for a Batch, with faults at the pins.
