@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus/bustest"
@@ -33,7 +34,8 @@ var errOver = errors.New("the session is over")
 type fastBoard struct {
 	ch      *channel.Channel
 	payload int
-	single  bool // writes each packet to the stream at once
+	own     atomic.Int64 // size of the device's own requests, in bytes
+	single  bool         // writes each packet to the stream at once
 	end     *endpoint.Endpoint
 	asked   []tlp.Packet // reads of BAR 2 to be answered
 	flying  int          // bytes of the device's reads to come
@@ -154,17 +156,18 @@ func (f *fastBoard) send(out *tlp.Packet) error {
 // job moves bulkBytes and sends message 0.
 func (f *fastBoard) job(job uint32) error {
 	const base = 1 << 20 // of the host's memory
-	for at := 0; at < bulkBytes; at += f.payload {
-		out := tlp.Packet{Kind: tlp.MWr32, Requester: 0x100, Len: f.payload / 4, Addr: uint64(base + at%bulkPiece), First: 15, Last: 15, Data: f.data[:f.payload]}
+	own := int(f.own.Load())
+	for at := 0; at < bulkBytes; at += own {
+		out := tlp.Packet{Kind: tlp.MWr32, Requester: 0x100, Len: own / 4, Addr: uint64(base + at%bulkPiece), First: 15, Last: 15, Data: f.data[:own]}
 		if job == bustest.JobRead {
-			for f.flying > 32*f.payload {
+			for f.flying > 32*own {
 				if err := f.receive(); err != nil {
 					return err
 				}
 			}
 			out.Kind, out.Data, out.Tag = tlp.MRd32, nil, f.tag
 			f.tag = (f.tag + 1) % 64
-			f.flying += f.payload
+			f.flying += own
 		}
 		if err := f.send(&out); err != nil {
 			return err

@@ -2,7 +2,6 @@ package testbench_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -55,6 +54,8 @@ func BenchmarkBulkTCP(b *testing.B) {
 	rig, plain := m.open(b), small.open(b)
 	for b.Loop() {
 		for _, k := range bulks() {
+			rig.board.own.Store(int64(k.request(m.payload)))
+			plain.board.own.Store(int64(k.request(small.payload)))
 			var rates, ratios []float64
 			for range rounds {
 				took := k.move(rig).Seconds()
@@ -62,8 +63,7 @@ func BenchmarkBulkTCP(b *testing.B) {
 				ratios = append(ratios, k.move(plain).Seconds()/took)
 			}
 			b.Logf("%-34s %10.1f MB/s", k.name+" over tcp, median", middle(rates))
-			ratio := middle(ratios)
-			bustest.Figure(b, k.name+" over tcp, median", ratio, "x plain", ratio >= 5, "at least 5")
+			k.report(b, "tcp", middle(ratios), "x plain", 5)
 		}
 	}
 	rig.close()
@@ -140,23 +140,6 @@ const (
 	linkAck = 32
 )
 
-// A bulk is a kind of transfer.
-type bulk struct {
-	name   string
-	least  float64 // of what the bare sender reaches
-	toHost bool
-	move   func(r *rig) time.Duration
-}
-
-func bulks() []bulk {
-	return []bulk{
-		{"BAR writes", 0.6, false, (*rig).barWrites},
-		{"BAR reads", 0.4, true, (*rig).barReads},
-		{"DMA writes", 0.6, true, (*rig).dmaWrites},
-		{"DMA reads", 0.4, false, (*rig).dmaReads},
-	}
-}
-
 // recorded records the sizes of the datagrams that are written.
 type recorded struct {
 	conn
@@ -193,6 +176,7 @@ func (c *recorded) SetWriteDeadline(t time.Time) error {
 type rig struct {
 	b         *testing.B
 	near, far *recorded
+	board     *fastBoard
 	link      *rootport.RootPort
 	host      *bustest.Host
 	memory    []byte // of the program
@@ -218,7 +202,8 @@ func (m *medium) open(b *testing.B) *rig {
 	}
 	ch, err := channel.Open(r.far, config(datalink.Board))
 	require.NoError(b, err)
-	go func() { r.ended <- (&fastBoard{ch: ch, payload: m.payload, single: m.plain}).run() }()
+	r.board = &fastBoard{ch: ch, payload: m.payload, single: m.plain}
+	go func() { r.ended <- r.board.run() }()
 	opt := rootport.Options{ServeAlways: true, MaxPayload: 4096, MaxReadRequest: 4096, Tags: 32}
 	if m.datagram == 0 {
 		opt.MaxPayload, opt.MaxReadRequest = serve.TCPPayload, serve.TCPPayload
@@ -298,6 +283,7 @@ func (m *medium) measure(b *testing.B) {
 
 // compare makes transfers and bare ones by turns.
 func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
+	r.board.own.Store(int64(k.request(m.payload)))
 	from, to, sender, receiver := r.near, r.far, near, far
 	if k.toHost {
 		from, to, sender, receiver = r.far, r.near, far, near
@@ -311,14 +297,13 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 		took := k.move(r)
 		sizes := from.take()
 		size, acks = mean(sizes), max(1, len(sizes)/max(1, len(to.take())))
-		perDatagram = max(1, bulkBytes/m.payload/len(sizes))
+		perDatagram = max(1, bulkBytes/k.request(m.payload)/len(sizes))
 		bare := bareSend(b, k.ends(r, sender, receiver), sizes, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}
 	b.Logf("%s, %s: %.0f MB/s; datagrams of %d bytes, %d for each in return", m.name, k.name, middle(rates), size, acks)
-	ratio := middle(ratios)
-	bustest.Figure(b, k.name+" over "+m.name+", median", ratio, "of bare", ratio >= k.least, fmt.Sprintf("at least %.1f", k.least))
+	k.report(b, m.name, middle(ratios), "of bare", k.least)
 }
 
 func mean(all []int) int {
