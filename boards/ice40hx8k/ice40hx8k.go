@@ -44,7 +44,7 @@ const VRAMBytes = 4 << 10
 //	Reset   that of the GPU and of the link; the memories keep their words
 //	Order   as the link and the GPU
 //	Paths   none
-//	Size    26 block RAMs
+//	Size    28 block RAMs
 //	Faults  as the link
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
@@ -90,12 +90,13 @@ func (m *Module) Reset() {
 func (m *Module) Line() bool { return m.uart.Line() }
 
 // LEDs returns the lights: 0 a session, 1 the line to the host is idle. The others are off.
-func (m *Module) LEDs() uint8 {
-	idle := uint8(0)
-	if m.uart.Ready() {
-		idle = 2
+func (m *Module) LEDs() uint8 { return m.link.LEDs()&1 | bit(m.uart.Ready())<<1 }
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
 	}
-	return m.link.LEDs()&1 | idle
+	return 0
 }
 
 // period is the clocks of a bit, in 1/16.
