@@ -1,7 +1,6 @@
 package ice40hx8k
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,21 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
-	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
-
-// TestShell: the shell connects each port of the Verilog.
-func TestShell(t *testing.T) {
-	m, err := New()
-	require.NoError(t, err)
-	d, err := verilog.TranslateModule("../..", m, "Line", "LEDs")
-	require.NoError(t, err)
-	shell, err := os.ReadFile("shell.v")
-	require.NoError(t, err)
-	for _, p := range d.Manifest.Ports {
-		require.Contains(t, string(shell), "."+p.Name+"(")
-	}
-}
 
 // TestPins: a host opens the board at its pins and reads its identity, also with a clock
 // that is off by 2 %.

@@ -5,7 +5,6 @@ package ice40hx8k
 import (
 	_ "embed" // the shell
 
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/link"
@@ -44,7 +43,7 @@ const VRAMBytes = 4 << 10
 //	Reset   that of the GPU and of the link; the memories keep their words
 //	Order   as the link and the GPU
 //	Paths   none
-//	Size    28 block RAMs
+//	Size    29 block RAMs
 //	Faults  as the link
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
@@ -109,9 +108,6 @@ func (m *Module) Tick(rx bool) {
 	sends, what := m.link.Byte()
 	ready := m.uart.Ready()
 	req, beat := m.link.Target()
-	if req.Kind != port.None {
-		beat.Valid = false // a beat is not before its header
-	}
 	takesCpl, takesReq, takesBeat := m.link.Takes()
 	complete := m.link.Complete()
 	cpl, reqReady, dataReady := m.gpu.Target()

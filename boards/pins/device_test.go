@@ -24,9 +24,6 @@ func (d *device) Err() error { return nil }
 func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
 	sent, out = d.link.Byte()
 	req, beat := d.link.Target()
-	if req.Kind != port.None {
-		beat.Valid = false // a beat is not before its header
-	}
 	takesCpl, takesReq, takesBeat := d.link.Takes()
 	complete := d.link.Complete()
 	cpl, reqReady, dataReady := d.dev.Target()

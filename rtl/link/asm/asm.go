@@ -14,7 +14,7 @@
 //	st                               the operand becomes a
 //	clr inc dec icc                  a and the operand become 0, the operand plus 1, less
 //	                                 1, plus the carry
-//	lp pa                            p becomes the operand, or a
+//	lp                               p becomes the operand
 //	shr                              shifts a right by 1, into the carry
 //	jmp jz jnz jc jnc ...            continues at the operand, if a condition holds
 //	call ret                         the same, and returns; calls nest up to 5 deep
@@ -26,7 +26,7 @@
 // value, and only they and st a port.
 //
 //	#value     the value itself, 8 bits; of lp 9 bits
-//	value      the byte of the memory at this address, 9 bits
+//	value      the byte of the memory at this address, 9 bits; of lp 8 bits
 //	(p)        the byte at the pointer
 //	(p+)       the same, and the pointer then moves to the next byte
 //	@value     a port, 5 bits
@@ -36,11 +36,11 @@
 //
 //	bits 15..0            instructions
 //	00 fff mm aaaaaaaaa   f: 0 ld 1 add 2 adc 3 sub 4 sbc 5 and 6 or 7 xor
-//	01 fff mm aaaaaaaaa   f: 0 st 1 cmp 2 tst 3 clr 4 dec 5 icc 7 inc
-//	01 011 00 aaaaaaaaa   lp
-//	01 110 00 0000000oo   o: 0 ret 1 shr 2 pa
-//	1 cccc aaaaaaaaaaa    a jump; c: 0 always 1 z 2 nz 3 c 4 nc 5 frame 6 other 7 busy
-//	                      8 req 9 read 10 beat 11 cpl 12 tick 13 damaged 14 room; 15: a call
+//	01 fff mm aaaaaaaaa   f: 0 st 1 cmp 2 tst 3 clr 4 dec 5 icc 6 lp 7 inc
+//	01 110 11 000000000   ret
+//	00 000 11 000000100   shr, a load of port 4
+//	1 cccc aaaaaaaaaaa    a jump; c: 0 always 1 z 2 nz 3 c 4 nc 5 frame 6 other 7 room
+//	                      8 req 9 read 10 beat 11 cpl 12 tick 13 damaged; 15: a call
 //
 // m: 0 a value, 1 an address, 2 the pointer, which moves if bit 0 is set, 3 a port.
 package asm
@@ -82,10 +82,13 @@ var arithmetic = map[string]uint16{
 var updates = map[string]uint16{"st": Move, "clr": Move | 3<<11, "dec": Move | 4<<11, "icc": Move | 5<<11, "inc": Move | 7<<11}
 
 // plain instructions have no operand.
-var plain = map[string]uint16{"ret": Move | 6<<11, "shr": Move | 6<<11 | 1, "pa": Move | 6<<11 | 2}
+var plain = map[string]uint16{"ret": pointer | Port, "shr": Port | 4}
+
+// pointer is the instruction that loads the pointer.
+const pointer = Move | 6<<11
 
 // conditions of jumps, by their number in the instruction. A call has none.
-var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "busy", "req", "read", "beat", "cpl", "tick", "damaged", "room"}
+var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "room", "req", "read", "beat", "cpl", "tick", "damaged"}
 
 // A Program is the result of Assemble.
 type Program struct {
@@ -177,11 +180,12 @@ func (p *program) instruction(op, operand string) (uint16, error) {
 		return p.operand(code, operand, false)
 	}
 	if op == "lp" {
-		v, err := p.field(strings.TrimPrefix(operand, "#"), 9)
-		if err == nil && !strings.HasPrefix(operand, "#") {
-			err = fmt.Errorf("lp wants #value")
+		if value, ok := strings.CutPrefix(operand, "#"); ok {
+			v, err := p.field(value, 9)
+			return pointer | v, err
 		}
-		return Move | 3<<11 | v, err
+		v, err := p.field(operand, 8)
+		return pointer | Memory | v, err
 	}
 	if op == "call" {
 		v, err := p.field(operand, addressBits)

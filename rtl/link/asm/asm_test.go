@@ -33,9 +33,9 @@ start:
 	icc 9
 	inc (p)
 	lp #0x1ff
+	lp 255
 	ret
 	shr
-	pa
 	jmp start
 	jnz end
 	jroom end
@@ -46,8 +46,8 @@ end:
 	assert.Equal(t, []uint64{
 		0x0041, 0x0207, 0x0c00, 0x1401, 0x1e02, 0x2205, 0x2801, 0x3002, 0x38ff,
 		0x4803, 0x5004, 0x43ff, 0x4401, 0x4603, 0x5a09, 0x6209, 0x6a09, 0x7c00,
-		0x59ff, 0x7000, 0x7001, 0x7002,
-		0x8000, 0x901a, 0xf01a, 0xf800,
+		0x71ff, 0x72ff, 0x7600, 0x0604,
+		0x8000, 0x901a, 0xb81a, 0xf800,
 	}, p.Words)
 	assert.Equal(t, map[string]int{"start": 0, "end": 26}, p.Labels)
 }
@@ -60,7 +60,7 @@ func TestErrors(t *testing.T) {
 		{"operand of ret", "\tret 1", "line 1: ret has no operand"},
 		{"store to a value", "\tst #1", "line 1: st wants a place, not a value"},
 		{"clear a port", "\tclr @1", "line 1: clr wants a byte of the memory"},
-		{"pointer to memory", "\tlp 1", "line 1: lp wants #value"},
+		{"pointer from the upper half", "\tlp 256", "line 1: 256 is 256, want 0 to 255"},
 		{"large value", "\tld #256", "line 1: 256 is 256, want 0 to 255"},
 		{"negative value", "\tld #0-1", "line 1: 0-1 is -1, want 0 to 255"},
 		{"large address", "\tld 512", "line 1: 512 is 512, want 0 to 511"},

@@ -5,32 +5,50 @@ import "github.com/hilgpu/hilgpu/rtl/abi/port"
 // Fetch returns a read of the receive buffer: the position in the oldest frame, or
 // in the one after it.
 func (m *Module) Fetch() (read bool, at uint8, other bool) {
-	in := uint16(m.rom.Out())
-	return m.begun && !m.second && takes(in, inRx), m.rxAt, m.later
+	return m.begun && !m.second && takes(m.instruction(), inRx), m.rxAt, m.later
+}
+
+func (m *Module) instruction() uint16 { return uint16(m.rom.Out()) }
+
+// writes reports whether the instruction in its second clock writes the port.
+func (m *Module) writes(to uint16) bool {
+	in := m.instruction()
+	return m.second && outputs(in) && in&15 == to
 }
 
 // Release reports whether the oldest received frame is freed in this clock.
-func (m *Module) Release() bool { return m.release }
+func (m *Module) Release() bool { return m.writes(outRelease) }
 
 // Send returns a byte for the transmitter, and the word of its frame's check.
-func (m *Module) Send() (tx Tx, word uint32) { return m.tx, m.word }
+func (m *Module) Send() (tx Tx, word uint32) {
+	last := m.writes(outTxLast)
+	return Tx{Valid: last || m.writes(outTx), Last: last, Data: m.a}, uint32(m.x >> 32)
+}
 
 // Target returns the inputs of the GPU's target port: a header, or a beat of a write
 // whose header was taken.
 func (m *Module) Target() (req port.Request, beat port.Beat) {
-	beat = m.beat
-	beat.Data = m.x
-	return port.Request{Kind: m.kind, Len: m.length, Addr: m.x}, beat
+	kind := port.None
+	if m.writes(outKind) {
+		kind = port.Kind(m.a & 7)
+	}
+	last := m.writes(outBeatLast)
+	beat = port.Beat{Valid: last || m.writes(outBeat), Last: last, Enable: m.a, Data: m.x}
+	return port.Request{Kind: kind, Len: m.arg & 0x3f, Addr: m.x}, beat
 }
 
 // Takes returns the outputs of the GPU that are taken in this clock.
 func (m *Module) Takes() (cpl, req, beat bool) {
-	return m.take&takeCpl != 0, m.take&takeReq != 0, m.take&takeBeat != 0
+	return m.writes(outTakeCpl), m.writes(outTakeReq), m.writes(outTakeBeat)
 }
 
 // Complete returns a beat of a completion for the GPU's initiator port.
 func (m *Module) Complete() port.Completion {
-	return port.Completion{Tag: m.tag, Status: m.status, Last: m.last, Data: m.x}
+	status := port.CplNone
+	if m.writes(outCpl) {
+		status = port.Status(m.a & 3)
+	}
+	return port.Completion{Tag: m.arg, Status: status, Last: m.a>>7 != 0, Data: m.x}
 }
 
 // LEDs returns the levels that the program shows.

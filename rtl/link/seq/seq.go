@@ -3,10 +3,7 @@
 // the GPU.
 package seq
 
-import (
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
-)
+import "github.com/hilgpu/hilgpu/rtl/hdl"
 
 // Rx is the input from the receiver of frames.
 //
@@ -34,52 +31,56 @@ type Tx struct {
 // maxDepth is the number of calls that nest.
 const maxDepth = 5
 
+// romWords is the size of the memory for the program.
+const romWords = 2048
+
 // memoryBytes is the size of the memory for state and frames in flight.
 const memoryBytes = 512
 
-// Ports of the program, as operands of instructions that read, and of st.
+// Ports of the program, as operands of instructions that read, and of st. The two low
+// bits of those that write x select its source.
 const (
-	inRx     = 0 // byte of the received frame at the read position, which moves on
-	inX      = 1 // low byte of x, which shifts right by 8
+	inX      = 0 // low byte of x, which shifts right by 8
+	inRx     = 1 // byte of the received frame at the read position, which moves on
 	inLen    = 2 // length of the initiator's header, dwords 5..0; its beat is the last 7
-	inTag    = 3 // tag of the initiator's header
-	inStatus = 4 // status of the target's completion 1..0, its last beat 7
+	inTag    = 3 // tag of the initiator's header 5..0, status of the target's completion 7..6
+	inHalf   = 4 // a, shifted right by 1, into the carry
 	inEnable = 5 // enables of the initiator's beat
 	inClock  = 6 // clock counter 7..0
 	inAt     = 7 // the read position in the received frame
 
-	outRx       = 0  // read position in the received frame
-	outX        = 1  // high byte of x, after a shift right by 8
-	outTx       = 2  // byte of a frame
-	outTxLast   = 3  // last byte of a frame
-	outKind     = 4  // kind of the target's header, offered with x as address
-	outLen      = 5  // its length, dwords
-	outBeat     = 6  // enables of the target's beat, offered with x as data
+	outX        = 0  // high byte of x, after a shift right by 8; the word of the check is x 63..32
+	outTakeCpl  = 1  // takes the target's completion, and x its data
+	outTakeReq  = 2  // takes the initiator's header, and x its address
+	outTakeBeat = 3  // takes the initiator's beat, and x its data
+	outTx       = 4  // byte of a frame
+	outTxLast   = 5  // last byte of a frame
+	outBeat     = 6  // the target's beat: its enables, with x as data
 	outBeatLast = 7  // the same for the last beat
-	outCpl      = 8  // status of the initiator's completion 1..0, last beat 7; x is its data
-	outTag      = 9  // its tag
-	outTake     = 10 // takes the target's completion 0, the initiator's header 1, its beat 2; x gets address or data
-	outWord     = 11 // high byte of the word of the check, after a shift right by 8
-	outRelease  = 12 // frees the received frame
-	outLEDs     = 13 // levels that the board's top shows
-	outOther    = 14 // 1: reads are of the frame after the oldest one
+	outKind     = 8  // the target's header: its kind, with x as address
+	outArg      = 9  // length of the target's header, dwords, or tag of the initiator's completion
+	outCpl      = 10 // status of the initiator's completion 1..0, last beat 7; x is its data
+	outRelease  = 11 // frees the received frame
+	outOther    = 12 // 1: reads are of the frame after the oldest one
+	outRx       = 13 // read position in the received frame
+	outLEDs     = 14 // levels that the board's top shows
 )
 
 // Module runs its program from a ROM: the parent gives it, assembled by package asm.
-// An instruction takes two clocks, more if the transmitter is not ready for its byte.
+// An instruction takes two clocks. One that offers a byte, a header or a beat waits until
+// that is taken.
 //
-//	In      rx Rx, the receive buffer, read with a latency of a clock; txReady and
-//	        room, whether a byte is taken, and whether a new frame may begin; cpl,
-//	        reqReady, dataReady, the target port of the GPU; req, beat, its
-//	        initiator port
-//	Out     Fetch, Release, for the receiver; Send, Word, for the transmitter;
-//	        Target, Takes, Complete, for the two ports of the GPU; LEDs
-//	Timing  two clocks an instruction; a header, beat or byte that was offered stays
-//	        until it is taken
+//	In      rx Rx, the receive buffer, read with a latency of a clock; ready Ready,
+//	        what is taken, and whether a new frame may begin; gpu GPU, the outputs of
+//	        the GPU
+//	Out     Fetch, Release, for the receiver; Send, for the transmitter; Target, Takes,
+//	        Complete, for the two ports of the GPU; LEDs
+//	Timing  two clocks an instruction; the word of a frame's check stays until the
+//	        program writes x again
 //	Reset   the program begins at its first instruction; the memory keeps its bytes
 //	Order   as the program does
 //	Paths   none
-//	Size    the program, 512 bytes, and 250 bits
+//	Size    the program, 512 bytes, and 194 bits
 //	Faults  none: the program refuses and counts what is wrong with a frame
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
@@ -103,41 +104,33 @@ type Module struct {
 
 	rxAt    uint8 // read position in the received frame
 	later   bool  // reads are of the frame after the oldest one
-	release bool
-	damaged bool // a frame was dropped since the last test
+	damaged bool  // a frame was dropped since the last test
 
-	tx   Tx
-	word uint32 // exclusive or the check of a frame
-
-	x       uint64 // data or address at the ports
-	kind    port.Kind
-	length  uint8 `w:"6"`
-	beat    port.Beat
-	status  port.Status `w:"2"` // of the initiator's completion, for one clock
-	last    bool
-	tag     uint8
-	take    uint8  `w:"3"`
-	clocks  uint32 `w:"20"` // until the next tick
-	counter uint8
-	tick    bool
-	leds    uint8
+	x      uint64 // data or address at the ports
+	arg    uint8  // length or tag at the ports
+	clocks uint16 // until the next tick, less 2^16
+	tick   bool
+	leds   uint8
 }
 
 // New returns a sequencer after reset. program has the instructions, at most 2048. A
-// tick, the unit of time of the program, is tickClocks clocks, 1 to 2^20.
+// tick, the unit of time of the program, is tickClocks clocks, 1 to 2^16.
 func New(program []uint64, tickClocks uint32) Module {
-	hdl.Assert(tickClocks >= 1 && tickClocks <= 1<<20, "seq: a tick of 0 clocks or more than 2^20")
-	return Module{tickClocks: tickClocks, rom: hdl.NewROM(16, program), mem: hdl.NewNarrowRAM(memoryBytes, 8)}
+	hdl.Assert(tickClocks >= 1 && tickClocks <= 1<<16, "seq: a tick of 0 clocks or more than 2^16")
+	hdl.Assert(len(program) <= romWords, "seq: a program of more than 2048 instructions")
+	words := make([]uint64, romWords) // a multiplexer would follow the block RAMs of a shorter one
+	copy(words, program)
+	m := Module{tickClocks: tickClocks, rom: hdl.NewROM(16, words), mem: hdl.NewNarrowRAM(memoryBytes, 8)}
+	m.Reset()
+	return m
 }
 
 // Reset restarts the program.
 func (m *Module) Reset() {
 	m.pc, m.second, m.a, m.zero, m.carry, m.p = 0, false, 0, false, false, 0
 	m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = 0, 0, 0, 0, 0
-	m.rxAt, m.later, m.release, m.damaged = 0, false, false, false
-	m.tx, m.word = Tx{}, 0
-	m.x, m.kind, m.length, m.beat = 0, port.None, 0, port.Beat{}
-	m.status, m.last, m.tag, m.take = port.CplNone, false, 0, 0
-	m.clocks, m.counter, m.tick, m.leds = 0, 0, false, 0
+	m.rxAt, m.later, m.damaged = 0, false, false
+	m.x, m.arg = 0, 0
+	m.clocks, m.tick, m.leds = 0xffff, false, 0
 	m.begun = false
 }

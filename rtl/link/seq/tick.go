@@ -4,65 +4,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// Bits of outTake.
-const (
-	takeCpl  = 1
-	takeReq  = 2
-	takeBeat = 4
-)
-
-// Bits of an instruction, see package asm.
-const (
-	modeValue  = 0
-	modeMemory = 1
-	modeIndir  = 2
-	modePort   = 3
-
-	fnLoad = 0 // arithmetic
-	fnAdd  = 1
-	fnAdc  = 2
-	fnSub  = 3
-	fnSbc  = 4
-	fnAnd  = 5
-	fnOr   = 6
-	fnXor  = 7
-
-	fnStore   = 0 // of the instructions that move
-	fnCompare = 1
-	fnTest    = 2
-	fnPointer = 3 // or with an address, clear
-	fnDec     = 4
-	fnIncC    = 5
-	fnOther   = 6
-	fnInc     = 7
-
-	otherReturn = 0
-	otherShift  = 1
-
-	always       = 0 // conditions of jumps
-	ifZero       = 1
-	ifNotZero    = 2
-	ifCarry      = 3
-	ifNotCarry   = 4
-	ifFrame      = 5
-	ifOther      = 6
-	ifBusy       = 7
-	ifRequest    = 8
-	ifRead       = 9
-	ifBeat       = 10
-	ifCompletion = 11
-	ifTick       = 12
-	ifDamaged    = 13
-	ifRoom       = 14
-	called       = 15 // a call always holds
-)
-
-func jumps(in uint16) bool      { return in>>15 != 0 }
-func moves(in uint16) bool      { return in>>14 == 1 }
-func fn(in uint16) uint8        { return uint8(in>>11) & 7 }
-func mode(in uint16) uint8      { return uint8(in>>9) & 3 }
-func condition(in uint16) uint8 { return uint8(in>>11) & 15 }
-
 // GPU is the state of the GPU's two ports.
 type GPU struct {
 	Cpl  port.Completion
@@ -85,54 +26,55 @@ type Ready struct {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx Rx, ready Ready, gpu GPU) {
-	in := uint16(m.rom.Out())
+	in := m.instruction()
 	v := m.operand(in, rx.Data, gpu)
-	holds := m.holds(in, rx, ready, gpu)
+	holds := jumps(in) && m.holds(in, rx, ready, gpu)
 	at := in & 0x1ff
 	if mode(in) == modeIndir {
 		at = m.p
 	}
-	reads := m.begun && !m.second && !jumps(in) && (mode(in) == modeMemory || mode(in) == modeIndir)
-	runs := m.second && !(sends(in) && m.tx.Valid && !ready.Tx)
+	runs := m.second && !waits(in, ready)
+	reads, begun := !m.second, m.begun
+	next := m.next(in, runs, holds)
 
-	m.tickPorts(ready, gpu)
 	m.tickTime()
 	m.damaged = m.damaged || rx.Damaged
-	m.release = false
-	next, enable := m.pc, uint8(0)
+	result, carry := m.result(op(in), v)
+	enable := uint8(0)
 	if runs {
-		if stores(in) {
+		if updates(in) {
 			enable = 1
 		}
-		if holds {
-			next = in & 0x7ff
-		} else if moves(in) && fn(in) == fnOther && in&3 == otherReturn {
-			next = m.ret0
-		}
-		m.execute(in, v, holds)
+		m.jump(in, holds)
+		m.execute(in, result, carry)
+		m.point(in, v)
+		m.output(in)
+		m.move(in, gpu)
 	}
-	m.mem.Tick(reads, uint32(at), enable, uint32(at), uint64(m.a))
-	m.rom.Tick(runs || !m.begun, uint32(next))
-	if runs || !m.begun {
+	m.mem.Tick(reads, uint32(at), enable, uint32(at), uint64(result))
+	m.rom.Tick(runs || !begun, uint32(next))
+	if runs || !begun {
 		m.pc = (next + 1) & 0x7ff
 	}
-	m.second = m.begun && !runs
+	m.second = begun && !runs
 	m.begun = true
 }
 
-// stores reports whether an instruction writes the memory.
-func stores(in uint16) bool {
-	writes := fn(in) == fnStore || fn(in) == fnPointer || fn(in)&4 != 0 && fn(in) != fnOther
-	return moves(in) && writes && (mode(in) == modeMemory || mode(in) == modeIndir)
+// next returns the address of the next instruction.
+func (m *Module) next(in uint16, runs, holds bool) uint16 {
+	if runs && holds {
+		return in & 0x7ff
+	} else if runs && returns(in) {
+		return m.ret0
+	}
+	return m.pc
 }
 
-// sends reports whether an instruction gives the transmitter a byte.
-func sends(in uint16) bool {
-	return moves(in) && fn(in) == fnStore && mode(in) == modePort && in&0x1e == outTx
-}
-
-// operand returns the value that an instruction works on.
+// operand returns the value that an instruction works on. It is 0 for those that need none.
 func (m *Module) operand(in uint16, rx uint8, gpu GPU) uint8 {
+	if op(in) == opStore || op(in) == opClear {
+		return 0
+	}
 	switch mode(in) {
 	case modeValue:
 		return uint8(in)
@@ -151,13 +93,13 @@ func (m *Module) input(in uint16, rx uint8, gpu GPU) uint8 {
 	case inLen:
 		return gpu.Req.Len&0x3f | bit(gpu.Beat.Last)<<7
 	case inTag:
-		return gpu.Req.Tag
-	case inStatus:
-		return uint8(gpu.Cpl.Status) | bit(gpu.Cpl.Last)<<7
+		return gpu.Req.Tag&0x3f | uint8(gpu.Cpl.Status)<<6
+	case inHalf:
+		return m.a >> 1
 	case inEnable:
 		return gpu.Beat.Enable
 	case inClock:
-		return m.counter
+		return uint8(m.clocks)
 	case inAt:
 		return m.rxAt
 	default:
@@ -172,11 +114,8 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// holds reports whether an instruction is a jump or a call whose condition holds.
+// holds reports whether the condition of a jump or a call holds.
 func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu GPU) bool {
-	if !jumps(in) {
-		return false
-	}
 	switch condition(in) {
 	case always, called:
 		return true
@@ -192,8 +131,6 @@ func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu GPU) bool {
 		return rx.There
 	case ifOther:
 		return rx.Other
-	case ifBusy:
-		return m.kind != port.None || m.beat.Valid
 	case ifRequest:
 		return gpu.Req.Kind != port.None
 	case ifRead:
@@ -207,187 +144,132 @@ func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu GPU) bool {
 	case ifDamaged:
 		return m.damaged
 	case ifRoom:
-		return ready.Room && !m.tx.Valid
+		return ready.Room
 	default:
 		return false
 	}
 }
 
-// execute changes the registers of the program.
-func (m *Module) execute(in uint16, v uint8, holds bool) {
-	if moves(in) {
-		m.move(in, v)
-	} else if !jumps(in) {
-		m.a = m.result(fn(in), v)
-	} else if holds {
-		m.jump(condition(in))
+// jump keeps or drops the address of a return, and clears what a jump has found.
+func (m *Module) jump(in uint16, holds bool) {
+	if jumps(in) && condition(in) == called {
+		m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = m.pc, m.ret0, m.ret1, m.ret2, m.ret3
+	} else if returns(in) {
+		m.ret0, m.ret1, m.ret2, m.ret3 = m.ret1, m.ret2, m.ret3, m.ret4
 	}
-	if !jumps(in) && mode(in) == modeIndir && in&1 != 0 {
+	if holds && condition(in) == ifTick {
+		m.tick = false
+	}
+	if holds && condition(in) == ifDamaged {
+		m.damaged = false
+	}
+}
+
+// result returns the result of an operation and its carry: one sum of two terms, which
+// have no bit in common for a logical operation.
+func (m *Module) result(o, v uint8) (result uint8, carry bool) {
+	x, y, in := uint8(0), v, false
+	switch o {
+	case opAdd, opAdc, opSub, opSbc, opCompare, opOr, opStore:
+		x = m.a
+	case opXor:
+		x = m.a &^ v
+	case opDec:
+		x = 0xff
+	default:
+	}
+	switch o {
+	case opSub, opSbc, opCompare:
+		y = ^v
+	case opAnd, opTest:
+		y = m.a & v
+	case opOr, opXor:
+		y = v &^ m.a
+	default:
+	}
+	switch o {
+	case opSub, opCompare, opInc:
+		in = true
+	case opSbc:
+		in = !m.carry
+	case opAdc, opIncC:
+		in = m.carry
+	default:
+	}
+	s := uint16(x) + uint16(y) + uint16(bit(in))
+	return uint8(s), s>>8 != 0
+}
+
+// execute sets a and the flags. The carry of a difference is a borrow.
+func (m *Module) execute(in uint16, result uint8, carry bool) {
+	zero, counts := flags(in)
+	if zero {
+		m.zero = result == 0
+	}
+	if counts {
+		if op(in) == opLoad {
+			m.carry = m.a&1 != 0
+		} else {
+			m.carry = carry != differs(op(in))
+		}
+	}
+	if results(in) {
+		m.a = result
+	}
+}
+
+// point sets or moves the pointer and the read position.
+func (m *Module) point(in uint16, v uint8) {
+	if !jumps(in) && op(in) == opPointer && mode(in) != modePort {
+		m.p = in&0x100 | uint16(v)
+	} else if !jumps(in) && mode(in) == modeIndir && in&1 != 0 {
 		m.p = (m.p + 1) & 0x1ff
 	}
 	if takes(in, inRx) {
 		m.rxAt++
-	} else if takes(in, inX) {
-		m.x >>= 8
-	}
-}
-
-// jump keeps the address of a return, and clears what a jump has found.
-func (m *Module) jump(condition uint8) {
-	switch condition {
-	case called:
-		m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = m.pc, m.ret0, m.ret1, m.ret2, m.ret3
-	case ifTick:
-		m.tick = false
-	case ifDamaged:
-		m.damaged = false
-	default:
-	}
-}
-
-// takes reports whether an instruction reads a port.
-func takes(in uint16, from uint16) bool {
-	return !jumps(in) && mode(in) == modePort && in&7 == from && !(moves(in) && fn(in) == fnStore)
-}
-
-// result returns the result of an operation and sets the flags. The carry of a
-// difference is a borrow.
-func (m *Module) result(op, v uint8) uint8 {
-	r := uint8(0)
-	switch op {
-	case fnLoad:
-		r = v
-	case fnAnd:
-		r = m.a & v
-	case fnOr:
-		r = m.a | v
-	case fnXor:
-		r = m.a ^ v
-	case fnSub, fnSbc:
-		r = m.sum(m.a, ^v, !(m.carry && op == fnSbc))
-		m.carry = !m.carry
-	default:
-		r = m.sum(m.a, v, m.carry && op == fnAdc)
-	}
-	m.zero = r == 0
-	return r
-}
-
-// sum returns the sum of two bytes and a carry, and sets the carry.
-func (m *Module) sum(x, y uint8, carry bool) uint8 {
-	s := uint16(x) + uint16(y) + uint16(bit(carry))
-	m.carry = s>>8 != 0
-	return uint8(s)
-}
-
-// move executes an instruction that is neither arithmetic nor a jump.
-func (m *Module) move(in uint16, v uint8) {
-	switch fn(in) {
-	case fnStore:
-		if mode(in) == modePort {
-			m.output(in)
-		}
-	case fnCompare:
-		m.carry, m.zero = m.a < v, m.a == v
-	case fnTest:
-		m.zero = m.a&v == 0
-	case fnPointer:
-		if mode(in) == modeValue {
-			m.p = in & 0x1ff
-		} else {
-			m.a, m.zero = 0, true
-		}
-	case fnDec:
-		m.a = m.sum(v, 0xff, false)
-		m.carry, m.zero = !m.carry, m.a == 0
-	case fnIncC:
-		m.a = m.sum(v, 0, m.carry)
-		m.zero = m.a == 0
-	case fnInc:
-		m.a = m.sum(v, 0, true)
-		m.zero = m.a == 0
-	default:
-		m.other(in)
-	}
-}
-
-// other executes an instruction without an operand.
-func (m *Module) other(in uint16) {
-	switch in & 3 {
-	case otherReturn:
-		m.ret0, m.ret1, m.ret2, m.ret3 = m.ret1, m.ret2, m.ret3, m.ret4
-	case otherShift:
-		m.carry = m.a&1 != 0
-		m.a >>= 1
-		m.zero = m.a == 0
-	default:
-		m.p = uint16(m.a)
-	}
-}
-
-// output writes a port.
-func (m *Module) output(in uint16) {
-	switch in & 15 {
-	case outTx:
-		m.tx = Tx{Valid: true, Data: m.a}
-	case outTxLast:
-		m.tx = Tx{Valid: true, Last: true, Data: m.a}
-	case outRx:
+	} else if outputs(in) && in&15 == outRx {
 		m.rxAt = m.a
-	case outX:
-		m.x = uint64(m.a)<<56 | m.x>>8
-	case outKind:
-		m.kind = port.Kind(m.a & 7)
-	case outLen:
-		m.length = m.a & 0x3f
-	case outBeat:
-		m.beat = port.Beat{Valid: true, Enable: m.a}
-	case outBeatLast:
-		m.beat = port.Beat{Valid: true, Last: true, Enable: m.a}
-	case outCpl:
-		m.status, m.last = port.Status(m.a&3), m.a>>7 != 0
-	case outTag:
-		m.tag = m.a
-	case outTake:
-		m.take = m.a & 7
-	case outWord:
-		m.word = uint32(m.a)<<24 | m.word>>8
-	case outRelease:
-		m.release = true
+	}
+}
+
+// output writes a port that is a register.
+func (m *Module) output(in uint16) {
+	if !outputs(in) {
+		return
+	}
+	switch in & 15 {
+	case outArg:
+		m.arg = m.a
 	case outOther:
 		m.later = m.a&1 != 0
-	default:
+	case outLEDs:
 		m.leds = m.a
+	default:
 	}
 }
 
-// tickPorts ends what was taken or lasts a clock, and keeps what the sequencer takes.
-func (m *Module) tickPorts(ready Ready, gpu GPU) {
-	if ready.Tx {
-		m.tx.Valid = false
+// move shifts x, or takes what the GPU offers.
+func (m *Module) move(in uint16, gpu GPU) {
+	if !moves(in) {
+		return
 	}
-	if ready.Req {
-		m.kind = port.None
-	}
-	if ready.Beat {
-		m.beat.Valid = false
-	}
-	if m.take&takeReq != 0 {
-		m.x = gpu.Req.Addr
-	} else if m.take&takeBeat != 0 {
-		m.x = gpu.Beat.Data
-	} else if m.take&takeCpl != 0 {
+	switch in & 3 {
+	case outTakeCpl:
 		m.x = gpu.Cpl.Data
+	case outTakeReq:
+		m.x = gpu.Req.Addr
+	case outTakeBeat:
+		m.x = gpu.Beat.Data
+	default:
+		m.x = uint64(m.a)<<56 | m.x>>8
 	}
-	m.take, m.status = 0, port.CplNone
 }
 
 // tickTime counts clocks and ticks.
 func (m *Module) tickTime() {
-	m.counter++
-	if m.clocks == 0 {
-		m.clocks, m.tick = (m.tickClocks-1)&0xfffff, true
-	} else {
-		m.clocks = (m.clocks - 1) & 0xfffff
+	next := uint32(m.clocks) + 1
+	m.clocks = uint16(next)
+	if next>>16 != 0 {
+		m.clocks, m.tick = uint16(1<<16-m.tickClocks), true
 	}
 }
