@@ -17,7 +17,7 @@
 //	lp                               p becomes the operand
 //	shr                              shifts a right by 1, into the carry
 //	jmp jz jnz jc jnc ...            continues at the operand, if a condition holds
-//	call ret                         the same, and returns; calls nest up to 5 deep
+//	call ret                         the same, and returns; calls nest up to 4 deep
 //
 // adc adds the carry too, and sbc subtracts it: the carry of a difference is a borrow.
 // The logical operations, ld, st and tst keep the carry.

@@ -29,7 +29,7 @@ func (m *machine) step(program []uint64) {
 		switch in >> 11 & 15 {
 		case 15:
 			m.stack = append(m.stack, m.pc)
-			if len(m.stack) > 5 {
+			if len(m.stack) > 4 {
 				m.stack = m.stack[1:]
 			}
 			m.pc = target

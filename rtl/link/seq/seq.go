@@ -29,7 +29,7 @@ type Tx struct {
 }
 
 // maxDepth is the number of calls that nest.
-const maxDepth = 5
+const maxDepth = 4
 
 // romWords is the size of the memory for the program.
 const romWords = 2048
@@ -80,7 +80,7 @@ const (
 //	Reset   the program begins at its first instruction; the memory keeps its bytes
 //	Order   as the program does
 //	Paths   none
-//	Size    the program, 512 bytes, and 194 bits
+//	Size    the program, 512 bytes, and 183 bits
 //	Faults  none: the program refuses and counts what is wrong with a frame
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
@@ -100,7 +100,6 @@ type Module struct {
 	ret1   uint16 `w:"11"`
 	ret2   uint16 `w:"11"`
 	ret3   uint16 `w:"11"`
-	ret4   uint16 `w:"11"`
 
 	rxAt    uint8 // read position in the received frame
 	later   bool  // reads are of the frame after the oldest one
@@ -128,7 +127,7 @@ func New(program []uint64, tickClocks uint32) Module {
 // Reset restarts the program.
 func (m *Module) Reset() {
 	m.pc, m.second, m.a, m.zero, m.carry, m.p = 0, false, 0, false, false, 0
-	m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = 0, 0, 0, 0, 0
+	m.ret0, m.ret1, m.ret2, m.ret3 = 0, 0, 0, 0
 	m.rxAt, m.later, m.damaged = 0, false, false
 	m.x, m.arg = 0, 0
 	m.clocks, m.tick, m.leds = 0xffff, false, 0

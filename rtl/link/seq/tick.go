@@ -153,9 +153,9 @@ func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu GPU) bool {
 // jump keeps or drops the address of a return, and clears what a jump has found.
 func (m *Module) jump(in uint16, holds bool) {
 	if jumps(in) && condition(in) == called {
-		m.ret0, m.ret1, m.ret2, m.ret3, m.ret4 = m.pc, m.ret0, m.ret1, m.ret2, m.ret3
+		m.ret0, m.ret1, m.ret2, m.ret3 = m.pc, m.ret0, m.ret1, m.ret2
 	} else if returns(in) {
-		m.ret0, m.ret1, m.ret2, m.ret3 = m.ret1, m.ret2, m.ret3, m.ret4
+		m.ret0, m.ret1, m.ret2 = m.ret1, m.ret2, m.ret3
 	}
 	if holds && condition(in) == ifTick {
 		m.tick = false
