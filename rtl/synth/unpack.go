@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"regexp"
 	"strings"
 
@@ -37,12 +37,11 @@ func Unpack(bitstream, pins []byte, clock string) (*verilog.Design, error) {
 	if out, err := command(dir, "iceunpack", "in.bin", "in.asc"); err != nil {
 		return nil, fmt.Errorf("%w: iceunpack: %w\n%s", ErrPlace, err, tail(out))
 	}
-	if out, err := command(dir, "sh", "-c", "icebox_vlog -s -n chip -p pins.pcf in.asc > chip.v"); err != nil {
-		return nil, fmt.Errorf("%w: icebox_vlog: %w\n%s", ErrPlace, err, tail(out))
-	}
-	chip, err := os.ReadFile(filepath.Join(dir, "chip.v"))
+	c := exec.Command("icebox_vlog", "-s", "-n", "chip", "-p", "pins.pcf", "in.asc")
+	c.Dir = dir
+	chip, err := c.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: icebox_vlog: %w", ErrPlace, err)
 	}
 	return around(bytes.ReplaceAll(chip, []byte("SB_PLL40_CORE"), []byte("pll_model")), clock)
 }
