@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
@@ -31,18 +32,43 @@ func TestAnswer(t *testing.T) {
 	tooltest.Need(t, append(synth.UnpackTools(), sim.Icarus.Tools()...)...)
 	b, err := Find(*boardFlag)
 	require.NoError(t, err)
+	bits, err := os.ReadFile(*bitstreamFlag)
+	require.NoError(t, err)
+	d, err := synth.Unpack(bits, b.Constraints(), b.Pins[0].Port)
+	require.NoError(t, err)
+	answers(t, b, d, sim.BuildOptions{Sim: sim.Icarus, Cache: t.TempDir()})
+}
+
+// TestShell simulates what yosys reads, with the clock of the board in place of its PLL.
+func TestShell(t *testing.T) {
+	tooltest.Need(t, sim.Verilator.Tools()...)
+	for _, b := range All() {
+		g, _, err := b.Make("../..")
+		require.NoError(t, err)
+		d := &verilog.Design{Files: []verilog.File{{Name: "aaa.v", Text: []byte("`define SIMULATION\n")}}, Manifest: verilog.Manifest{Top: "bench", Ports: []verilog.Port{
+			{Name: "clk", Input: true, Width: 1}, {Name: "rst", Input: true, Width: 1},
+			{Name: "uart_rx", Input: true, Width: 1}, {Name: "uart_tx", Width: 1},
+		}}}
+		bench := fmt.Sprintf("module bench(input wire clk, input wire rst, input wire uart_rx, output wire uart_tx);\n"+
+			"  shell shell(.%s(clk), .uart_rx(uart_rx), .uart_tx(uart_tx), .led());\nendmodule\n", b.Pins[0].Port)
+		d.Files = append(append(d.Files, g.Source.Files...), verilog.File{Name: "bench.v", Text: []byte(bench)})
+		answers(t, b, d, sim.BuildOptions{Cache: t.TempDir(), Unoptimized: true})
+	}
+}
+
+// answers compares what a host reads from a simulation and from the Go.
+func answers(t *testing.T, b *Board, d *verilog.Design, o sim.BuildOptions) {
+	t.Helper()
 	top, err := b.New(b.Build())
 	require.NoError(t, err)
 	want, sent := identity(t, b, top)
-	bits, err := os.ReadFile(*bitstreamFlag)
-	require.NoError(t, err)
-	chip := newChip(t, b, bits)
+	chip := newChip(t, d, o)
 	got, same := identity(t, b, chip)
 	assert.Equal(t, want, got)
 	assert.Equal(t, fmt.Sprintf("%08x", b.Build()), got.Build)
 	assert.Equal(t, sent, same, "bytes sent and received by the host")
 	require.NoError(t, chip.process.Close())
-	t.Logf("build %s answers, %d clocks", got.Build, chip.clocks)
+	t.Logf("build %s answers, %d clocks, %d and %d bytes", got.Build, chip.clocks, sent[0], sent[1])
 }
 
 // identity returns what a host reads from a board, and the bytes on the line.
@@ -62,7 +88,7 @@ func identity(t *testing.T, b *Board, top Top) (regs.Identity, [2]uint64) {
 	return id, [2]uint64{wire.BytesDown, wire.BytesUp}
 }
 
-// A chip is a bitstream in a simulation. It implements Top.
+// A chip is a board in a simulation. It implements Top.
 type chip struct {
 	t       *testing.T
 	process *sim.Process
@@ -74,11 +100,9 @@ type chip struct {
 	clocks  int
 }
 
-func newChip(t *testing.T, b *Board, bits []byte) *chip {
+func newChip(t *testing.T, d *verilog.Design, o sim.BuildOptions) *chip {
 	t.Helper()
-	d, err := synth.Unpack(bits, b.Constraints(), b.Pins[0].Port)
-	require.NoError(t, err)
-	m, err := sim.Build(d, sim.BuildOptions{Sim: sim.Icarus, Cache: t.TempDir()})
+	m, err := sim.Build(d, o)
 	require.NoError(t, err)
 	c := &chip{t: t, layout: m.Layout(), level: true}
 	c.process, err = m.Start()
@@ -102,7 +126,9 @@ func (c *chip) Tick(rx bool) {
 	}
 	c.layout.PackInputs(c.in, false, []uint64{level})
 	require.NoError(c.t, c.process.Run(c.in, c.out, c.x))
-	require.Zero(c.t, c.line.Get(c.x), "the line is x in clock %d", c.clocks)
+	if c.line.Get(c.x) != 0 {
+		require.Fail(c.t, "the line is x", "in clock %d", c.clocks)
+	}
 	c.level = c.line.Get(c.out) != 0
 	c.clocks++
 }
