@@ -5,6 +5,6 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k": 0xe02e974e,
+		"ice40-hx8k": 0x97f2139d,
 	}
 }
