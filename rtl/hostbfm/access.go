@@ -9,21 +9,21 @@ import (
 
 // randomRequest queues a legal request of random address, length, alignment and lanes.
 func (h *Stimulus) randomRequest(base, size uint64) {
-	off := h.Rng.Uint64N(size) &^ 3
-	n := min(1+h.Rng.Uint64N(port.MaxLen), (128-off%128)/4)
+	addr := base + h.Rng.Uint64N(size)&^3
+	n := min(1+h.Rng.Uint64N(port.MaxLen), (128-addr%128)/4)
 	if h.percent(50) {
 		n = 1
 	}
 	tag := uint8(h.Rng.Uint32())
 	if h.percent(50) {
-		h.Queue(Op{Req: port.Request{Kind: port.MemRead, Tag: tag, Len: uint8(n), Addr: base + off}})
+		h.Queue(Op{Req: port.Request{Kind: port.MemRead, Tag: tag, Len: uint8(n), Addr: addr}})
 		return
 	}
 	p := make([]byte, 4*n)
 	for i := range p {
 		p[i] = byte(h.Rng.Uint32())
 	}
-	o := Write(base+off, p)
+	o := Write(addr, p)
 	if h.percent(40) {
 		h.trimLanes(o.Beats)
 	}

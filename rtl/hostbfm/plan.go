@@ -167,6 +167,9 @@ func (h *Stimulus) interrupts() {
 			h.SetConfig(pcicfg.MSIX, h.Rng.Uint32()&control)
 			h.trimLanes(h.Last().Beats)
 		}
+		if h.percent(50) {
+			h.GetConfig(pcicfg.MSIX, func(uint32) {})
+		}
 		h.SetReg(intcreg.Base+intcreg.Raise, intcreg.All)
 		h.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
 	case 1:

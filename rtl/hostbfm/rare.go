@@ -19,6 +19,8 @@ func (h *Stimulus) rare(n int, inside bool) encoder {
 		return h.wide()
 	case p < 15 && h.config.Caps.Has(caps.Preemption) && !inside:
 		return h.resumed(n)
+	case p < 23:
+		return h.overlapping()
 	}
 	return nil
 }
@@ -53,6 +55,14 @@ func (h *Stimulus) edge() encoder {
 		return pkt.Copy{Src: at, Dst: pkt.Host | memBase + dataFrom, Bytes: uint32(size)}
 	}
 	return pkt.Fill{Dst: at, Bytes: uint32(size), Value: h.Rng.Uint64()}
+}
+
+// overlapping returns a packet that writes to VRAM near what it reads, so that its reads and
+// writes meet at a word.
+func (h *Stimulus) overlapping() encoder {
+	const near = 1 << 10
+	at := h.Rng.Uint64N(min(h.config.VRAM, 1<<12)-near) &^ (7 * h.Rng.Uint64N(2))
+	return pkt.Copy{Src: at, Dst: at + h.Rng.Uint64N(near/2)&^(7*h.Rng.Uint64N(2)), Bytes: 1 + h.Rng.Uint32N(near/2)}
 }
 
 // resumed returns a packet that executes one again from the end of what it has done, or from

@@ -30,6 +30,39 @@ func (h *Stimulus) resets() {
 	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.GetConfig(pcicfg.Command, done) })
 }
 
+// bootBriefly assigns the BARs, perhaps starts the nodes, and picks the clock of the next
+// reset, which is soon: mostly in the middle of an access.
+func (h *Stimulus) bootBriefly() {
+	h.brief = h.Clocks + 30 + h.Rng.Uint64N(32<<h.Rng.IntN(5))
+	h.BARs = BARs{BAR0: 0xe000_0000, BAR2: 0x4_0000_0000}
+	h.assign()
+	h.SetConfig(pcicfg.Command, commandOn)
+	for n := range h.nodes {
+		if h.nodes[n] = (node{}); h.percent(30) {
+			h.start(n)
+		}
+	}
+}
+
+// probe queues an access to any register or to VRAM, or, after a start, packets.
+func (h *Stimulus) probe() {
+	off := uint64(h.regs[h.Rng.IntN(len(h.regs))].Off())
+	n := h.Rng.IntN(len(h.nodes))
+	switch p := h.Rng.IntN(100); {
+	case p < 40:
+		h.Reg(off, func(uint32) {})
+	case p < 65:
+		h.SetReg(off, h.Rng.Uint32())
+		h.Reg(off, func(uint32) {})
+	case p < 75:
+		h.randomConfig()
+	case p < 85 || h.nodes[n].log2 == 0:
+		h.randomRequest(h.BAR2, []uint64{h.config.VRAM, hot}[h.Rng.IntN(2)])
+	default:
+		h.submit(n, 16)
+	}
+}
+
 // partOfCommand writes some bytes of the command register, up to twice.
 func (h *Stimulus) partOfCommand() {
 	for range h.Rng.IntN(3) {

@@ -44,6 +44,7 @@ type Stimulus struct {
 	phase    uint64         // clock of the next change of Timing
 	restless bool           // resets are frequent
 	started  uint64         // clock of the last reset
+	brief    uint64         // clock of the next reset after a brief boot; 0: none
 	quiet    uint64         // clock of the next request
 	nodes    []node
 	second   second
@@ -138,7 +139,11 @@ func (h *Stimulus) Step() {
 		h.reset()
 		return
 	}
-	if !h.Queued() && h.Clocks >= h.quiet && !h.percent(h.Gap) {
+	switch {
+	case h.Queued() || h.Clocks < h.quiet || h.percent(h.Gap):
+	case h.brief != 0:
+		h.probe()
+	default:
 		h.plan()
 	}
 	h.Bus.Step()
@@ -148,6 +153,8 @@ func (h *Stimulus) Step() {
 // frequent, mostly during an access of the host.
 func (h *Stimulus) resetNow() bool {
 	switch {
+	case h.brief != 0:
+		return h.Clocks >= h.brief
 	case !h.restless && !h.Restless || h.Clocks-h.started < 800:
 		return h.Rng.IntN(20_000) == 0
 	case h.Busy():
@@ -164,6 +171,10 @@ func (h *Stimulus) reset() {
 	h.Saw.Resets++
 	h.Forget()
 	h.second.waits = false
+	if h.brief = 0; h.Restless && h.percent(80) {
+		h.bootBriefly()
+		return
+	}
 	h.boot()
 }
 
