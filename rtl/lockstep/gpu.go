@@ -90,6 +90,7 @@ type Device struct {
 	lock    *Lockstep
 	values  []uint64
 	ask     regbus.Req // of the next clock
+	host    hostRules
 	rng     *rand.Rand // of the inputs during a reset
 	err     error
 }
@@ -157,6 +158,9 @@ func (d *Device) clock(rst bool, p sim.Inputs) {
 		for i, in := range d.lock.layout.In[1:] {
 			d.values[i] = d.rng.Uint64() >> (64 - in.Width)
 		}
+	}
+	if err := d.host.check(rst, p, d.circuit.g); d.err == nil {
+		d.err = err
 	}
 	if d.err != nil {
 		d.circuit.Clock(rst, d.values)
