@@ -48,7 +48,7 @@ const (
 // miter combines two copies of the netlist, with and without the mutant. bad is true
 // if they differ in a way that lockstep would detect in this clock or after it. Both
 // copies share the state of the original, so only states that the original reaches
-// count. The first clock is a reset.
+// count. The first clock is a reset. A difference after the inputs broke a rule does not count.
 func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 	g = newGraph()
 	started := g.latch()
@@ -78,7 +78,7 @@ func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 	}
 	gate.reads(gold, names)
 	for _, name := range slices.Sorted(maps.Keys(n.outputs)) {
-		if strings.Contains(name, "."+Selector+"[") { // of an instance that is left out
+		if strings.Contains(name, "."+Selector+"[") || name == assumed { // the first is of an instance that is left out
 			continue
 		}
 		register, held := strings.CutSuffix(name, heldIn)
@@ -90,6 +90,12 @@ func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 		case !strings.Contains(name, readAddr) || !strings.Contains(name, ".r["):
 			bad = g.or(bad, g.and(started, g.xor(gold.out(name), gate.out(name))))
 		}
+	}
+	if _, ok := n.outputs[assumed]; ok {
+		broken := g.latch()
+		now := g.or(broken, gold.out(assumed)^1)
+		g.next[len(g.next)-1] = now
+		bad = g.and(bad, now^1)
 	}
 	return g, bad
 }

@@ -40,11 +40,15 @@ type proof struct {
 	limit   time.Duration
 }
 
-// proofs returns the proofs in order, the faster one first.
-func proofs() []proof {
+// proofs returns the proofs of an effort in order, the one that needs less time first.
+func proofs(how effort) []proof {
+	limit := 30 * time.Second
+	if how == slow {
+		limit = 150 * time.Second
+	}
 	return []proof{
-		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", 180 * time.Second},
-		{"equal in every reachable state", true, "&get; &fraig -y; &put; pdr -T 60", "Property proved.", "was asserted in frame", 90 * time.Second},
+		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit},
+		{"equal in every reachable state", true, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", limit},
 	}
 }
 
@@ -104,6 +108,7 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	for _, f := range mutated.Files {
 		p.zeroes = p.zeroes && !initial.Match(f.Text)
 	}
+	assume(mutated, rules())
 	return p, nil
 }
 
@@ -179,16 +184,19 @@ func (p *Prover) script(s scope) string {
 type effort string
 
 const (
-	fast effort = "fast" // that the first scope of the mutant is equal in every state
-	slow effort = "slow" // the others
+	fast effort = "fast" // with the smaller scopes and little time
+	slow effort = "slow" // with all scopes
 )
 
 // Prove returns the name of the proof that m is equivalent, or "" if there is none, in
 // which case m may still be equivalent. It fails with ErrYosys.
 func (p *Prover) Prove(m Mutant, how effort) (string, error) {
 	for i, s := range p.scopes(m) {
-		for _, way := range proofs() {
-			if way.clocked && !p.zeroes || (how == fast) != (i == 0 && !way.clocked) {
+		if how == fast && i > 0 && s.module == p.d.Manifest.Top {
+			continue
+		}
+		for _, way := range proofs(how) {
+			if way.clocked && !p.zeroes {
 				continue
 			}
 			proven, err := p.try(m, way, s)
