@@ -40,12 +40,9 @@ type proof struct {
 	limit   time.Duration
 }
 
-// proofs returns the proofs of an effort in order, the one that needs less time first.
-func proofs(how effort) []proof {
-	limit := 30 * time.Second
-	if how == slow {
-		limit = 150 * time.Second
-	}
+// proofs returns the proofs in order, the faster one first.
+func proofs() []proof {
+	const limit = 100 * time.Second
 	return []proof{
 		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit},
 		{"equal in every reachable state", true, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", limit},
@@ -63,13 +60,26 @@ type Prover struct {
 	logic  map[scope]*logic
 }
 
-// A scope is a module with its instances. Boxed is set if the instances of modules without
-// parameters are left out: their outputs may be anything, but are equal in both copies, and
-// their inputs are compared.
+// A scope is a module with its instances, or without some of those of modules without
+// parameters. The outputs of one that is left out may be anything, but are equal in both
+// copies, and its inputs are compared. It says nothing of its registers.
 type scope struct {
 	module string
-	boxed  bool
+	out    out
+	keep   string // module that is not left out
 }
+
+// An out is the instances that a scope leaves out.
+type out uint8
+
+const (
+	outNone  out = iota
+	outLarge     // those of modules of more than largeLines lines
+	outAll
+)
+
+// largeLines bounds the modules whose logic is small.
+const largeLines = 500
 
 // The logic of a scope, once made is done.
 type logic struct {
@@ -166,7 +176,7 @@ func (p *Prover) script(s scope) string {
 	for _, f := range p.d.Files {
 		read += " " + f.Name
 	}
-	if instances := p.instances(s.module); s.boxed {
+	if instances := p.leftOut(s); len(instances) > 0 {
 		box = "blackbox " + strings.Join(instances, " ")
 	}
 	return strings.Join([]string{
@@ -184,19 +194,16 @@ func (p *Prover) script(s scope) string {
 type effort string
 
 const (
-	fast effort = "fast" // with the smaller scopes and little time
-	slow effort = "slow" // with all scopes
+	fast effort = "fast" // that the first scope of the mutant is equal in every state
+	slow effort = "slow" // the others
 )
 
 // Prove returns the name of the proof that m is equivalent, or "" if there is none, in
 // which case m may still be equivalent. It fails with ErrYosys.
 func (p *Prover) Prove(m Mutant, how effort) (string, error) {
 	for i, s := range p.scopes(m) {
-		if how == fast && i > 0 && s.module == p.d.Manifest.Top {
-			continue
-		}
-		for _, way := range proofs(how) {
-			if way.clocked && !p.zeroes {
+		for _, way := range proofs() {
+			if way.clocked && !p.zeroes || (how == fast) != (i == 0 && !way.clocked) {
 				continue
 			}
 			proven, err := p.try(m, way, s)
@@ -213,7 +220,8 @@ func (p *Prover) Prove(m Mutant, how effort) (string, error) {
 
 // scopes returns the scopes that may show that m is equivalent, the smallest first. A
 // module with parameters has other logic in each instance, and a file with several modules
-// does not tell which of them has the mutant.
+// does not tell which of them has the mutant: such a mutant has the complete design. The
+// others have the design without the large modules.
 func (p *Prover) scopes(m Mutant) []scope {
 	design := scope{module: p.d.Manifest.Top}
 	alone := slices.ContainsFunc(p.d.Files, func(f verilog.File) bool { return f.Name == m.File && plain(f) })
@@ -222,12 +230,30 @@ func (p *Prover) scopes(m Mutant) []scope {
 	}
 	var all []scope
 	if len(p.instances(m.Module)) > 0 {
-		all = append(all, scope{m.Module, true})
+		all = append(all, scope{module: m.Module, out: outAll})
 	}
 	if m.Module != design.module {
 		all = append(all, scope{module: m.Module})
 	}
-	return append(all, design)
+	return append(all, scope{module: design.module, out: outLarge, keep: m.Module})
+}
+
+// leftOut returns the modules whose instances a scope leaves out.
+func (p *Prover) leftOut(s scope) []string {
+	var all []string
+	for _, name := range p.instances(s.module) {
+		i := slices.IndexFunc(p.d.Files, func(f verilog.File) bool { return f.Name == name+".v" })
+		large := bytes.Count(p.d.Files[i].Text, []byte("\n")) > largeLines
+		if !p.has(name, s.keep) && (s.out == outAll || s.out == outLarge && large) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// has reports whether a module is another one or has an instance of it, at any depth.
+func (p *Prover) has(module, other string) bool {
+	return module == other || slices.ContainsFunc(p.instances(module), func(name string) bool { return p.has(name, other) })
 }
 
 // plain reports whether a file has one module without parameters.

@@ -196,7 +196,7 @@ endmodule
 
 // Only the expected output of the tool counts as a proof.
 func TestVerdict(t *testing.T) {
-	every, some := proofs(fast)[0], proofs(fast)[1]
+	every, some := proofs()[0], proofs()[1]
 	for _, tt := range []struct {
 		name   string
 		way    proof
@@ -236,7 +236,7 @@ func TestProverBadInput(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Prove(Mutant{ID: 1}, fast)
 	assert.ErrorIs(t, err, ErrYosys)
-	_, err = proofs(fast)[0].run(filepath.Join(t.TempDir(), "missing.aig"))
+	_, err = proofs()[0].run(filepath.Join(t.TempDir(), "missing.aig"))
 	assert.ErrorIs(t, err, ErrYosys)
 	t.Setenv("PATH", "")
 	_, err = NewProver(meterDesign(), nil)
@@ -253,6 +253,28 @@ func TestReadNetlistBadInput(t *testing.T) {
 		_, err := readNetlist([]byte(strings.Replace(good, old, "", 1)))
 		assert.ErrorIs(t, err, errAiger, old)
 	}
+}
+
+// A module that has the mutant is never left out, and nor is one that has its module inside.
+func TestLeftOut(t *testing.T) {
+	tooltest.Need(t, "yosys", "yosys-abc")
+	long := strings.Repeat("\n", largeLines+1)
+	module := func(name, body string) verilog.File {
+		return verilog.File{Name: name + ".v", Text: []byte("module " + name + " (input wire clk, input wire rst);\n" + body + "endmodule\n")}
+	}
+	d := design("top", "")
+	d.Files = []verilog.File{
+		module("top", "  big big (\n  );\n  other other (\n  );\n  small small (\n  );\n"), module("big", long+"  inner inner (\n  );\n"),
+		module("other", long), module("small", ""), module("inner", long),
+	}
+	p := mustProver(t, d)
+	for keep, want := range map[string][]string{
+		"top": {"big", "other"}, "big": {"other"}, "inner": {"other"}, "other": {"big"}, "small": {"big", "other"},
+	} {
+		assert.Equal(t, want, p.leftOut(scope{module: "top", out: outLarge, keep: keep}), keep)
+	}
+	assert.Equal(t, []string{"big", "other", "small"}, p.leftOut(scope{module: "top", out: outAll}))
+	assert.Empty(t, p.leftOut(scope{module: "top"}))
 }
 
 // A mutant is proven with the logic of its module, or of that without its instances, and
@@ -300,14 +322,14 @@ endmodule
 		require.NoError(t, err)
 		more, err := p.Prove(ms[i], slow)
 		require.NoError(t, err)
-		want := [][2]string{{always, always}, {}, {}, {always, always}, {reached, reached}, {"", always}, {}}[i]
+		want := [][2]string{{always, always}, {}, {}, {always, always}, {"", reached}, {"", always}, {}}[i]
 		assert.Equal(t, want[0], quick, "%s", ms[i])
 		if quick == "" {
 			assert.Equal(t, want[1], more, "%s", ms[i])
 		}
 	}
-	assert.Equal(t, []scope{{"whole", true}, {module: "whole"}}, mustProver(t, d).scopes(ms[0]))
-	assert.Equal(t, []scope{{module: "part"}, {module: "whole"}}, mustProver(t, d).scopes(ms[4]))
+	assert.Equal(t, []scope{{module: "whole", out: outAll}, {module: "whole", out: outLarge, keep: "whole"}}, mustProver(t, d).scopes(ms[0]))
+	assert.Equal(t, []scope{{module: "part"}, {module: "whole", out: outLarge, keep: "part"}}, mustProver(t, d).scopes(ms[4]))
 	d.Files[1].Text = append(d.Files[1].Text, "module other #(parameter N = 1) ();\nendmodule\n"...)
 	assert.Equal(t, []scope{{module: "whole"}}, mustProver(t, d).scopes(ms[4]))
 }
