@@ -99,16 +99,19 @@ verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default
 	$(BIN) verilog --config small -o out/verilog/small
 
-lockstep: build ## the GPU against its Verilog at every clock, in three configurations and both simulators; CYCLES, ICARUS_CYCLES, SEED
+lockstep: build ## the GPU against its Verilog at every clock, in three configurations and both simulators, and with a second master; CYCLES, ICARUS_CYCLES, SEED
 	@mkdir -p $(dir $(FRAME))
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	  case $$config in *aperture=0*) ;; *) $$run --storm;; esac; \
 	done
+	$(BIN) lockstep --config 'default?master=1' --seed $(SEED) --cycles $(CYCLES) --wave out/lockstep.vcd
 
-mutants: build ## mutations of the Verilog, all of which lockstep must detect; MUTANTS, SEED
-	$(BIN) lockstep mutants --seed $(SEED) --count $(MUTANTS)
+mutants: build ## mutations of the Verilog, all of which lockstep must detect, in three configurations; MUTANTS, SEED
+	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
+	  $(BIN) lockstep mutants --config $$config --seed $(SEED) --count $(MUTANTS); \
+	done
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

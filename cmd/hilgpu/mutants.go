@@ -41,8 +41,8 @@ under a storm as of "lockstep --storm". With --known the mistakes are a few that
 to detect.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,
-port or memory write of the complete design ever differs, for any inputs. The check fails
-if fewer than 98 % of the others are caught.`,
+port or memory write of the complete design ever differs, for any inputs that keep the
+rules of the ports. The check fails if fewer than 98 % of the others are caught.`,
 		Example: `  hilgpu lockstep mutants --seed 1
   hilgpu lockstep mutants --seed 7 --count 400 --config default --json
   hilgpu lockstep mutants --known --config default`,
