@@ -121,7 +121,7 @@ synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and
 
 board: build ## the bitstream of ice40-hx8k, in out/ice40-hx8k, and its answers in Icarus compared with those of the Go
 	$(BIN) board build ice40-hx8k
-	$(GO) test -count 1 -timeout 60m ./boards/gateware -run TestAnswer -v -gateware.bitstream $(CURDIR)/out/ice40-hx8k/ice40-hx8k.bin
+	$(GO) test -count 1 -timeout 60m -tags bitstream ./boards/gateware -run TestAnswer -v -gateware.bitstream $(CURDIR)/out/ice40-hx8k/ice40-hx8k.bin
 
 dist: ## out/dist: archives of HEAD for Linux, macOS and Windows on amd64 and arm64, and SHA256SUMS
 	$(GO) run ./cmd/dist -o out/dist

@@ -1,8 +1,11 @@
 package boards
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +58,9 @@ func pinsOf(place string, o *values) (*gate, error) {
 		}
 	}
 	o.integer("hostclock", &rate, 980, 1020)
+	if o.Has("sim") && o.Get("sim") != "go" && o.Get("sim") != simVerilator {
+		o.bad("sim", "go or "+simVerilator)
+	}
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -141,3 +147,46 @@ func (l *pinned) Counters() []Counter {
 		Counter{"frames_duplicate", s.Duplicates},
 		Counter{"pin_faults", l.gate.serial.Faulty().All()})
 }
+
+// Gateware is a board at its pins, to be served to hosts.
+type Gateware struct{ gate *gate }
+
+// OpenGateware opens the gateware of a selector such as pins:ice40-hx8k?sim=verilator. Faults
+// of frames and options of the host's end have no meaning there. It fails with ErrSelector.
+func OpenGateware(selector string) (*Gateware, error) {
+	s := pinBoard()
+	rest, _ := strings.CutPrefix(selector, s.name+":")
+	place, query, _ := strings.Cut(rest, "?")
+	given, err := s.parse(query)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
+	}
+	o := values{Values: given}
+	for _, host := range remoteOptions() {
+		if o.Has(host.name) {
+			o.bad(host.name, "no option of a host for served gateware")
+		}
+	}
+	g, err := pinsOf(place, &o)
+	if err == nil && g.frames != (fault.Config{Seed: g.frames.Seed}) {
+		err = errors.Join(fmt.Errorf("%w: faults of frames need a host in the same process; those at the pins do not", errOption), g.end())
+	}
+	if errors.Is(err, errOption) {
+		err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Gateware{g}, nil
+}
+
+// IsGateware reports whether a selector is of gateware at its pins.
+func IsGateware(selector string) bool { return strings.HasPrefix(selector, pinBoard().name+":") }
+
+// Bridge is that of pins.Serial.
+func (g *Gateware) Bridge(ctx context.Context, stream io.ReadWriter) error {
+	return g.gate.serial.Bridge(ctx, stream)
+}
+
+// Close ends the gateware.
+func (g *Gateware) Close() error { return g.gate.end() }

@@ -1,9 +1,7 @@
 package gateware
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,32 +10,10 @@ import (
 	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/rootport"
-	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
-
-var (
-	boardFlag     = flag.String("gateware.board", "ice40-hx8k", "board of TestAnswer")
-	bitstreamFlag = flag.String("gateware.bitstream", "", "bitstream of TestAnswer; none: it does not run")
-)
-
-// TestAnswer unpacks a bitstream and simulates what is in it in Icarus, at the levels of
-// the UART. A host begins a session, and reads the identity that the gateware has in Go.
-func TestAnswer(t *testing.T) {
-	if *bitstreamFlag == "" {
-		t.Skip("no -gateware.bitstream")
-	}
-	tooltest.Need(t, append(synth.UnpackTools(), sim.Icarus.Tools()...)...)
-	b, err := Find(*boardFlag)
-	require.NoError(t, err)
-	bits, err := os.ReadFile(*bitstreamFlag)
-	require.NoError(t, err)
-	d, err := synth.Unpack(bits, b.Constraints(), b.Pins[0].Port)
-	require.NoError(t, err)
-	answers(t, b, d, sim.BuildOptions{Sim: sim.Icarus, Cache: t.TempDir()})
-}
 
 // TestShell simulates what yosys reads, with the clock of the board in place of its PLL.
 func TestShell(t *testing.T) {

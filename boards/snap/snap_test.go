@@ -77,6 +77,6 @@ func TestSnapshotOfASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	first := take(link)
 	require.NoError(t, link.Close())
-	assert.Len(t, first.Registers, 52, "one node")
+	assert.Len(t, first.Registers, 53, "one node")
 	assert.Equal(t, first, take(snap.New(first, "first")))
 }

@@ -69,9 +69,11 @@ use a tunnel of ssh or TLS, see docs/remote.md.
 
 Selectors are those of emu, with its injected faults, but without the options of a link in
 one process: latency, bandwidth and timeout. Link faults are injected in both directions;
-see "hilgpu help selectors".`,
+see "hilgpu help selectors". With pins:NAME, the gateware of a board is served on a pty or
+on TCP: the bytes of the host go to its pins, and its own end of the link answers.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
+  hilgpu board serve 'pins:ice40-hx8k?sim=verilator' --listen pty:/tmp/board0
   hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/a --listen pty:/tmp/b`,
 		Args:        cobra.MinimumNArgs(1),
 		Annotations: map[string]string{command.StopsItself: "yes"},
@@ -160,6 +162,10 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 
 // listen creates the board of a selector and opens its listener.
 func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
+	if boards.IsGateware(selector) {
+		s.Listener, err = listenGateware(selector, where, o)
+		return s, err
+	}
 	dev, err := boards.Device(selector)
 	if err == nil {
 		err = checkNetTLP(where, o)
@@ -177,6 +183,40 @@ func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Sta
 		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
 	}
 	return s, err
+}
+
+// listenGateware opens gateware and its listener. The gateware has its own end of the link.
+func listenGateware(selector, where string, o serve.Options) (serve.Listener, error) {
+	if len(o.Token) != 0 || o.Baud != 0 || o.Silence != 0 || o.Faults != (fault.Config{}) || o.Pacing != serve.Free || o.Observer != nil {
+		return nil, fmt.Errorf("%w: %s: gateware has no --token-file, --baud, --silence, --link-faults, --pace or --capture", exit.ErrInput, selector)
+	}
+	g, err := boards.OpenGateware(selector)
+	if err != nil {
+		return nil, err
+	}
+	l, err := serve.Listen(where)
+	if err == nil {
+		var raw serve.Listener
+		if raw, err = serve.Raw(l, g.Bridge); err == nil {
+			return gatewareListener{raw, g}, nil
+		}
+		err = errors.Join(err, l.Close())
+	}
+	if errors.Is(err, serve.ErrOptions) {
+		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
+	}
+	return nil, errors.Join(err, g.Close())
+}
+
+// gatewareListener ends the gateware with its listener.
+type gatewareListener struct {
+	serve.Listener
+	gateware *boards.Gateware
+}
+
+// Serve implements serve.Listener.
+func (l gatewareListener) Serve(ctx context.Context, b *serve.Board) error {
+	return errors.Join(l.Listener.Serve(ctx, b), l.gateware.Close())
 }
 
 // checkNetTLP refuses the options that a board on NetTLP cannot have.

@@ -37,6 +37,8 @@ var jsonRuns = map[string]struct {
 }{
 	"bench device":      {good: "--turns 1", bad: "--turns 0", code: 2},
 	"bench rtl":         {good: "--source ../.. --config small --runs 1 --count 1 --polls 1 --edits 0", tool: "verilator", bad: "--config huge", code: 2},
+	"board build":       {slow: "minutes: make board", bad: "no-such", code: 2},
+	"board flash":       {slow: "a board", bad: "no-such", code: 2},
 	"board list":        {good: "", bad: "more", code: 2},
 	"board probe":       {good: "emu", bad: "emu?fault=stuck-register:D3=0", code: 3, keeps: "boards"},
 	"bringup":           {good: "--only ident", bad: "--board emu?fault=dead-lane:2 --only mem.data", code: 1, keeps: "results"},

@@ -1,0 +1,66 @@
+package boards
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/gateware"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/serve"
+)
+
+// TestPinsServed: hosts reach gateware at its pins over TCP, one after another. It answers
+// with its own end of the link.
+func TestPinsServed(t *testing.T) {
+	g, err := OpenGateware("pins:ice40-hx8k")
+	require.NoError(t, err)
+	l, err := serve.Listen("tcp:127.0.0.1:0")
+	require.NoError(t, err)
+	raw, err := serve.Raw(l, g.Bridge)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- raw.Serve(ctx, nil) }()
+	want, err := gateware.Find("ice40-hx8k")
+	require.NoError(t, err)
+	for range 2 {
+		link, _, err := Open(raw.Selector()+"?timeout=20000", regs.NoMemory{})
+		require.NoError(t, err)
+		f, err := regs.Open(link, regs.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%08x", want.Build()), f.Identity().Build)
+		assert.EqualValues(t, 4096, f.Identity().VRAMBytes)
+		require.NoError(t, f.Close())
+		require.NoError(t, link.Close())
+	}
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, g.Close())
+}
+
+// TestPinsServedRefuses: what served gateware cannot have is an error that names it.
+func TestPinsServedRefuses(t *testing.T) {
+	for selector, says := range map[string]string{
+		"pins:none":                               `unknown board: "none"`,
+		"pins:ice40-hx8k?timeout=5":               "timeout=5",
+		"pins:ice40-hx8k?faults=loss=0.1":         "faults of frames",
+		"pins:ice40-hx8k?faults=glitch=2":         "glitch",
+		"pins:ice40-hx8k?sim=icarus":              "sim=icarus, want go or verilator",
+		"pins:ice40-hx8k?faults=bit=0.1,bit=0.1":  "given twice",
+		"pins:ice40-hx8k?faults=wobble=0.1":       "bit, glitch, break, unplug, reset",
+		"pins:ice40-hx8k?hostclock=900":           "hostclock=900",
+		"pins:ice40-hx8k?sim=verilator&source=/-": "source",
+	} {
+		_, err := OpenGateware(selector)
+		require.ErrorContains(t, err, says)
+	}
+	l, err := serve.Listen("udp:127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = serve.Raw(l, nil)
+	require.ErrorIs(t, err, serve.ErrOptions)
+}
