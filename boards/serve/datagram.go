@@ -22,8 +22,12 @@ import (
 // cookieTime is how long a nonce is valid, once or twice.
 const cookieTime = 10 * time.Second
 
-// maxArrived is the number of datagrams of a peer that wait to be read.
-const maxArrived = 1024
+// Bounds on the datagrams of a peer that wait to be read. Later ones are dropped, and the
+// link sends them again.
+const (
+	maxArrived      = 1024
+	maxArrivedBytes = 64 << 10
+)
 
 // A socket sends and receives datagrams. Its methods are safe for concurrent use.
 type socket interface {

@@ -107,3 +107,34 @@ func TestDatagramHolder(t *testing.T) {
 	s.in <- fakeDatagram{err: io.ErrClosedPipe}
 	assert.ErrorIs(t, <-ended, io.ErrClosedPipe)
 }
+
+// TestFloodOfAPeer: a host that sends its nonce back and then floods the board costs it
+// at most 64 KiB, whatever the size of its datagrams. Those that are read make room.
+func TestFloodOfAPeer(t *testing.T) {
+	const bound = 64 << 10
+	for _, size := range []int{1, 100, 8952, bound} {
+		u := newDatagramServer(newFakeSocket())
+		p := u.add(fakeAddress("a"), 1, nil)
+		buf := make([]byte, bound)
+		_, err := p.Read(buf)
+		require.NoError(t, err, "the first datagram")
+		flood := func() (n, held int) {
+			for range 2_000 {
+				p.push(make([]byte, size))
+			}
+			n = len(p.arrived)
+			require.NoError(t, p.SetReadDeadline(time.Now().Add(time.Minute)))
+			for range n {
+				k, err := p.Read(buf)
+				require.NoError(t, err)
+				held += k
+			}
+			return n, held
+		}
+		n, held := flood()
+		assert.LessOrEqual(t, held, bound, "bytes that wait, in datagrams of %d bytes", size)
+		assert.Equal(t, min(1024, bound/size), n, "datagrams of %d bytes that wait", size)
+		again, _ := flood()
+		assert.Equal(t, n, again, "datagrams of %d bytes that wait after the others are read", size)
+	}
+}

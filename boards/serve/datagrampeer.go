@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus/channel"
@@ -18,6 +19,7 @@ type datagramPeer struct {
 	at      address
 	nonce   uint32
 	arrived chan []byte
+	waiting atomic.Int64  // bytes in arrived
 	changed chan struct{} // gets a value when the deadline or the reader changes
 	closed  chan struct{}
 	once    sync.Once
@@ -27,12 +29,24 @@ type datagramPeer struct {
 	direct   bool      // Read reads the socket
 }
 
-// push adds a copy of a datagram, or drops it if too many wait.
+// push adds a copy of a datagram, or drops it if too many wait. Only the goroutine that
+// reads the socket calls it.
 func (p *datagramPeer) push(d []byte) {
+	if p.waiting.Load()+int64(len(d)) > maxArrivedBytes {
+		return
+	}
+	p.waiting.Add(int64(len(d)))
 	select {
 	case p.arrived <- append([]byte(nil), d...):
 	default:
+		p.waiting.Add(-int64(len(d)))
 	}
+}
+
+// take copies a datagram from arrived to b.
+func (p *datagramPeer) take(b, d []byte) int {
+	p.waiting.Add(-int64(len(d)))
+	return copy(b, d)
 }
 
 func (p *datagramPeer) signal() {
@@ -49,14 +63,14 @@ func (p *datagramPeer) Read(b []byte) (int, error) {
 		case <-p.closed:
 			return 0, io.EOF
 		case d := <-p.arrived:
-			return copy(b, d), nil
+			return p.take(b, d), nil
 		default:
 		}
 		if p.reads() {
 			return p.server.readFor(p, b)
 		}
 		if d, err := p.next(); d != nil || err != nil {
-			return copy(b, d), err
+			return p.take(b, d), err
 		}
 	}
 }
