@@ -22,6 +22,12 @@ func listen(t testing.TB, where string) (*serve.Board, string, func() error) {
 	t.Helper()
 	l, err := serve.Listen(where)
 	require.NoError(t, err)
+	return listenAt(t, l)
+}
+
+// listenAt is listen with a listener.
+func listenAt(t testing.TB, l serve.Listener) (*serve.Board, string, func() error) {
+	t.Helper()
 	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(context.Background())
