@@ -31,7 +31,8 @@ var (
 
 // TestFaultsAndCuts: with five faults of the frames and with cuts, each packet arrives
 // exactly once and in order, or the link is down with its cause. No byte is wrong, and
-// nothing hangs. A ledger checks each packet of the bulk writes at the board.
+// nothing hangs. A ledger checks each packet of the bulk writes at the board, and another
+// one each packet that the board writes back at the host.
 func TestFaultsAndCuts(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -62,11 +63,13 @@ const measurable = 100_000
 func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cuts uint64) float64 {
 	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}, bulk: bulk}
 	var opt serve.Options
+	var device bustest.DeviceOptions
 	if bulk {
 		opt.Observer = w.ledger.observe
+		w.model, device.MemBytes = make([]byte, bulkBytes), bulkBytes
 	}
 	l := p.listen(t)
-	serveBoard(t, l, bustest.NewDevice(bustest.DeviceOptions{}), faults, opt)
+	serveBoard(t, l, bustest.NewDevice(device), faults, opt)
 	r, err := p.relay(t, l.Selector(), relay.Plan{Seed: *seedFlag})
 	require.NoError(t, err)
 	defer r.Close()
@@ -87,7 +90,7 @@ func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cut
 	for _, c := range r.Stats().Cuts {
 		n += c
 	}
-	t.Logf("%s: %d cuts, ends %v, %v, of which %v after cuts; %v", p.name, n, w.ends, all, lost, &w.ledger)
+	t.Logf("%s: %d cuts, ends %v, %v, of which %v after cuts; to the board: %v; back: %v", p.name, n, w.ends, all, lost, &w.ledger, &w.back)
 	assert.Equal(t, cuts, n)
 	return float64(w.moved) / (all - lost).Seconds()
 }
@@ -111,7 +114,7 @@ func (w *work) cross(r *relay.Relay, packets, cuts uint64) (lost time.Duration, 
 				return lost, fmt.Errorf("%w: the link survives a cut: %w", errWrong, err)
 			}
 			lost += time.Since(begun)
-		} else if err = errors.Join(w.do(), w.ledger.fault()); !errors.Is(err, bus.ErrLinkDown) {
+		} else if err = errors.Join(w.do(), w.ledger.fault(), w.back.fault()); !errors.Is(err, bus.ErrLinkDown) {
 			continue
 		}
 		begun := time.Now()
@@ -121,14 +124,6 @@ func (w *work) cross(r *relay.Relay, packets, cuts uint64) (lost time.Duration, 
 		lost += time.Since(begun)
 	}
 	return lost, err
-}
-
-// complete checks that all writes have arrived.
-func (w *work) complete() error {
-	if err := w.read(); err != nil {
-		return err
-	}
-	return w.ledger.complete()
 }
 
 // packets returns the number of transaction-layer packets in both directions so far.
@@ -143,7 +138,7 @@ func TestLateDatagrams(t *testing.T) {
 	l, err := serve.Listen("udp:127.0.0.1:0")
 	require.NoError(t, err)
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	serveBoard(t, l, dev, fault.Config{}, serve.Options{})
+	board := serveBoard(t, l, dev, fault.Config{}, serve.Options{})
 	r, err := relay.UDP(l.Selector(), relay.Plan{Seed: 1, Late: 1, Oldest: true})
 	require.NoError(t, err)
 	defer r.Close()
@@ -170,9 +165,20 @@ func TestLateDatagrams(t *testing.T) {
 		}
 		return w.job()
 	})
-	late := r.Stats().Late
-	assert.Greater(t, late, uint64(4000))
-	assert.Greater(t, w.counters()["frames_damaged"], uint64(1000), "frames with an old number fail the check")
+	for _, tt := range []struct {
+		end     string
+		refused func() uint64
+		late    func() uint64
+	}{
+		{"the host", func() uint64 { return w.counters()["frames_damaged"] }, func() uint64 { return r.Stats().LateUp }},
+		{"the board", func() uint64 { return board.Stats().Channel.Link.BadCheck }, func() uint64 { return r.Stats().LateDown }},
+	} {
+		late := tt.late()
+		assert.Greater(t, late, uint64(2000), "datagrams to %s", tt.end)
+		const few = 100 // dropped by the system, or of a hello
+		assert.Eventually(t, func() bool { return tt.refused()+few >= late }, patience, 10*time.Millisecond, "%s refuses all frames with an old number", tt.end)
+		t.Logf("%d datagrams are late; %s refuses %d frames", late, tt.end, tt.refused())
+	}
 	require.NoError(t, w.link.Close())
 }
 

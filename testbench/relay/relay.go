@@ -64,9 +64,10 @@ func Draw(seed uint64) Plan {
 
 // Stats counts what a relay has done.
 type Stats struct {
-	Pieces, Lost, Repeated, Flipped, Truncated, Reordered, Late, Spoofed uint64
-	Stalls, Trickles, Singles                                            uint64
-	Cuts                                                                 [numCuts]uint64
+	Pieces, Lost, Repeated, Flipped, Truncated, Reordered, Spoofed uint64
+	LateUp, LateDown                                               uint64 // to the host, to the board
+	Stalls, Trickles, Singles                                      uint64
+	Cuts                                                           [numCuts]uint64
 
 	Longest time.Duration // that a piece was in the relay, which a busy machine makes longer
 }
@@ -85,11 +86,11 @@ func (s *Stats) Idle(stream bool) []string {
 	var names []string
 	for i, p := range s.all() {
 		n := [...]string{
-			"pieces", "lost", "repeated", "flipped", "late", "stalls", "silence", "silence to the host", "silence to the board",
+			"pieces", "lost", "repeated", "flipped", "late to the host", "late to the board", "stalls", "silence", "silence to the host", "silence to the board",
 			"truncated", "reordered", "spoofed", "trickles", "singles", "reset", "host gone", "board gone",
 		}[i]
-		only := i >= 9
-		if *p == 0 && (!only || stream == (i >= 12)) {
+		only := i >= 10
+		if *p == 0 && (!only || stream == (i >= 13)) {
 			names = append(names, n)
 		}
 	}
@@ -100,7 +101,7 @@ func (s *Stats) Idle(stream bool) []string {
 func (s *Stats) all() []*uint64 {
 	c := &s.Cuts
 	return []*uint64{
-		&s.Pieces, &s.Lost, &s.Repeated, &s.Flipped, &s.Late, &s.Stalls, &c[silence], &c[silenceUp], &c[silenceDown],
+		&s.Pieces, &s.Lost, &s.Repeated, &s.Flipped, &s.LateUp, &s.LateDown, &s.Stalls, &c[silence], &c[silenceUp], &c[silenceDown],
 		&s.Truncated, &s.Reordered, &s.Spoofed, &s.Trickles, &s.Singles, &c[reset], &c[hostGone], &c[boardGone],
 	}
 }
@@ -315,7 +316,11 @@ func (d *direction) late(plan Plan) []byte {
 	if n := len(d.history); n == 0 || plan.Oldest && n < longest {
 		return nil
 	}
-	if !d.happens(plan.Late, &d.r.stats.Late) {
+	count := &d.r.stats.LateUp
+	if d.to == down {
+		count = &d.r.stats.LateDown
+	}
+	if !d.happens(plan.Late, count) {
 		return nil
 	}
 	if plan.Oldest {

@@ -21,7 +21,7 @@ import (
 
 // Memory layout of the work.
 const (
-	modelBytes = 8192       // compared with a model, from 0 in BAR 2
+	modelBytes = 8192       // compared with a model, from 0 in BAR 2; bulk transfers have more
 	jobAt      = modelBytes // jobs, from here on in BAR 2
 	jobBytes   = 2048
 	hostBytes  = 16 << 10
@@ -46,8 +46,9 @@ type work struct {
 	errs    uint32 // those that have failed
 	moved   uint64 // bytes
 	bulk    bool   // large transfers only
+	at      int    // offset of the next write of a bulk transfer
 	ledger  ledger // of the packets of bulk writes
-	readAt  uint64 // value of moved at the last read of a bulk transfer
+	back    ledger // of the same packets that the device writes to the host
 	ends    map[string]int
 }
 
@@ -66,9 +67,13 @@ const patience = 20 * time.Second
 
 // open opens a host. A link that is damaged from the beginning gets more attempts.
 func (w *work) open(selector string) (err error) {
-	w.host = bustest.NewHost(hostBytes)
+	w.host = bustest.NewHost(max(hostBytes, len(w.model)))
+	var host bus.Host = w.host
+	if w.bulk {
+		host = &numberedHost{w.host, &w.back}
+	}
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {
-		w.link, w.clock, err = boards.Open(selector, w.host)
+		w.link, w.clock, err = boards.Open(selector, host)
 		if err == nil {
 			return nil
 		}
@@ -109,22 +114,9 @@ func (w *work) do() error {
 	return w.job()
 }
 
-// streamed is the number of bytes between two reads of a bulk transfer.
-const streamed = 512 << 10
-
-// stream makes the calls of a bulk transfer: writes, and now and then a read, which waits
-// for them.
-func (w *work) stream() error {
-	if w.moved-w.readAt < streamed {
-		return w.write()
-	}
-	w.readAt = w.moved
-	return w.read()
-}
-
 func (w *work) span() (off, n int) {
 	if w.bulk {
-		return 0, modelBytes
+		return w.at, writeBytes
 	}
 	off = 4 * w.rng.IntN(modelBytes/4)
 	return off, 4 * (1 + w.rng.IntN(min(512, (modelBytes-off)/4)))
@@ -271,13 +263,14 @@ func (w *work) once() error {
 
 // resume begins a session after the link was down.
 func (w *work) resume() error {
+	w.back.interrupt()
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {
 		err := w.link.(boards.Reopener).Reopen()
 		if err == nil {
 			err = w.check()
 		}
 		if err == nil {
-			err = w.ledger.resume()
+			err = w.restart()
 		}
 		if err == nil || !errors.Is(err, bus.ErrLinkDown) {
 			return err
@@ -295,7 +288,7 @@ func (w *work) check() error {
 	if err := bustest.Enumerate(w.link); err != nil {
 		return err
 	}
-	got := make([]byte, modelBytes)
+	got := make([]byte, len(w.model))
 	if err := w.link.Read(2, 0, got); err != nil {
 		return err
 	}
