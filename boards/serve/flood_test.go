@@ -120,7 +120,7 @@ type flooded struct {
 func measureFlood(t testing.TB, rate int, length time.Duration) (r flooded) {
 	l, err := serve.Listen("udp:127.0.0.1:0")
 	require.NoError(t, err)
-	board, addr, _ := listenAt(t, l)
+	board, addr, _ := listenAt(t, l, serve.Options{})
 	var before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

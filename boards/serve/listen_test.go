@@ -22,13 +22,13 @@ func listen(t testing.TB, where string) (*serve.Board, string, func() error) {
 	t.Helper()
 	l, err := serve.Listen(where)
 	require.NoError(t, err)
-	return listenAt(t, l)
+	return listenAt(t, l, serve.Options{})
 }
 
-// listenAt is listen with a listener.
-func listenAt(t testing.TB, l serve.Listener) (*serve.Board, string, func() error) {
+// listenAt is listen with a listener and options.
+func listenAt(t testing.TB, l serve.Listener, opt serve.Options) (*serve.Board, string, func() error) {
 	t.Helper()
-	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{})
+	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), opt)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
