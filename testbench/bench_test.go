@@ -2,6 +2,8 @@ package testbench_test
 
 import (
 	"context"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -66,15 +68,33 @@ func BenchmarkVerifier(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)/2], "with/without")
 }
 
-// BenchmarkComposeWithPauses composes over TCP on loopback, with and without an
-// application that sleeps for half of the time, by turns. It reports the time beyond the
-// sleeps, relative to the time without them.
+// BenchmarkComposeWithPauses composes over TCP and UDP on loopback and over a
+// pseudo-terminal, with and without an application that sleeps for half of the time, by
+// turns. It reports the time beyond the sleeps, relative to the time without them.
 func BenchmarkComposeWithPauses(b *testing.B) {
+	for _, m := range []struct{ name, where, options string }{
+		{"TCP", "tcp:127.0.0.1:0", ""},
+		{"UDP", "udp:127.0.0.1:0", ""},
+		{"a pseudo-terminal", "pty:", "?baud=4000000"},
+	} {
+		b.Run(m.name, func(b *testing.B) {
+			if m.where == "pty:" {
+				if runtime.GOOS != "linux" {
+					b.Skip("pseudo-terminals are served on Linux only")
+				}
+				m.where += filepath.Join(b.TempDir(), "board")
+			}
+			composeWithPauses(b, m.name, serveAt(b, m.where, "emu")+m.options)
+		})
+	}
+}
+
+func composeWithPauses(b *testing.B, name, selector string) {
 	sources, err := compose.Samples()
 	require.NoError(b, err)
 	plan, err := compose.NewPlan(compose.Options{Width: 320, Height: 240, Contexts: 2, Seed: 1, Sources: sources})
 	require.NoError(b, err)
-	sys, err := testbench.Open(serveTCP(b, "emu"), testbench.HostDrivers(), testbench.Options{NoVerify: true})
+	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{NoVerify: true})
 	require.NoError(b, err)
 	pause, slept, pauses := time.Duration(0), time.Duration(0), 0
 	plan.Think = func() {
@@ -105,16 +125,17 @@ func BenchmarkComposeWithPauses(b *testing.B) {
 	slices.Sort(shares)
 	ratio := ratios[len(ratios)/2]
 	b.ReportMetric(100*shares[len(shares)/2], "%asleep")
-	bustest.Figure(b, "compose over TCP with an application that sleeps half of the time, beyond its sleeps, median", ratio, "x without", ratio <= 1.1, "at most 1.1")
+	what := "compose over " + name + " with an application that sleeps half of the time, beyond its sleeps, median"
+	bustest.Figure(b, what, ratio, "x without", ratio <= 1.1, "at most 1.1")
 }
 
-// serveTCP serves a board until the end of the benchmark and returns its selector.
-func serveTCP(b *testing.B, selector string) string {
+// serveAt serves a board until the end of the benchmark and returns its selector.
+func serveAt(b *testing.B, where, selector string) string {
 	dev, err := boards.Device(selector)
 	require.NoError(b, err)
 	board, err := serve.New(dev, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()})
 	require.NoError(b, err)
-	l, err := serve.ListenTCP("127.0.0.1:0")
+	l, err := serve.Listen(where)
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
