@@ -21,7 +21,7 @@ const serial115200 = 11_520
 
 // TestSlowCompose: the driver stack composes over a serial server at 115,200 baud. One
 // submission takes longer than two seconds, which is the time-out of the GPU without the
-// time of the link.
+// time of the link. Both ends have the times of their defaults.
 func TestSlowCompose(t *testing.T) {
 	t.Parallel()
 	sources, err := compose.Samples()
@@ -43,12 +43,12 @@ func TestSlowCompose(t *testing.T) {
 			dev, err := boards.Device("emu?vram=8KiB")
 			require.NoError(t, err)
 			l := listener("tcp:127.0.0.1:0")(t)
-			serveBoard(t, l, dev, fault.Config{}, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash(), Silence: uncut})
+			serveBoard(t, l, dev, fault.Config{}, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()})
 			r, err := relay.TCP(l.Selector(), relay.Plan{Rate: serial115200})
 			require.NoError(t, err)
 			defer r.Close()
 			limited(t, "the frame", limit, func() error {
-				sys, err := testbench.Open(patient(r.Selector(), false), testbench.HostDrivers(), testbench.Options{TdrDelay: tt.ticks})
+				sys, err := testbench.Open(r.Selector(), testbench.HostDrivers(), testbench.Options{TdrDelay: tt.ticks})
 				if err != nil {
 					return err
 				}
