@@ -53,17 +53,17 @@ func TestDissectedCaptures(t *testing.T) {
 			tooltest.Need(t, "tshark")
 			path := filepath.Join(dir, name+".pcapng")
 			want := decoded(t, path)
-			joined := strings.Join(want, "\n")
-			assert.Contains(t, joined, "hilgpu\t", "a frame of the link")
-			assert.Contains(t, joined, "TLP\t", "a PCIe packet")
+			kinds := strings.Join(want, "\n")
+			assert.True(t, strings.Contains(kinds, "hilgpu\t") && strings.Contains(kinds, "TLP\t"), "frames of the link and PCIe packets")
 			got, infos := dissect(t, dir, path)
-			assert.Equal(t, want, got)
-			for _, info := range infos {
-				assert.NotContains(t, info, "malformed")
-				assert.NotContains(t, info, "damaged")
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.Equal(t, want[i], got[i], "packet %d: %s", i+1, infos[i])
+				require.NotRegexp(t, "malformed|damaged", infos[i], "packet %d", i+1)
 			}
+			list := strings.Join(infos, "\n")
 			for _, part := range []string{"Hello ", "Welcome ", "id.magic = ", "ring of node 0: ", "FENCE"} {
-				assert.Contains(t, strings.Join(infos, "\n"), part)
+				assert.True(t, strings.Contains(list, part), "%s in the list of packets", part)
 			}
 		})
 	}
@@ -108,10 +108,12 @@ func decoded(t *testing.T, path string) (all []string) {
 		switch info.AncillaryData[0] {
 		case layers.LinkTypeEthernet:
 			frame := gopacket.NewPacket(data, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
-			all = append(all, "hilgpu\t"+checks(frame.Payload[2:2+binary.BigEndian.Uint16(frame.Payload)])+"\t\t\t\t")
+			end := 2 + int(binary.BigEndian.Uint16(frame.Payload))
+			require.LessOrEqual(t, end, len(frame.Payload), "the length before a datagram")
+			all = append(all, "hilgpu\t"+checks(t, frame.Payload[2:end])+"\t\t\t\t")
 		case layers.LinkTypeRaw, layers.LinkTypeIPv4:
 			datagram := gopacket.NewPacket(data, layers.LayerTypeIPv4, gopacket.Default).Layer(layers.LayerTypeUDP).(*layers.UDP)
-			all = append(all, "hilgpu\t"+checks(datagram.Payload)+"\t\t\t\t")
+			all = append(all, "hilgpu\t"+checks(t, datagram.Payload)+"\t\t\t\t")
 		default:
 			var p tlp.Packet
 			require.NoError(t, p.Decode(data))
@@ -121,10 +123,12 @@ func decoded(t *testing.T, path string) (all []string) {
 }
 
 // checks returns the last four bytes of each frame of a datagram.
-func checks(datagram []byte) string {
+func checks(t *testing.T, datagram []byte) string {
+	t.Helper()
 	var all []string
 	for len(datagram) > 0 {
 		end := 2 + int(binary.BigEndian.Uint16(datagram))
+		require.LessOrEqual(t, end, len(datagram), "the length of a frame")
 		all = append(all, fmt.Sprintf("0x%x", datagram[end-4:end]))
 		datagram = datagram[end:]
 	}
