@@ -23,7 +23,7 @@ func TestEthernetPayload(t *testing.T) {
 				var err error
 				n.Board(t, func() { l, err = serve.Listen("eth:" + ethertest.BoardInterface) })
 				require.NoError(t, err)
-				assert.Equal(t, want, packetsOf(t, l, "eth:"+ethertest.HostInterface+"/"+ethertest.BoardMAC))
+				assert.Equal(t, want, packetsOf(t, l, "eth:"+ethertest.HostInterface+"/"+ethertest.BoardMAC+patient))
 			})
 		}
 	})

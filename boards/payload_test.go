@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/bits"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,9 +28,9 @@ func TestPayload(t *testing.T) {
 		name, listen, options string
 		want                  packetSizes
 	}{
-		{"tcp", "tcp:127.0.0.1:0", "", packetSizes{write: 1024, read: 1024, completion: 1024, inFlight: 32}},
-		{"udp", "udp:127.0.0.1:0", "", packetSizes{write: 1024, read: 4096, completion: 1024, inFlight: 32}},
-		{"udp with jumbo frames", "udp:127.0.0.1:0", "?mtu=9000", packetSizes{write: 4096, read: 4096, completion: 4096, inFlight: 32}},
+		{"tcp", "tcp:127.0.0.1:0", patient, packetSizes{write: 1024, read: 1024, completion: 1024, inFlight: 32}},
+		{"udp", "udp:127.0.0.1:0", patient, packetSizes{write: 1024, read: 4096, completion: 1024, inFlight: 32}},
+		{"udp with jumbo frames", "udp:127.0.0.1:0", patient + "&mtu=9000", packetSizes{write: 4096, read: 4096, completion: 4096, inFlight: 32}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := serve.Listen(tt.listen)
@@ -38,6 +39,9 @@ func TestPayload(t *testing.T) {
 		})
 	}
 }
+
+// patient are options of a selector for a busy machine.
+const patient = "?timeout=20000&silence=10000"
 
 // packetSizes are the largest packets of a session, and the most reads of the host that
 // are in flight at once.
@@ -53,7 +57,7 @@ func packetsOf(t *testing.T, l serve.Listener, selector string) packetSizes {
 	const size = 256 << 10
 	dev, err := Device("emu?config=small&payload=4096&vram=256KiB")
 	require.NoError(t, err)
-	opt := serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()}
+	opt := serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash(), Silence: 10 * time.Second}
 	opt.Endpoint.MaxPayload = dev.MaxPayload()
 	board, err := serve.New(dev, opt)
 	require.NoError(t, err)
