@@ -64,6 +64,9 @@ func (p *path) faulty(t *testing.T, faults fault.Config, bulk bool, packets, cut
 	w := &work{rng: rand.New(rand.NewPCG(*seedFlag, 1)), model: make([]byte, modelBytes), ends: map[string]int{}, bulk: bulk}
 	var opt serve.Options
 	var device bustest.DeviceOptions
+	if cuts == 0 {
+		opt.Silence = uncut
+	}
 	if bulk {
 		opt.Observer = w.ledger.observe
 		w.model, device.MemBytes = make([]byte, bulkBytes), bulkBytes
@@ -138,7 +141,7 @@ func TestLateDatagrams(t *testing.T) {
 	l, err := serve.Listen("udp:127.0.0.1:0")
 	require.NoError(t, err)
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	board := serveBoard(t, l, dev, fault.Config{}, serve.Options{})
+	board := serveBoard(t, l, dev, fault.Config{}, serve.Options{Silence: uncut})
 	r, err := relay.UDP(l.Selector(), relay.Plan{Seed: 1, Late: 1, Oldest: true})
 	require.NoError(t, err)
 	defer r.Close()
