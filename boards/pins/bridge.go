@@ -10,13 +10,14 @@ import (
 // Limits of a Bridge, in clocks of the board.
 const (
 	bridgeStep  = 16 * Delay   // between two looks at the stream
-	bridgeBusy  = 1000 * Delay // for which an idle line runs at full speed
-	bridgeSleep = time.Millisecond
+	bridgeBusy  = 1000 * Delay // after a byte of the host, at full speed
+	bridgeSleep = 5 * time.Millisecond
 )
 
 // Bridge puts the line of a board on a stream: what is read from the stream is sent to the
 // board bit by bit, and what the board sends is written to the stream. The board's clocks
-// run as fast as they can while the line carries bytes, and slower while it is idle. Bridge
+// run as fast as they can while the host sends, and slower while it does not: the board's
+// timers count them, and a pseudo-terminal on a busy machine can be late by seconds. Bridge
 // returns the cause of ctx, the error of the stream, nil at its end, or the error of the
 // board. A Read of the stream must end at times, as with a time-out.
 func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
@@ -83,7 +84,6 @@ func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan []b
 			return s.err
 		}
 		if len(out) > 0 {
-			busy = s.now + bridgeBusy
 			if _, err := stream.Write(out); err != nil {
 				return err
 			}
