@@ -82,15 +82,8 @@ func pinsOf(place string, o *values) (*gate, error) {
 
 // verilatedPins builds the Verilog of a board.
 func verilatedPins(board *gateware.Board, top gateware.Top, o *values) (*pins.Verilated, error) {
-	source := "."
-	if o.Has("source") {
-		source = o.Get("source")
-	}
-	root, err := sim.ModuleRoot(source)
+	root, err := o.root("sim=" + simVerilator)
 	if err != nil {
-		return nil, fmt.Errorf("%w: sim=%s needs the source tree: run there, or give source=DIR", err, simVerilator)
-	}
-	if err := sim.Verilator.Check(); err != nil {
 		return nil, err
 	}
 	return pins.NewVerilated(root, top, sim.BuildOptions{}, board.Outputs...)

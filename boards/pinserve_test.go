@@ -3,7 +3,10 @@ package boards
 import (
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 )
 
-// TestPinsServed: hosts reach gateware at its pins over TCP, one after another. It answers
+// TestPinsServed: hosts reach gateware at its pins over TCP, one after another, also after one
+// that sends nothing. It answers
 // with its own end of the link.
 func TestPinsServed(t *testing.T) {
 	g, err := OpenGateware("pins:ice40-hx8k")
@@ -37,6 +41,16 @@ func TestPinsServed(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.NoError(t, link.Close())
 	}
+	idle, err := net.Dial("tcp", strings.TrimPrefix(raw.Selector(), "tcp:"))
+	require.NoError(t, err)
+	defer idle.Close()
+	time.Sleep(200 * time.Millisecond) // it has the board
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		link, _, err := Open(raw.Selector()+"?timeout=20000", regs.NoMemory{})
+		return err == nil && link.Close() == nil
+	}, 30*time.Second, 100*time.Millisecond, "a host that sends nothing loses the board")
+	assert.Greater(t, time.Since(began), time.Second, "it had the board")
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.NoError(t, g.Close())

@@ -38,15 +38,8 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	if _, err := gpu.New(config); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errOption, err)
 	}
-	source := "."
-	if o.Has("source") {
-		source = o.Get("source")
-	}
-	root, err := sim.ModuleRoot(source)
+	root, err := o.root("verilated")
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: verilated needs the source tree: run there, or give source=DIR", err)
-	}
-	if err := sim.Verilator.Check(); err != nil {
 		return nil, nil, err
 	}
 	simulation, err := sim.NewVerilated(root, config, sim.BuildOptions{Unoptimized: !optimize})
@@ -61,6 +54,20 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, errors.Join(err, simulation.Close())
 	}
 	return v, v, nil
+}
+
+// root returns the root of the source tree that the option source names, for what needs
+// it and Verilator. It fails with sim.ErrSource or sim.ErrTool.
+func (o *values) root(what string) (string, error) {
+	source := "."
+	if o.Has("source") {
+		source = o.Get("source")
+	}
+	root, err := sim.ModuleRoot(source)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s needs the source tree: run there, or give source=DIR", err, what)
+	}
+	return root, sim.Verilator.Check()
 }
 
 // verilated is the link to the simulation of a GPU. Once the simulation has

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/bus/fault"
@@ -67,15 +66,13 @@ func ParseFaults(text string) (Faults, fault.Config, error) {
 			rest = append(rest, part)
 			continue
 		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v >= 0 && v <= 1) {
+		if !fault.ParseProbability(value, p) {
 			return f, fault.Config{}, fmt.Errorf("%w: %s is %q, want a probability from 0 to 1", fault.ErrConfig, name, value)
 		}
 		if given[name] {
 			return f, fault.Config{}, fmt.Errorf("%w: %s is given twice", fault.ErrConfig, name)
 		}
 		given[name] = true
-		*p = v
 	}
 	c, err := fault.Parse(strings.Join(rest, ","))
 	f.Seed = c.Seed

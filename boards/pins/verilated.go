@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
@@ -46,7 +47,10 @@ func NewVerilated(root string, top any, o sim.BuildOptions, outputs ...string) (
 	if v.process, err = m.Start(); err != nil {
 		return nil, err
 	}
-	return v, v.Reset()
+	if err := v.Reset(); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
 }
 
 // Run implements Batch.

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Station is a board and its listener.
+// A Station is a board and its listener. Board is nil with a listener of Raw.
 type Station struct {
 	Board    *Board
 	Listener Listener

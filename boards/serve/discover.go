@@ -35,7 +35,7 @@ func (e *Ether) responder() (*discovery.Responder, string, int, error) {
 // cannot be found works without it.
 func (s Station) discover(ctx context.Context) (stop func()) {
 	l, ok := s.Listener.(discoverable)
-	if !ok {
+	if !ok || s.Board == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)

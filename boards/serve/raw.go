@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -37,44 +38,80 @@ func (r *rawPty) Serve(ctx context.Context, _ *Board) error {
 	return r.bridge(ctx, r.stream)
 }
 
-// rawTCP is a TCP port. It has no door: a host holds the board until it disconnects, and
-// connections after it wait.
+// rawTCP is a TCP port. A host has the board until it disconnects or sends nothing for
+// rawSilence; bytes of any kind count. Another host waits for rawWait and is then refused.
 type rawTCP struct {
 	*TCP
 	bridge Bridge
 }
 
-// readWait is the longest Read of a connection, so that it notices the end of Serve.
-const readWait = 50 * time.Millisecond
+const (
+	rawSilence = 2 * time.Second
+	rawWait    = time.Second
+
+	// readWait is the longest Read of a connection, so that it notices the end of Serve.
+	readWait = 50 * time.Millisecond
+)
 
 // Serve implements Listener. The board is that of the bridge.
 func (r *rawTCP) Serve(ctx context.Context, _ *Board) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(ctx, func() { r.listener.Close() })
 	defer stop()
-	defer r.listener.Close()
+	var hosts sync.WaitGroup
+	held := make(chan struct{}, 1)
 	for {
 		c, err := r.listener.Accept()
-		if ctx.Err() != nil {
+		if err != nil {
+			cancel(fmt.Errorf("serve: %w", err))
+			hosts.Wait()
 			return context.Cause(ctx)
 		}
-		if err != nil {
-			return fmt.Errorf("serve: %w", err)
-		}
-		err = r.bridge(ctx, shortReads{c})
-		c.Close()
-		var broken net.Error
-		if err != nil && !errors.As(err, &broken) {
-			return err
-		}
+		hosts.Go(func() {
+			defer c.Close()
+			if err := r.serveHost(ctx, held, c); err != nil {
+				cancel(err)
+			}
+		})
 	}
 }
 
-// shortReads is a connection whose Read times out.
-type shortReads struct{ net.Conn }
+// serveHost gives the board to a host when no other one holds it. It returns the error of
+// the board.
+func (r *rawTCP) serveHost(ctx context.Context, held chan struct{}, c net.Conn) error {
+	wait := time.NewTimer(rawWait)
+	defer wait.Stop()
+	select {
+	case held <- struct{}{}:
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	err := r.bridge(ctx, &shortReads{Conn: c, heard: time.Now()})
+	<-held
+	var broken net.Error
+	if errors.As(err, &broken) {
+		return nil
+	}
+	return err
+}
 
-func (c shortReads) Read(p []byte) (int, error) {
+// shortReads is a connection whose Read times out, and ends after a silence.
+type shortReads struct {
+	net.Conn
+	heard time.Time // when bytes arrived last
+}
+
+func (c *shortReads) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(readWait)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard = time.Now()
+	} else if time.Since(c.heard) > rawSilence {
+		return 0, io.EOF
+	}
+	return n, err
 }

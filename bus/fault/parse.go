@@ -47,7 +47,7 @@ func keys() []key {
 func probability(name, doc string, field func(c *Config) *float64) key {
 	return key{
 		name, doc, "a probability from 0 to 1",
-		func(c *Config, value string) bool { return parseProbability(value, field(c)) },
+		func(c *Config, value string) bool { return ParseProbability(value, field(c)) },
 		func(c *Config) string {
 			if *field(c) == 0 {
 				return ""
@@ -59,7 +59,8 @@ func probability(name, doc string, field func(c *Config) *float64) key {
 
 func formatProbability(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
-func parseProbability(value string, p *float64) bool {
+// ParseProbability sets *p to a number from 0 to 1, and reports whether value is one.
+func ParseProbability(value string, p *float64) bool {
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(v >= 0 && v <= 1) {
 		return false
@@ -77,7 +78,7 @@ func setStall(c *Config, value string) bool {
 		}
 		c.StallFor = v
 	}
-	return parseProbability(p, &c.Stall)
+	return ParseProbability(p, &c.Stall)
 }
 
 func getStall(c *Config) string {

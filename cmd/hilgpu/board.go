@@ -151,7 +151,11 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 		if unreliable {
 			fmt.Fprintf(stderr, "hilgpu: %s\n", n.Notice())
 		} else if s.Listener.Open() && len(o.Token) == 0 {
-			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: give --token-file, or use a tunnel, see docs/remote.md\n", f.listen[i])
+			remedy := "give --token-file, or use a tunnel"
+			if boards.IsGateware(selector) {
+				remedy = "use a tunnel"
+			}
+			fmt.Fprintf(stderr, "warning: every host that reaches %s can use this board: %s, see docs/remote.md\n", f.listen[i], remedy)
 		}
 		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
 	}
