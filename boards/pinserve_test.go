@@ -16,9 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 )
 
-// TestPinsServed: hosts reach gateware at its pins over TCP, one after another, also after one
-// that sends nothing. It answers
-// with its own end of the link.
+// TestPinsServed: hosts reach gateware at its pins over TCP, one after another, also after
+// one that sends nothing. It answers with its own end of the link.
 func TestPinsServed(t *testing.T) {
 	g, err := OpenGateware("pins:ice40-hx8k")
 	require.NoError(t, err)
