@@ -137,15 +137,11 @@ func (r *RootPort) Write(bar int, off uint64, p []byte) error {
 	return nil
 }
 
-// largestRead returns the size of the largest read of the device's memory. An
-// endpoint may answer in parts that end at multiples of 128 bytes, so a port that
-// carries less needs reads whose answer is one packet.
-func (r *RootPort) largestRead() int {
-	if r.cut < minPayload {
-		return max(4, r.cut)
-	}
-	return r.opt.MaxReadRequest
-}
+// largestRead returns the size of the largest read of the device's memory: the option, or
+// what the port carries in one packet if that is less. An endpoint may answer in parts
+// that end at multiples of 128 bytes, so a port that carries less than those must get one
+// packet as its answer.
+func (r *RootPort) largestRead() int { return max(4, min(r.opt.MaxReadRequest, r.cut)) }
 
 // chunk returns the number of bytes, of n at addr, in the first packet: no
 // packet crosses a multiple of limit.
