@@ -8,6 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
@@ -113,6 +114,6 @@ func (m *Module) Tick(rx bool) {
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
 	m.uart.Tick(rx, period, sends, what)
-	m.link.Tick(link.Byte{Valid: valid, Broken: framing, Data: data}, ready, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
+	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
 	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
 }

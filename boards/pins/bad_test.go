@@ -87,7 +87,7 @@ func packets() [][]byte {
 // TestBadPackets: packets in good frames with any bytes do not stop the board, which
 // answers afterwards.
 func TestBadPackets(t *testing.T) {
-	w, err := New(newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 16})
+	w, err := New(both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 16})
 	require.NoError(t, err)
 	p, err := w.Dial()
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestBadPackets(t *testing.T) {
 // able to begin a session, and nothing of them reaches the device.
 func TestRandomBytes(t *testing.T) {
 	dev := &watch{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	w, err := New(newDevice(t, dev), Options{Clocks: 16})
+	w, err := New(both[0].newDevice(t, dev), Options{Clocks: 16})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(2, 7))
 	for range 10 {

@@ -9,12 +9,24 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/hard"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 )
 
+// boardLink is a link in hardware.
+type boardLink interface {
+	Byte() (valid bool, data uint8)
+	Target() (port.Request, port.Beat)
+	Takes() (cpl, req, beat bool)
+	Complete() port.Completion
+	Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool)
+}
+
 // device is a link in hardware with a device.
 type device struct {
-	link link.Module
+	link boardLink
 	dev  port.Device
 	tick func(args ...any) // a clock of the link; nil: its own
 }
@@ -28,7 +40,7 @@ func (d *device) Tick(in byte, valid, ready bool) (out byte, sent bool) {
 	complete := d.link.Complete()
 	cpl, reqReady, dataReady := d.dev.Target()
 	up, upBeat := d.dev.Initiator()
-	b, gpu := link.Byte{Valid: valid, Data: in}, seq.GPU{Cpl: cpl, Req: up, Beat: upBeat}
+	b, gpu := linkport.Byte{Valid: valid, Data: in}, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}
 	if d.tick != nil {
 		d.tick(b, ready, gpu, reqReady, dataReady)
 	} else {
@@ -61,22 +73,82 @@ func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	f.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
-func newDevice(t *testing.T, dev port.Device) *device {
+// A made is an implementation of the link.
+type made struct {
+	name string
+	make func(t *testing.T) boardLink
+	tags func(port.Device) port.Device // bounds those of the device's reads
+}
+
+// both are the implementations, which run the same tests.
+var both = []made{{"sequencer", newSeq, newFewTags}, {"hardwired", newHard, newSixBits}}
+
+// forBoth runs a test with each implementation.
+func forBoth(t *testing.T, f func(t *testing.T, m made)) {
+	for _, m := range both {
+		t.Run(m.name, func(t *testing.T) { f(t, m) })
+	}
+}
+
+func newSeq(t *testing.T) boardLink {
 	p, err := seq.Program(seq.Options{Replay: 4})
 	require.NoError(t, err)
-	return &device{link: link.New(p.Words, 25_000), dev: fewTags{dev, new([48]uint8)}}
+	m := link.New(p.Words, 25_000)
+	return &m
+}
+
+// hardConfig has the times of a line with 25 MHz and 80 clocks a byte.
+var hardConfig = dlink.Config{
+	Window: 8, TickClocks: 2500, TickMicros: 100,
+	Ack: 3, Replay: 80, Limit: 64, Nak: 40, Ping: 1000, Dead: 5000, Expiry: 2000,
+}
+
+func newHard(*testing.T) boardLink {
+	m := hard.New(hardConfig)
+	return &m
+}
+
+func newFewTags(dev port.Device) port.Device { return fewTags{dev, new([48]uint8)} }
+
+// sixBits is a device whose reads have tags of 0 to 63, as those of a GPU.
+type sixBits struct {
+	port.Device
+	tags *[64]uint8
+}
+
+func newSixBits(dev port.Device) port.Device { return sixBits{dev, new([64]uint8)} }
+
+func (f sixBits) Initiator() (port.Request, port.Beat) {
+	req, beat := f.Device.Initiator()
+	req.Tag &= 63
+	return req, beat
+}
+
+func (f sixBits) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if r, _ := f.Device.Initiator(); reqReady && r.Kind == port.MemRead {
+		f.tags[r.Tag&63] = r.Tag
+	}
+	cpl.Tag = f.tags[cpl.Tag&63]
+	f.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+// newDevice returns a device at the end of the link.
+func (m made) newDevice(t *testing.T, dev port.Device) *device {
+	return &device{link: m.make(t), dev: m.tags(dev)}
 }
 
 func TestConformance(t *testing.T) {
-	bustest.Run(t, func(t *testing.T) bustest.Fixture {
-		dev := bustest.NewDevice(bustest.DeviceOptions{})
-		w, err := New(newDevice(t, dev), Options{})
-		require.NoError(t, err)
-		host := bustest.NewHost(8192)
-		link, err := rootport.New(w.Dial, host, rootport.Options{})
-		require.NoError(t, err)
-		f := bustest.DeviceFixture(link, link, host, dev)
-		f.Kill = w.Cut
-		return f
+	forBoth(t, func(t *testing.T, m made) {
+		bustest.Run(t, func(t *testing.T) bustest.Fixture {
+			dev := bustest.NewDevice(bustest.DeviceOptions{})
+			w, err := New(m.newDevice(t, dev), Options{})
+			require.NoError(t, err)
+			host := bustest.NewHost(8192)
+			link, err := rootport.New(w.Dial, host, rootport.Options{})
+			require.NoError(t, err)
+			f := bustest.DeviceFixture(link, link, host, dev)
+			f.Kill = w.Cut
+			return f
+		})
 	})
 }

@@ -16,8 +16,8 @@ import (
 // line.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
-	d := newDevice(t, bustest.NewDevice(bustest.DeviceOptions{Stall: 5}))
-	both, err := lockstep.NewModule("../..", &d.link, lockstep.Options{Cache: t.TempDir()}, link.Outputs...)
+	d := both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{Stall: 5}))
+	both, err := lockstep.NewModule("../..", d.link, lockstep.Options{Cache: t.TempDir()}, link.Outputs...)
 	require.NoError(t, err)
 	d.tick = func(args ...any) { both.Tick(args...) }
 	wire, err := New(d, Options{Clocks: 16, Faults: bad(9)})

@@ -13,7 +13,7 @@ import (
 // to the last byte of the answer.
 func TestReadClocks(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	s := newDevice(t, dev)
+	s := both[0].newDevice(t, dev)
 	w, err := New(s, Options{Clocks: 16})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
@@ -33,7 +33,7 @@ func TestReadClocks(t *testing.T) {
 // TestShare bounds the payload of bulk transfers as a fraction of the line.
 func TestShare(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	w, err := New(newDevice(t, dev), Options{})
+	w, err := New(both[0].newDevice(t, dev), Options{})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
 	require.NoError(t, err)

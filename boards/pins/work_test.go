@@ -108,7 +108,7 @@ func TestWork(t *testing.T) {
 	}{{"clean", fault.Config{Seed: 1}, 0}, {"stalls", fault.Config{Seed: 2}, 3}, {"faults", bad(3), 0}, {"faults and stalls", bad(4), 5}} {
 		t.Run(tt.name, func(t *testing.T) {
 			dev := bustest.NewDevice(bustest.DeviceOptions{Stall: tt.stall})
-			wire, err := New(newDevice(t, dev), Options{Faults: tt.faults})
+			wire, err := New(both[0].newDevice(t, dev), Options{Faults: tt.faults})
 			require.NoError(t, err)
 			host := bustest.NewHost(8192)
 			link, err := rootport.New(wire.Dial, host, rootport.Options{})

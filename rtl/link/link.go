@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/link/deframe"
 	"github.com/hilgpu/hilgpu/rtl/link/enframe"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 )
 
@@ -13,21 +14,10 @@ import (
 // header, acknowledgement and check.
 const maxFrame = seq.MaxPacket + 8
 
-// Byte is a byte that has arrived.
-//
-//	Valid   there is a byte
-//	Broken  a byte was lost: the frame in work is damaged
-//	Data    the byte
-type Byte struct {
-	Valid  bool
-	Broken bool
-	Data   uint8
-}
-
 // Module is the data link and the transaction layer between a byte stream and a GPU.
 //
-//	In      in Byte, at most one in 2 clocks; ready, the byte for the line is taken;
-//	        gpu seq.GPU, the outputs of the GPU; reqReady, dataReady, whether its
+//	In      in linkport.Byte, at most one in 2 clocks; ready, the byte for the line is taken;
+//	        gpu linkport.GPU, the outputs of the GPU; reqReady, dataReady, whether its
 //	        target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
 //	        LEDs
@@ -78,7 +68,7 @@ func (m *Module) Complete() port.Completion { return m.seq.Complete() }
 func (m *Module) LEDs() uint8 { return m.seq.LEDs() }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(in Byte, ready bool, gpu seq.GPU, reqReady, dataReady bool) {
+func (m *Module) Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
 	there, half := m.rx.Frame()
 	rx := seq.Rx{There: there, Other: m.rx.Other(), Data: m.rx.Data(), Damaged: m.rx.Damaged()}
 	read, at, later := m.seq.Fetch()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
 // machine is a model of the processor, written from the comment of package asm.
@@ -207,7 +208,7 @@ func TestMachine(t *testing.T) {
 			if tx.Valid && ready {
 				sent = append(sent, tx.Data)
 			}
-			m.Tick(Rx{Data: 0x5a}, Ready{Tx: ready}, GPU{})
+			m.Tick(Rx{Data: 0x5a}, Ready{Tx: ready}, linkport.GPU{})
 		}
 		require.Equal(t, want.sent, sent, "seed %d", seed)
 		require.Equal(t, want.a, m.a, "seed %d", seed)
@@ -228,18 +229,18 @@ func TestConditions(t *testing.T) {
 		in   uint64
 		rx   Rx
 		r    Ready
-		gpu  GPU
+		gpu  linkport.GPU
 	}{
-		{"frame", 5, Rx{There: true}, Ready{}, GPU{}},
-		{"other", 6, Rx{Other: true}, Ready{}, GPU{}},
-		{"request", 8, Rx{}, Ready{}, GPU{Req: port.Request{Kind: port.MemWrite}}},
-		{"read", 9, Rx{}, Ready{}, GPU{Req: port.Request{Kind: port.MemRead}}},
-		{"beat", 10, Rx{}, Ready{}, GPU{Beat: port.Beat{Valid: true}}},
-		{"completion", 11, Rx{}, Ready{}, GPU{Cpl: port.Completion{Status: port.CplAbort}}},
-		{"damaged", 13, Rx{Damaged: true}, Ready{}, GPU{}},
-		{"room", 7, Rx{}, Ready{Room: true}, GPU{}},
+		{"frame", 5, Rx{There: true}, Ready{}, linkport.GPU{}},
+		{"other", 6, Rx{Other: true}, Ready{}, linkport.GPU{}},
+		{"request", 8, Rx{}, Ready{}, linkport.GPU{Req: port.Request{Kind: port.MemWrite}}},
+		{"read", 9, Rx{}, Ready{}, linkport.GPU{Req: port.Request{Kind: port.MemRead}}},
+		{"beat", 10, Rx{}, Ready{}, linkport.GPU{Beat: port.Beat{Valid: true}}},
+		{"completion", 11, Rx{}, Ready{}, linkport.GPU{Cpl: port.Completion{Status: port.CplAbort}}},
+		{"damaged", 13, Rx{Damaged: true}, Ready{}, linkport.GPU{}},
+		{"room", 7, Rx{}, Ready{Room: true}, linkport.GPU{}},
 	} {
-		holds := func(condition uint64, rx Rx, r Ready, gpu GPU) bool {
+		holds := func(condition uint64, rx Rx, r Ready, gpu linkport.GPU) bool {
 			m := New([]uint64{0x8003 | condition<<11, 0, 0x8002, 0x8003}, 1<<16)
 			for range 10 {
 				m.Tick(rx, r, gpu)
@@ -247,7 +248,7 @@ func TestConditions(t *testing.T) {
 			return m.pc == 4
 		}
 		require.True(t, holds(tt.in, tt.rx, tt.r, tt.gpu), tt.name)
-		require.False(t, holds(tt.in, Rx{}, Ready{}, GPU{}), tt.name)
+		require.False(t, holds(tt.in, Rx{}, Ready{}, linkport.GPU{}), tt.name)
 		for other := uint64(5); other < 15; other++ {
 			both := other == 8 && tt.in == 9 // a read is a request
 			if other != tt.in && other != 12 && !both {
@@ -265,7 +266,7 @@ func TestTicks(t *testing.T) {
 		m.mem.SetWord(i, 0)
 	}
 	for range 1000 {
-		m.Tick(Rx{}, Ready{}, GPU{})
+		m.Tick(Rx{}, Ready{}, linkport.GPU{})
 	}
 	require.Equal(t, uint64(20), m.mem.Word(0))
 }

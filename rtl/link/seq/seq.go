@@ -71,7 +71,7 @@ const (
 // that is taken.
 //
 //	In      rx Rx, the receive buffer, read with a latency of a clock; ready Ready,
-//	        what is taken, and whether a new frame may begin; gpu GPU, the outputs of
+//	        what is taken, and whether a new frame may begin; gpu linkport.GPU, the outputs of
 //	        the GPU
 //	Out     Fetch, Release, for the receiver; Send, for the transmitter; Target, Takes,
 //	        Complete, for the two ports of the GPU; LEDs

@@ -2,14 +2,8 @@ package seq
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
-
-// GPU is the state of the GPU's two ports.
-type GPU struct {
-	Cpl  port.Completion
-	Req  port.Request
-	Beat port.Beat
-}
 
 // Ready reports which outputs are taken in this clock.
 //
@@ -25,7 +19,7 @@ type Ready struct {
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(rx Rx, ready Ready, gpu GPU) {
+func (m *Module) Tick(rx Rx, ready Ready, gpu linkport.GPU) {
 	in := m.instruction()
 	v := m.operand(in, rx.Data, gpu)
 	holds := jumps(in) && m.holds(in, rx, ready, gpu)
@@ -71,7 +65,7 @@ func (m *Module) next(in uint16, runs, holds bool) uint16 {
 }
 
 // operand returns the value that an instruction works on. It is 0 for those that need none.
-func (m *Module) operand(in uint16, rx uint8, gpu GPU) uint8 {
+func (m *Module) operand(in uint16, rx uint8, gpu linkport.GPU) uint8 {
 	if op(in) == opStore || op(in) == opClear {
 		return 0
 	}
@@ -86,7 +80,7 @@ func (m *Module) operand(in uint16, rx uint8, gpu GPU) uint8 {
 }
 
 // input returns the value of a port.
-func (m *Module) input(in uint16, rx uint8, gpu GPU) uint8 {
+func (m *Module) input(in uint16, rx uint8, gpu linkport.GPU) uint8 {
 	switch in & 7 {
 	case inX:
 		return uint8(m.x)
@@ -115,7 +109,7 @@ func bit(b bool) uint8 {
 }
 
 // holds reports whether the condition of a jump or a call holds.
-func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu GPU) bool {
+func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu linkport.GPU) bool {
 	switch condition(in) {
 	case always, called:
 		return true
@@ -249,7 +243,7 @@ func (m *Module) output(in uint16) {
 }
 
 // move shifts x, or takes what the GPU offers.
-func (m *Module) move(in uint16, gpu GPU) {
+func (m *Module) move(in uint16, gpu linkport.GPU) {
 	if !moves(in) {
 		return
 	}

@@ -1,0 +1,151 @@
+// Package dlink is the data link and the transaction layer of a board in RTL: between
+// frames, whatever delimits them, and the two ports of a GPU.
+package dlink
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/inbound"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/outbound"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+)
+
+// MaxPacket is the size of the largest packet of the board, in bytes: a header of 16 and a
+// payload of 128.
+const MaxPacket = 144
+
+// MaxFrame is the size of the largest frame of the board, in bytes: that packet, with head,
+// acknowledgement and check.
+const MaxFrame = MaxPacket + 8
+
+// Version is the version of the frames, that of bus/datalink.
+const Version = 3
+
+// Config configures a link. A tick is the unit of its times.
+//
+//	MapHash     hash of the register map; 0: any
+//	Window      frames in flight in each direction, 1, 2, 4 or 8
+//	TickClocks  clocks of a tick, 1 to 2^20
+//	TickMicros  microseconds of a tick, rounded up
+//	Ack         ticks that an acknowledgement waits for a frame to carry it, 1 to 255
+//	Replay      ticks after which frames are sent again, more than the delay of the host's
+//	            acknowledgement and the time of a window on the line, 1 to 2^16-1
+//	Limit       replays without an acknowledgement after which the link goes down, 1 to 255
+//	Nak         ticks between Naks for one gap, 1 to 2^16-1
+//	Ping        ticks of silence after which the host is pinged, 1 to 2^16-1
+//	Dead        ticks of silence after which the link goes down, 1 to 2^16-1
+//	Expiry      ticks after which a read of the GPU ends without a completion, and at most
+//	            twice that, 1 to 2^16-1
+type Config struct {
+	MapHash    uint32
+	Window     int
+	TickClocks uint32
+	TickMicros uint32
+	Ack        uint8
+	Replay     uint16
+	Limit      uint8
+	Nak        uint16
+	Ping       uint16
+	Dead       uint16
+	Expiry     uint16
+}
+
+// A Cause is why a session ended.
+type Cause uint8
+
+// The causes. Those to Protocol have the number of a Down frame.
+const (
+	NoCause    Cause = iota // there was none
+	Closed                  // the host closed it
+	Replay                  // the limit of replays was reached
+	Dead                    // nothing was received
+	Protocol                // the host reported a violation
+	NewSession              // the host began another one
+)
+
+// A Status is the state of the link, for registers. Counters wrap.
+//
+//	Up        a session is up
+//	Cause     why the last session ended
+//	Sessions  that began
+//	Refused   frames that were damaged, of no session, or not the next one
+//	Repeated  data frames that were sent again
+//	Naks      that were sent
+//	Packets   that were dropped or refused
+type Status struct {
+	Up       bool
+	Cause    Cause
+	Sessions uint16
+	Refused  uint16
+	Repeated uint16
+	Naks     uint16
+	Packets  uint16
+}
+
+// Module is the data link and the transaction layer.
+//
+//	In      in linkport.Piece; ready, the byte for the framing is taken; gpu linkport.GPU;
+//	        reqReady, dataReady, whether the GPU's target port takes a header and a beat
+//	Out     Sent, for the framing, valid/ready; Target, Takes, Complete, for the GPU; Status
+//	Timing  a byte in every clock in each direction
+//	Reset   no session: the GPU's writes are lost and its reads are aborted
+//	Order   that of PCIe, see outbound.Module
+//	Paths   none
+//	Size    512 bytes a frame of the window
+//	Faults  a frame whose check is wrong changes only Status.Refused and may cause a Nak
+//	Source  docs/design.md "Link layers"; bus/datalink
+type Module struct {
+	cfg   Config
+	every uint8 // frames that are acknowledged without waiting
+
+	rx   receive.Module
+	tx   transmit.Module
+	down inbound.Module
+	up   outbound.Module
+
+	time    clock
+	session session
+	send    sender
+	ack     acknowledger
+	credit  credits
+	status  Status
+}
+
+// New returns a link after reset.
+func New(c Config) Module {
+	hdl.Assert(c.TickClocks >= 1 && c.TickClocks <= 1<<20, "dlink: a tick of 0 clocks or more than 2^20")
+	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0")
+	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
+	m := Module{
+		cfg: c, rx: receive.New(c.Window, MaxPacket, c.MapHash), tx: transmit.New(c.Window, g), down: inbound.New(), up: outbound.New(),
+		every: uint8(max(1, c.Window/2)),
+	}
+	m.Reset()
+	return m
+}
+
+// Reset ends the session.
+func (m *Module) Reset() {
+	m.rx.Reset()
+	m.tx.Reset()
+	m.down.Reset()
+	m.up.Reset()
+	m.time, m.session, m.send, m.ack, m.credit, m.status = clock{}, session{}, sender{}, acknowledger{}, credits{}, Status{}
+}
+
+// Sent returns a byte for the framing.
+func (m *Module) Sent() linkport.Sent { return m.tx.Byte() }
+
+// Target returns the inputs of the GPU's target port.
+func (m *Module) Target() (req port.Request, beat port.Beat) { return m.down.Target() }
+
+// Takes reports which outputs of the GPU are taken in this clock.
+func (m *Module) Takes() (cpl, req, beat bool) { return m.up.Takes() }
+
+// Complete returns a beat of a completion for the GPU's initiator port.
+func (m *Module) Complete() port.Completion { return m.down.Complete() }
+
+// Status returns the state of the link.
+func (m *Module) Status() Status { return m.status }

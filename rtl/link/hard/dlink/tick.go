@@ -1,0 +1,112 @@
+package dlink
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/link/hard/outbound"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+)
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
+	frame, packet, busy := m.rx.Frame(), m.rx.Packet(), m.tx.Busy()
+	fetch, release, idle, rests := m.down.Fetch(), m.down.Release(), m.down.Idle(), m.down.Free()
+	answer, issue, refused := m.down.Answer(), m.up.Issue(), m.down.Refused()
+	free, failed, quiet := m.up.Free(), m.up.Failed(), m.up.Idle()
+	sent, write := m.up.Sent(), m.up.Write()
+	expires := m.time.expires
+	write.Slot = uint8(m.send.next()) & 7
+	room := outbound.Room{
+		Slot: m.send.room(busy, uint8(m.cfg.Window-1)), Write: m.credit.write(), Read: m.credit.read(),
+		Epoch: m.down.Epoch(), ID: m.down.ID(),
+	}
+
+	accept := m.receive(frame, idle && quiet && !packet.There)
+	if release && m.status.Up {
+		m.ack.consumed()
+	}
+	m.queued(sent)
+	m.passTime()
+	job := m.pick(busy.Any)
+	m.session.mix()
+	if refused {
+		m.status.Packets++
+	}
+	room.Live = m.status.Up
+	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests)
+	m.tx.Tick(job, write, ready)
+	m.down.Tick(packet, room.Live, issue, free, failed, expires, reqReady, dataReady)
+	m.up.Tick(gpu, answer, room)
+}
+
+// queued counts a packet that is complete, and the credits that it takes.
+func (m *Module) queued(sent outbound.Sent) {
+	if !sent.Valid || !m.status.Up {
+		return
+	}
+	m.send.flying = (m.send.flying + 1) & 15
+	m.credit.take(sent)
+}
+
+// pick returns the next frame to send.
+func (m *Module) pick(busy bool) transmit.Job {
+	job := transmit.Job{Word: m.session.epoch, Host: m.session.host, Board: m.session.board}
+	low := m.ack.next
+	if busy {
+		return job
+	}
+	if m.session.welcome && !m.session.mixes() {
+		m.session.welcome = false
+		job.Kind, job.Head, job.Word = transmit.Welcome, headWelcome|Version, helloWord
+		return job
+	}
+	if !m.status.Up {
+		return job
+	}
+	data := false
+	job.Kind = transmit.Control
+	switch {
+	case m.session.down != NoCause:
+		job.Head = headDown | uint16(m.session.down)
+		m.end(m.session.down)
+		return job
+	case m.ack.nak:
+		job.Head = headNak | low
+		m.ack.nak, m.ack.quiet = false, m.cfg.Nak
+		m.status.Naks++
+	case m.ack.pong:
+		job.Head, m.ack.pong = headPong|low, false
+	case m.ack.ping:
+		job.Head, m.ack.ping = headPing|low, false
+	case m.send.sent != m.send.flying:
+		data = true
+	case m.ack.due(m.every, m.cfg.Ack):
+		job.Head = headAck | low
+	default:
+		job.Kind = transmit.None
+		return job
+	}
+	if data {
+		job = m.data(job)
+	}
+	m.ack.acknowledged()
+	return job
+}
+
+// data makes the frame of the next packet.
+func (m *Module) data(job transmit.Job) transmit.Job {
+	n := m.send.number()
+	job.Kind, job.Head, job.Slot = transmit.Data, headData|n, uint8(n)&7
+	if m.ack.waiting() {
+		job.Kind, job.Head, job.Ack = transmit.Acked, headData|headAcked|n, m.ack.next
+	}
+	if m.send.sent == 0 {
+		m.send.since = 0
+	}
+	if m.send.sent < m.send.flown {
+		m.status.Repeated++
+	} else {
+		m.send.flown = (m.send.sent + 1) & 15
+	}
+	m.send.sent = (m.send.sent + 1) & 15
+	return job
+}

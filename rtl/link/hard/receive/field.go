@@ -1,0 +1,53 @@
+package receive
+
+// The length of the fixed fields of a hello, in bytes.
+const (
+	minFixed = 40
+	maxFixed = 64
+)
+
+// take takes byte k of the body of a frame. room reports whether a slot is free.
+func (m *Module) take(k, b uint8, room bool) {
+	switch k {
+	case 0:
+		m.frame.Head = uint16(b)<<8 | m.frame.Head&0xff
+		m.frame.Room = room
+	case 1:
+		m.frame.Head = m.frame.Head&0xff00 | uint16(b)
+	default:
+	}
+	if m.frame.Head&Data != 0 {
+		if k == 2 {
+			m.frame.Ack = uint16(b&0xf)<<8 | m.frame.Ack&0xff
+		} else if k == 3 {
+			m.frame.Ack = m.frame.Ack&0xf00 | uint16(b)
+		}
+		return
+	}
+	hello := uint8(m.frame.Head>>12) == typeHello
+	m.hello(k)
+	if k < atUpdate || hello && k < atCredits {
+		m.field = m.field<<8 | uint64(b)
+	}
+	if k == atUpdate-1 || hello && k == atCredits-1 {
+		m.frame.Credits = m.field
+	}
+}
+
+// hello takes the fields of a hello that are complete before byte k.
+func (m *Module) hello(k uint8) {
+	low := uint32(m.field)
+	switch k {
+	case atFixed:
+		flags := uint8(m.field >> 32)
+		window := uint16(low)
+		m.fixed = uint8(m.field >> 40)
+		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= uint32(m.maxPacket) && window != 0
+		m.frame.Window = uint8(min(window, uint16(m.slots))) & 15
+	case atMap:
+		m.frame.SameMap = low == 0 || m.mapHash == 0 || low == m.mapHash
+	case atHost:
+		m.frame.Host = low
+	default:
+	}
+}

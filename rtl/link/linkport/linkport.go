@@ -1,0 +1,48 @@
+// Package linkport declares the ports of the blocks of a link.
+package linkport
+
+import "github.com/hilgpu/hilgpu/rtl/abi/port"
+
+// GPU is the outputs of the GPU's two ports: a completion of its target port, a header and
+// a beat of its initiator port.
+type GPU struct {
+	Cpl  port.Completion
+	Req  port.Request
+	Beat port.Beat
+}
+
+// Byte is a byte that has arrived on a line.
+//
+//	Valid   there is a byte
+//	Broken  a byte was lost: the frame in work is damaged
+//	Data    the byte
+type Byte struct {
+	Valid  bool
+	Broken bool
+	Data   uint8
+}
+
+// Piece is what a framing has found in a clock. A frame is its bytes, each in a clock, and
+// then End.
+//
+//	Valid    there is a byte of a frame
+//	End      the frame is complete; there is no byte in this clock
+//	Damaged  the bytes since the last frame are no frame
+//	Data     the byte
+type Piece struct {
+	Valid   bool
+	End     bool
+	Damaged bool
+	Data    uint8
+}
+
+// Sent is a byte of a frame for a framing, valid/ready.
+//
+//	Valid  there is a byte
+//	Last   it is the last one of its frame
+//	Data   the byte
+type Sent struct {
+	Valid bool
+	Last  bool
+	Data  uint8
+}
