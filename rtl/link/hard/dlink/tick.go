@@ -17,7 +17,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	write.Slot = uint8(m.send.next()) & 7
 	room := outbound.Room{
 		Slot: m.send.room(busy, uint8(m.cfg.Window-1)), Write: m.credit.write(), Read: m.credit.read(),
-		Epoch: m.down.Epoch(), ID: m.down.ID(),
+		Epoch: m.down.Epoch() & 3, ID: m.down.ID(),
 	}
 
 	accept := m.receive(frame, idle && quiet && !packet.There)

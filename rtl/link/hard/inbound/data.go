@@ -2,9 +2,8 @@ package inbound
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
-// match compares a completion with its read.
-func (m *Module) match() {
-	word := uint16(m.table.Out())
+// match compares a completion with the word of its read.
+func (m *Module) match(word uint16) {
 	length, low, epoch := word&63, uint8(word>>6)&31, uint8(word>>11)&3
 	n := m.dwords & 63
 	bit := uint64(1) << m.tag()

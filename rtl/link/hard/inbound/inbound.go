@@ -48,6 +48,7 @@ const (
 //
 //	Wish    what of; Nothing: none
 //	Len     dwords of data
+//	High    the first dword is in the upper half of its beat
 //	Class   byte 1 of the header
 //	Attr    byte 2 of the header
 //	Tag     of the request
@@ -57,6 +58,7 @@ const (
 type Answer struct {
 	Wish      Wish
 	Len       uint8 `w:"6"`
+	High      bool
 	Class     uint8
 	Attr      uint8
 	Tag       uint8
@@ -206,11 +208,10 @@ func (m *Module) Answer() Answer {
 	if m.state == stateAnswer {
 		wish = m.wish
 	}
-	a := Answer{
-		Wish: wish, Len: m.chunk, Class: uint8(m.hi>>48) & 0xfc, Attr: uint8(m.hi>>40) & 0x30,
+	return Answer{
+		Wish: wish, Len: m.chunk, High: m.lo&4 != 0, Class: uint8(m.hi>>48) & 0xfc, Attr: uint8(m.hi>>40) & 0x30,
 		Tag: uint8(m.hi >> 8), Lower: m.lower, Bytes: m.bytes & 0xfff, Requester: uint16(m.hi >> 16),
 	}
-	return a
 }
 
 // Target returns the inputs of the GPU's target port.

@@ -9,6 +9,7 @@ import (
 func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expires, reqReady, dataReady bool) {
 	m.refused = false
 	m.late = m.late || expires
+	word := uint16(m.table.Out())
 	looks, updates := m.state == stateLook && !issue.Valid, m.state == stateUpdate && !issue.Valid
 	m.remember(issue, looks, updates)
 	moves, empty := m.moves(), !m.out.beat
@@ -32,7 +33,7 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expi
 			m.state = stateMatch
 		}
 	case stateMatch:
-		m.match()
+		m.match(word)
 	case stateUpdate:
 		if updates {
 			m.state = stateDone

@@ -159,7 +159,7 @@ func (m *Module) header() {
 func (m *Module) data(gpu linkport.GPU) {
 	wants := m.wants()
 	if m.have != 0 {
-		m.have--
+		m.have = (m.have - 1) & 15
 		m.left--
 		m.at++
 		m.beat >>= 8
@@ -174,7 +174,7 @@ func (m *Module) data(gpu linkport.GPU) {
 	valid, last, v := gpu.Beat.Valid, gpu.Beat.Last, gpu.Beat.Data
 	odd := m.addr&4 != 0
 	if m.source == sourceCompletions {
-		valid, last, v, odd = gpu.Cpl.Status != port.CplNone, gpu.Cpl.Last, gpu.Cpl.Data, m.pend.Lower&4 != 0
+		valid, last, v, odd = gpu.Cpl.Status != port.CplNone, gpu.Cpl.Last, gpu.Cpl.Data, m.pend.High
 	}
 	if wants && valid {
 		m.load(gpu, last, v, odd && !m.begun)
