@@ -86,8 +86,10 @@ func packets() [][]byte {
 
 // TestBadPackets: packets in good frames with any bytes do not stop the board, which
 // answers afterwards.
-func TestBadPackets(t *testing.T) {
-	w, err := New(both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 16})
+func TestBadPackets(t *testing.T) { forBoth(t, badPackets) }
+
+func badPackets(t *testing.T, m made) {
+	w, err := New(m.newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 16})
 	require.NoError(t, err)
 	p, err := w.Dial()
 	require.NoError(t, err)
@@ -117,9 +119,11 @@ func TestBadPackets(t *testing.T) {
 
 // TestRandomBytes: any bytes between frames, and frames that are mutated, leave the board
 // able to begin a session, and nothing of them reaches the device.
-func TestRandomBytes(t *testing.T) {
+func TestRandomBytes(t *testing.T) { forBoth(t, randomBytes) }
+
+func randomBytes(t *testing.T, m made) {
 	dev := &watch{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	w, err := New(both[0].newDevice(t, dev), Options{Clocks: 16})
+	w, err := New(m.newDevice(t, dev), Options{Clocks: 16})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(2, 7))
 	for range 10 {

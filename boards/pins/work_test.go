@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/rootport"
@@ -107,20 +106,26 @@ func TestWork(t *testing.T) {
 		stall  uint64
 	}{{"clean", fault.Config{Seed: 1}, 0}, {"stalls", fault.Config{Seed: 2}, 3}, {"faults", bad(3), 0}, {"faults and stalls", bad(4), 5}} {
 		t.Run(tt.name, func(t *testing.T) {
-			dev := bustest.NewDevice(bustest.DeviceOptions{Stall: tt.stall})
-			wire, err := New(both[0].newDevice(t, dev), Options{Faults: tt.faults})
-			require.NoError(t, err)
-			host := bustest.NewHost(8192)
-			link, err := rootport.New(wire.Dial, host, rootport.Options{})
-			require.NoError(t, err)
-			w := newWork(t, link, host, tt.faults.Seed)
-			for i := range *callsFlag {
-				err := w.do()
-				require.NoError(t, err, "call %d", i)
-			}
-			st := wire.Stats()
-			t.Logf("%d clocks, %d frames sent, %d received, %d replays, %d naks sent, %d received", wire.clock, st.FramesSent, st.FramesReceived, st.Replays, st.NaksSent, st.NaksReceived)
-			require.NotErrorIs(t, err, bus.ErrLinkDown)
+			forBoth(t, func(t *testing.T, m made) { m.work(t, Options{Faults: tt.faults}, tt.stall) })
 		})
 	}
+	t.Run("faults, a byte in each clock", func(t *testing.T) {
+		both[1].work(t, Options{Clocks: 1, Faults: bad(5)}, 2)
+	})
+}
+
+// work does random work at the end of a line.
+func (m made) work(t *testing.T, o Options, stall uint64) {
+	dev := bustest.NewDevice(bustest.DeviceOptions{Stall: stall})
+	wire, err := New(m.newDevice(t, dev), o)
+	require.NoError(t, err)
+	host := bustest.NewHost(8192)
+	link, err := rootport.New(wire.Dial, host, rootport.Options{})
+	require.NoError(t, err)
+	w := newWork(t, link, host, o.Faults.Seed)
+	for i := range *callsFlag {
+		require.NoError(t, w.do(), "call %d", i)
+	}
+	st := wire.Stats()
+	t.Logf("%d clocks, %d frames sent, %d received, %d replays, %d naks sent, %d received", wire.clock, st.FramesSent, st.FramesReceived, st.Replays, st.NaksSent, st.NaksReceived)
 }

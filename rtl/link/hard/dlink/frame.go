@@ -200,7 +200,7 @@ func (m *Module) tick() {
 		m.send.since++
 	}
 	if m.send.rest != 0 {
-		m.send.rest--
+		m.send.rest = (m.send.rest - 1) & 3
 	}
 	if m.send.since >= m.cfg.Replay {
 		m.send.since, m.send.sent, m.send.rest = 0, 0, restTicks
