@@ -2,37 +2,45 @@ package inbound
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
-// match compares a completion with the word of its read.
-func (m *Module) match(word uint16) {
+// match compares a completion with the word of its read. due reports whether that awaits one.
+func (m *Module) match(word uint16, due bool) bool {
 	length, low, epoch := word&63, uint8(word>>6)&31, uint8(word>>11)&3
 	n := m.dwords & 63
-	bit := uint64(1) << m.tag()
-	mine := m.due&bit != 0 && uint8(m.lo>>14)&3 == epoch
-	data := uint8(m.hi>>56) == typeCplD
 	ends := low + uint8(n)
 	fits := uint16(m.hi)&0xfff == length<<2 && uint8(m.lo)&0x7f == low<<2 && n <= length && (n == length || ends&15 == 0)
-	fails := !data || uint8(m.hi>>40)&poisoned != 0
-	rest := uint8(length-n) & 63
+	return due && uint8(m.lo>>14)&3 == epoch && (fits || !m.carries())
+}
+
+// carries reports whether the packet has data.
+func (m *Module) carries() bool { return uint8(m.hi>>56)&withData != 0 }
+
+// bad reports whether the data is poisoned.
+func (m *Module) bad() bool { return uint8(m.hi>>40)&poisoned != 0 }
+
+// ends reports whether a completion is the last one of its read.
+func (m *Module) ends(word uint16) bool {
+	return !m.carries() || m.bad() || m.dwords&63 == word&63
+}
+
+// complete begins a completion for the GPU. fits reports whether it matches its read.
+func (m *Module) complete(word uint16, fits bool) {
+	length, low, n := word&63, uint8(word>>6)&31, m.dwords&63
 	m.out.tag = m.tag()
-	if !mine || data && !fits {
+	m.dw, m.chunk, m.lower, m.lane = uint8(n), uint8(length-n)&63, (low+uint8(n))<<2&0x7c, low&1<<2
+	if !fits {
 		m.drop()
-		return
-	}
-	if fails || rest == 0 {
-		m.due &^= bit
-	}
-	if fails {
+	} else if m.carries() && !m.bad() {
+		m.state, m.cpl = stateData, true
+	} else {
+		m.drop()
 		m.out.cpl, m.out.last = port.CplUnsupported, true
-		if data || uint8(m.hi>>13)&7 == 4 {
+		if m.carries() || uint8(m.hi>>13)&7 == 4 {
 			m.out.cpl = port.CplAbort
 		}
-		if data {
+		if m.carries() {
 			m.epoch = (m.epoch + 1) & 3 // more completions of this read may follow
 		}
-		m.state, m.refused = stateDone, true
-		return
 	}
-	m.state, m.cpl, m.dw, m.chunk, m.lower, m.lane = stateData, true, uint8(n), rest, ends<<2&0x7c, low&1<<2
 }
 
 // data collects a byte. A beat that is complete goes to the output, and the next byte is
@@ -80,7 +88,7 @@ func (m *Module) chunkDone() {
 		}
 		return
 	}
-	m.lo += uint64(m.chunk) << 2
+	m.advance(m.chunk)
 	m.state = stateChunk
 	if m.dwords == 0 {
 		m.state = stateDone
@@ -91,12 +99,10 @@ func (m *Module) chunkDone() {
 func (m *Module) runs(b uint8, reqReady bool) {
 	e := m.enable & 15
 	sum := e + (e & -e)
-	shift := uint8(m.lo) & 4
 	switch m.state {
 	case stateSingle:
 		m.gather = uint64(b)<<56 | m.gather>>8
 		if m.lane == 3 {
-			m.gather |= m.gather >> 32
 			m.state = stateRun
 		}
 		m.lane = (m.lane + 1) & 7
@@ -110,7 +116,7 @@ func (m *Module) runs(b uint8, reqReady bool) {
 			}
 		} else if m.dwords != 1 {
 			m.state, m.lane, m.dwords, m.enable = stateSingle, 0, 1, m.last
-			m.lo += 4
+			m.advance(1)
 		} else if m.config {
 			m.state, m.wish, m.chunk = stateRead, Success, 0
 		} else {
@@ -118,7 +124,10 @@ func (m *Module) runs(b uint8, reqReady bool) {
 		}
 	case stateRunWrite:
 		if reqReady {
-			m.out.beat, m.out.last, m.out.enable, m.out.data = true, true, m.run<<shift, m.gather
+			m.out.beat, m.out.last, m.out.enable, m.out.data = true, true, m.run, m.gather>>32
+			if m.lo&4 != 0 {
+				m.out.enable, m.out.data = m.run<<4, m.gather
+			}
 			m.state = stateRunData
 		}
 	default:
@@ -168,11 +177,16 @@ func (m *Module) request(free, failed, reqReady bool) {
 	}
 }
 
+// advance moves the address past dwords of a request, which does not cross 4 KiB.
+func (m *Module) advance(dwords uint8) {
+	m.lo = m.lo&^0xffc | (m.lo+uint64(dwords)<<2)&0xffc
+}
+
 // nextPart moves to the next request of a read.
 func (m *Module) nextPart() {
-	at := m.lo + uint64(m.chunk)<<2
 	m.bytes = (m.bytes - uint16(m.chunk)<<2 + uint16(m.lower&3)) & 0x1fff
-	m.lower, m.lo, m.parts = uint8(at)&0x7f, at, true
+	m.advance(m.chunk)
+	m.lower, m.parts = uint8(m.lo)&0x7c, true
 	m.dwords = (m.dwords - uint16(m.chunk)) & 0x7ff
 	m.state = stateChunk
 	if m.dwords == 0 || m.config {

@@ -171,7 +171,7 @@ func (m *Module) Reset() {
 func (m *Module) Fetch() bool {
 	switch m.state {
 	case stateHead:
-		return m.left != 0 && (!m.masked || !m.pads() && m.present())
+		return m.left != 0 && (!m.masked || m.present())
 	case stateData:
 		return m.moves()
 	case stateSingle:

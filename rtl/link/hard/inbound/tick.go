@@ -11,7 +11,13 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expi
 	m.late = m.late || expires
 	word := uint16(m.table.Out())
 	looks, updates := m.state == stateLook && !issue.Valid, m.state == stateUpdate && !issue.Valid
-	m.remember(issue, looks, updates)
+	steps := m.state == stateSweep && !issue.Valid
+	mine := m.due>>m.place(issue)&1 != 0
+	old := m.old>>m.place(issue)&1 != 0
+	matches := m.state == stateMatch && !issue.Valid
+	aborts := steps && mine && (!up || old)
+	fits := m.match(word, mine)
+	m.remember(issue, looks, updates, aborts || matches && fits && m.ends(word), steps)
 	moves, empty := m.moves(), !m.out.beat
 	m.out.cpl = port.CplNone
 	if dataReady {
@@ -33,13 +39,17 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expi
 			m.state = stateMatch
 		}
 	case stateMatch:
-		m.match(word)
+		if matches {
+			m.complete(word, fits)
+		}
 	case stateUpdate:
 		if updates {
 			m.state = stateDone
 		}
 	case stateSweep:
-		m.expire(up)
+		if steps {
+			m.expire(aborts)
+		}
 	case stateDone:
 		m.state = stateIdle
 	default:
@@ -47,22 +57,41 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expi
 	}
 }
 
-// remember keeps a read of the GPU, or what is left of one.
-func (m *Module) remember(issue Issue, looks, updates bool) {
-	tag, word := m.tag(), uint16(m.epoch)<<11|uint16(m.lower>>2)<<6|uint16(m.chunk)
-	if updates {
-		word = uint16(m.lo>>14&3)<<11 | uint16(m.lower>>2)<<6 | uint16(m.chunk)
-	}
-	at, enable := tag, uint8(0)
+// place returns the tag of the read that this clock is about.
+func (m *Module) place(issue Issue) uint8 {
 	if issue.Valid {
-		at, word = issue.Tag, uint16(m.epoch)<<11|uint16(issue.Lower)<<6|uint16(issue.Len)
-		m.due |= uint64(1) << issue.Tag
-		m.old &^= uint64(1) << issue.Tag
+		return issue.Tag
+	} else if m.state == stateSweep {
+		return m.sweep
+	}
+	return m.tag()
+}
+
+// remember keeps a read of the GPU, or what is left of one.
+func (m *Module) remember(issue Issue, looks, updates, ends, steps bool) {
+	epoch, low, length := m.epoch, uint16(m.lower>>2), m.chunk
+	if updates {
+		epoch = uint8(m.lo>>14) & 3
+	}
+	at, enable := m.place(issue), uint8(0)
+	bit := uint64(1) << at
+	if issue.Valid {
+		low, length = uint16(issue.Lower), issue.Len
+	}
+	if issue.Valid {
+		m.due |= bit
+	} else if ends {
+		m.due &^= bit
+	}
+	if steps {
+		m.old |= bit
+	} else if issue.Valid {
+		m.old &^= bit
 	}
 	if issue.Valid || updates {
 		enable = 3
 	}
-	m.table.Tick(looks, uint32(tag), enable, uint32(at), uint64(word))
+	m.table.Tick(looks, uint32(m.tag()), enable, uint32(at), uint64(uint16(epoch)<<11|low<<6|uint16(length)))
 }
 
 // tag returns the tag of the GPU in a completion.
@@ -79,14 +108,11 @@ func (m *Module) idle(p receive.Packet, up bool) {
 }
 
 // expire ends one read that is old, or any without a session.
-func (m *Module) expire(up bool) {
-	bit := uint64(1) << m.sweep
-	if m.due&bit != 0 && (!up || m.old&bit != 0) {
+func (m *Module) expire(aborts bool) {
+	if aborts {
 		m.out.cpl, m.out.last, m.out.tag = port.CplAbort, true, m.sweep
-		m.due &^= bit
 		m.lost = true
 	}
-	m.old = m.old&^bit | m.due&bit
 	m.sweep = (m.sweep + 1) & 63
 	if m.sweep == 0 {
 		m.state = stateIdle
@@ -96,9 +122,6 @@ func (m *Module) expire(up bool) {
 		m.lost = false
 	}
 }
-
-// pads reports whether a header of 12 bytes gets the upper half of its address.
-func (m *Module) pads() bool { return m.at == 8 && !m.wide }
 
 // present reports whether a byte of the header is in the packet.
 func (m *Module) present() bool {
@@ -113,11 +136,11 @@ func (m *Module) present() bool {
 		group = m.mask >> 2
 	case 7:
 		group = m.mask >> 3
-	case 12:
+	case 8:
 		group = m.mask >> 4
-	case 13:
+	case 9:
 		group = m.mask >> 5
-	case 14:
+	case 10:
 		group = m.mask >> 6
 	default:
 		group = m.mask >> 7
@@ -153,10 +176,10 @@ func (m *Module) template() uint8 {
 	}
 }
 
-// header collects a byte of the header. A header of 12 bytes gets four zeros after its
-// eighth, so that its last four are at the same place as in one of 16.
+// header collects a byte of the header. The last four of 12 bytes are at the same place as
+// those of 16.
 func (m *Module) header(b uint8) {
-	takes := !m.masked || !m.pads() && m.present()
+	takes := !m.masked || m.present()
 	if takes && m.left == 0 {
 		m.short = true
 	} else if takes {
@@ -166,18 +189,18 @@ func (m *Module) header(b uint8) {
 		m.mask, m.masked = b, true
 		return
 	}
-	if m.pads() {
-		m.hi, m.lo, m.at = m.hi<<32|m.lo>>32, m.lo<<32, 12
-		return
-	}
 	if !m.present() {
 		b = m.template()
 	}
 	if m.at == 0 {
 		m.wide = b&0x20 != 0
 	}
-	m.hi, m.lo = m.hi<<8|m.lo>>56, m.lo<<8|uint64(b)
-	if m.at == 15 {
+	if m.at < 8 {
+		m.hi, m.lo = m.hi<<8|uint64(b), 0
+	} else {
+		m.lo = m.lo<<8 | uint64(b)
+	}
+	if m.at == 15 || m.at == 11 && !m.wide {
 		m.state = stateJudge
 	}
 	m.at = (m.at + 1) & 15
