@@ -100,7 +100,7 @@ func newSeq(t *testing.T) boardLink {
 // hardConfig has the times of a line with 25 MHz and 80 clocks a byte.
 var hardConfig = dlink.Config{
 	Window: 8, TickClocks: 2500, TickMicros: 100,
-	Ack: 3, Replay: 80, Limit: 64, Nak: 40, Ping: 1000, Dead: 5000, Expiry: 2000,
+	Ack: 3, Replay: 80, Limit: 64, Nak: 40, Ping: 1024, Dead: 5000, Expiry: 2000,
 }
 
 func newHard(*testing.T) boardLink {

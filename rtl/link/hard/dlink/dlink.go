@@ -31,10 +31,10 @@ const Version = 3
 //	TickMicros  microseconds of a tick, rounded up
 //	Ack         ticks that an acknowledgement waits for a frame to carry it, 1 to 255
 //	Replay      ticks after which frames are sent again, more than the delay of the host's
-//	            acknowledgement and the time of a window on the line, 1 to 2^16-1
+//	            acknowledgement and the time of a window on the line, 1 to 255
 //	Limit       replays without an acknowledgement after which the link goes down, 1 to 255
-//	Nak         ticks between Naks for one gap, 1 to 2^16-1
-//	Ping        ticks of silence after which the host is pinged, 1 to 2^16-1
+//	Nak         ticks between Naks for one gap, 1 to 255
+//	Ping        ticks of silence after which the host is pinged, a power of two to 2^15
 //	Dead        ticks of silence after which the link goes down, 1 to 2^16-1
 //	Expiry      ticks after which a read of the GPU ends without a completion, and at most
 //	            twice that, 1 to 2^16-1
@@ -44,9 +44,9 @@ type Config struct {
 	TickClocks uint32
 	TickMicros uint32
 	Ack        uint8
-	Replay     uint16
+	Replay     uint8
 	Limit      uint8
-	Nak        uint16
+	Nak        uint8
 	Ping       uint16
 	Dead       uint16
 	Expiry     uint16
@@ -116,7 +116,7 @@ type Module struct {
 // New returns a link after reset.
 func New(c Config) Module {
 	hdl.Assert(c.TickClocks >= 1 && c.TickClocks <= 1<<20, "dlink: a tick of 0 clocks or more than 2^20")
-	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0")
+	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Ping&(c.Ping-1) == 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0, or a period of pings that is no power of two")
 	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
 	m := Module{
 		cfg: c, rx: receive.New(c.Window, MaxPacket, c.MapHash), tx: transmit.New(c.Window, g), down: inbound.New(), up: outbound.New(),

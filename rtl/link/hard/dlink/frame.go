@@ -11,7 +11,6 @@ type clock struct {
 	now     uint32 // clocks
 	left    uint32 `w:"20"` // clocks until the next tick
 	silence uint16 // ticks since a frame of the session
-	pings   uint16 // ticks since that, or a Ping
 	age     uint16 // ticks since reads of the GPU were checked
 	expires bool   // they are, in this clock
 }
@@ -24,7 +23,7 @@ type sender struct {
 	sent   uint8  `w:"4"`  // of them, those sent since the last replay began
 	flown  uint8  `w:"4"`  // those sent at least once
 	window uint8  `w:"4"`  // of the host
-	since  uint16 // ticks since the oldest one was sent
+	since  uint8  // ticks since the oldest one was sent
 	rest   uint8  `w:"2"` // ticks until a Nak is heeded again
 	tries  uint8  // replays since an acknowledgement
 }
@@ -56,7 +55,7 @@ type acknowledger struct {
 	nak      bool   // a Nak is due
 	pong     bool   // a Pong is
 	ping     bool   // a Ping is
-	quiet    uint16 // ticks until the next Nak
+	quiet    uint8  // ticks until the next Nak
 }
 
 // waiting reports whether an acknowledgement is due now or later.
@@ -78,7 +77,7 @@ func (a *acknowledger) consumed() {
 
 // frame takes a frame of the session. It reports whether its packet is accepted.
 func (m *Module) frame(f receive.Frame) (accept bool) {
-	m.time.silence, m.time.pings = 0, 0
+	m.time.silence = 0
 	if f.Head&headData != 0 {
 		return m.dataFrame(f)
 	}
@@ -100,7 +99,7 @@ func (m *Module) frame(f receive.Frame) (accept bool) {
 		}
 	case headCredit:
 		if f.Size == creditSize {
-			m.credit.raise(f.Credits)
+			m.credit.raise(f.Credits >> 16)
 		}
 	case headPing:
 		m.ack.pong = true
@@ -186,15 +185,14 @@ func (m *Module) passTime() {
 // tick does what is due after a tick of a session.
 func (m *Module) tick() {
 	m.time.silence++
-	m.time.pings++
 	if m.ack.quiet != 0 {
 		m.ack.quiet--
 	}
 	if m.ack.waiting() {
 		m.ack.waits = min(m.ack.waits, 254) + 1
 	}
-	if m.time.pings >= m.cfg.Ping {
-		m.time.pings, m.ack.ping = 0, true
+	if m.time.silence&(m.cfg.Ping-1) == 0 {
+		m.ack.ping = true
 	}
 	if m.send.flown != 0 {
 		m.send.since++
@@ -221,11 +219,11 @@ type credits struct {
 	finite uint8 `w:"3"` // bit i: the grant i was not 0
 }
 
-// begin takes the first grant: four words from the top.
+// begin takes the first grant: three words, the first one in bits 47..32.
 func (c *credits) begin(grants uint64) {
 	c.finite = 0
 	for i := range 3 {
-		c.limit[i], c.used[i] = uint16(grants>>(48-16*i)), 0
+		c.limit[i], c.used[i] = uint16(grants>>(32-16*i)), 0
 		if c.limit[i] != 0 {
 			c.finite |= 1 << i
 		}
@@ -235,7 +233,7 @@ func (c *credits) begin(grants uint64) {
 // raise takes an update. One whose counters go backwards was overtaken.
 func (c *credits) raise(grants uint64) {
 	for i := range 3 {
-		v := uint16(grants >> (48 - 16*i))
+		v := uint16(grants >> (32 - 16*i))
 		if v-c.limit[i] < 1<<15 {
 			c.limit[i] = v
 		}

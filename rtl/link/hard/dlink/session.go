@@ -3,6 +3,7 @@ package dlink
 import (
 	"github.com/hilgpu/hilgpu/rtl/crc32"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
 )
 
 // Heads of frames.
@@ -34,41 +35,38 @@ const creditSize = 14
 type session struct {
 	epoch   uint32 // word of the session
 	ours    uint32 // nonce of its host
-	offer   uint32 // word of the offer
+	offer   uint32 // word of the offer, or the CRC of a part of its nonces
 	offered bool   // there is an offer, and its word is known
-	host    uint32 // nonces of the offer
-	board   uint32
-	window  uint8  `w:"4"` // of its host
-	grants  uint64 // credits of its host
-	left    uint8  `w:"4"` // bytes of the nonces that the word of the offer does not have
-	crc     uint32
-	welcome bool  // a Welcome is due
-	down    Cause // a Down is due
+	window  uint8  `w:"4"`  // of its host
+	grants  uint64 `w:"48"` // credits of its host
+	left    uint8  `w:"5"`  // half bytes of the nonces that the word of the offer does not have
+	welcome bool   // a Welcome is due
+	down    Cause  // a Down is due
 }
 
 // mixes reports whether the word of the offer is computed.
 func (s *session) mixes() bool { return s.left != 0 }
 
-// mix takes a byte of the nonces into the word of the offer.
-func (s *session) mix() {
+// mix takes half a byte of the nonces into the word of the offer, the lower one first.
+func (s *session) mix(offer transmit.Nonces) {
 	if s.left == 0 {
 		return
 	}
-	v := uint64(s.host)<<32 | uint64(s.board)
-	s.left = (s.left - 1) & 15
-	s.crc = crc32.Byte(s.crc, uint8(v>>(s.left<<3)))
+	s.left = (s.left - 1) & 31
+	v := uint64(offer.Host)<<32 | uint64(offer.Board)
+	s.offer = crc32.Nibble(s.offer, uint8(v>>((s.left^1)&15<<2))&15)
 	if s.left == 0 {
-		word := ^s.crc
-		if word == 0 || word == helloWord {
-			word = ^word
+		s.offer, s.offered = ^s.offer, true
+		if s.offer == 0 || s.offer == helloWord {
+			s.offer = ^s.offer
 		}
-		s.offer, s.offered = word, true
 	}
 }
 
-// receive takes a frame. settled reports whether nothing is left of an earlier session. It
+// receive takes a frame. offer has the nonces of the last offer, and offers reports whether
+// the frame gets another one. settled reports whether nothing is left of an earlier session. It
 // reports whether the packet of a data frame is accepted.
-func (m *Module) receive(f receive.Frame, settled bool) (accept bool) {
+func (m *Module) receive(f receive.Frame, offer transmit.Nonces, offers, settled bool) (accept bool) {
 	if f.Damaged {
 		m.damaged()
 	}
@@ -79,13 +77,12 @@ func (m *Module) receive(f receive.Frame, settled bool) (accept bool) {
 	case m.status.Up && f.Word == m.session.epoch:
 		accept = m.frame(f)
 	case f.Word == helloWord:
-		m.hello(f)
+		m.hello(f, offers)
 	case m.session.offered && f.Word == m.session.offer:
 		if m.status.Up {
 			m.end(NewSession) // its frames are lost until that is done, and sent again
 		} else if settled {
-			m.begin()
-			accept = m.frame(f)
+			m.begin(offer.Host, f.Head&headData != 0)
 		}
 	default:
 		m.damaged()
@@ -106,41 +103,45 @@ func (m *Module) want() {
 	}
 }
 
-// hello answers a hello. The session that it offers begins with its first frame.
-func (m *Module) hello(f receive.Frame) {
-	fits := f.Hello && f.Size >= minHello
-	known := m.status.Up && f.Host == m.session.ours
-	if f.Head&maskType != headHello || f.Head&headData != 0 || known {
-		return
-	}
-	if f.Head&maskNumber != Version || fits && !f.SameMap {
-		m.status.Refused++
-		m.session.welcome = true // it has what differs
-		if !m.session.offered {
-			m.session.host = f.Host
-		}
-		return
-	}
-	if !fits {
-		m.status.Refused++
-		return
-	}
-	m.session.welcome = true
-	if m.session.offered && f.Host == m.session.host || m.session.mixes() {
-		return
-	}
-	m.session.host, m.session.board, m.session.offered = f.Host, m.time.now, false
-	m.session.window, m.session.grants = f.Window, f.Credits
-	m.session.left, m.session.crc = 8, crc32.Init
+// fits reports whether a frame is a hello of a host that this board can serve.
+func fits(f receive.Frame) bool {
+	return f.Head == headHello|Version && f.Size >= minHello && f.Hello && f.SameMap
 }
 
-// begin begins the session that is offered.
-func (m *Module) begin() {
-	m.session.epoch, m.session.ours, m.session.offered = m.session.offer, m.session.host, false
+// offers reports whether a frame gets an offer of another session: one that its host has not
+// begun and has not been offered. None is made while a Welcome or a word has the nonces of
+// the last one.
+func (m *Module) offers(f receive.Frame, offer transmit.Nonces, welcome bool) bool {
+	known := m.status.Up && f.Host == m.session.ours || m.session.offered && f.Host == offer.Host
+	return f.Valid && f.Word == helloWord && fits(f) && !known && !welcome && !m.session.mixes()
+}
+
+// hello answers a hello. The session that it offers begins with its first frame. A host of
+// another version or register map gets a Welcome that tells those of the board.
+func (m *Module) hello(f receive.Frame, offers bool) {
+	if offers {
+		m.session.offered, m.session.left, m.session.offer = false, 16, crc32.Init
+		m.session.window, m.session.grants = f.Window, f.Credits>>16
+	}
+	up := m.status.Up && f.Host == m.session.ours
+	if f.Head>>12 == headHello>>12 && !up {
+		m.session.welcome = true
+	}
+	if !fits(f) {
+		m.status.Refused++
+	}
+}
+
+// begin begins the session that is offered, at the first frame of its host. Its packet is
+// lost, if it has one; a Nak asks for it. Any other frame is treated as a Ping, which it is
+// unless that was lost.
+func (m *Module) begin(host uint32, packet bool) {
+	m.session.epoch, m.session.ours, m.session.offered = m.session.offer, host, false
 	m.session.down = NoCause
-	m.send, m.ack = sender{window: m.session.window}, acknowledger{every: half(m.session.window)}
+	m.send = sender{window: m.session.window}
+	m.ack = acknowledger{every: half(m.session.window), nak: packet, pong: !packet}
 	m.credit.begin(m.session.grants)
-	m.time.silence, m.time.pings = 0, 0
+	m.time.silence = 0
 	m.status.Up = true
 	m.status.Sessions++
 }
@@ -151,5 +152,4 @@ func half(window uint8) uint8 { return max(1, window>>1) & 7 }
 // end ends the session.
 func (m *Module) end(cause Cause) {
 	m.status.Up, m.status.Cause, m.session.down = false, cause, NoCause
-	m.send, m.ack = sender{}, acknowledger{}
 }

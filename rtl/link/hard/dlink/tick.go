@@ -8,7 +8,7 @@ import (
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
-	frame, packet, busy := m.rx.Frame(), m.rx.Packet(), m.tx.Busy()
+	frame, packet, busy, offer := m.rx.Frame(), m.rx.Packet(), m.tx.Busy(), m.tx.Offer()
 	fetch, release, idle, rests := m.down.Fetch(), m.down.Release(), m.down.Idle(), m.down.Free()
 	answer, issue, refused := m.down.Answer(), m.up.Issue(), m.down.Refused()
 	free, failed, quiet := m.up.Free(), m.up.Failed(), m.up.Idle()
@@ -20,20 +20,22 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		Epoch: m.down.Epoch() & 3, ID: m.down.ID(),
 	}
 
-	accept := m.receive(frame, idle && quiet && !packet.There)
+	m.session.mix(offer)
+	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
+	nonces.Set = m.offers(frame, offer, busy.Welcome)
+	accept := m.receive(frame, offer, nonces.Set, idle && quiet && !packet.There)
 	if release && m.status.Up {
 		m.ack.consumed()
 	}
 	m.queued(sent)
 	m.passTime()
 	job := m.pick(busy.Any)
-	m.session.mix()
 	if refused {
 		m.status.Packets++
 	}
 	room.Live = m.status.Up
 	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests)
-	m.tx.Tick(job, write, ready)
+	m.tx.Tick(job, write, nonces, ready)
 	m.down.Tick(packet, room.Live, issue, free, failed, expires, reqReady, dataReady)
 	m.up.Tick(gpu, answer, room)
 }
@@ -49,7 +51,7 @@ func (m *Module) queued(sent outbound.Sent) {
 
 // pick returns the next frame to send.
 func (m *Module) pick(busy bool) transmit.Job {
-	job := transmit.Job{Word: m.session.epoch, Host: m.session.host, Board: m.session.board}
+	job := transmit.Job{Word: m.session.epoch}
 	low := m.ack.next
 	if busy {
 		return job

@@ -22,9 +22,9 @@ func (m *Module) hello() uint8 {
 	case 16, 17, 18, 19:
 		return word(g.MapHash, m.at)
 	case 20, 21, 22, 23:
-		return word(m.job.Host, m.at)
+		return word(m.offer.Host, m.at)
 	case 24, 25, 26, 27:
-		return word(m.job.Board, m.at)
+		return word(m.offer.Board, m.at)
 	default:
 		return 0
 	}

@@ -32,13 +32,17 @@ const (
 //	Ack   the next number expected, for Acked
 //	Slot  of its packet, for Data and Acked
 //	Word  exclusive or its CRC-32 is its check
-//	Host, Board  the nonces of a Welcome
 type Job struct {
-	Kind  Kind
-	Slot  uint8 `w:"3"`
-	Head  uint16
-	Ack   uint16 `w:"12"`
-	Word  uint32
+	Kind Kind
+	Slot uint8 `w:"3"`
+	Head uint16
+	Ack  uint16 `w:"12"`
+	Word uint32
+}
+
+// Nonces are those of a Welcome.
+type Nonces struct {
+	Set   bool
 	Host  uint32
 	Board uint32
 }
@@ -60,12 +64,14 @@ type Write struct {
 
 // Busy reports what is sent.
 //
-//	Any   a frame; no Job is taken
-//	Slot  a packet from that slot: it must not change
+//	Any      a frame; no Job is taken
+//	Welcome  a Welcome: the nonces must not change
+//	Packet   a packet from the slot: it must not change
 type Busy struct {
-	Any    bool
-	Packet bool
-	Slot   uint8 `w:"3"`
+	Any     bool
+	Welcome bool
+	Packet  bool
+	Slot    uint8 `w:"3"`
 }
 
 // A Greeting has the fields of a Welcome that never change.
@@ -94,9 +100,9 @@ const (
 
 // Module keeps packets in the replay buffer and sends frames.
 //
-//	In      job Job, taken if Busy.Any is not set; write Write; ready, the byte for the
-//	        framing is taken
-//	Out     Busy; Byte, valid/ready
+//	In      job Job, taken if Busy.Any is not set; write Write; nonces Nonces, taken if
+//	        Set; ready, the byte for the framing is taken
+//	Out     Busy; Offer, the nonces that were set; Byte, valid/ready
 //	Timing  a byte in every clock, the first one a clock after the job
 //	Reset   idle; the buffer keeps its bytes
 //	Order   that of the jobs
@@ -113,6 +119,7 @@ type Module struct {
 
 	state state
 	job   Job
+	offer Nonces
 	at    uint8 // place in the part
 	crc   uint32
 }
@@ -127,13 +134,17 @@ func New(slots int, g Greeting) Module {
 
 // Reset ends the frame in work.
 func (m *Module) Reset() {
-	m.sizes, m.state, m.job, m.at, m.crc = [MaxSlots]uint8{}, stateIdle, Job{}, 0, crc32.Init
+	m.sizes, m.state, m.job, m.offer, m.at, m.crc = [MaxSlots]uint8{}, stateIdle, Job{}, Nonces{}, 0, crc32.Init
 }
 
 // Busy returns what is sent.
 func (m *Module) Busy() Busy {
-	return Busy{Any: m.state != stateIdle, Packet: m.state != stateIdle && m.packets(), Slot: m.job.Slot}
+	any := m.state != stateIdle
+	return Busy{Any: any, Welcome: any && m.job.Kind == Welcome, Packet: any && m.packets(), Slot: m.job.Slot}
 }
+
+// Offer returns the nonces that were set.
+func (m *Module) Offer() Nonces { return m.offer }
 
 // packets reports whether the frame has a packet.
 func (m *Module) packets() bool { return m.job.Kind == Data || m.job.Kind == Acked }
@@ -169,10 +180,13 @@ func half(v uint16, at uint8) uint8 {
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(job Job, write Write, ready bool) {
+func (m *Module) Tick(job Job, write Write, nonces Nonces, ready bool) {
 	takes := m.state != stateIdle && ready
 	b := m.byte()
 	m.buffer(write, takes)
+	if nonces.Set {
+		m.offer = nonces
+	}
 	if m.state == stateIdle {
 		if job.Kind != None {
 			m.job, m.state, m.at, m.crc = job, stateHead, 0, crc32.Init
