@@ -9,18 +9,48 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 )
 
-func TestHardRead(t *testing.T) {
-	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	w, err := New(both[1].newDevice(t, dev), Options{Clocks: 16})
+// newFast returns a hardwired link with a byte in every clock, the root port and a device.
+func newFast(t *testing.T) (*Wire, *rootport.RootPort) {
+	w, err := New(both[1].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 1})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))
+	return w, link
+}
+
+// TestHardRead has the clocks of a register read at the byte port, from its first byte to
+// the last byte of the answer.
+func TestHardRead(t *testing.T) {
+	w, link := newFast(t)
 	p := make([]byte, 4)
 	for range 3 {
 		w.Run(200_000)
-		at := w.clock
+		down, up, at := w.BytesDown, w.BytesUp, w.clock
 		require.NoError(t, link.Read(0, bustest.RegMagic, p))
-		t.Log(w.clock-at, "clocks", p)
+		t.Log(w.clock-at, "clocks,", w.BytesDown-down, "bytes down,", w.BytesUp-up, "bytes up")
+		require.Equal(t, uint64(89), w.clock-at)
 	}
+}
+
+// TestHardBulk bounds the clocks of 128 bytes of payload, each direction alone.
+func TestHardBulk(t *testing.T) {
+	w, link := newFast(t)
+	data := make([]byte, 8<<10)
+	bulk := func(what string, most float64, f func() error) {
+		at := w.clock
+		require.NoError(t, f())
+		got := float64(w.clock-at) / float64(len(data)/128)
+		t.Logf("%s: %.1f clocks", what, got)
+		require.LessOrEqual(t, got, most, what)
+	}
+	bulk("BAR writes", 160, func() error {
+		if err := link.Write(2, 0, data); err != nil {
+			return err
+		}
+		return link.Read(2, 0, data[:4])
+	})
+	bulk("BAR reads", 155, func() error { return link.Read(2, 0, data) })
+	bulk("device writes", 155, func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
+	bulk("device reads", 155, func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
 }
