@@ -73,8 +73,10 @@ type Answer struct {
 //	Tag    of the GPU
 //	Len    dwords
 //	Lower  dword of its address, bits 6..2
+//	Epoch  upper two bits of its tag for the host
 type Issue struct {
 	Valid bool
+	Epoch uint8 `w:"2"`
 	Tag   uint8 `w:"6"`
 	Len   uint8 `w:"6"`
 	Lower uint8 `w:"5"`
@@ -113,7 +115,7 @@ type Module struct {
 	epoch uint8   `w:"2"` // changes when a read has timed out; a part of the tag for the host
 	late  bool    // a time-out is due
 	sweep uint8   `w:"6"` // tag in a sweep
-	lost  bool    // the sweep has aborted a read of a session that is up
+	lost  bool    // the sweep has aborted a read
 
 	state  state
 	at     uint8 `w:"4"` // byte of the header

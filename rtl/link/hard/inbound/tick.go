@@ -69,14 +69,11 @@ func (m *Module) place(issue Issue) uint8 {
 
 // remember keeps a read of the GPU, or what is left of one.
 func (m *Module) remember(issue Issue, looks, updates, ends, steps bool) {
-	epoch, low, length := m.epoch, uint16(m.lower>>2), m.chunk
-	if updates {
-		epoch = uint8(m.lo>>14) & 3
-	}
+	epoch, low, length := uint8(m.lo>>14)&3, uint16(m.lower>>2), m.chunk
 	at, enable := m.place(issue), uint8(0)
 	bit := uint64(1) << at
 	if issue.Valid {
-		low, length = uint16(issue.Lower), issue.Len
+		epoch, low, length = issue.Epoch, uint16(issue.Lower), issue.Len
 	}
 	if issue.Valid {
 		m.due |= bit
@@ -107,19 +104,19 @@ func (m *Module) idle(p receive.Packet, up bool) {
 	}
 }
 
-// expire ends one read that is old, or any without a session.
+// expire ends one read that is old, or any without a session. The tags of the reads that are
+// issued from then on differ for the host from those of the reads that end.
 func (m *Module) expire(aborts bool) {
 	if aborts {
 		m.out.cpl, m.out.last, m.out.tag = port.CplAbort, true, m.sweep
+		if !m.lost {
+			m.epoch = (m.epoch + 1) & 3
+		}
 		m.lost = true
 	}
 	m.sweep = (m.sweep + 1) & 63
 	if m.sweep == 0 {
-		m.state = stateIdle
-		if m.lost {
-			m.epoch = (m.epoch + 1) & 3
-		}
-		m.lost = false
+		m.state, m.lost = stateIdle, false
 	}
 }
 

@@ -132,7 +132,7 @@ func (m *Module) Takes() (cpl, req, beat bool) {
 
 // Issue returns a read that was taken, for one clock.
 func (m *Module) Issue() inbound.Issue {
-	return inbound.Issue{Valid: m.issued, Tag: m.tag, Len: m.len, Lower: uint8(m.addr>>2) & 31}
+	return inbound.Issue{Valid: m.issued, Epoch: m.epoch, Tag: m.tag, Len: m.len, Lower: uint8(m.addr>>2) & 31}
 }
 
 // Sent tells that a packet is complete, for one clock.
