@@ -52,7 +52,7 @@ lint: ## staticcheck
 # Excluded: RTL blocks, gateware at its pins and proofs, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k)|rtl/(cp|crc32|dma|fence|gpu|ident|intc|link/deframe|link/enframe|mem|noc|pcie|perf|regram|reset|uart|watchdog|lockstep/property))$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s)|rtl/(cp|crc32|dma|fence|gpu|ident|intc|link/deframe|link/enframe|mem|noc|pcie|perf|regram|reset|uart|watchdog|lockstep/property))$$')
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
@@ -85,7 +85,9 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Compose -relay.seed 1000 -relay.frames 20
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
 	$(GO) test -count 1 -timeout 60m ./boards/pins -pins.calls 5000
-	$(GO) test -count 1 -timeout 60m ./boards/ice40hx8k -ice40hx8k.reads 60
+	for b in ice40-hx8k ulx3s; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
+	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
+	for b in ulx3s ulx3s-25f ulx3s-12f; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth

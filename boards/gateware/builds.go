@@ -6,5 +6,8 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k": 0x97f2139d,
+		"ulx3s":      0xcf51d41b,
+		"ulx3s-25f":  0x8931d496,
+		"ulx3s-12f":  0x1b1f1acd,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/boards/ulx3s"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -68,7 +69,9 @@ type Board struct {
 }
 
 // All returns the table.
-func All() []*Board { return []*Board{hx8k()} }
+func All() []*Board {
+	return []*Board{hx8k(), ulx3sOf(ulx3s.Name, 85, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 64<<10)}
+}
 
 // Names returns the names of the boards.
 func Names() []string {

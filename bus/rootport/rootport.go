@@ -111,8 +111,7 @@ type Options struct {
 	// MaxPayload limits packets in both directions, bytes, a power of two in 128..4096; 0: 128.
 	MaxPayload int
 
-	// MaxReadRequest limits one read, in bytes, a power of two from 128 to 4096; 0: 128. No
-	// read asks for more than the port carries in one packet.
+	// MaxReadRequest and Port.MaxPacket limit one read; bytes, a power of two in 128..4096; 0: 128.
 	MaxReadRequest int
 
 	// ServeAlways serves the device between calls too; needs a Port whose time passes by itself.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"go/format"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/gateware"
@@ -26,7 +27,7 @@ func buildsGo(root string) ([]byte, error) {
 		fmt.Fprintf(&b, "\t\t%q: 0x%08x,\n", board.Name, hash)
 	}
 	b.WriteString("\t}\n}\n")
-	return b.Bytes(), nil
+	return format.Source(b.Bytes())
 }
 
 // boardsDoc generates docs/boards.md.

@@ -36,7 +36,7 @@ exit code 1 and without a bitstream. The same source and tools give the same bit
 ID.BUILD of the gateware is a hash of what the tools read; board probe prints it, with the
 name of the board if the gateware is of the source of this program. docs/boards.md lists the
 boards. Debian does not have the tools that place an ECP5. If they are not on the path, the
-build ends after the synthesis.`,
+build ends after the synthesis, with its resources and exit code 2.`,
 		Example: `  hilgpu board build ice40-hx8k
   hilgpu board build ice40-hx8k -o /tmp/board --json`,
 		Args: cobra.ExactArgs(1),
@@ -87,7 +87,7 @@ func runBoardBuild(f buildFlags, name string) error {
 		return err
 	}
 	out, err := g.Build(dir, build, w.At)
-	if err != nil {
+	if out == nil {
 		return err
 	}
 	if !f.app.Document(out) {
@@ -95,10 +95,10 @@ func runBoardBuild(f buildFlags, name string) error {
 			return err
 		}
 	}
-	if n := len(out.Findings); n > 0 {
+	if n := len(out.Findings); n > 0 && err == nil {
 		return fmt.Errorf("%w: board build: %d findings", exit.ErrCheck, n)
 	}
-	return nil
+	return err
 }
 
 func newFlash(a *command.App) *cobra.Command {

@@ -50,3 +50,6 @@ func (g *GPU) WritingVRAM() (off uint64, beat port.Beat) {
 
 // Faulted reports whether a node has stopped on a fault, for one clock.
 func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }
+
+// Busy reports whether a node is not idle.
+func (g *GPU) Busy() bool { return g.cp0.Busy() || g.hasNode1() && g.cp1.Busy() }

@@ -26,9 +26,9 @@ type Resource struct {
 // A Bitstream is the result of building a Gateware.
 //
 //	Build      ID.BUILD, eight hexadecimal digits
-//	Resources  of the part
+//	Resources  of the part, by nextpnr, or by yosys if the design was not placed
 //	WantMHz    slowest clock allowed
-//	MHz        highest clock by nextpnr
+//	MHz        highest clock by nextpnr; 0 if the design was not placed
 //	StaticMHz  highest clock by icetime, which times the routed design; 0 if not measured
 //	Path       the path that limits MHz
 //	Tools      versions
@@ -85,9 +85,11 @@ func (g *Gateware) Build(dir string, build uint32, step func(name string)) (*Bit
 	if err != nil {
 		return nil, err
 	}
-	out.Findings = findings(n.log)
-	if err := Tools(back.place, back.pack); err != nil {
+	if err := g.synthesised(n, out); err != nil {
 		return nil, err
+	}
+	if err := Tools(back.place, back.pack); err != nil {
+		return out, err
 	}
 	step("placing and routing")
 	if err := g.route(dir, n, out); err != nil {
@@ -105,6 +107,18 @@ func (g *Gateware) Build(dir string, build uint32, step func(name string)) (*Bit
 		return nil, fmt.Errorf("%w: %s: %w\n%s", ErrPlace, back.pack, err, tail(text))
 	}
 	return out, out.sum(dir, file)
+}
+
+// synthesised adds what the synthesis has found.
+func (g *Gateware) synthesised(n *netlist, out *Bitstream) error {
+	all, err := blocks(n.stat, g.Source.Top)
+	if err != nil {
+		return err
+	}
+	var full []Finding
+	out.Resources, full = g.Part.counted(all[0].Cells)
+	out.Findings, out.Tools = append(findings(n.log), full...), versions("yosys")
+	return nil
 }
 
 // MakeDir creates a directory unless it exists. It fails with ErrDir if it cannot be
@@ -169,7 +183,7 @@ func (g *Gateware) route(dir string, n *netlist, out *Bitstream) error {
 	if out.Path, err = critical(report, found); err != nil {
 		return err
 	}
-	out.Tools = versions("yosys", tool)
+	out.Tools = append(out.Tools, versions(tool)...)
 	out.slow("nextpnr", out.MHz)
 	return nil
 }
@@ -210,11 +224,13 @@ func (out *Bitstream) String() string {
 	for _, r := range out.Resources {
 		fmt.Fprintf(&b, "%5d of %5d %s\n", r.Used, r.Total, r.Name)
 	}
-	fmt.Fprintf(&b, "clock: %.2f MHz by nextpnr", out.MHz)
-	if out.StaticMHz != 0 {
-		fmt.Fprintf(&b, ", %.2f MHz by icetime", out.StaticMHz)
+	if out.MHz != 0 {
+		fmt.Fprintf(&b, "clock: %.2f MHz by nextpnr", out.MHz)
+		if out.StaticMHz != 0 {
+			fmt.Fprintf(&b, ", %.2f MHz by icetime", out.StaticMHz)
+		}
+		fmt.Fprintf(&b, ", want %.5g MHz\n%s", out.WantMHz, out.Path)
 	}
-	fmt.Fprintf(&b, ", want %.5g MHz\n%s", out.WantMHz, out.Path)
 	for _, f := range out.Findings {
 		fmt.Fprintf(&b, "REFUSED %s\n", f)
 	}

@@ -23,8 +23,26 @@ func blink(part Part) *Gateware {
 	}
 }
 
-func ecp5() Part {
-	return Part{"LFE5U-25F-CABGA381", ECP5, []string{"--25k", "--package", "CABGA381"}, nil}
+// TestCounted: a design may use four fifths of the LUTs of an ECP5, and all block RAMs.
+func TestCounted(t *testing.T) {
+	for _, tt := range []struct {
+		thousands, luts, rams int
+		want                  []Finding
+	}{
+		{25, 19_430, 56, nil},
+		{25, 19_431, 56, []Finding{{Size, "19431 LUTs, want at most 19430 of 24288"}}},
+		{12, 10, 57, []Finding{{RAM, "57 block RAMs, want at most 56"}}},
+		{85, 66_912, 208, nil},
+		{85, 66_913, 209, []Finding{{Size, "66913 LUTs, want at most 66912 of 83640"}, {RAM, "209 block RAMs, want at most 208"}}},
+	} {
+		p := LFE5U(tt.thousands)
+		all, found := p.counted(Cells{LUT: tt.luts, FF: 7, RAM: tt.rams})
+		assert.Equal(t, tt.want, found)
+		assert.Equal(t, []Resource{{"LUT4", tt.luts, p.LUTs}, {"TRELLIS_FF", 7, p.LUTs}, {"DP16KD", tt.rams, p.RAMs}}, all)
+	}
+	all, found := HX8K().counted(Cells{LUT: 1 << 20, RAM: 1 << 20})
+	assert.Nil(t, all, "nextpnr counts")
+	assert.Nil(t, found)
 }
 
 // The hash is that of what the tools read: not of comments and positions, but of every
@@ -63,7 +81,7 @@ func TestHash(t *testing.T) {
 func TestConstraints(t *testing.T) {
 	assert.Equal(t, "set_io clk G2\nset_io led B2\n", string(blink(HX8K()).Pins))
 	assert.Equal(t, "LOCATE COMP \"clk\" SITE \"G2\";\nIOBUF PORT \"clk\" IO_TYPE=LVCMOS33;\nLOCATE COMP \"led\" SITE \"B2\";\nIOBUF PORT \"led\" IO_TYPE=LVCMOS33;\n",
-		string(blink(ecp5()).Pins))
+		string(blink(LFE5U(25)).Pins))
 }
 
 // Debian has no tools that place an ECP5: without them a build ends after the synthesis.
@@ -73,10 +91,15 @@ func TestWithoutThePlacer(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	_, err := blink(ecp5()).Build(dir, 0, nil)
-	assert.ErrorIs(t, err, ErrTool)
+	out, err := blink(LFE5U(25)).Build(dir, 0, nil)
+	require.ErrorIs(t, err, ErrTool)
 	assert.EqualError(t, err, "synth: missing tool: nextpnr-ecp5 (not in Debian)")
 	assert.FileExists(t, filepath.Join(dir, "netlist.json"))
+	require.NotNil(t, out)
+	assert.Empty(t, out.File)
+	assert.Equal(t, Resource{"TRELLIS_FF", 4, 24_288}, out.Resources[1])
+	assert.Contains(t, out.String(), "    4 of 24288 TRELLIS_FF\n")
+	assert.NotContains(t, out.String(), "clock")
 }
 
 func TestBuildRefuses(t *testing.T) {

@@ -10,16 +10,49 @@ import (
 //	Name    as on the part
 //	Place   options of nextpnr
 //	Timing  options of icetime, for iCE40 only
+//	LUTs    of the part, ECP5 only; a design may use four fifths of them, since a part
+//	        that is fuller is slow or cannot be routed
+//	RAMs    block RAMs of the part, ECP5 only
 type Part struct {
 	Name   string
 	Target Target
 	Place  []string
 	Timing []string
+	LUTs   int
+	RAMs   int
 }
 
 // HX8K is Device, with DeviceCells logic cells and DeviceRAM block RAMs.
 func HX8K() Part {
-	return Part{Device, ICE40, []string{"--hx8k", "--package", "ct256"}, []string{"-d", "hx8k", "-P", "ct256"}}
+	return Part{Name: Device, Target: ICE40, Place: []string{"--hx8k", "--package", "ct256"}, Timing: []string{"-d", "hx8k", "-P", "ct256"}}
+}
+
+// LFE5U returns an ECP5 in the package of 381 balls, by the thousands of LUTs in its name:
+// 12, 25 or 85. The 12 is the die of the 25 (Lattice FPGA-DS-02012, table 1.1; nextpnr).
+func LFE5U(thousands int) Part {
+	p := Part{
+		Name: fmt.Sprintf("LFE5U-%dF-6BG381C", thousands), Target: ECP5, LUTs: 24_288, RAMs: 56,
+		Place: []string{fmt.Sprintf("--%dk", thousands), "--package", "CABGA381", "--speed", "6"},
+	}
+	if thousands == 85 {
+		p.LUTs, p.RAMs = 83_640, 208
+	}
+	return p
+}
+
+// counted returns the resources of the part that synthesis has used, and findings if that
+// is too much. There are none for a part whose resources are not known.
+func (p Part) counted(c Cells) (all []Resource, found []Finding) {
+	if p.LUTs == 0 {
+		return nil, nil
+	}
+	if most := p.LUTs * 4 / 5; c.LUT > most {
+		found = append(found, Finding{Size, fmt.Sprintf("%d LUTs, want at most %d of %d", c.LUT, most, p.LUTs)})
+	}
+	if c.RAM > p.RAMs {
+		found = append(found, Finding{RAM, fmt.Sprintf("%d block RAMs, want at most %d", c.RAM, p.RAMs)})
+	}
+	return []Resource{{"LUT4", c.LUT, p.LUTs}, {"TRELLIS_FF", c.FF, p.LUTs}, {"DP16KD", c.RAM, p.RAMs}}, found
 }
 
 // netlist returns the options of nextpnr for netlist.json, with a seed and a clock.

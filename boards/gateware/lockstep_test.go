@@ -1,0 +1,59 @@
+package gateware
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/pins"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+var (
+	lockFlag   = flag.String("gateware.lock", "ice40-hx8k", "board of TestLockstep")
+	simFlag    = flag.String("gateware.sim", string(lockstep.Verilator), "simulator of TestLockstep; netlist for what yosys makes for iCE40")
+	clocksFlag = flag.Uint64("gateware.clocks", 100_000, "least number of clocks of TestLockstep")
+)
+
+// locked is a board in lockstep with its Verilog.
+type locked struct {
+	Top
+	both *lockstep.Module
+}
+
+func (l locked) Tick(rx bool) { l.both.Tick(rx) }
+
+// TestLockstep compares a complete board with its Verilog in every clock, while a host
+// begins a session, enumerates the board, and uses VRAM.
+func TestLockstep(t *testing.T) {
+	sim := lockstep.Sim(*simFlag)
+	tooltest.Need(t, lockstep.Tools(sim)...)
+	b, err := Find(*lockFlag)
+	require.NoError(t, err)
+	top, err := b.New(0)
+	require.NoError(t, err)
+	both, err := lockstep.NewModule("../..", top, lockstep.Options{Sim: sim, Hz: b.Hz}, b.Outputs...)
+	require.NoError(t, err)
+	s := pins.NewSerial(locked{top, both}, b.Hz, b.Baud, 0)
+	w, err := pins.New(s, pins.Options{Hz: b.Hz, Clocks: s.ByteClocks()})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	want, got := make([]byte, 256), make([]byte, 256)
+	for i := 0; both.Clocks() < *clocksFlag; i++ {
+		for j := range want {
+			want[j] = byte(i + 3*j)
+		}
+		require.NoError(t, link.Write(2, uint64(64*(i%32)), want))
+		require.NoError(t, link.Read(2, uint64(64*(i%32)), got))
+		require.Equal(t, want, got)
+		require.NoError(t, both.Err())
+	}
+	require.NoError(t, both.Close())
+	t.Logf("%s, %s: %d clocks", b.Name, sim, both.Clocks())
+}

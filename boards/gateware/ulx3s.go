@@ -1,0 +1,36 @@
+package gateware
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/boards/ulx3s"
+	"github.com/hilgpu/hilgpu/rtl/synth"
+)
+
+// ulx3sOf returns the board of Radiona by the thousands of LUTs in the name of its FPGA,
+// with vram bytes of VRAM.
+func ulx3sOf(name string, thousands int, vram uint64) *Board {
+	b := &Board{
+		Name: name, Title: fmt.Sprintf("ULX3S %dF", thousands),
+		Part:  synth.LFE5U(thousands),
+		PinHz: ulx3s.Hz, Hz: ulx3s.Hz, Baud: ulx3s.Baud,
+		Config:   fmt.Sprintf("default with %d KiB of VRAM", vram>>10),
+		Source:   "the constraints ulx3s_v20.lpf of the board's project",
+		Tried:    "not tried",
+		Programs: "ulx3s",
+		Seed:     1,
+		Shell:    ulx3s.Shell,
+		Outputs:  ulx3s.Outputs(),
+		New:      func(build uint32) (Top, error) { return ulx3s.New(vram, build) },
+		Pins: []Pin{
+			{"clk25", "G2", "25 MHz"},
+			{"uart_rx", "M1", "UART of the FT231X, to the FPGA"},
+			{"uart_tx", "L4", "UART, to the host"},
+			{"wifi_gpio0", "L2", "GPIO 0 of the ESP32"},
+		},
+	}
+	for i, ball := range []string{"B2", "C2", "C1", "D2", "D1", "E2", "E1", "H3"} {
+		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d", i)})
+	}
+	return b
+}

@@ -1,0 +1,141 @@
+// Package ulx3s is the gateware of the ULX3S of Radiona: the GPU of the configuration
+// default, with less VRAM, at the end of a UART.
+package ulx3s
+
+import (
+	_ "embed" // the shell
+
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/link/hard"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/uart"
+)
+
+// Name is the name of the board.
+const Name = "ulx3s"
+
+// The clock, which is that of the board, and the rate of the UART. The FT231X has at most
+// 3 Mbit/s.
+const (
+	Hz   = 25_000_000
+	Baud = 3_000_000
+)
+
+// Shell is the Verilog around the module: its reset and its pins. It needs TOP_rx, TOP_Line
+// and TOP_LEDs for the ports of the module.
+//
+//go:embed shell.v
+var Shell []byte
+
+// Module is the top of the board, below the shell that makes its reset.
+//
+//	In      rx, the line of the UART
+//	Out     Line, the other line; LEDs
+//	Timing  Hz clocks a second, Baud bits a second
+//	Reset   that of the GPU and of the link; the memories keep their words
+//	Order   as the link and the GPU
+//	Paths   none
+//	Size    20 block RAMs and those of VRAM, 2 KiB in each
+//	Faults  as the link
+//	Source  docs/design.md "The link in RTL"
+type Module struct {
+	uart   uart.Module
+	link   hard.Module
+	gpu    gpu.GPU
+	silent uint32 `w:"23"` // clocks since a byte arrived, to silence
+	fault  bool
+}
+
+// silence is how many clocks after a byte the light of the link goes out, an eighth of a
+// second.
+const silence = Hz / 8
+
+// linkConfig returns the configuration of the link. A tick is 100 us. A window of eight
+// frames takes 4.4 ms on the line; the host and the FT231X, with its latency timer at 1 ms,
+// add a few. A read of the GPU outlives the silence that ends the session.
+func linkConfig() dlink.Config {
+	return dlink.Config{
+		MapHash: regmap.Hash(), Window: 8, TickClocks: Hz / 10_000, TickMicros: 100,
+		Ack: 3, Replay: 200, Limit: 64, Nak: 60, Ping: 1024, Dead: 5000, Expiry: 10_000,
+	}
+}
+
+// Outputs are the methods of Module that are ports of its Verilog.
+func Outputs() []string { return []string{"Line", "LEDs"} }
+
+// Config returns the configuration of the GPU with some bytes of VRAM. build is the value
+// of ID.BUILD.
+func Config(vram uint64, build uint32) gpu.Config {
+	c := gpu.Default()
+	c.VRAMBytes, c.ClockHz, c.Build = vram, Hz, build
+	return c
+}
+
+// New returns the board after reset, with some bytes of VRAM. build is the value of
+// ID.BUILD.
+func New(vram uint64, build uint32) (*Module, error) {
+	g, err := gpu.New(Config(vram, build))
+	if err != nil {
+		return nil, err
+	}
+	return &Module{uart: uart.New(), link: hard.New(linkConfig()), gpu: *g, silent: silence}, nil
+}
+
+// GPU returns the GPU, for observation.
+func (m *Module) GPU() *gpu.GPU { return &m.gpu }
+
+// Reset is a fundamental reset.
+func (m *Module) Reset() {
+	m.uart.Reset()
+	m.link.Reset()
+	m.gpu.Reset()
+	m.silent, m.fault = silence, false
+}
+
+// Line returns the level of the line to the host.
+func (m *Module) Line() bool { return m.uart.Line() }
+
+// LEDs returns the lights: 0 bytes arrive, 1 a session, 2 a node works, 3 a node has
+// stopped on a fault since the session began. The others are off.
+func (m *Module) LEDs() uint8 {
+	return bit(m.silent != silence) | m.link.LEDs()&1<<1 | bit(m.gpu.Busy())<<2 | bit(m.fault)<<3
+}
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// period is the clocks of a bit, in 1/16.
+const period = (16*Hz + Baud/2) / Baud
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(rx bool) {
+	valid, data := m.uart.Received()
+	framing, _ := m.uart.Errors()
+	sends, what := m.link.Byte()
+	ready := m.uart.Ready()
+	req, beat := m.link.Target()
+	takesCpl, takesReq, takesBeat := m.link.Takes()
+	complete := m.link.Complete()
+	cpl, reqReady, dataReady := m.gpu.Target()
+	up, upBeat := m.gpu.Initiator()
+	m.tickLights(valid)
+	m.uart.Tick(rx, period, sends, what)
+	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
+	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+}
+
+// tickLights is the clock edge of the lights. received reports whether a byte has arrived.
+func (m *Module) tickLights(received bool) {
+	m.fault = (m.fault || m.gpu.Faulted()) && m.link.LEDs()&1 != 0
+	if received {
+		m.silent = 0
+	} else if m.silent != silence {
+		m.silent = (m.silent + 1) & 0x7fffff
+	}
+}
