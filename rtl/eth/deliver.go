@@ -30,78 +30,65 @@ const (
 // deliver gives the datagrams that the parser has stored to the link.
 type deliver struct {
 	stage stage
-	i     uint8  `w:"4"` // next byte of the source
-	got   bool   // the byte before it was read
+	at    uint16 `w:"12"` // place of the next byte
+	got   bool   // a byte of the source was read
 	same  bool   // the source is so far that of the kept host
-	at    uint16 `w:"12"` // next byte of the data
 	full  bool   // there is a byte for the link
 	first bool   // it is the first one
-	last  bool   // it is the last one
+	last  bool   // the last byte was read
 }
 
 func (d *deliver) reset() {
-	d.stage, d.i, d.got, d.full, d.first, d.last = stageIdle, 0, false, false, false, false
+	d.stage, d.got, d.full, d.first, d.last = stageIdle, false, false, false, false
 }
 
 // mine reports whether a frame is a datagram.
 func mine(f ip.Frame) bool { return f.Valid && (f.Kind == ip.Raw || f.Kind == ip.UDP) }
 
-// count returns the size of the source of a frame.
-func count(f ip.Frame) uint8 {
-	if f.Kind == ip.Raw {
-		return ip.RawPeerBytes
-	}
-	return ip.PeerBytes
-}
+// place returns the place in the source.
+func (d *deliver) place() uint8 { return uint8(d.at & 0xf) }
 
-// loads reports whether the source is read.
-func (d *deliver) loads(f ip.Frame) bool { return d.stage == stageLoad && d.i != count(f) }
+// loads reports whether a byte of the source is read.
+func (d *deliver) loads(f ip.Frame) bool {
+	n := uint8(ip.PeerBytes)
+	if f.Kind == ip.Raw {
+		n = ip.RawPeerBytes
+	}
+	return d.stage == stageLoad && d.place() != n
+}
 
 // gives reports whether a byte of the data is read. ready, the link takes a byte.
-func (d *deliver) gives(f ip.Frame, ready bool) bool {
-	return d.stage == stageGive && d.at != f.End && (!d.full || ready)
-}
-
-// place returns where to read.
-func (d *deliver) place(f ip.Frame) uint16 {
-	if d.stage == stageGive {
-		return d.at
-	}
-	return uint16(f.Start)<<4 | uint16(d.i)
+func (d *deliver) gives(ready bool) bool {
+	return d.stage == stageGive && !d.last && (!d.full || ready)
 }
 
 // advance is one clock. equal, the byte of the source that was read last is that of the
 // kept host; again, another host is kept, or none.
 func (d *deliver) advance(f ip.Frame, ready, equal, again bool) {
-	reads, gives := d.loads(f), d.gives(f, ready)
-	begun := d.stage == stageGive && (!d.first || d.full && ready)
-	switch d.stage {
-	case stageIdle:
-		if mine(f) {
-			d.stage, d.i, d.got, d.same, d.first = stageLoad, 0, false, true, true
-		}
-	case stageLoad:
-		d.same = d.same && (!d.got || equal)
-		d.got = reads
-		if reads {
-			d.i = (d.i + 1) & 0xf
-		} else {
-			d.stage, d.at = stageGive, uint16(f.Start)<<4|uint16(d.i)
-		}
-	default:
-		if d.full && ready {
-			d.first = false
-		}
-		if d.full && ready && d.last {
-			d.stage = stageIdle
-		}
-		d.full = gives || d.full && !ready
-		if gives {
-			d.at = (d.at + 1) & (ip.RingBytes - 1)
-			d.last = d.at == f.End
-		}
+	loads, gives := d.loads(f), d.gives(ready)
+	taken := d.full && ready
+	begun := d.stage == stageGive && (!d.first || taken)
+	ends := taken && d.last
+	d.full = gives || d.full && !ready
+	if d.got && !equal {
+		d.same = false
 	}
-	if again && d.stage != stageIdle && !begun {
-		d.stage, d.i, d.got, d.same, d.full = stageLoad, 0, false, true, false
+	if gives {
+		d.last = d.at == f.Last
+	}
+	if taken {
+		d.first = false
+	}
+	if loads || gives {
+		d.at = (d.at + 1) & (ip.RingBytes - 1)
+	} else if d.stage == stageLoad {
+		d.stage = stageGive
+	}
+	d.got = loads
+	if ends {
+		d.stage = stageIdle
+	} else if d.stage == stageIdle && mine(f) || again && d.stage != stageIdle && !begun {
+		d.stage, d.at = stageLoad, uint16(f.Start)<<4
+		d.got, d.same, d.full, d.first, d.last = false, true, false, true, false
 	}
 }

@@ -28,17 +28,17 @@ type Link struct {
 //
 //	In      rx, what the PHY has received; ready, the symbol for the PHY is taken; link
 //	        Link. Keep comes before the first byte of the next datagram is taken, and
-//	        not with Release
+//	        not with Release; counter, the counter that is read, Runts to Invalid
 //	Out     Symbol, for the PHY, valid/ready; Datagram, for the link, valid/ready; Ready,
-//	        a byte of the link is taken; Counters
+//	        a byte of the link is taken; Count
 //	Timing  a byte in a clock each way. A datagram is delivered from 17 clocks after its
 //	        end on, and sent from 19 clocks after its last byte on. Frames that wait are
 //	        sent with a gap of 12 bytes between them
 //	Reset   no frame stored, no host known; a frame that is being sent is cut off
 //	Order   that of arrival. Answers and datagrams are sent in turn
 //	Paths   none
-//	Size    two rings of 4096 bytes
-//	Faults  a frame that is wrong reaches nothing: Counters. A datagram goes to the host
+//	Size    two rings of 4096 bytes, addresses of four hosts, and eight counters
+//	Faults  a frame that is wrong reaches nothing, and is counted. A datagram goes to the host
 //	        that is kept, or else to that of the datagram whose first byte was taken last;
 //	        Ready is false before there was one
 //	Source  IEEE 802.3-2018 §3, §4A; RFC 768, 791, 792, 826
@@ -51,17 +51,17 @@ type Module struct {
 	deliver  deliver
 	store    store
 	sources  sources
-	counters Counters
+	counters counters
 }
 
 // Outputs are the methods of Module whose results are its outputs.
-var Outputs = []string{"Symbol", "Datagram", "Ready", "Counters"}
+var Outputs = []string{"Symbol", "Datagram", "Ready", "Count"}
 
 // New returns a station after reset.
 func New(p ip.Params) *Module {
 	m := &Module{
 		rx: mac.NewReceiver(p.Addr()), tx: mac.NewTransmitter(), parser: ip.NewParser(p), builder: ip.NewBuilder(p),
-		store: newStore(), sources: newSources(),
+		store: newStore(), sources: newSources(), counters: newCounters(),
 	}
 	m.Reset()
 	return m
@@ -76,7 +76,7 @@ func (m *Module) Reset() {
 	m.deliver.reset()
 	m.store.reset()
 	m.sources.reset()
-	m.counters = Counters{}
+	m.counters.reset()
 }
 
 // Symbol returns the symbol for the PHY.
@@ -91,11 +91,14 @@ func (m *Module) Datagram() Datagram {
 // Ready reports whether a byte of the link is taken in this clock.
 func (m *Module) Ready() bool { return m.store.ready() }
 
-// Counters returns the numbers of frames.
-func (m *Module) Counters() Counters { return m.counters }
+// Count returns the counter that was selected in the clock before. It is not valid in clocks
+// in which an event is counted.
+func (m *Module) Count() (valid bool, n uint32) {
+	return m.counters.fresh, uint32(m.counters.ram.Out())
+}
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(rx mac.Byte, ready bool, link Link) {
+func (m *Module) Tick(rx mac.Byte, ready bool, link Link, counter uint8) {
 	body, events, dropped := m.rx.Body(), m.rx.Events(), m.parser.Events()
 	head, arrived := m.parser.Head(), m.parser.Data()
 	waiting, sent := m.store.head(), uint8(m.store.ring.Out())
@@ -109,7 +112,7 @@ func (m *Module) Tick(rx mac.Byte, ready bool, link Link) {
 	mine := mine(head)
 	reads, where := fetches && answers && moves, at
 	if mine {
-		reads, where = m.deliver.loads(head) || m.deliver.gives(head, link.Ready), m.deliver.place(head)
+		reads, where = m.deliver.loads(head) || m.deliver.gives(link.Ready), m.deliver.at
 	}
 	taken := m.deliver.full && link.Ready
 	given := taken && m.deliver.last
@@ -121,7 +124,7 @@ func (m *Module) Tick(rx mac.Byte, ready bool, link Link) {
 	m.parser.Tick(body, reads, where, given || done && answer)
 	m.builder.Tick(request, waiting, arrived, sent, takes)
 	m.tx.Tick(valid, data, last, ready)
-	m.counters.count(events, dropped)
+	m.counters.advance(events, dropped, counter)
 }
 
 // host ticks what is between the frames and the link. arrived is the byte of the oldest
@@ -129,15 +132,15 @@ func (m *Module) Tick(rx mac.Byte, ready bool, link Link) {
 // of datagrams to send; sent, the oldest one was sent.
 func (m *Module) host(link Link, head ip.Frame, arrived uint8, taken, read bool, at uint16, sent bool) {
 	peer := m.sources.byte()
-	loads, got := m.deliver.loads(head), m.deliver.stage == stageLoad && m.deliver.got
+	loads, got := m.deliver.loads(head), m.deliver.got
 	begins := m.store.begins(link.Valid && m.sources.any)
 	copies := m.store.copies(!loads)
 	place := m.sources.from<<slotBits | m.store.i
 	if loads {
-		place = m.sources.kept<<slotBits | m.deliver.i
+		place = m.sources.kept<<slotBits | m.deliver.place()
 	}
 	again := link.Keep || link.Release
-	m.sources.store(loads || copies, place, got, m.deliver.i, arrived, head.Kind == ip.UDP)
+	m.sources.store(loads || copies, place, got, m.deliver.place(), arrived, head.Kind == ip.UDP)
 	m.store.advance(link, peer, m.sources.uses(m.sources.from), begins, copies, read, at, sent)
 	m.deliver.advance(head, link.Ready, peer == arrived, again)
 	m.sources.advance(link.Keep, link.Release, begins, taken)

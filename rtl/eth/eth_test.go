@@ -87,5 +87,5 @@ func TestEndToEnd(t *testing.T) {
 	s.send = [][]byte{[]byte("answer")}
 	s.run()
 	require.Equal(t, [][]byte{bob.rawSent([]byte("answer"))}, s.take())
-	assert.Equal(t, Counters{Good: 4}, s.m.Counters())
+	assert.Equal(t, [NumCounters]uint32{Good: 4}, s.counts())
 }

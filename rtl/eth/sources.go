@@ -50,7 +50,7 @@ func (s *sources) byte() uint8 { return uint8(s.ram.Out()) }
 // of the next datagram.
 func (s *sources) store(read bool, place uint8, write bool, i, data uint8, udp bool) {
 	before := (i - 1) & (1<<slotBits - 1)
-	enable, bit := uint8(0), uint8(1)<<(s.next&3)
+	enable, bit := uint8(0), uint8(1)<<(s.next&3)&0xf
 	if write {
 		enable = 1
 	}

@@ -121,15 +121,16 @@ type station struct {
 	stall func() bool // the link takes no byte
 	pause func() bool // the link has no byte
 
-	clocks int
-	frames [][]byte // sent by the board, without preamble, with FCS
-	gaps   []int    // idle symbols and clocks without a symbol before each of them
-	lost   int      // of these, clocks without a symbol
-	idles  []int    // lost, for each frame
-	gap    int
-	symbol []byte
-	got    []datagram
-	now    *datagram
+	counter uint8 // selected
+	clocks  int
+	frames  [][]byte // sent by the board, without preamble, with FCS
+	gaps    []int    // idle symbols and clocks without a symbol before each of them
+	lost    int      // of these, clocks without a symbol
+	idles   []int    // lost, for each frame
+	gap     int
+	symbol  []byte
+	got     []datagram
+	now     *datagram
 }
 
 func never() bool { return false }
@@ -152,7 +153,7 @@ func (s *station) clock() {
 	ready := !s.slow()
 	valid, symbol := s.m.Symbol()
 	d, takes := s.m.Datagram(), s.m.Ready()
-	s.m.Tick(rx, ready, l)
+	s.m.Tick(rx, ready, l, s.counter)
 	s.clocks++
 	if l.Valid && takes {
 		if s.send[0] = s.send[0][1:]; l.Last {
@@ -235,4 +236,18 @@ func (s *station) delivered() []datagram {
 	d := s.got
 	s.got = nil
 	return d
+}
+
+// counts returns the counters.
+func (s *station) counts() [NumCounters]uint32 {
+	var all [NumCounters]uint32
+	for i := range all {
+		s.counter = uint8(i)
+		s.clock()
+		s.clock()
+		valid, n := s.m.Count()
+		require.True(s.t, valid)
+		all[i] = n
+	}
+	return all
 }

@@ -22,12 +22,13 @@ const (
 // store keeps the datagrams of the link until they are sent.
 type store struct {
 	ring  hdl.RAM
-	queue hdl.FIFO[uint16] // udpBit, end 11..0
+	queue hdl.FIFO[uint16] // udpBit, last byte 11..0
 	state filling
 	i     uint8  `w:"4"` // next byte of the addresses
 	got   bool   // the byte before it was read
 	at    uint16 `w:"12"` // place of the next byte
 	tail  uint8  // block of the oldest datagram
+	stop  uint8  // block before it
 }
 
 func newStore() store {
@@ -38,7 +39,7 @@ func newStore() store {
 
 func (s *store) reset() {
 	s.queue.Reset()
-	s.state, s.i, s.got, s.at, s.tail = fillIdle, 0, false, 0, 0
+	s.state, s.i, s.got, s.at, s.tail, s.stop = fillIdle, 0, false, 0, 0, 0xff
 }
 
 // head returns the oldest datagram.
@@ -48,11 +49,11 @@ func (s *store) head() ip.Frame {
 	if head&udpBit != 0 {
 		kind = ip.UDP
 	}
-	return ip.Frame{Valid: valid, Kind: kind, Start: s.tail, End: head & (ip.RingBytes - 1)}
+	return ip.Frame{Valid: valid, Kind: kind, Start: s.tail, Last: head & (ip.RingBytes - 1)}
 }
 
 // room reports whether a byte can be stored.
-func (s *store) room() bool { return ip.Room(s.at, s.tail) }
+func (s *store) room() bool { return ip.Block(s.at) != s.stop }
 
 // ready reports whether a byte of the link is taken.
 func (s *store) ready() bool { return s.state == fillData && s.room() && !s.queue.Full() }
@@ -76,22 +77,21 @@ func (s *store) advance(in Link, peer uint8, udp, begins, copies, read bool, at 
 	if writes {
 		enable = 1
 	}
-	after := (s.at + 1) & (ip.RingBytes - 1)
 	head, _, _ := s.queue.Out()
-	word := after
+	word := s.at
 	if udp {
 		word |= udpBit
 	}
 	s.queue.Tick(takes && in.Last, word, release)
 	s.ring.Tick(read, uint32(at&(ip.RingBytes-1)), enable, uint32(s.at), uint64(data))
-	if writes {
-		s.at = after
-	}
 	if takes && in.Last {
-		s.at = uint16(ip.NextBlock(after)) << 4
+		s.at = uint16(ip.Block(s.at)+1) << 4
+	} else if writes {
+		s.at = (s.at + 1) & (ip.RingBytes - 1)
 	}
 	if release {
-		s.tail = ip.NextBlock(head & (ip.RingBytes - 1))
+		s.stop = ip.Block(head & (ip.RingBytes - 1))
+		s.tail = s.stop + 1
 	}
 	s.follow(begins, copies, takes && in.Last)
 }

@@ -24,7 +24,7 @@ type Builder struct {
 	answer bool // the frame is an answer
 	kind   Kind `w:"2"`
 	start  uint8
-	end    uint16 `w:"12"`
+	limit  uint16 `w:"12"` // place of its last byte
 	at     uint16 `w:"12"` // place of the next byte of the data
 
 	more  bool  // there are parts to be read from the table
@@ -108,13 +108,13 @@ func (m *Builder) Tick(answer, datagram Frame, answers, datagrams uint8, ready b
 // decoded part.
 func (m *Builder) fetch(a part) {
 	data := m.ahead && a.data
-	after := (m.at + 1) & ringMask
+
 	m.there, m.now = m.ahead, uint16(m.table.Out())
-	m.last = data && after == m.end
+	m.last = data && m.at == m.limit
 	m.more = m.more && !m.last
 	m.ahead = m.more
 	if data {
-		m.at = after
+		m.at = (m.at + 1) & ringMask
 	} else if m.more {
 		m.step = (m.step + 1) & (steps - 1)
 	}
@@ -123,14 +123,14 @@ func (m *Builder) fetch(a part) {
 // begin begins a frame.
 func (m *Builder) begin(f Frame, answer bool) {
 	m.busy, m.answer, m.more = true, answer, true
-	m.kind, m.start, m.end = f.Kind, f.Start, f.End&ringMask
+	m.kind, m.start, m.limit = f.Kind, f.Start, f.Last&ringMask
 	m.at = uint16(f.Start)<<blockBits | PeerBytes
 	m.step, m.sum, m.carry = 0, 0, false
 }
 
 // value returns the byte of a part. q is that of the ring.
 func (m *Builder) value(p part, q uint8) uint8 {
-	size := (m.end - uint16(m.start)<<blockBits) & ringMask
+	size := (m.limit - uint16(m.start)<<blockBits) & ringMask
 	sign := uint16(0)
 	if p.value&0x80 != 0 {
 		sign = 0xf00

@@ -6,7 +6,7 @@ type source uint8
 const (
 	fromTable   source = iota
 	fromRing           // the place is in the table; in the data, the next one
-	fromLenHigh        // the length of the stored frame and the signed value in the table
+	fromLenHigh        // the place of the last byte in the frame, and the signed value in the table
 	fromLenLow
 	fromKeptHigh // the complement of the kept sum
 	fromKeptLow
@@ -97,12 +97,12 @@ func ended(list []part) []part {
 	return append(list, data, data)
 }
 
-// Lengths less the size of the stored frame.
+// Lengths less the place of the last byte in the stored frame.
 const (
-	lessRaw  = -PeerBytes
-	moreUDP  = 8 - PeerBytes
+	moreRaw  = 1 - PeerBytes
+	moreUDP  = 8 + moreRaw
 	moreIP   = 20 + moreUDP
-	moreEcho = 20 + 4 - PeerBytes // type, code and checksum
+	moreEcho = 20 + 4 + moreRaw // type, code and checksum
 )
 
 const (
@@ -138,7 +138,7 @@ func datagram(p Params, proto byte, more int8) []part {
 
 // rawParts are those of a raw frame.
 func rawParts(p Params) []part {
-	return ended(append(headed(p, p.EtherType), pair(fromLenHigh, lessRaw)...))
+	return ended(append(headed(p, p.EtherType), pair(fromLenHigh, moreRaw)...))
 }
 
 // arpParts are those of an answer, RFC 826. The sender's address is the data.

@@ -55,7 +55,7 @@ const (
 //	Valid  there is a frame
 //	Kind   what it carries
 //	Start  block of 16 bytes with its first byte
-//	End    offset after its last byte
+//	Last   place of its last byte
 //
 // The bytes from the first one:
 //
@@ -71,7 +71,7 @@ type Frame struct {
 	Valid bool
 	Kind  Kind
 	Start uint8
-	End   uint16
+	Last  uint16
 }
 
 // RingBytes is the size of a ring.
@@ -89,14 +89,10 @@ const (
 	blockBits = 4 // of an offset in a block
 )
 
-// NextBlock returns the first block after a frame that ends before an offset.
-func NextBlock(end uint16) uint8 {
-	return uint8((end + 1<<blockBits - 1) >> blockBits & (ringMask >> blockBits))
-}
-
-// Room reports whether a byte may be stored at an offset if the oldest frame begins in the
-// block tail. The block before tail is never used, so a full ring is not an empty one.
-func Room(at uint16, tail uint8) bool { return uint8(at>>blockBits&0xff)+1 != tail }
+// Block returns the block of a place. A frame begins in the block after the last one of the
+// frame before it. The last block of the frame that was released last stays unused, so a
+// full ring is not an empty one.
+func Block(at uint16) uint8 { return uint8(at >> blockBits) }
 
 // Fields of headers: IEEE 802.3 and RFC 826, 791, 792, 768.
 const (

@@ -41,7 +41,7 @@ const (
 //	Reset   no frame, and none in work; the ring keeps its bytes
 //	Order   as received
 //	Paths   none
-//	Size    4096 bytes, a table of 256 words, 16 words of frames, and 118 bits
+//	Size    4096 bytes, a table of 256 words, 16 words of frames, and 138 bits
 //	Faults  a frame that is wrong or finds no room is dropped: Events
 //	Source  RFC 768, 791, 792, 826; RFC 1071 for sums
 type Parser struct {
@@ -49,7 +49,7 @@ type Parser struct {
 
 	table hdl.ROM
 	ring  hdl.RAM
-	queue hdl.FIFO[uint16] // kind 13..12, end 11..0
+	queue hdl.FIFO[uint16] // kind 13..12, last byte 11..0
 
 	kind Kind   `w:"2"` // of the table
 	step uint8  `w:"6"`
@@ -72,7 +72,9 @@ type Parser struct {
 
 	at   uint16 `w:"12"` // place of the next byte
 	base uint8  // block of the frame in work
+	last uint16 `w:"12"` // place of the last byte
 	tail uint8  // block of the oldest frame
+	stop uint8  // block before it
 
 	events Events
 }
@@ -91,7 +93,7 @@ func NewParser(p Params) Parser {
 // Reset drops all frames.
 func (m *Parser) Reset() {
 	m.queue.Reset()
-	m.at, m.base, m.tail = 0, 0, 0
+	m.at, m.base, m.tail, m.stop = 0, 0, 0, 0xff
 	m.events = Events{}
 	m.begin()
 }
@@ -106,7 +108,7 @@ func (m *Parser) begin() {
 // Head returns the oldest frame.
 func (m *Parser) Head() Frame {
 	head, valid, _ := m.queue.Out()
-	return Frame{Valid: valid, Kind: Kind(head >> 12 & 3), Start: m.tail, End: head & ringMask}
+	return Frame{Valid: valid, Kind: Kind(head >> 12 & 3), Start: m.tail, Last: head & ringMask}
 }
 
 // Data returns the byte of the ring that was read last.
@@ -141,7 +143,7 @@ func (m *Parser) Tick(in mac.Body, read bool, at uint16, release bool) {
 		Ignored: in.End && in.Good && m.none,
 		Invalid: in.End && in.Good && !good && !m.none,
 	}
-	m.queue.Tick(stored, uint16(m.kind)<<12|m.at, release)
+	m.queue.Tick(stored, uint16(m.kind)<<12|m.last, release)
 	m.store(live && f.store, in.Data, read, at)
 	m.add(live, f, in.Data)
 	if in.Valid && m.done && m.rest != mac.FCSBytes {
@@ -151,11 +153,12 @@ func (m *Parser) Tick(in mac.Body, read bool, at uint16, release bool) {
 		m.take(f, in, header)
 	}
 	if release {
-		m.tail = NextBlock(head & ringMask)
+		m.stop = Block(head & ringMask)
+		m.tail = m.stop + 1
 	}
 	if in.End {
 		if stored {
-			m.base = NextBlock(m.at)
+			m.base = Block(m.last) + 1
 		}
 		m.at = uint16(m.base) << blockBits
 		m.begin()
@@ -165,14 +168,14 @@ func (m *Parser) Tick(in mac.Body, read bool, at uint16, release bool) {
 
 // store ticks the ring.
 func (m *Parser) store(writes bool, data uint8, read bool, at uint16) {
-	room := Room(m.at, m.tail)
+	room := Block(m.at) != m.stop
 	enable := uint8(0)
 	if writes && room {
 		enable = 1
 	}
 	m.ring.Tick(read, uint32(at&ringMask), enable, uint32(m.at), uint64(data))
 	if writes && room {
-		m.at = (m.at + 1) & ringMask
+		m.last, m.at = m.at, (m.at+1)&ringMask
 	} else if writes {
 		m.full = true
 	}
@@ -216,12 +219,12 @@ func (m *Parser) take(f field, in mac.Body, header bool) {
 		end = rawLastLeft
 	}
 	body := f.act == actBody
-	last := f.count && m.left == end
-	if f.act == actMessage && !header || last && !body {
+	finish := f.count && m.left == end
+	if f.act == actMessage && !header || finish && !body {
 		m.bad, m.over = true, true
 	} else if wrong {
 		m.none, m.bad, m.over = !f.invalid, f.invalid, true
-	} else if last || f.act == actDone {
+	} else if finish || f.act == actDone {
 		m.done, m.over = true, true
 	}
 	if f.act == actLenHigh {

@@ -168,7 +168,7 @@ func (m *Receiver) take(data uint8) {
 	}
 	m.crc = crc32.Byte(m.crc, data)
 	if m.n <= MaxFrame {
-		m.n++
+		m.n = (m.n + 1) & 0x7ff
 	}
 }
 

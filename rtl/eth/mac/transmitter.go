@@ -123,14 +123,13 @@ func (m *Transmitter) value(data uint8) uint16 {
 	}
 }
 
-// sum takes a byte into the CRC. For the FCS the CRC is taken from its low end.
+// sum takes a byte into the CRC. Its own lowest byte moves the others down.
 func (m *Transmitter) sum(data uint8) {
-	switch m.phase {
-	case phaseBody, phasePad:
-		m.crc = crc32.Byte(m.crc, data)
-	case phaseFCS:
-		m.crc >>= 8
-	default:
+	if m.phase == phaseFCS {
+		data = uint8(m.crc)
+	}
+	m.crc = crc32.Byte(m.crc, data)
+	if m.phase == phasePreamble {
 		m.crc = crc32.Init
 	}
 }
