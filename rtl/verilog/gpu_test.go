@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/eth"
+	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
@@ -125,8 +127,13 @@ func designs(t *testing.T) map[string]*Design {
 	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, gpu.Small()), "features": gpuOf(t, features())}
 	for name, top := range map[string]any{
 		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(), "narrow": sample.NewNarrow(),
+		"eth": eth.New(ip.Params{MAC: [6]byte{2, 0, 0, 0, 0, 2}, IP: [4]byte{10, 0, 0, 2}, Port: 0x7c21, EtherType: 0x88b5}),
 	} {
-		d, err := translate("../..", top)
+		var outputs []string
+		if name == "eth" {
+			outputs = eth.Outputs
+		}
+		d, err := translate("../..", top, outputs...)
 		require.NoError(t, err)
 		out[name] = d
 	}
