@@ -57,7 +57,7 @@ func (c *counters) advance(e mac.Events, d ip.Events, selected uint8) {
 	counts := reads && due != 0
 	c.due = due
 	if counts {
-		c.due = due & (due - 1)
+		c.due = due &^ (1 << next)
 	} else {
 		next = selected & (NumCounters - 1)
 	}

@@ -35,7 +35,7 @@ type Link struct {
 //	        end on, and sent from 19 clocks after its last byte on. Frames that wait are
 //	        sent with a gap of 12 bytes between them
 //	Reset   no frame stored, no host known; a frame that is being sent is cut off
-//	Order   that of arrival. Answers and datagrams are sent in turn
+//	Order   that of arrival. Answers are sent before datagrams, as ip.Builder has it
 //	Paths   none
 //	Size    two rings of 4096 bytes, addresses of four hosts, and eight counters
 //	Faults  a frame that is wrong reaches nothing, and is counted. A datagram goes to the host

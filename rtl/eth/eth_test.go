@@ -27,8 +27,7 @@ func bytes(n, seed int) []byte {
 	return b
 }
 
-// answerTo returns the frame that the board sends for an echo request or a datagram of the
-// board, as gopacket builds it.
+// headers returns those of the board's frames for a host.
 func (p peer) headers(proto layers.IPProtocol) (*layers.Ethernet, *layers.IPv4) {
 	e := &layers.Ethernet{SrcMAC: board.MAC[:], DstMAC: p.mac, EthernetType: layers.EthernetTypeIPv4}
 	return e, &layers.IPv4{Version: 4, IHL: 5, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: proto, SrcIP: board.IP[:], DstIP: p.ip}
@@ -37,7 +36,11 @@ func (p peer) headers(proto layers.IPProtocol) (*layers.Ethernet, *layers.IPv4) 
 func (p peer) echoAnswer(id, seq uint16, data []byte) []byte {
 	e, n := p.headers(layers.IPProtocolICMPv4)
 	i := &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoReply, 0), Id: id, Seq: seq}
-	return build(e, n, i, gopacket.Payload(data))
+	f := build(e, n, i, gopacket.Payload(data))
+	if f[36]|f[37] == 0 {
+		f[36], f[37] = 0xff, 0xff // the other 0 of RFC 1071
+	}
+	return f
 }
 
 // udpSent is a datagram of the board. It has no checksum.

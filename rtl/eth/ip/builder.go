@@ -12,17 +12,19 @@ import "github.com/hilgpu/hilgpu/rtl/hdl"
 //	Timing  the first byte of a raw frame or of ARP is there 5 clocks after its Frame, that
 //	        of UDP 14, that of an echo 17. Then a byte in every clock
 //	Reset   no frame in work
-//	Order   answers and datagrams in turn
+//	Order   answers before datagrams, but at most three one after another if a datagram
+//	        waits
 //	Paths   none
-//	Size    a table of 256 words, and 124 bits
+//	Size    a table of 256 words, and 126 bits
 //	Faults  none
 //	Source  RFC 768, 791, 792, 826; RFC 1071 for sums
 type Builder struct {
 	table hdl.ROM
 
 	busy   bool
-	answer bool // the frame is an answer
-	kind   Kind `w:"2"`
+	answer bool  // the frame is an answer
+	run    uint8 `w:"2"` // answers since a datagram, at most mostAnswers
+	kind   Kind  `w:"2"`
 	start  uint8
 	limit  uint16 `w:"12"` // place of its last byte
 	at     uint16 `w:"12"` // place of the next byte of the data
@@ -43,6 +45,10 @@ type Builder struct {
 	data  uint8
 }
 
+// mostAnswers is the number of answers that are sent before a datagram that waits. An answer
+// that waits stops the frames after it.
+const mostAnswers = 3
+
 // NewBuilder returns a builder after reset.
 func NewBuilder(p Params) Builder {
 	p.check()
@@ -54,7 +60,7 @@ func NewBuilder(p Params) Builder {
 // Reset ends the frame in work.
 func (m *Builder) Reset() {
 	m.busy, m.answer, m.more, m.ahead, m.there, m.last = false, false, false, false, false, false
-	m.valid, m.final = false, false
+	m.valid, m.final, m.run = false, false, 0
 }
 
 // Byte returns the next byte, and whether it is the last one of an answer or of a datagram.
@@ -96,7 +102,7 @@ func (m *Builder) Tick(answer, datagram Frame, answers, datagrams uint8, ready b
 		m.busy = false
 	}
 	if begins {
-		if answer.Valid && (!m.answer || !datagram.Valid) {
+		if answer.Valid && (m.run != mostAnswers || !datagram.Valid) {
 			m.begin(answer, true)
 		} else if datagram.Valid {
 			m.begin(datagram, false)
@@ -123,6 +129,11 @@ func (m *Builder) fetch(a part) {
 // begin begins a frame.
 func (m *Builder) begin(f Frame, answer bool) {
 	m.busy, m.answer, m.more = true, answer, true
+	if !answer {
+		m.run = 0
+	} else if m.run != mostAnswers {
+		m.run = (m.run + 1) & 3
+	}
 	m.kind, m.start, m.limit = f.Kind, f.Start, f.Last&ringMask
 	m.at = uint16(f.Start)<<blockBits | PeerBytes
 	m.step, m.sum, m.carry = 0, 0, false

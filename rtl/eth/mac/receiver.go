@@ -17,6 +17,7 @@ const (
 	preamble  = 0x55
 	delimiter = 0xd5 // start frame delimiter
 	addrBytes = 6
+	minBits   = 6 // of numbers below MinFrame
 
 	// residue is the CRC after a frame with a right FCS: 0xc704dd7b of IEEE 802.3 with its
 	// bits reversed.
@@ -124,8 +125,12 @@ func (m *Receiver) Body() Body { return m.body }
 // Events returns the pulses.
 func (m *Receiver) Events() Events { return m.events }
 
+// addressed reports whether the destination address is complete. Here and below, bits are
+// compared where a comparison of numbers would take carries.
+func (m *Receiver) addressed() bool { return m.n>>3 != 0 || m.n&addrBytes == addrBytes }
+
 // ours reports whether the frame is for this station or for all.
-func (m *Receiver) ours() bool { return m.n >= addrBytes && (m.own || m.all) }
+func (m *Receiver) ours() bool { return m.addressed() && (m.own || m.all) }
 
 // Tick is one rising clock edge.
 func (m *Receiver) Tick(in Byte) {
@@ -161,20 +166,21 @@ func (m *Receiver) start(data uint8) {
 
 // take takes a byte of the frame.
 func (m *Receiver) take(data uint8) {
-	m.body.Valid = m.ours() && m.n < MaxFrame
-	if m.n < addrBytes {
+	over := m.n == MaxFrame+1
+	m.body.Valid = m.ours() && !over && m.n != MaxFrame
+	if !m.addressed() {
 		m.own = m.own && data == uint8(m.addr>>(40-8*(m.n&7)))
 		m.all = m.all && data == 0xff
 	}
 	m.crc = crc32.Byte(m.crc, data)
-	if m.n <= MaxFrame {
+	if !over {
 		m.n = (m.n + 1) & 0x7ff
 	}
 }
 
 // end takes the end of a carrier.
 func (m *Receiver) end(failed bool) {
-	runt, over := m.n < MinFrame, m.n > MaxFrame
+	runt, over := m.n>>minBits == 0, m.n == MaxFrame+1
 	right := m.crc == residue && !m.wrong && !failed
 	m.body.End = m.ours()
 	m.body.Good = right && !runt && !over

@@ -50,7 +50,7 @@ const (
 //	Reset   idle; a frame in work is cut off
 //	Order   that of the frames
 //	Paths   none
-//	Size    two symbols, and 44 bits
+//	Size    two symbols, and 46 bits
 //	Faults  a byte that is late in a frame, and a frame above MaxFrame, are assertions
 //	Source  IEEE 802.3-2018 §3.1, §3.2, §4A.2.8; the gap is §4A.4.2
 //
@@ -59,6 +59,7 @@ const (
 type Transmitter struct {
 	phase phase
 	n     uint16 `w:"11"` // of the phase; in the body, bytes of the frame
+	long  bool   // the frame needs no more padding after its next byte
 	crc   uint32
 	out   hdl.FIFO[uint16]
 }
@@ -72,7 +73,7 @@ func NewTransmitter() Transmitter {
 
 // Reset makes the line idle.
 func (m *Transmitter) Reset() {
-	m.phase, m.n = phaseIdle, 0
+	m.phase, m.n, m.long = phaseIdle, 0, false
 	m.out.Reset()
 }
 
@@ -137,8 +138,8 @@ func (m *Transmitter) sum(data uint8) {
 // advance counts the bytes of the phases. valid is a byte of the next frame at the end of
 // a gap.
 func (m *Transmitter) advance(valid, last bool) {
-	at := m.phase
-	long := m.n >= MinFrame-FCSBytes-1 // the frame needs no more padding
+	at, long := m.phase, m.long
+	m.long = at != phasePreamble && (m.long || m.n == MinFrame-FCSBytes-2)
 	m.n = (m.n + 1) & 0x7ff
 	switch at {
 	case phasePreamble:
