@@ -21,8 +21,8 @@ type random struct {
 	g       traffic
 	in      []mac.Byte
 	left    int // bytes of the datagram of the link
-	slow    int // a PHY takes a symbol in one of so many clocks
-	stalls  int // the link takes a byte in one of so many clocks
+	slow    int // a PHY takes a symbol in one of this number of clocks
+	stalls  int // the link takes a byte in one of this number of clocks
 	counter uint8
 }
 
