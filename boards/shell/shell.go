@@ -1,0 +1,15 @@
+// Package shell has the hand-written Verilog that the shells of several boards need: what has
+// two clocks, and so is no module of the RTL.
+package shell
+
+import _ "embed" // the Verilog
+
+// AsyncFIFO is a queue between two clocks, module asyncfifo. It needs AsyncFIFOSync.
+//
+//go:embed asyncfifo.v
+var AsyncFIFO []byte
+
+// AsyncFIFOSync is the synchronizer of its pointers, module asyncfifo_sync.
+//
+//go:embed asyncfifo_sync.v
+var AsyncFIFOSync []byte
