@@ -52,7 +52,7 @@ lint: ## staticcheck
 # Excluded: RTL blocks, gateware at its pins and proofs, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s)|rtl/(cp|crc32|dma|fence|gpu|ident|intc|link/deframe|link/enframe|mem|noc|pcie|perf|regram|reset|uart|watchdog|lockstep/property))$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s)|rtl/(cp|crc32|dma|eth|eth/mac|fence|gpu|ident|intc|link/deframe|link/enframe|mem|noc|pcie|perf|regram|reset|uart|watchdog|lockstep/property))$$')
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
@@ -88,6 +88,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	for b in ice40-hx8k ulx3s; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
 	for b in ulx3s ulx3s-25f ulx3s-12f; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
+	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
+	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth
@@ -95,7 +97,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark git bash
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default

@@ -224,6 +224,51 @@ func TestBlockedPHY(t *testing.T) {
 	require.Equal(t, uint32(14), s.counts()[NoRoom])
 }
 
+// TestBlockedDatagrams: while nothing is sent, the link is stopped when the ring or the queue
+// is full, and nothing is lost.
+func TestBlockedDatagrams(t *testing.T) {
+	for _, size := range []int{1, 3, 4, 5, 20, 1000, ip.MaxData} {
+		s := newStation(t)
+		s.receive(alice.udp([]byte("begin")))
+		s.run()
+		s.delivered()
+		blocked := true
+		s.slow = func() bool { return blocked }
+		for i := range 30 {
+			s.send = append(s.send, bytes(size, i))
+		}
+		for range 10_000 {
+			s.clock()
+		}
+		require.Greater(t, len(s.send), 20, "%d bytes", size)
+		blocked = false
+		s.run()
+		sent := s.take()
+		require.Len(t, sent, 30)
+		for i, f := range sent {
+			require.Equal(t, alice.udpSent(bytes(size, i)), f, "%d bytes", size)
+		}
+	}
+}
+
+// TestCarriersOfOneByte has a carrier in every second clock, after frames with two events.
+// All are counted.
+func TestCarriersOfOneByte(t *testing.T) {
+	s := newStation(t)
+	want := [NumCounters]uint32{}
+	for i := range 50 {
+		s.in = append(s.in, carrier(sealed(alice.arp(bob.ip)), 1+i%3)...)
+		for range 20 + i {
+			s.in = append(s.in, mac.Byte{Valid: true, Data: 0x55}, mac.Byte{Valid: true, End: true})
+			want[Runts]++
+		}
+		want[Good]++
+		want[Ignored]++
+	}
+	s.run()
+	require.Equal(t, want, s.counts())
+}
+
 // TestReset in any clock of a request, an answer and datagrams both ways: the board then
 // answers again.
 func TestReset(t *testing.T) {

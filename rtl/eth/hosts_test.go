@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/gopacket/layers"
 	"github.com/stretchr/testify/require"
 )
 
@@ -75,6 +76,24 @@ func TestKeptHost(t *testing.T) {
 	}
 }
 
+// TestKeptWithoutAnswers: the address of a host that is kept stays while others send, and no
+// answer uses it.
+func TestKeptWithoutAnswers(t *testing.T) {
+	s := newStation(t)
+	s.exchange(bob.udp([]byte("first")), false, bob.udpSent)
+	s.receive(alice.udp([]byte("hello")))
+	s.run()
+	s.strobe(true, false)
+	for i := range 6 {
+		p := bob
+		p.port += layers.UDPPort(i)
+		s.receive(p.udp([]byte("me too")))
+	}
+	s.run()
+	require.Len(t, s.delivered(), 7)
+	s.exchange(alice.udp([]byte("more")), true, alice.udpSent)
+}
+
 // TestHostOfWaitingDatagram: a datagram that was stored before its host was kept, or released,
 // has the flag of the clock in which it is given.
 func TestHostOfWaitingDatagram(t *testing.T) {
@@ -135,6 +154,32 @@ func TestAnswerStays(t *testing.T) {
 		slow = false
 		s.run()
 		require.Equal(t, [][]byte{alice.udpSent([]byte("to alice"))}, s.take(), "%d clocks", wait)
+	}
+}
+
+// TestAnswerKeepsItsHost: datagrams of other hosts that are given while an answer begins leave
+// its address alone.
+func TestAnswerKeepsItsHost(t *testing.T) {
+	for wait := range 24 {
+		s := newStation(t)
+		s.receive(alice.udp([]byte("one")))
+		s.run()
+		s.delivered()
+		stalled := true
+		s.stall = func() bool { return stalled }
+		for range 4 {
+			s.receive(bob.udp([]byte("2")))
+		}
+		s.run()
+		s.send = [][]byte{[]byte("to alice")}
+		for range wait {
+			s.clock()
+		}
+		stalled = false
+		s.run()
+		require.Len(t, s.delivered(), 4)
+		require.Equal(t, [][]byte{alice.udpSent([]byte("to alice"))}, s.take(), "%d clocks", wait)
+		s.answers(bob.udpSent)
 	}
 }
 

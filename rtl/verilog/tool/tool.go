@@ -32,7 +32,7 @@ func Programs() []Program {
 		{"icepack", "fpga-icestorm"}, {"iceunpack", "fpga-icestorm"}, {"icetime", "fpga-icestorm"},
 		{"icebox_chipdb", "fpga-icestorm"}, {"icebox_vlog", "fpga-icestorm"}, {"iceprog", "fpga-icestorm"},
 		{"nextpnr-ecp5", ""}, {"ecppack", ""},
-		{"tshark", "tshark"}, {"git", "git"}, {"bash", "bash"},
+		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"git", "git"}, {"bash", "bash"},
 	}
 }
 
