@@ -14,7 +14,7 @@ const (
 	Bad              // wrong FCS, or an error of the PHY
 	Filtered         // for another station or a group
 	Good             // right frames for this station or for all
-	NoRoom           // dropped, because the ring was full
+	NoRoom           // dropped, because the buffer was full
 	Ignored          // for others, or of another protocol
 	Invalid          // fragments, IP options, and wrong lengths and checksums
 	NumCounters

@@ -80,7 +80,7 @@ func (d *deliver) advance(f ip.Frame, ready, equal, again bool) {
 		d.first = false
 	}
 	if loads || gives {
-		d.at = (d.at + 1) & (ip.RingBytes - 1)
+		d.at = (d.at + 1) & (ip.BufferBytes - 1)
 	} else if d.stage == stageLoad {
 		d.stage = stageGive
 	}

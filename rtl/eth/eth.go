@@ -31,13 +31,15 @@ type Link struct {
 //	        not with Release; counter, the counter that is read, Runts to Invalid
 //	Out     Symbol, for the PHY, valid/ready; Datagram, for the link, valid/ready; Ready,
 //	        a byte of the link is taken; Count
-//	Timing  a byte in a clock each way. A datagram is delivered from 17 clocks after its
-//	        end on, and sent from 19 clocks after its last byte on. Frames that wait are
-//	        sent with a gap of 12 bytes between them
+//	Timing  a byte in a clock each way. An idle station delivers a datagram of UDP from 17
+//	        clocks after its end on, and sends one from 16 clocks after its last byte on;
+//	        in raw frames these are 11 and 7. An answer begins 8 clocks after an ARP
+//	        request and 20 after a ping. Before a datagram that waits there is only the
+//	        gap, before an answer up to 2 clocks more
 //	Reset   no frame stored, no host known; a frame that is being sent is cut off
 //	Order   that of arrival. Answers are sent before datagrams, as ip.Builder has it
 //	Paths   none
-//	Size    two rings of 4096 bytes, addresses of four hosts, and eight counters
+//	Size    two buffers of 4096 bytes, addresses of four hosts, and eight counters
 //	Faults  a frame that is wrong reaches nothing, and is counted. A datagram goes to the host
 //	        that is kept, or else to that of the datagram whose first byte was taken last;
 //	        Ready is false before there was one
@@ -101,14 +103,14 @@ func (m *Module) Count() (valid bool, n uint32) {
 func (m *Module) Tick(rx mac.Byte, ready bool, link Link, counter uint8) {
 	body, events, dropped := m.rx.Body(), m.rx.Events(), m.parser.Events()
 	head, arrived := m.parser.Head(), m.parser.Data()
-	waiting, sent := m.store.head(), uint8(m.store.ring.Out())
+	waiting, sent := m.store.head(), uint8(m.store.buffer.Out())
 	valid, last, answer, data := m.builder.Byte()
 	fetches, answers, at := m.builder.Fetch()
 	takes := m.tx.Ready()
 	moves := !valid || takes
 	done := valid && last && takes
 
-	// The ring of arrived frames is read by the one that has the oldest frame.
+	// The buffer of arrived frames is read by the one that has the oldest frame.
 	mine := mine(head)
 	reads, where := fetches && answers && moves, at
 	if mine {
@@ -128,7 +130,7 @@ func (m *Module) Tick(rx mac.Byte, ready bool, link Link, counter uint8) {
 }
 
 // host ticks what is between the frames and the link. arrived is the byte of the oldest
-// frame that was read last; taken, its first byte is taken; read and at, a read of the ring
+// frame that was read last; taken, its first byte is taken; read and at, a read of the buffer
 // of datagrams to send; sent, the oldest one was sent.
 func (m *Module) host(link Link, head ip.Frame, arrived uint8, taken, read bool, at uint16, sent bool) {
 	peer := m.sources.byte()

@@ -45,6 +45,8 @@ func TestFrames(t *testing.T) {
 		{"a ping to all stations", edit(alice.echo(1, 2, data), func(f []byte) { copy(f, broadcast) }), Ignored},
 		{"UDP from a group", edit(alice.udp(data), func(f []byte) { f[6] |= 1 }), Ignored},
 		{"a wrong checksum of UDP", edit(alice.udp(data), func(f []byte) { f[41] ^= 1 }), Invalid},
+		{"a wrong checksum of UDP, its first byte 0", edit(alice.udp(data), func(f []byte) { f[40], f[41] = 0, 1 }), Invalid},
+		{"a wrong checksum of UDP, its second byte 0", edit(alice.udp(data), func(f []byte) { f[40], f[41] = 1, 0 }), Invalid},
 		{"a wrong byte of UDP", edit(alice.udp(data), func(f []byte) { f[50] ^= 1 }), Invalid},
 		{"UDP shorter than IP", edit(alice.udp(data), func(f []byte) { f[39]--; f[40], f[41] = 0, 0 }), Invalid},
 		{"UDP longer than IP", edit(alice.udp(data), func(f []byte) { f[39]++; f[40], f[41] = 0, 0 }), Invalid},

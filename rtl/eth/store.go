@@ -21,18 +21,18 @@ const (
 
 // store keeps the datagrams of the link until they are sent.
 type store struct {
-	ring  hdl.RAM
-	queue hdl.FIFO[uint16] // udpBit, last byte 11..0
-	state filling
-	i     uint8  `w:"4"` // next byte of the addresses
-	got   bool   // the byte before it was read
-	at    uint16 `w:"12"` // place of the next byte
-	tail  uint8  // block of the oldest datagram
-	stop  uint8  // block before it
+	buffer hdl.RAM
+	queue  hdl.FIFO[uint16] // udpBit, last byte 11..0
+	state  filling
+	i      uint8  `w:"4"` // next byte of the addresses
+	got    bool   // the byte before it was read
+	at     uint16 `w:"12"` // place of the next byte
+	tail   uint8  // block of the oldest datagram
+	stop   uint8  // block before it
 }
 
 func newStore() store {
-	s := store{ring: hdl.NewNarrowRAM(ip.RingBytes, 8), queue: hdl.NewFIFO[uint16](storeDepth)}
+	s := store{buffer: hdl.NewNarrowRAM(ip.BufferBytes, 8), queue: hdl.NewFIFO[uint16](storeDepth)}
 	s.reset()
 	return s
 }
@@ -49,7 +49,7 @@ func (s *store) head() ip.Frame {
 	if head&udpBit != 0 {
 		kind = ip.UDP
 	}
-	return ip.Frame{Valid: valid, Kind: kind, Start: s.tail, Last: head & (ip.RingBytes - 1)}
+	return ip.Frame{Valid: valid, Kind: kind, Start: s.tail, Last: head & (ip.BufferBytes - 1)}
 }
 
 // room reports whether a byte can be stored.
@@ -66,7 +66,7 @@ func (s *store) begins(valid bool) bool { return s.state == fillIdle && valid &&
 func (s *store) copies(free bool) bool { return s.state == fillPeer && s.i != ip.PeerBytes && free }
 
 // advance is one clock. in is the byte of the link, peer the byte of the addresses that was
-// read last; read and at, a read of the ring; release, the oldest datagram was sent.
+// read last; read and at, a read of the buffer; release, the oldest datagram was sent.
 func (s *store) advance(in Link, peer uint8, udp, begins, copies, read bool, at uint16, release bool) {
 	takes := in.Valid && s.ready()
 	writes := takes || s.got
@@ -83,14 +83,14 @@ func (s *store) advance(in Link, peer uint8, udp, begins, copies, read bool, at 
 		word |= udpBit
 	}
 	s.queue.Tick(takes && in.Last, word, release)
-	s.ring.Tick(read, uint32(at&(ip.RingBytes-1)), enable, uint32(s.at), uint64(data))
+	s.buffer.Tick(read, uint32(at&(ip.BufferBytes-1)), enable, uint32(s.at), uint64(data))
 	if takes && in.Last {
 		s.at = uint16(ip.Block(s.at)+1) << 4
 	} else if writes {
-		s.at = (s.at + 1) & (ip.RingBytes - 1)
+		s.at = (s.at + 1) & (ip.BufferBytes - 1)
 	}
 	if release {
-		s.stop = ip.Block(head & (ip.RingBytes - 1))
+		s.stop = ip.Block(head & (ip.BufferBytes - 1))
 		s.tail = s.stop + 1
 	}
 	s.follow(begins, copies, takes && in.Last)

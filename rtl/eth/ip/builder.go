@@ -6,11 +6,11 @@ import "github.com/hilgpu/hilgpu/rtl/hdl"
 //
 //	In      answer, a request of a host, Kind ARP or Echo; datagram, Kind Raw or UDP; each
 //	        stays until its last byte is taken, and then changes; answers and datagrams,
-//	        the bytes that were read last of the rings of both; ready, the byte is taken
-//	Out     Byte, valid/ready; Fetch, a read of the ring of one of the two, only in a clock
+//	        the bytes that were read last of the buffers of both; ready, the byte is taken
+//	Out     Byte, valid/ready; Fetch, a read of the buffer of one of the two, only in a clock
 //	        in which there is no byte or it is taken
-//	Timing  the first byte of a raw frame or of ARP is there 5 clocks after its Frame, that
-//	        of UDP 14, that of an echo 17. Then a byte in every clock
+//	Timing  the first byte of a raw frame or of ARP is there 4 clocks after its Frame, that
+//	        of UDP 13, that of an echo 16. Then a byte in every clock
 //	Reset   no frame in work
 //	Order   answers before datagrams, but at most three one after another if a datagram
 //	        waits
@@ -32,7 +32,7 @@ type Builder struct {
 	more  bool  // there are parts to be read from the table
 	step  uint8 `w:"6"`
 	ahead bool  // the output of the table is a part
-	there bool  // so is now, the part before it, whose byte was read from the ring
+	there bool  // so is now, the part before it, whose byte was read from the buffer
 	now   uint16
 	last  bool // now is that of the last byte
 
@@ -68,14 +68,14 @@ func (m *Builder) Byte() (valid, last, answer bool, data uint8) {
 	return m.valid, m.final, m.answer, m.data
 }
 
-// Fetch returns a read of the ring of the answers or of that of the datagrams.
+// Fetch returns a read of the buffer of the answers or of that of the datagrams.
 func (m *Builder) Fetch() (read, answer bool, at uint16) {
 	p := partOf(uint32(m.table.Out()))
 	at = uint16(m.start)<<blockBits | uint16(p.value&(1<<blockBits-1))
 	if p.data {
 		at = m.at
 	}
-	return m.ahead && p.from == fromRing, m.answer, at
+	return m.ahead && p.from == fromBuffer, m.answer, at
 }
 
 // Tick is one rising clock edge.
@@ -120,7 +120,7 @@ func (m *Builder) fetch(a part) {
 	m.more = m.more && !m.last
 	m.ahead = m.more
 	if data {
-		m.at = (m.at + 1) & ringMask
+		m.at = (m.at + 1) & bufferMask
 	} else if m.more {
 		m.step = (m.step + 1) & (steps - 1)
 	}
@@ -134,21 +134,21 @@ func (m *Builder) begin(f Frame, answer bool) {
 	} else if m.run != mostAnswers {
 		m.run = (m.run + 1) & 3
 	}
-	m.kind, m.start, m.limit = f.Kind, f.Start, f.Last&ringMask
+	m.kind, m.start, m.limit = f.Kind, f.Start, f.Last&bufferMask
 	m.at = uint16(f.Start)<<blockBits | PeerBytes
 	m.step, m.sum, m.carry = 0, 0, false
 }
 
-// value returns the byte of a part. q is that of the ring.
+// value returns the byte of a part. q is that of the buffer.
 func (m *Builder) value(p part, q uint8) uint8 {
-	size := (m.limit - uint16(m.start)<<blockBits) & ringMask
+	size := (m.limit - uint16(m.start)<<blockBits) & bufferMask
 	sign := uint16(0)
 	if p.value&0x80 != 0 {
 		sign = 0xf00
 	}
 	length := size + (sign | uint16(p.value))
 	switch p.from {
-	case fromRing:
+	case fromBuffer:
 		return q
 	case fromLenHigh:
 		return uint8(length >> 8 & 0xf)

@@ -5,7 +5,7 @@ type source uint8
 
 const (
 	fromTable   source = iota
-	fromRing           // the place is in the table; in the data, the next one
+	fromBuffer         // the place is in the table; in the data, the next one
 	fromLenHigh        // the place of the last byte in the frame, and the signed value in the table
 	fromLenLow
 	fromKeptHigh // the complement of the kept sum
@@ -67,7 +67,7 @@ func emit(values ...byte) []part {
 func place(at uint8, n int) []part {
 	var all []part
 	for i := range n {
-		all = append(all, part{value: at + uint8(i), from: fromRing, emit: true})
+		all = append(all, part{value: at + uint8(i), from: fromBuffer, emit: true})
 	}
 	return all
 }
@@ -93,7 +93,7 @@ func headed(p Params, typ uint16) []part {
 // ended are the parts of the data. There are two, since the second one is read before the
 // first one is seen.
 func ended(list []part) []part {
-	data := part{from: fromRing, emit: true, data: true}
+	data := part{from: fromBuffer, emit: true, data: true}
 	return append(list, data, data)
 }
 

@@ -49,7 +49,7 @@ const (
 	UDP              // a datagram
 )
 
-// A Frame is a stored frame, in a ring of 4096 bytes: the addresses of its peer, then its
+// A Frame is a stored frame, in a buffer of 4096 bytes: the addresses of its peer, then its
 // data.
 //
 //	Valid  there is a frame
@@ -74,8 +74,8 @@ type Frame struct {
 	Last  uint16
 }
 
-// RingBytes is the size of a ring.
-const RingBytes = 4096
+// BufferBytes is the size of a buffer.
+const BufferBytes = 4096
 
 // PeerBytes is the size of the addresses before the data, RawPeerBytes that of a raw frame
 // that was received.
@@ -85,13 +85,13 @@ const (
 )
 
 const (
-	ringMask  = RingBytes - 1
-	blockBits = 4 // of an offset in a block
+	bufferMask = BufferBytes - 1
+	blockBits  = 4 // of an offset in a block
 )
 
 // Block returns the block of a place. A frame begins in the block after the last one of the
 // frame before it. The last block of the frame that was released last stays unused, so a
-// full ring is not an empty one.
+// full buffer is not an empty one.
 func Block(at uint16) uint8 { return uint8(at >> blockBits) }
 
 // Fields of headers: IEEE 802.3 and RFC 826, 791, 792, 768.

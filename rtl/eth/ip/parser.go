@@ -32,13 +32,13 @@ const (
 )
 
 // Parser checks the frames of a board, and stores the addresses and the data of those that
-// are right in a ring.
+// are right in a buffer.
 //
-//	In      in, of mac.Receiver; read and at, a read of the ring, only of the oldest
+//	In      in, of mac.Receiver; read and at, a read of the buffer, only of the oldest
 //	        frame; release, the oldest frame is done with, only if there is one
 //	Out     Head, the oldest frame; Data, the byte read last; Events
-//	Timing  a frame is there 2 clocks after its end, an event 1 clock; a read takes a clock
-//	Reset   no frame, and none in work; the ring keeps its bytes
+//	Timing  a frame and an event are there 1 clock after its end; a read takes a clock
+//	Reset   no frame, and none in work; the buffer keeps its bytes
 //	Order   as received
 //	Paths   none
 //	Size    4096 bytes, a table of 256 words, 16 words of frames, and 138 bits
@@ -47,9 +47,9 @@ const (
 type Parser struct {
 	typ uint16 // EtherType of raw frames
 
-	table hdl.ROM
-	ring  hdl.RAM
-	queue hdl.FIFO[uint16] // kind 13..12, last byte 11..0
+	table  hdl.ROM
+	buffer hdl.RAM
+	queue  hdl.FIFO[uint16] // kind 13..12, last byte 11..0
 
 	kind Kind   `w:"2"` // of the table
 	step uint8  `w:"6"`
@@ -84,7 +84,7 @@ func NewParser(p Params) Parser {
 	p.check()
 	m := Parser{
 		typ: p.EtherType, table: hdl.NewROM(fieldBits, fields(p)),
-		ring: hdl.NewNarrowRAM(RingBytes, 8), queue: hdl.NewFIFO[uint16](queueDepth),
+		buffer: hdl.NewNarrowRAM(BufferBytes, 8), queue: hdl.NewFIFO[uint16](queueDepth),
 	}
 	m.Reset()
 	return m
@@ -108,11 +108,11 @@ func (m *Parser) begin() {
 // Head returns the oldest frame.
 func (m *Parser) Head() Frame {
 	head, valid, _ := m.queue.Out()
-	return Frame{Valid: valid, Kind: Kind(head >> 12 & 3), Start: m.tail, Last: head & ringMask}
+	return Frame{Valid: valid, Kind: Kind(head >> 12 & 3), Start: m.tail, Last: head & bufferMask}
 }
 
-// Data returns the byte of the ring that was read last.
-func (m *Parser) Data() uint8 { return uint8(m.ring.Out()) }
+// Data returns the byte of the buffer that was read last.
+func (m *Parser) Data() uint8 { return uint8(m.buffer.Out()) }
 
 // Events returns the pulses.
 func (m *Parser) Events() Events { return m.events }
@@ -153,7 +153,7 @@ func (m *Parser) Tick(in mac.Body, read bool, at uint16, release bool) {
 		m.take(f, in, header)
 	}
 	if release {
-		m.stop = Block(head & ringMask)
+		m.stop = Block(head & bufferMask)
 		m.tail = m.stop + 1
 	}
 	if in.End {
@@ -166,16 +166,16 @@ func (m *Parser) Tick(in mac.Body, read bool, at uint16, release bool) {
 	m.table.Tick(true, uint32(m.kind)<<6|uint32(m.step))
 }
 
-// store ticks the ring.
+// store ticks the buffer.
 func (m *Parser) store(writes bool, data uint8, read bool, at uint16) {
 	room := Block(m.at) != m.stop
 	enable := uint8(0)
 	if writes && room {
 		enable = 1
 	}
-	m.ring.Tick(read, uint32(at&ringMask), enable, uint32(m.at), uint64(data))
+	m.buffer.Tick(read, uint32(at&bufferMask), enable, uint32(m.at), uint64(data))
 	if writes && room {
-		m.last, m.at = m.at, (m.at+1)&ringMask
+		m.last, m.at = m.at, (m.at+1)&bufferMask
 	} else if writes {
 		m.full = true
 	}
