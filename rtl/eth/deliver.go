@@ -9,7 +9,7 @@ import (
 //	Valid  there is a byte
 //	First  the first one
 //	Last   the last one
-//	Host   the datagram is from the host that is kept
+//	Host   the datagram is from the host that was kept when its first byte was taken
 //	Data   the byte
 type Datagram struct {
 	Valid bool
@@ -33,6 +33,7 @@ type deliver struct {
 	at    uint16 `w:"12"` // place of the next byte
 	got   bool   // a byte of the source was read
 	same  bool   // the source is so far that of the kept host
+	host  bool   // it was when the first byte was taken
 	full  bool   // there is a byte for the link
 	first bool   // it is the first one
 	last  bool   // the last byte was read
@@ -63,8 +64,8 @@ func (d *deliver) gives(ready bool) bool {
 }
 
 // advance is one clock. equal, the byte of the source that was read last is that of the
-// kept host; again, another host is kept, or none.
-func (d *deliver) advance(f ip.Frame, ready, equal, again bool) {
+// kept host; again, another host is kept, or none; host, the datagram is from the kept host.
+func (d *deliver) advance(f ip.Frame, ready, equal, again, host bool) {
 	loads, gives := d.loads(f), d.gives(ready)
 	taken := d.full && ready
 	begun := d.stage == stageGive && (!d.first || taken)
@@ -76,8 +77,8 @@ func (d *deliver) advance(f ip.Frame, ready, equal, again bool) {
 	if gives {
 		d.last = d.at == f.Last
 	}
-	if taken {
-		d.first = false
+	if taken && d.first {
+		d.first, d.host = false, host
 	}
 	if loads || gives {
 		d.at = (d.at + 1) & (ip.BufferBytes - 1)

@@ -86,8 +86,15 @@ func (m *Module) Symbol() (valid bool, s mac.Symbol) { return m.tx.Symbol() }
 
 // Datagram returns a byte for the link.
 func (m *Module) Datagram() Datagram {
-	host := m.deliver.same && m.sources.keeps(m.parser.Head().Kind == ip.UDP)
-	return Datagram{Valid: m.deliver.full, First: m.deliver.first, Last: m.deliver.last, Host: host, Data: m.parser.Data()}
+	return Datagram{Valid: m.deliver.full, First: m.deliver.first, Last: m.deliver.last, Host: m.fromHost(), Data: m.parser.Data()}
+}
+
+// fromHost reports whether the datagram is from the host that is kept.
+func (m *Module) fromHost() bool {
+	if m.deliver.first {
+		return m.deliver.same && m.sources.keeps(m.parser.Head().Kind == ip.UDP)
+	}
+	return m.deliver.host
 }
 
 // Ready reports whether a byte of the link is taken in this clock.
@@ -144,6 +151,6 @@ func (m *Module) host(link Link, head ip.Frame, arrived uint8, taken, read bool,
 	again := link.Keep || link.Release
 	m.sources.store(loads || copies, place, got, m.deliver.place(), arrived, head.Kind == ip.UDP)
 	m.store.advance(link, peer, m.sources.uses(m.sources.from), begins, copies, read, at, sent)
-	m.deliver.advance(head, link.Ready, peer == arrived, again)
+	m.deliver.advance(head, link.Ready, peer == arrived, again, m.fromHost())
 	m.sources.advance(link.Keep, link.Release, begins, taken)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/eth/mac"
 )
 
-// A carrier of a frame of the greatest size, in bytes with preamble and gap.
-const carrierBytes = mac.PreambleBytes + mac.MaxFrame + mac.GapBytes
-
 // bulk returns datagrams of the greatest size.
 func bulk(n int) [][]byte {
 	var all [][]byte

@@ -94,6 +94,25 @@ func TestKeptWithoutAnswers(t *testing.T) {
 	s.exchange(alice.udp([]byte("more")), true, alice.udpSent)
 }
 
+// TestHostDuringDatagram: the flag of a datagram stays while its bytes are given.
+func TestHostDuringDatagram(t *testing.T) {
+	for wait := range 40 {
+		s := newStation(t)
+		for i, want := range []bool{false, true, false} {
+			s.receive(alice.udp([]byte("0123456789")))
+			for s.now == nil {
+				s.clock()
+			}
+			for range wait {
+				s.clock()
+			}
+			s.strobe(i%2 == 0, i%2 == 1)
+			s.run()
+			require.Equal(t, []datagram{{[]byte("0123456789"), want}}, s.delivered(), "%d clocks, datagram %d", wait, i)
+		}
+	}
+}
+
 // TestHostOfWaitingDatagram: a datagram that was stored before its host was kept, or released,
 // has the flag of the clock in which it is given.
 func TestHostOfWaitingDatagram(t *testing.T) {

@@ -64,10 +64,8 @@ func (f field) encode() uint64 {
 	return w
 }
 
-// firstByte is the offset in a frame of the first byte that the parser gets.
-const firstByte = 6
-
-// steps is the number of bytes for which there are fields of each kind.
+// steps is the number of bytes for which there are fields of each kind, from the source
+// address on.
 const steps = 64
 
 // is returns fields that must have the given values.
