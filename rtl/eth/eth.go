@@ -42,7 +42,8 @@ type Link struct {
 //	Size    two buffers of 4096 bytes, addresses of four hosts, and eight counters
 //	Faults  a frame that is wrong reaches nothing, and is counted. A datagram goes to the host
 //	        that is kept, or else to that of the datagram whose first byte was taken last;
-//	        Ready is false before there was one
+//	        Ready is false before there was one. A datagram that the link does not take
+//	        stops the frames after it, also requests
 //	Source  IEEE 802.3-2018 §3, §4A; RFC 768, 791, 792, 826
 type Module struct {
 	rx      mac.Receiver
