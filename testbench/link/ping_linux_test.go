@@ -124,9 +124,9 @@ func station(t *testing.T, n *ethertest.Net) {
 	})
 }
 
-// TestPing: the ping of the system finds the station, which the kernel has found by ARP, and a
+// TestSystemPing: the ping of the system finds the station, which the kernel has found by ARP, and a
 // UDP socket exchanges datagrams with it.
-func TestPing(t *testing.T) {
+func TestSystemPing(t *testing.T) {
 	tooltest.Need(t, "ping")
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		station(t, n)

@@ -27,6 +27,7 @@ const Version = 3
 //
 //	MapHash     hash of the register map; 0: any
 //	Window      frames in flight in each direction, 1, 2, 4 or 8
+//	Datagram    bytes of the largest datagram; 0: a stream of bytes
 //	TickClocks  clocks of a tick, 1 to 2^20
 //	TickMicros  microseconds of a tick, rounded up
 //	Ack         ticks that an acknowledgement waits for a frame to carry it, 1 to 255
@@ -41,6 +42,7 @@ const Version = 3
 type Config struct {
 	MapHash    uint32
 	Window     int
+	Datagram   uint16
 	TickClocks uint32
 	TickMicros uint32
 	Ack        uint8
@@ -117,7 +119,7 @@ type Module struct {
 func New(c Config) Module {
 	hdl.Assert(c.TickClocks >= 1 && c.TickClocks <= 1<<20, "dlink: a tick of 0 clocks or more than 2^20")
 	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Ping&(c.Ping-1) == 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0, or a period of pings that is no power of two")
-	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
+	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), Datagram: c.Datagram, AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
 	m := Module{
 		cfg: c, rx: receive.New(c.Window, MaxPacket, c.MapHash), tx: transmit.New(c.Window, g), down: inbound.New(), up: outbound.New(),
 		every: uint8(max(1, c.Window/2)),

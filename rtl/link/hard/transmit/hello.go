@@ -17,6 +17,10 @@ func (m *Module) hello() uint8 {
 		return uint8(g.MaxPacket)
 	case 5:
 		return g.Window
+	case 10:
+		return uint8(g.Datagram >> 8)
+	case 11:
+		return uint8(g.Datagram)
 	case 12, 13, 14, 15:
 		return word(g.AckMicros, m.at)
 	case 16, 17, 18, 19:

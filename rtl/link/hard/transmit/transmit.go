@@ -78,11 +78,13 @@ type Busy struct {
 //
 //	MaxPacket  bytes of the largest packet
 //	Window     frames in flight
+//	Datagram   bytes of the largest datagram; 0 of a stream of bytes
 //	AckMicros  longest delay of an acknowledgement, in microseconds
 //	MapHash    hash of the register map
 type Greeting struct {
 	MaxPacket uint16
 	Window    uint8
+	Datagram  uint16
 	AckMicros uint32
 	MapHash   uint32
 }
