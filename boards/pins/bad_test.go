@@ -130,7 +130,7 @@ func randomBytes(t *testing.T, m made) {
 		at := len(dev.headers)
 		for range 3000 {
 			v := byte(r.Uint32()) // many zeros
-			w.queue = append(w.queue, v&byte(r.Uint32()))
+			w.bytes().queue = append(w.bytes().queue, v&byte(r.Uint32()))
 		}
 		w.Run(49_000)
 		require.Len(t, dev.headers, at)

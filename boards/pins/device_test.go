@@ -152,3 +152,6 @@ func TestConformance(t *testing.T) {
 		})
 	})
 }
+
+// bytes returns the line of a board at its byte port.
+func (w *Wire) bytes() *byteLine { return w.line.(*byteLine) }

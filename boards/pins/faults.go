@@ -25,11 +25,15 @@ type Faults struct {
 
 // FaultStats counts the faults injected at the pins.
 type FaultStats struct {
-	Bits, Glitches, Breaks, Unplugs, Resets uint64
+	Bits, Glitches, Breaks, Unplugs uint64 // of a UART
+	FCS, Runts, Oversizes, Carriers uint64 // of an Ethernet
+	Resets                          uint64
 }
 
 // All returns their sum.
-func (s FaultStats) All() uint64 { return s.Bits + s.Glitches + s.Breaks + s.Unplugs + s.Resets }
+func (s FaultStats) All() uint64 {
+	return s.Bits + s.Glitches + s.Breaks + s.Unplugs + s.FCS + s.Runts + s.Oversizes + s.Carriers + s.Resets
+}
 
 // fields returns the probabilities with their names in a selector.
 func (f *Faults) fields() []field {

@@ -78,12 +78,12 @@ func TestMutatedBytes(t *testing.T) {
 		for _, s := range []string{
 			"40000001 0000000f e000000411223344", "00000001 0000000f e0000000", "44000001 0000000f 0100000407000000", "00000020 000000ff d0000000",
 		} {
-			w.queue = nil
+			w.bytes().queue = nil
 			require.NoError(t, p.Send(unhex(s)))
 			var c catcher
-			decode(append(bytes.Clone(w.queue), 0), &c)
+			decode(append(bytes.Clone(w.bytes().queue), 0), &c)
 			require.NotNil(t, c.last)
-			lines, frames = append(lines, append([]byte{0}, w.queue...)), append(frames, c.last)
+			lines, frames = append(lines, append([]byte{0}, w.bytes().queue...)), append(frames, c.last)
 		}
 		w.Cut() // the host repeats nothing
 		headers := len(dev.headers)
@@ -100,7 +100,7 @@ func TestMutatedBytes(t *testing.T) {
 			}
 			line = append(line, 0)
 		}
-		w.queue = line
+		w.bytes().queue = line
 		w.Run(uint64(len(line)) + 2000)
 		require.Len(t, dev.headers, headers, "after %d bytes", n)
 	}

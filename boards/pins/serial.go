@@ -1,7 +1,5 @@
 package pins
 
-import "fmt"
-
 // A SerialTop is the top of a board at the end of a UART.
 type SerialTop interface {
 	// Line returns the level that the board sends.
@@ -33,14 +31,7 @@ func (c clocked) Run(rx, tx []bool) error {
 	return nil
 }
 
-func (c clocked) Reset() error {
-	r, ok := c.SerialTop.(interface{ Reset() })
-	if !ok {
-		return fmt.Errorf("pins: a board of type %T has no reset", c.SerialTop)
-	}
-	r.Reset()
-	return nil
-}
+func (c clocked) Reset() error { return reset(c.SerialTop) }
 
 // Delay is the length of the cable, in clocks: what the host sends begins at the board that
 // much later. So the clocks of the board can be run in batches of as many.

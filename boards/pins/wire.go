@@ -38,22 +38,30 @@ type Options struct {
 	Link   datalink.Config
 }
 
+// A line carries the frames of a link to a board and back. send puts a frame on the line, to
+// arrive at the given clock or later. clock advances the board by a clock, passes the frames
+// that have arrived to the host, and returns why the board has failed, or nil. drop drops
+// what is on the line. carried returns the bytes that were on it, to the board and to the
+// host.
+type line interface {
+	send(f []byte, from uint64)
+	clock(now uint64, host frame.Sink) error
+	drop()
+	carried() (down, up uint64)
+}
+
 // A Wire is a line in virtual time with a board at its end. Time passes only inside Dial
 // and inside Receive of its ports. It is not safe for concurrent use.
 type Wire struct {
-	dev Gateware
-	opt Options
+	line line
+	opt  Options
 
 	clock  uint64 // of the board
 	link   *datalink.Link
 	out    datalink.Output
-	enc    frame.Encoder
 	down   *fault.Injector // to the board
 	up     *fault.Injector
-	dec    *frame.Decoder
-	queue  []byte // for the board
-	next   uint64 // clock in which the next byte may arrive at the board
-	free   uint64 // clock in which the board may send the next byte
+	from   uint64 // clock in which the next frame may arrive at the board
 	nonce  uint32
 	port   *end
 	frames [][]byte // of the board, after faults
@@ -63,13 +71,17 @@ type Wire struct {
 	BytesDown, BytesUp uint64 // on the line
 }
 
-// New returns a wire to a board.
+// New returns a wire to a board at the byte port of its link.
 func New(dev Gateware, opt Options) (*Wire, error) {
-	if opt.Hz == 0 {
-		opt.Hz = 25_000_000
-	}
 	if opt.Clocks == 0 {
 		opt.Clocks = 80
+	}
+	return newWire(newByteLine(dev, opt.Clocks), opt)
+}
+
+func newWire(l line, opt Options) (*Wire, error) {
+	if opt.Hz == 0 {
+		opt.Hz = 25_000_000
 	}
 	c := opt.Link
 	c.Role = datalink.Host
@@ -82,9 +94,8 @@ func New(dev Gateware, opt Options) (*Wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pins: %w", err)
 	}
-	w := &Wire{dev: dev, opt: opt, link: link, nonce: uint32(opt.Faults.Seed)*0x9e3779b1 + 1}
+	w := &Wire{line: l, opt: opt, link: link, nonce: uint32(opt.Faults.Seed)*0x9e3779b1 + 1}
 	w.down, w.up = fault.New(opt.Faults, 0), fault.New(opt.Faults, 1)
-	w.dec = frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))
 	return w, nil
 }
 
@@ -115,8 +126,8 @@ func (w *Wire) do(f func(link *datalink.Link, now time.Duration, out *datalink.O
 		if w.cut {
 			continue
 		}
-		effect := w.down.Apply(w.out.Frames.At(i), func(f []byte) { w.queue = w.enc.Append(w.queue, f) })
-		w.next = max(w.next, w.clock) + w.clocksOf(effect.Stall)
+		effect := w.down.Apply(w.out.Frames.At(i), func(f []byte) { w.line.send(f, w.from) })
+		w.from = max(w.from, w.clock) + w.clocksOf(effect.Stall)
 		if effect.Cut {
 			w.Cut()
 		}
@@ -134,6 +145,9 @@ func (w *Wire) do(f func(link *datalink.Link, now time.Duration, out *datalink.O
 
 // Frame implements frame.Sink.
 func (w *Wire) Frame(f []byte) {
+	if w.cut {
+		return
+	}
 	effect := w.up.Apply(f, func(f []byte) { w.frames = append(w.frames, append([]byte(nil), f...)) })
 	w.due = max(w.due, w.clock) + w.clocksOf(effect.Stall)
 	if effect.Cut {
@@ -149,24 +163,11 @@ func (w *Wire) Damaged(int) {}
 
 // step advances one clock.
 func (w *Wire) step() {
-	in, valid := byte(0), false
-	if len(w.queue) > 0 && w.clock >= w.next {
-		in, valid = w.queue[0], true
-		w.queue = w.queue[1:]
-		w.next = w.clock + w.opt.Clocks
-		w.BytesDown++
-	}
-	out, sent := w.dev.Tick(in, valid, w.clock >= w.free)
+	err := w.line.clock(w.clock, w)
 	w.clock++
-	if err := w.dev.Err(); err != nil && w.port != nil {
+	w.BytesDown, w.BytesUp = w.line.carried()
+	if err != nil && w.port != nil {
 		w.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, err))
-	}
-	if sent {
-		w.free = w.clock + w.opt.Clocks - 1
-		w.BytesUp++
-		if !w.cut {
-			w.dec.Feed([]byte{out}, w)
-		}
 	}
 	for len(w.frames) > 0 && w.clock >= w.due {
 		f := w.frames[0]
@@ -186,7 +187,10 @@ func (w *Wire) Run(n uint64) {
 }
 
 // Cut cuts the line, and drops what is on it, until the next Dial.
-func (w *Wire) Cut() { w.cut, w.queue, w.frames = true, nil, nil }
+func (w *Wire) Cut() {
+	w.cut, w.frames = true, nil
+	w.line.drop()
+}
 
 // Dial begins a session. The port of an earlier one goes down with bus.ErrStale.
 func (w *Wire) Dial() (rootport.Port, error) {
@@ -195,7 +199,6 @@ func (w *Wire) Dial() (rootport.Port, error) {
 		w.port = nil
 	}
 	w.cut = false
-	w.enc.Break()
 	w.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
 	p := &end{wire: w, start: w.now()}
 	w.port = p
