@@ -3,9 +3,9 @@
 //   In      wvalid, wdata: a word, valid/ready, of wclk; rready: a word is taken, of rclk;
 //           wrst, rrst: resets, each of its clock
 //   Out     wready; rvalid, rdata, valid/ready
-//   Timing  a word in each clock of the slower side; a word is there 2 to 3 clocks of
+//   Timing  a word in each clock of the slower side; a word is there 3 to 4 clocks of
 //           rclk after it was written, and its place is free 2 to 3 clocks of wclk after
-//           it was read
+//           it left the memory for rdata
 //   Reset   empty. Both resets must be on at one time for 3 clocks of both sides, and
 //           while one is on, the other side sees words that have no meaning
 //   Order   as written
@@ -26,8 +26,8 @@ module asyncfifo #(
   input  wire             rclk,
   input  wire             rrst,
   input  wire             rready,
-  output wire             rvalid,
-  output wire [WIDTH-1:0] rdata
+  output reg              rvalid,
+  output reg  [WIDTH-1:0] rdata
 );
   reg [WIDTH-1:0] mem [0:(1<<LOG)-1];
   reg [LOG:0] wbin, wgray, rbin, rgray; // one bit more than a place has
@@ -39,8 +39,7 @@ module asyncfifo #(
   // The queue is full if the pointers differ by 2^LOG: in Gray code, in their two highest
   // bits.
   assign wready = !wrst && wgray != {~rseen[LOG:LOG-1], rseen[LOG-2:0]};
-  assign rvalid = !rrst && rgray != wseen;
-  assign rdata = mem[rbin[LOG-1:0]];
+  wire fetch = rgray != wseen && (!rvalid || rready);
 
   wire [LOG:0] wnext = wbin + 1'b1;
   wire [LOG:0] rnext = rbin + 1'b1;
@@ -57,12 +56,17 @@ module asyncfifo #(
   end
 
   always @(posedge rclk) begin
+    if (fetch) rdata <= mem[rbin[LOG-1:0]];
     if (rrst) begin
       rbin <= 0;
       rgray <= 0;
-    end else if (rready && rvalid) begin
+      rvalid <= 1'b0;
+    end else if (fetch) begin
       rbin <= rnext;
       rgray <= rnext ^ (rnext >> 1);
+      rvalid <= 1'b1;
+    end else if (rready) begin
+      rvalid <= 1'b0;
     end
   end
 endmodule
