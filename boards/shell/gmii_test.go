@@ -104,7 +104,7 @@ func answers(t *testing.T, dir string, l line, cps, rps, tps int) []sent {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.hex"), []byte(words.String()), 0o666))
 	c := exec.Command("vvp", "-n", "ping.vvp", fmt.Sprintf("+cps=%d", cps), fmt.Sprintf("+rps=%d", rps), fmt.Sprintf("+tps=%d", tps),
-		fmt.Sprintf("+items=%d", len(l)), "+clocks=12000")
+		fmt.Sprintf("+items=%d", len(l)), "+clocks=6000")
 	c.Dir = dir
 	text, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", text)
@@ -129,16 +129,13 @@ func payload(n int) []byte {
 	return b
 }
 
-// TestStation pings a station in Verilog through the queues of its shell, with clocks of many
+// testClocks pings a station in Verilog through the queues of its shell, with clocks of many
 // ratios. Each answer is complete, without a pause, after a gap of 12 bytes at least.
-func TestStation(t *testing.T) {
-	tooltest.Need(t, "iverilog", "vvp")
-	dir := t.TempDir()
-	station(t, dir)
+func testClocks(t *testing.T, dir string) {
 	var l line
 	var want [][]byte
 	for i, n := range []int{56, 0, 1472, 1, 200} {
-		l.frame(echo(false, uint16(i), payload(n)), 12+3000*(i/3))
+		l.frame(echo(false, uint16(i), payload(n)), 12+2000*(i/3))
 		want = append(want, echo(true, uint16(i), payload(n)))
 	}
 	for _, tt := range []struct {
@@ -161,12 +158,9 @@ func TestStation(t *testing.T) {
 	}
 }
 
-// TestSlowStation: a station of a fifth of the rate loses frames that come without pauses, and
+// testSlowStation: a station of a fifth of the rate loses frames that come without pauses, and
 // answers those that it can. It never answers a part of one.
-func TestSlowStation(t *testing.T) {
-	tooltest.Need(t, "iverilog", "vvp")
-	dir := t.TempDir()
-	station(t, dir)
+func testSlowStation(t *testing.T, dir string) {
 	var l line
 	want := map[string]bool{}
 	for i := range 12 {
@@ -184,11 +178,8 @@ func TestSlowStation(t *testing.T) {
 	require.Equal(t, echo(true, 99, payload(9)), got[len(got)-1].frame)
 }
 
-// TestPHYError: a byte with rx_er makes its frame wrong.
-func TestPHYError(t *testing.T) {
-	tooltest.Need(t, "iverilog", "vvp")
-	dir := t.TempDir()
-	station(t, dir)
+// testPHYError: a byte with rx_er makes its frame wrong.
+func testPHYError(t *testing.T, dir string) {
 	var l line
 	l.frame(echo(false, 1, payload(9)), 12)
 	l[50] |= 1 << 9
@@ -196,4 +187,14 @@ func TestPHYError(t *testing.T) {
 	got := answers(t, dir, l, 8000, 8000, 8000)
 	require.Len(t, got, 1)
 	require.Equal(t, echo(true, 2, payload(9)), got[0].frame)
+}
+
+// TestGMII has a station in Verilog at a PHY.
+func TestGMII(t *testing.T) {
+	tooltest.Need(t, "iverilog", "vvp")
+	dir := t.TempDir()
+	station(t, dir)
+	t.Run("clocks", func(t *testing.T) { testClocks(t, dir) })
+	t.Run("slow station", func(t *testing.T) { testSlowStation(t, dir) })
+	t.Run("error of the PHY", func(t *testing.T) { testPHYError(t, dir) })
 }
