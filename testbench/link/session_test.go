@@ -32,11 +32,33 @@ type bench struct {
 	frame  []byte
 	frames [][]byte
 	epoch  uint32
+	dev    port.Device // in place of gpu, if it is not nil
+	acked  uint16      // data frames that were acknowledged
 }
 
 func newBench(t *testing.T, c dlink.Config) *bench { return &bench{t: t, m: dlink.New(c)} }
 
+// device is a clock with a device.
+func (b *bench) device(in linkport.Piece) {
+	cpl, req, beat := b.m.Takes()
+	complete := b.m.Complete()
+	down, data := b.m.Target()
+	answer, reqReady, dataReady := b.dev.Target()
+	up, upBeat := b.dev.Initiator()
+	b.m.Tick(in, true, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady)
+	b.dev.Tick(down, data, cpl, complete, req, beat)
+}
+
 func (b *bench) tick(in linkport.Piece) {
+	if s := b.m.Sent(); s.Valid {
+		if b.frame = append(b.frame, s.Data); s.Last {
+			b.frames, b.frame = append(b.frames, b.frame), nil
+		}
+	}
+	if b.dev != nil {
+		b.device(in)
+		return
+	}
 	cpl, req, beat := b.m.Takes()
 	gpu := b.gpu
 	if cpl && gpu.Cpl.Status != port.CplNone {
@@ -61,11 +83,6 @@ func (b *bench) tick(in linkport.Piece) {
 	}
 	if d.Valid {
 		b.beats++
-	}
-	if s := b.m.Sent(); s.Valid {
-		if b.frame = append(b.frame, s.Data); s.Last {
-			b.frames, b.frame = append(b.frames, b.frame), nil
-		}
 	}
 	b.m.Tick(in, true, gpu, true, true)
 }

@@ -47,10 +47,10 @@ func (m *Module) judge() {
 	if h.kind&withData != 0 {
 		size = h.n << 2
 	}
-	fits := !m.short && uint16(m.left) == size && h.b2&digest == 0 && h.b1&reserved == 0
-	if h.kind&withData == 0 && h.b2&poisoned != 0 {
-		fits = false
+	if h.b2&digest != 0 {
+		size += 4 // after the data; it is not checked
 	}
+	fits := !m.short && uint16(m.left) == size && h.b1&reserved == 0
 	m.dwords, m.first, m.last, m.parts, m.lane, m.full, m.config = h.n, h.first, h.last, false, 0, false, false
 	m.cpl = false
 	switch h.kind {
@@ -85,6 +85,9 @@ func (m *Module) unsupported(fits bool) {
 	}
 }
 
+// clean reports whether a packet is not poisoned without data (PCIe 3.0 §2.7.2).
+func clean(h header) bool { return h.kind&withData != 0 || h.b2&poisoned == 0 }
+
 // single reports whether a request is of a dword, as those of configuration must be.
 func single(h header) bool { return h.n == 1 && h.last == 0 && h.b1&class == 0 && h.b2&attr == 0 }
 
@@ -102,14 +105,13 @@ func enabled(h header, odd bool) bool {
 // memory begins a memory request.
 func (m *Module) memory(h header, fits bool) {
 	ends := uint16(m.lo>>2)&0x3ff + h.n
-	fits = fits && enabled(h, m.lo&4 != 0) && ends <= 1024 && m.wide == (m.lo>>32 != 0)
+	strange := h.b1&hints != 0 || h.b2&untrans != 0
+	legal := clean(h) && enabled(h, m.lo&4 != 0) && ends <= 1024 && m.wide == (m.lo>>32 != 0) && m.lo&3 == 0
 	writes := h.kind&withData != 0
 	m.lower = uint8(m.lo) & 0x7c
 	m.count(h)
-	m.lo &^= 3
-	strange := h.b1&hints != 0 || h.b2&untrans != 0
 	m.wish = Data
-	if !fits || writes && (strange || h.b2&poisoned != 0) {
+	if !fits || !strange && !legal || writes && (strange || h.b2&poisoned != 0) {
 		m.drop()
 	} else if strange {
 		m.refuse()
@@ -157,7 +159,7 @@ func (m *Module) count(h header) {
 // configuration begins a configuration request.
 func (m *Module) configuration(h header, fits bool) {
 	function := uint16(m.lo >> 16)
-	fits = fits && single(h) && h.b1&hints == 0 && h.b2&untrans == 0 && m.lo&0xf003 == 0
+	fits = fits && clean(h) && single(h) && h.b1&hints == 0 && h.b2&untrans == 0 && m.lo&0xf003 == 0
 	writes := h.kind == typeCfgWr
 	m.bytes, m.lower, m.config, m.wish = 4, 0, true, Data
 	m.lo, m.chunk = m.lo&0xffc, 1
@@ -176,7 +178,7 @@ func (m *Module) configuration(h header, fits bool) {
 // completion begins a completion for the GPU.
 func (m *Module) completion(h header, fits bool) {
 	status := uint8(m.hi>>13) & 7
-	fits = fits && h.b1 == 0 && h.b2&(attr|untrans) == 0 && m.lo&0x80 == 0 && uint16(m.lo>>16) == m.id
+	fits = fits && clean(h) && h.b1 == 0 && h.b2&(attr|untrans) == 0 && m.lo&0x80 == 0 && uint16(m.lo>>16) == m.id
 	if h.kind == typeCpl {
 		fits = fits && h.none && status != 0 && status != 2
 	} else {
