@@ -50,7 +50,8 @@ func (m *Module) judge() {
 	if h.b2&digest != 0 {
 		size += 4 // after the data; it is not checked
 	}
-	fits := !m.short && uint16(m.left) == size && h.b1&reserved == 0
+	sized := !m.short && uint16(m.left) == size
+	fits := sized && h.b1&reserved == 0
 	m.dwords, m.first, m.last, m.parts, m.lane, m.full, m.config = h.n, h.first, h.last, false, 0, false, false
 	m.cpl = false
 	switch h.kind {
@@ -61,9 +62,9 @@ func (m *Module) judge() {
 	case typeCpl, typeCplD:
 		m.completion(h, fits)
 	case 0x02, 0x42, 0x05, 0x45: // I/O, and configuration of type 1
-		m.unsupported(fits && single(h))
+		m.unsupported(sized && single(h))
 	case 0x01, 0x21, 0x1b, 0x5b, 0x4c, 0x6c, 0x4d, 0x6d, 0x4e, 0x6e: // locked, translated, atomic
-		m.unsupported(fits)
+		m.unsupported(sized)
 	default:
 		m.drop() // messages, and what is reserved
 	}
@@ -124,36 +125,37 @@ func (m *Module) memory(h header, fits bool) {
 	}
 }
 
+// zeros returns the number of bits below the lowest one of four, 4 if there is none.
+func zeros(v uint8) uint8 {
+	switch {
+	case v&1 != 0:
+		return 0
+	case v&2 != 0:
+		return 1
+	case v&4 != 0:
+		return 2
+	case v&8 != 0:
+		return 3
+	default:
+		return 4
+	}
+}
+
 // count sets the byte count and the lower address of a read (PCIe 3.0 §2.3.1.1).
 func (m *Module) count(h header) {
 	end := h.last
 	if h.n == 1 {
 		end = h.first
 	}
-	before, after := uint8(0), uint8(0)
-	if h.first&1 == 0 {
-		before = 1
-		if h.first&3 == 0 {
-			before = 2
-			if h.first&7 == 0 {
-				before = 3
-			}
-		}
-	}
-	if end&8 == 0 {
-		after = 1
-		if end&12 == 0 {
-			after = 2
-			if end&14 == 0 {
-				after = 3
-			}
-		}
+	before, after := zeros(h.first), zeros(end<<3&8|end<<1&4|end>>1&2|end>>3)
+	if h.first == 0 {
+		before = 0
 	}
 	m.bytes = (h.n<<2 - uint16(before) - uint16(after)) & 0x1fff
 	if h.n == 1 && h.first == 0 {
-		m.bytes, before = 1, 0
+		m.bytes = 1
 	}
-	m.lower |= before
+	m.lower |= before & 3
 }
 
 // configuration begins a configuration request.
