@@ -187,7 +187,7 @@ func TestReadExpires(t *testing.T) {
 }
 
 // Without a session the GPU's writes and completions are lost and its reads are aborted,
-// each within 100 clocks.
+// each within 200 clocks.
 func TestDrain(t *testing.T) {
 	b := newBench(t, quick)
 	drain := func(what string) {
@@ -199,7 +199,7 @@ func TestDrain(t *testing.T) {
 		b.run(100)
 		require.Equal(t, [3]int{1, 1, 1}, b.taken, what)
 		b.gpu.Req = port.Request{Kind: port.MemRead, Tag: 17, Len: 4, Addr: 64}
-		b.run(100)
+		b.run(200)
 		require.Equal(t, []port.Completion{{Tag: 17, Status: port.CplAbort, Last: true, Data: b.cpls[0].Data}}, b.cpls, what)
 		require.Empty(t, b.sent(), what)
 	}
@@ -209,7 +209,7 @@ func TestDrain(t *testing.T) {
 	b.run(300)
 	require.Len(t, b.sent(), 1)
 	b.cpls = nil
-	b.send([]byte{7 << 4, 1}, b.epoch, 100)
+	b.send([]byte{7 << 4, 1}, b.epoch, 200)
 	require.False(t, b.m.Status().Up)
 	require.Equal(t, dlink.Closed, b.m.Status().Cause)
 	require.Len(t, b.cpls, 1, "the read in flight is aborted")

@@ -112,6 +112,7 @@ type Module struct {
 	send    sender
 	ack     acknowledger
 	credit  credits
+	refuses bool // a frame is counted as refused
 	status  Status
 }
 
@@ -134,7 +135,7 @@ func (m *Module) Reset() {
 	m.tx.Reset()
 	m.down.Reset()
 	m.up.Reset()
-	m.time, m.session, m.send, m.ack, m.credit, m.status = clock{}, session{}, sender{}, acknowledger{}, credits{}, Status{}
+	m.time, m.session, m.send, m.ack, m.credit, m.refuses, m.status = clock{}, session{}, sender{}, acknowledger{}, credits{}, false, Status{}
 }
 
 // Sent returns a byte for the framing.

@@ -87,7 +87,7 @@ func (m *Module) frame(f receive.Frame) (accept bool) {
 		return false
 	}
 	if kind == headHello || kind == headWelcome {
-		m.status.Refused++
+		m.refuses = true
 		return false
 	}
 	known := m.acked(low)
@@ -131,7 +131,7 @@ func (m *Module) dataFrame(f receive.Frame) (accept bool) {
 	switch {
 	case ahead > maskNumber/2:
 		m.ack.now = true
-		m.status.Refused++
+		m.refuses = true
 	case ahead != 0 || !f.Room:
 		m.damaged()
 	default:
@@ -174,7 +174,7 @@ func (m *Module) passTime() {
 	}
 	m.time.left = (m.cfg.TickClocks - 1) & 0xfffff
 	m.time.age++
-	if m.time.age >= m.cfg.Expiry {
+	if m.time.age == m.cfg.Expiry {
 		m.time.age, m.time.expires = 0, true
 	}
 	if m.status.Up {
@@ -200,13 +200,13 @@ func (m *Module) tick() {
 	if m.send.rest != 0 {
 		m.send.rest = (m.send.rest - 1) & 3
 	}
-	if m.send.since >= m.cfg.Replay {
+	if m.send.since == m.cfg.Replay {
 		m.send.since, m.send.sent, m.send.rest = 0, 0, restTicks
 		m.send.tries++
 	}
-	if m.time.silence >= m.cfg.Dead {
+	if m.time.silence == m.cfg.Dead {
 		m.session.down = Dead
-	} else if m.send.tries >= m.cfg.Limit {
+	} else if m.send.tries == m.cfg.Limit {
 		m.session.down = Replay
 	}
 }

@@ -92,7 +92,7 @@ func (m *Module) receive(f receive.Frame, offer transmit.Nonces, offers, settled
 
 // damaged asks for what is missing, but not for each piece of garbage.
 func (m *Module) damaged() {
-	m.status.Refused++
+	m.refuses = true
 	m.want()
 }
 
@@ -128,7 +128,7 @@ func (m *Module) hello(f receive.Frame, offers bool) {
 		m.session.welcome = true
 	}
 	if !fits(f) {
-		m.status.Refused++
+		m.refuses = true
 	}
 }
 

@@ -20,6 +20,10 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		Epoch: m.down.Epoch() & 3, ID: m.down.ID(),
 	}
 
+	if m.refuses {
+		m.status.Refused++
+	}
+	m.refuses = false
 	m.session.mix(offer)
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)

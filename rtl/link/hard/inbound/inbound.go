@@ -27,7 +27,8 @@ const (
 	stateLook                  // looks up a read of the GPU
 	stateMatch                 // compares a completion with it
 	stateUpdate                // counts what has arrived of it
-	stateSweep                 // ends reads without a completion
+	stateSweep                 // looks up the next read that may have expired
+	stateExpire                // ends it, or notes that it was seen
 	stateDone                  // frees the packet
 )
 
@@ -94,7 +95,7 @@ type offer struct {
 
 // Module turns packets into requests and completions.
 //
-//	In      p receive.Packet; up, a session is up; issue Issue; free, no completion for the
+//	In      p receive.Packet; up, a session is up; issue Issue; answered, no completion for the
 //	        host waits for the GPU, and failed, the last one was a failure; expires, a pulse,
 //	        reads that were sent before the last one end; reqReady, dataReady of the target
 //	Out     Fetch, Release, for the receiver; Answer, a pulse; Target, Complete, for the GPU;
@@ -111,7 +112,6 @@ type offer struct {
 type Module struct {
 	table hdl.RAM // of the reads of the GPU, by tag
 	due   uint64  // tags of reads without a completion
-	old   uint64  // those that were sent before the last time-out
 	epoch uint8   `w:"2"` // changes when a read has timed out; a part of the tag for the host
 	late  bool    // a time-out is due
 	sweep uint8   `w:"6"` // tag in a sweep
@@ -160,7 +160,7 @@ func New() Module {
 
 // Reset drops the packet in work. The GPU is reset too.
 func (m *Module) Reset() {
-	m.due, m.old, m.epoch, m.late, m.sweep, m.lost = 0, 0, 0, false, 0, false
+	m.due, m.epoch, m.late, m.sweep, m.lost = 0, 0, false, 0, false
 	m.state, m.at, m.form, m.mask, m.masked, m.left, m.short = stateIdle, 0, 0, 0, false, 0, false
 	m.hi, m.lo, m.wide, m.id = 0, 0, false, 0
 	m.dwords, m.chunk, m.dw, m.first, m.last, m.config = 0, 0, 0, 0, 0, false
@@ -193,7 +193,9 @@ func (m *Module) moves() bool { return m.dw != 0 && (!m.full || !m.out.beat) }
 func (m *Module) Idle() bool { return m.state == stateIdle && m.due == 0 }
 
 // Free reports whether there is no packet in work.
-func (m *Module) Free() bool { return m.state == stateIdle || m.state == stateSweep }
+func (m *Module) Free() bool {
+	return m.state == stateIdle || m.state == stateSweep || m.state == stateExpire
+}
 
 // ID returns the bus, device and function of the board.
 func (m *Module) ID() uint16 { return m.id }

@@ -6,18 +6,17 @@ import (
 )
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expires, reqReady, dataReady bool) {
+func (m *Module) Tick(p receive.Packet, up bool, issue Issue, answered, failed, expires, reqReady, dataReady bool) {
 	m.refused = false
 	m.late = m.late || expires
 	word := uint16(m.table.Out())
-	looks, updates := m.state == stateLook && !issue.Valid, m.state == stateUpdate && !issue.Valid
-	steps := m.state == stateSweep && !issue.Valid
+	free := !issue.Valid
+	looks, updates := (m.state == stateLook || m.state == stateSweep) && free, m.state == stateUpdate && free
+	matches, steps := m.state == stateMatch && free, m.state == stateExpire && free
 	mine := m.due>>m.place(issue)&1 != 0
-	old := m.old>>m.place(issue)&1 != 0
-	matches := m.state == stateMatch && !issue.Valid
-	aborts := steps && mine && (!up || old)
+	aborts := steps && mine && (!up || word&seen != 0)
 	fits := m.match(word, mine)
-	m.remember(issue, looks, updates, aborts || matches && fits && m.ends(word), steps)
+	m.remember(issue, looks, updates, aborts || matches && fits && m.ends(word), steps, word)
 	moves, empty := m.moves(), !m.out.beat
 	m.out.cpl = port.CplNone
 	if dataReady {
@@ -47,48 +46,61 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, free, failed, expi
 			m.state = stateDone
 		}
 	case stateSweep:
+		if looks {
+			m.state = stateExpire
+		}
+	case stateExpire:
+		m.state = stateSweep // again, if the word may have changed
 		if steps {
 			m.expire(aborts)
 		}
 	case stateDone:
 		m.state = stateIdle
 	default:
-		m.request(free, failed, reqReady)
+		m.request(answered, failed, reqReady)
 	}
 }
+
+// seen is the bit of a read that was in flight at the last time-out. The word of a read has
+// also a part of its tag in bits 12..11, the dword of the next address in 10..6, and the
+// dwords that are due in 5..0.
+const seen = 1 << 13
 
 // place returns the tag of the read that this clock is about.
 func (m *Module) place(issue Issue) uint8 {
 	if issue.Valid {
 		return issue.Tag
-	} else if m.state == stateSweep {
+	}
+	return m.looked()
+}
+
+// looked returns the tag of the read that is looked up.
+func (m *Module) looked() uint8 {
+	if m.state == stateSweep || m.state == stateExpire {
 		return m.sweep
 	}
 	return m.tag()
 }
 
 // remember keeps a read of the GPU, or what is left of one.
-func (m *Module) remember(issue Issue, looks, updates, ends, steps bool) {
+func (m *Module) remember(issue Issue, looks, updates, ends, steps bool, word uint16) {
 	epoch, low, length := uint8(m.lo>>14)&3, uint16(m.lower>>2), m.chunk
 	at, enable := m.place(issue), uint8(0)
 	bit := uint64(1) << at
 	if issue.Valid {
 		epoch, low, length = issue.Epoch, uint16(issue.Lower), issue.Len
-	}
-	if issue.Valid {
 		m.due |= bit
 	} else if ends {
 		m.due &^= bit
 	}
+	what := uint16(epoch)<<11 | low<<6 | uint16(length)
 	if steps {
-		m.old |= bit
-	} else if issue.Valid {
-		m.old &^= bit
+		what = word | seen
 	}
-	if issue.Valid || updates {
+	if issue.Valid || updates || steps {
 		enable = 3
 	}
-	m.table.Tick(looks, uint32(m.tag()), enable, uint32(at), uint64(uint16(epoch)<<11|low<<6|uint16(length)))
+	m.table.Tick(looks, uint32(m.looked()), enable, uint32(at), uint64(what))
 }
 
 // tag returns the tag of the GPU in a completion.
@@ -115,6 +127,7 @@ func (m *Module) expire(aborts bool) {
 		m.lost = true
 	}
 	m.sweep = (m.sweep + 1) & 63
+	m.state = stateSweep
 	if m.sweep == 0 {
 		m.state, m.lost = stateIdle, false
 	}
