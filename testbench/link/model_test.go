@@ -272,7 +272,7 @@ func (s *script) step() {
 		s.frame(number(0, s.first), 0)
 	case 8:
 		what = "impossible acknowledgement"
-		s.frame(number(0, s.first+uint16(s.flying())+1+uint16(s.r.IntN(50))), 0)
+		s.frame(number(0, s.first+uint16(s.flying())+1+uint16(s.r.IntN(2)*s.r.IntN(50))), 0)
 	case 9:
 		what, long = "Nak", 40
 		s.settle()

@@ -262,6 +262,21 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// Replays count from the last acknowledgement.
+func TestLimit(t *testing.T) {
+	b := newBench(t, quick)
+	b.open(1)
+	for n := range uint16(5) {
+		b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(n), Len: 4, Addr: 64}
+		b.run(50)
+		repeated := b.m.Status().Repeated
+		b.run(4 * 2000)
+		require.Equal(t, repeated+4, b.m.Status().Repeated, "the limit is 5")
+		b.send(number(0, n+1), b.epoch, 50)
+		require.True(t, b.m.Status().Up, "after %d frames", n+1)
+	}
+}
+
 // The host is pinged after a silence, and a frame of it ends the silence.
 func TestPing(t *testing.T) {
 	b := newBench(t, quick)
