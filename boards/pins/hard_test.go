@@ -1,12 +1,16 @@
 package pins
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
 // newFast returns a hardwired link with a byte in every clock, the root port and a device.
@@ -53,4 +57,32 @@ func TestHardBulk(t *testing.T) {
 	bulk("BAR reads", 155, func() error { return link.Read(2, 0, data) })
 	bulk("device writes", 155, func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
 	bulk("device reads", 155, func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
+}
+
+// TestHardGPU: a host opens a GPU behind the hardwired link, reads its identity, and reads
+// back what it wrote to VRAM, also on a bad line.
+func TestHardGPU(t *testing.T) {
+	for _, o := range []Options{{Clocks: 1}, {Clocks: 4, Faults: bad(6)}} {
+		g, err := gpu.New(gpu.Default())
+		require.NoError(t, err)
+		w, err := New(&device{link: newHard(t), dev: g}, o)
+		require.NoError(t, err)
+		link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
+		require.NoError(t, err)
+		require.NoError(t, bustest.Enumerate(link))
+		p := make([]byte, 4)
+		require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
+		require.Equal(t, uint32(idreg.MagicValue), binary.LittleEndian.Uint32(p))
+		r := rand.New(rand.NewPCG(8, 8))
+		want, got := make([]byte, 1000), make([]byte, 1000)
+		for range 8 {
+			at := uint64(4 * r.IntN(10_000))
+			for j := range want {
+				want[j] = byte(r.Uint32())
+			}
+			require.NoError(t, link.Write(2, at, want))
+			require.NoError(t, link.Read(2, at, got))
+			require.Equal(t, want, got)
+		}
+	}
 }

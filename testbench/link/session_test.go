@@ -262,6 +262,32 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// As many frames are in flight as both ends allow. The others wait for an acknowledgement,
+// and a replay has the same frames.
+func TestWindow(t *testing.T) {
+	for _, tt := range []struct{ host, want int }{{1, 1}, {2, 2}, {64, 2}} {
+		b := newBench(t, quick)
+		h := hello(5)
+		h[7] = byte(tt.host)
+		b.send(h, helloWord, 300)
+		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
+		b.send([]byte{3 << 4, 0}, b.epoch, 300)
+		b.sent()
+		for n := range 6 {
+			b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(n), Len: 4, Addr: uint64(64 * n)}
+			b.run(150)
+			require.Equal(t, n < tt.want, b.gpu.Req.Kind == port.None, "window %d, packet %d", tt.host, n)
+		}
+		first := b.sent()
+		require.Len(t, first, tt.want)
+		b.run(2000)
+		require.Equal(t, first, b.sent(), "the replay")
+		b.send(number(0, 1), b.epoch, 150)
+		require.Equal(t, port.None, b.gpu.Req.Kind, "one more after an acknowledgement")
+		require.Len(t, b.sent(), 1)
+	}
+}
+
 // Replays count from the last acknowledgement.
 func TestLimit(t *testing.T) {
 	b := newBench(t, quick)
