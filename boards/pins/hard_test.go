@@ -59,7 +59,7 @@ func TestHardBulk(t *testing.T) {
 	bulk("device reads", 155, func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
 }
 
-// TestHardGPU: a host opens a GPU behind the hardwired link, reads its identity, and reads
+// TestHardGPU: a host opens a GPU with the hardwired link, reads its identity, and reads
 // back what it wrote to VRAM, also on a bad line.
 func TestHardGPU(t *testing.T) {
 	for _, o := range []Options{{Clocks: 1}, {Clocks: 4, Faults: bad(6)}} {

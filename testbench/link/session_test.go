@@ -1,7 +1,6 @@
 package link
 
 import (
-	"encoding/binary"
 	"hash/crc32"
 	"testing"
 
@@ -12,151 +11,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
-
-// quick is a link with short times.
-var quick = dlink.Config{
-	MapHash: 0x12345678, Window: 2, TickClocks: 100, TickMicros: 4,
-	Ack: 2, Replay: 20, Limit: 5, Nak: 5, Ping: 64, Dead: 300, Expiry: 50,
-}
-
-// A bench is a link, a GPU that offers what it is told, and frames of a host.
-type bench struct {
-	t      *testing.T
-	m      dlink.Module
-	gpu    linkport.GPU
-	taken  [3]int // completions, headers and beats
-	cpls   []port.Completion
-	reqs   []port.Request // at the target port
-	beats  int
-	left   int // beats of the GPU's write
-	frame  []byte
-	frames [][]byte
-	epoch  uint32
-	dev    port.Device // in place of gpu, if it is not nil
-	acked  uint16      // data frames that were acknowledged
-}
-
-func newBench(t *testing.T, c dlink.Config) *bench { return &bench{t: t, m: dlink.New(c)} }
-
-// device is a clock with a device.
-func (b *bench) device(in linkport.Piece) {
-	cpl, req, beat := b.m.Takes()
-	complete := b.m.Complete()
-	down, data := b.m.Target()
-	answer, reqReady, dataReady := b.dev.Target()
-	up, upBeat := b.dev.Initiator()
-	b.m.Tick(in, true, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady)
-	b.dev.Tick(down, data, cpl, complete, req, beat)
-}
-
-func (b *bench) tick(in linkport.Piece) {
-	if s := b.m.Sent(); s.Valid {
-		if b.frame = append(b.frame, s.Data); s.Last {
-			b.frames, b.frame = append(b.frames, b.frame), nil
-		}
-	}
-	if b.dev != nil {
-		b.device(in)
-		return
-	}
-	cpl, req, beat := b.m.Takes()
-	gpu := b.gpu
-	if cpl && gpu.Cpl.Status != port.CplNone {
-		b.taken[0]++
-		b.gpu.Cpl = port.Completion{}
-	}
-	if req && gpu.Req.Kind != port.None {
-		b.taken[1]++
-		b.gpu.Req = port.Request{}
-	}
-	if beat && gpu.Beat.Valid {
-		b.taken[2]++
-		b.left = max(b.left-1, 0)
-		b.gpu.Beat.Valid, b.gpu.Beat.Last = b.left > 0, b.left == 1
-	}
-	if c := b.m.Complete(); c.Status != port.CplNone {
-		b.cpls = append(b.cpls, c)
-	}
-	r, d := b.m.Target()
-	if r.Kind != port.None {
-		b.reqs = append(b.reqs, r)
-	}
-	if d.Valid {
-		b.beats++
-	}
-	b.m.Tick(in, true, gpu, true, true)
-}
-
-func (b *bench) run(clocks int) {
-	for range clocks {
-		b.tick(linkport.Piece{})
-	}
-}
-
-// send sends a frame, and runs for n clocks.
-func (b *bench) send(body []byte, word uint32, n int) {
-	for _, v := range checked(body, word) {
-		b.tick(linkport.Piece{Valid: true, Data: v})
-	}
-	b.tick(linkport.Piece{End: true})
-	b.run(n)
-}
-
-// sent returns the frames since the last call, less those with only an acknowledgement.
-func (b *bench) sent() (all [][]byte) {
-	for _, f := range b.frames {
-		if f[0]>>4 != 0 {
-			all = append(all, f)
-		}
-	}
-	b.frames = nil
-	return all
-}
-
-const helloWord = 0x48494c47
-
-// hello returns a Hello with a nonce and the grants of credits.
-func hello(nonce uint32, grants ...uint16) []byte {
-	h := make([]byte, 42)
-	copy(h, []byte{5 << 4, datalink.Version, 40, 0, 0, 144, 0, 64})
-	binary.BigEndian.PutUint32(h[18:], 0x12345678)
-	binary.BigEndian.PutUint32(h[22:], nonce)
-	for i, g := range grants {
-		binary.BigEndian.PutUint16(h[30+2*i:], g)
-	}
-	return h
-}
-
-// open begins a session with a Ping.
-func (b *bench) open(nonce uint32, grants ...uint16) {
-	b.send(hello(nonce, grants...), helloWord, 300)
-	w := b.sent()
-	require.Len(b.t, w, 1)
-	require.Equal(b.t, nonce, binary.BigEndian.Uint32(w[0][22:]))
-	b.epoch = crc32.ChecksumIEEE(w[0][22:30])
-	b.send([]byte{3 << 4, 0}, b.epoch, 300)
-	require.True(b.t, b.m.Status().Up)
-	require.Equal(b.t, [][]byte{checked([]byte{4 << 4, 0}, b.epoch)}, b.sent())
-}
-
-// read offers a read of the GPU, and returns the packet that is sent, acknowledged.
-func (b *bench) read(tag uint8, n uint16) []byte {
-	b.gpu.Req = port.Request{Kind: port.MemRead, Tag: tag, Len: 2, Addr: 0x1000}
-	b.run(300)
-	f := b.sent()
-	last := f[len(f)-1] // a Ping may be before it
-	require.Equal(b.t, number(8, n), last[:2])
-	b.send(number(0, n+1), b.epoch, 100)
-	return last[2 : len(last)-4]
-}
-
-// answer returns a completion of two dwords for a read.
-func answer(n uint16, tag byte) []byte {
-	p := unhex("4a000002000000080000000000112233445566778"[:40])
-	p = p[:12]
-	p[10] = tag
-	return append(append(number(8, n), p...), 0, 1, 2, 3, 4, 5, 6, 7)
-}
 
 // A read of the GPU that the host does not answer is aborted after the time-out, and not
 // before. A late answer is dropped, also if the GPU uses the tag again.
@@ -262,47 +116,6 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// As many frames are in flight as both ends allow. The others wait for an acknowledgement,
-// and a replay has the same frames.
-func TestWindow(t *testing.T) {
-	for _, tt := range []struct{ host, want int }{{1, 1}, {2, 2}, {64, 2}} {
-		b := newBench(t, quick)
-		h := hello(5)
-		h[7] = byte(tt.host)
-		b.send(h, helloWord, 300)
-		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
-		b.send([]byte{3 << 4, 0}, b.epoch, 300)
-		b.sent()
-		for n := range 6 {
-			b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(n), Len: 4, Addr: uint64(64 * n)}
-			b.run(150)
-			require.Equal(t, n < tt.want, b.gpu.Req.Kind == port.None, "window %d, packet %d", tt.host, n)
-		}
-		first := b.sent()
-		require.Len(t, first, tt.want)
-		b.run(2000)
-		require.Equal(t, first, b.sent(), "the replay")
-		b.send(number(0, 1), b.epoch, 150)
-		require.Equal(t, port.None, b.gpu.Req.Kind, "one more after an acknowledgement")
-		require.Len(t, b.sent(), 1)
-	}
-}
-
-// Replays count from the last acknowledgement.
-func TestLimit(t *testing.T) {
-	b := newBench(t, quick)
-	b.open(1)
-	for n := range uint16(5) {
-		b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(n), Len: 4, Addr: 64}
-		b.run(50)
-		repeated := b.m.Status().Repeated
-		b.run(4 * 2000)
-		require.Equal(t, repeated+4, b.m.Status().Repeated, "the limit is 5")
-		b.send(number(0, n+1), b.epoch, 50)
-		require.True(t, b.m.Status().Up, "after %d frames", n+1)
-	}
-}
-
 // The host is pinged after a silence, and a frame of it ends the silence.
 func TestPing(t *testing.T) {
 	b := newBench(t, quick)
@@ -355,61 +168,6 @@ func TestHellos(t *testing.T) {
 				b.send([]byte{3 << 4, 0}, crc32.ChecksumIEEE(w[22:30]), 300)
 			}
 			require.Equal(t, tt.offers, b.m.Status().Up)
-		})
-	}
-}
-
-// Posted packets, and reads, wait for credits of their class, and pass each other.
-func TestCredits(t *testing.T) {
-	write := func(b *bench) {
-		b.gpu.Req, b.left = port.Request{Kind: port.MemWrite, Len: 32, Addr: 1 << 40}, 16
-		b.gpu.Beat = port.Beat{Valid: true, Enable: 255}
-		b.run(400)
-	}
-	update := func(ph, pd, nph uint16) []byte {
-		f := make([]byte, 14)
-		f[0] = 2 << 4
-		for i, v := range []uint16{ph, pd, nph} {
-			binary.BigEndian.PutUint16(f[2+2*i:], v)
-		}
-		return f
-	}
-	for _, tt := range []struct {
-		name   string
-		grants []uint16
-		raise  []byte
-		writes [2]int // before and after the update
-	}{
-		{"infinite", nil, update(0, 0, 0), [2]int{1, 2}},
-		{"headers", []uint16{1, 0, 1}, update(2, 0, 1), [2]int{1, 2}},
-		{"data", []uint16{0, 15, 1}, update(0, 16, 1), [2]int{1, 2}},
-		{"an update that is overtaken", []uint16{1, 0, 1}, update(0, 0, 1), [2]int{1, 1}},
-		{"too little data", []uint16{0, 15, 1}, update(0, 15, 2), [2]int{1, 1}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, quick)
-			b.open(1, tt.grants...)
-			count := func() (n int) {
-				for _, f := range b.sent() {
-					if f[0]>>7 == 1 {
-						n++
-						require.Equal(t, byte(0x60), f[2])
-						require.Equal(t, byte(32), f[5])
-						b.send(number(0, uint16(n)), b.epoch, 50)
-					}
-				}
-				return n
-			}
-			write(b)
-			require.Equal(t, 1, count())
-			b.gpu.Req = port.Request{Kind: port.MemWrite, Len: 32, Addr: 1 << 40}
-			b.run(100)
-			took := b.gpu.Req.Kind == port.None
-			require.Equal(t, tt.name == "infinite", took)
-			if !took {
-				b.send(tt.raise, b.epoch, 100)
-				require.Equal(t, tt.writes[1] == 2, b.gpu.Req.Kind == port.None)
-			}
 		})
 	}
 }
