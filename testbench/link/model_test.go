@@ -109,7 +109,6 @@ type script struct {
 	unique uint32
 	got    []written // that the software delivered
 	frames [][]byte  // that it sent
-	gaps   int       // of the host's frames
 	counts map[string]int
 }
 
