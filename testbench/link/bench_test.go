@@ -35,6 +35,8 @@ type bench struct {
 	dev    port.Device // in place of gpu, if it is not nil
 	acked  uint16      // data frames that were acknowledged
 	stalls bool        // the target port takes nothing
+	slow   bool        // the framing takes a byte in every fourth clock
+	clock  int
 }
 
 func newBench(t *testing.T, c dlink.Config) *bench { return &bench{t: t, m: dlink.New(c)} }
@@ -51,7 +53,9 @@ func (b *bench) device(in linkport.Piece) {
 }
 
 func (b *bench) tick(in linkport.Piece) {
-	if s := b.m.Sent(); s.Valid {
+	b.clock++
+	ready := !b.slow || b.clock%4 == 0
+	if s := b.m.Sent(); s.Valid && ready {
 		if b.frame = append(b.frame, s.Data); s.Last {
 			b.frames, b.frame = append(b.frames, b.frame), nil
 		}
@@ -85,7 +89,7 @@ func (b *bench) tick(in linkport.Piece) {
 	if d.Valid && !b.stalls {
 		b.beats++
 	}
-	b.m.Tick(in, true, gpu, !b.stalls, !b.stalls)
+	b.m.Tick(in, ready, gpu, !b.stalls, !b.stalls)
 }
 
 func (b *bench) run(clocks int) {

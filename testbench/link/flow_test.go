@@ -110,6 +110,35 @@ func TestOrder(t *testing.T) {
 	})
 }
 
+// A frame that is repeated is not changed by the packet that gets its slot, if it is
+// acknowledged while it is sent.
+func TestSlotInUse(t *testing.T) {
+	c := quick
+	c.Replay = 40
+	b := newBench(t, c)
+	b.open(1)
+	b.slow = true
+	post := func(data uint64) {
+		b.gpu.Req, b.left = port.Request{Kind: port.MemWrite, Len: 32, Addr: 128}, 16
+		b.gpu.Beat = port.Beat{Valid: true, Enable: 255, Data: data}
+	}
+	post(0x1111111111111111)
+	b.run(1000)
+	post(0x2222222222222222)
+	b.run(1000)
+	first := b.sent()
+	require.Len(t, first, 2)
+	for len(b.frame) == 0 {
+		b.run(1) // until the replay
+	}
+	post(0x3333333333333333)
+	b.send(number(0, 1), b.epoch, 3000)
+	got := b.sent()
+	require.Equal(t, first[0], got[0], "the frame that was sent when its acknowledgement arrived")
+	require.Equal(t, number(8, 2), got[len(got)-1][:2])
+	require.Equal(t, byte(0x33), got[len(got)-1][20])
+}
+
 // Replays count from the last acknowledgement.
 func TestLimit(t *testing.T) {
 	b := newBench(t, quick)
