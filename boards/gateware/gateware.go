@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/ulx3s"
+	"github.com/hilgpu/hilgpu/rtl/eth/ip"
+	"github.com/hilgpu/hilgpu/rtl/eth/mac"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -25,6 +27,15 @@ type Top interface {
 	Tick(rx bool)
 }
 
+// An EtherTop is the design below the shell of a board at an Ethernet.
+type EtherTop interface {
+	// Symbol returns what the board sends.
+	Symbol() (valid bool, s mac.Symbol)
+
+	// Tick advances one clock. rx is what the PHY has received; ready, the symbol is taken.
+	Tick(rx mac.Byte, ready bool)
+}
+
 // A Pin is a port of the shell and the ball of the package that it is connected to.
 type Pin struct {
 	Port string // such as led[0]
@@ -38,7 +49,8 @@ type Pin struct {
 //	Title     the name that its maker gives it
 //	PinHz     clock of the board
 //	Hz        clock of the design
-//	Baud      of the UART, bits per second
+//	Baud      of the UART, bits per second; 0 of a board at an Ethernet
+//	Address   at the Ethernet
 //	Config    of the GPU, in words
 //	Pins      all pins in use
 //	Source    document that the pins are from
@@ -49,12 +61,15 @@ type Pin struct {
 //	Shell     Verilog around the design, with the module shell as its top
 //	Macros    of the shell, in its file board.vh, which also has the ports of the design
 //	Outputs   methods of the design that are ports
-//	New       returns the design after reset; build is the value of ID.BUILD
+//	New       returns the design after reset of a board with a UART; build is the value of
+//	          ID.BUILD
+//	NewEther  that of a board at an Ethernet, which has no New
 type Board struct {
 	Name, Title string
 	Part        synth.Part
 	PinHz, Hz   uint64
 	Baud        uint64
+	Address     ip.Params
 	Config      string
 	Pins        []Pin
 	Source      string
@@ -66,6 +81,15 @@ type Board struct {
 	Macros      [][2]string
 	Outputs     []string
 	New         func(build uint32) (Top, error)
+	NewEther    func(build uint32) (EtherTop, error)
+}
+
+// Design returns the design after reset, a Top or an EtherTop.
+func (b *Board) Design(build uint32) (any, error) {
+	if b.New != nil {
+		return b.New(build)
+	}
+	return b.NewEther(build)
 }
 
 // All returns the table.
@@ -131,7 +155,7 @@ func (b *Board) Hash(root string) (uint32, error) {
 
 // translate returns what the bitstream is made of, with a value of ID.BUILD.
 func (b *Board) translate(root string, build uint32) (*synth.Gateware, error) {
-	top, err := b.New(build)
+	top, err := b.Design(build)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ type EtherTop interface {
 	Tick(rx mac.Byte, ready bool)
 }
 
-// An EtherBatch is the same, for many clocks at once. rx has what the PHY has received before
-// each clock, and Run stores in tx what the board has sent after it, which is idle where
-// there is no symbol.
+// An EtherBatch is the same, for many clocks at once. rx has what the PHY has received in each
+// clock, and Run stores in tx the symbol that the board offers after it, which is idle where
+// there is none. Each is taken.
 type EtherBatch interface {
 	Run(rx []mac.Byte, tx []mac.Symbol) error
 
@@ -33,10 +33,9 @@ type etherClocked struct{ EtherTop }
 
 func (c etherClocked) Run(rx []mac.Byte, tx []mac.Symbol) error {
 	for i, b := range rx {
-		valid, s := c.Symbol()
 		c.Tick(b, true)
 		tx[i] = mac.Symbol{}
-		if valid {
+		if valid, s := c.Symbol(); valid {
 			tx[i] = s
 		}
 	}
@@ -57,7 +56,7 @@ type Ether struct {
 	rx       [Delay]mac.Byte
 	tx       [Delay]mac.Symbol
 	queue    []etherByte // for the board
-	next     uint64      // clock after the gap behind the last frame
+	next     uint64      // clock after the gap that follows the last frame
 	line     []byte      // the frame that the board sends, from the preamble on
 	down, up uint64      // bytes on the line
 }
