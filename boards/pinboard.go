@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
@@ -35,10 +36,11 @@ func pinBoard() scheme {
 	}
 }
 
-// A gate is the gateware of a board at its pins, and what ends it.
+// A gate is the gateware of a board at its pins, a UART or an Ethernet, and what ends it.
 type gate struct {
 	board  *gateware.Board
 	serial *pins.Serial
+	ether  *pins.Ether
 	frames fault.Config
 	end    func() error
 }
@@ -49,8 +51,20 @@ func pinsOf(place string, o *values) (*gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSelector, err)
 	}
+	if o.Has("sim") && o.Get("sim") != "go" && o.Get("sim") != simVerilator {
+		o.bad("sim", "go or "+simVerilator)
+	}
 	g := &gate{board: board, end: func() error { return nil }}
+	if board.NewEther != nil {
+		return g, g.openEther(o)
+	}
+	return g, g.openSerial(o)
+}
+
+// openSerial opens a board with a UART.
+func (g *gate) openSerial(o *values) error {
 	var at pins.Faults
+	var err error
 	rate := 1000
 	if o.Has("faults") {
 		if at, g.frames, err = pins.ParseFaults(o.Get("faults")); err != nil {
@@ -58,35 +72,88 @@ func pinsOf(place string, o *values) (*gate, error) {
 		}
 	}
 	o.integer("hostclock", &rate, 980, 1020)
-	if o.Has("sim") && o.Get("sim") != "go" && o.Get("sim") != simVerilator {
-		o.bad("sim", "go or "+simVerilator)
-	}
 	if o.err != nil {
-		return nil, o.err
+		return o.err
 	}
-	top, err := board.New(board.Build())
+	top, err := g.board.New(g.board.Build())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	batch := pins.Clocked(top)
 	if o.Get("sim") == simVerilator {
-		v, err := verilatedPins(board, top, o)
+		root, err := o.root("sim=" + simVerilator)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		v, err := pins.NewVerilated(root, top, sim.BuildOptions{}, g.board.Outputs...)
+		if err != nil {
+			return err
 		}
 		batch, g.end = v, v.Close
 	}
-	g.serial = pins.NewBatched(batch, board.Hz, board.Baud, 1000*(rate-1000), at)
-	return g, nil
+	g.serial = pins.NewBatched(batch, g.board.Hz, g.board.Baud, 1000*(rate-1000), at)
+	return nil
 }
 
-// verilatedPins builds the Verilog of a board.
-func verilatedPins(board *gateware.Board, top gateware.Top, o *values) (*pins.Verilated, error) {
-	root, err := o.root("sim=" + simVerilator)
-	if err != nil {
-		return nil, err
+// openEther opens a board at an Ethernet.
+func (g *gate) openEther(o *values) error {
+	var at pins.EtherFaults
+	var err error
+	if o.Has("faults") {
+		if at, g.frames, err = pins.ParseEtherFaults(o.Get("faults")); err != nil {
+			o.bad("faults", err.Error())
+		}
 	}
-	return pins.NewVerilated(root, top, sim.BuildOptions{}, board.Outputs...)
+	if o.Has("hostclock") {
+		o.bad("hostclock", "a board with a UART")
+	}
+	if o.err != nil {
+		return o.err
+	}
+	top, err := g.board.NewEther(g.board.Build())
+	if err != nil {
+		return err
+	}
+	batch := pins.EtherClocked(top)
+	if o.Get("sim") == simVerilator {
+		root, err := o.root("sim=" + simVerilator)
+		if err != nil {
+			return err
+		}
+		v, err := pins.NewEtherVerilated(root, top, sim.BuildOptions{}, g.board.Outputs...)
+		if err != nil {
+			return err
+		}
+		batch, g.end = v, v.Close
+	}
+	g.ether = pins.NewEther(batch, at)
+	return nil
+}
+
+// wire returns a line in virtual time to the board.
+func (g *gate) wire() (*pins.Wire, error) {
+	o := pins.Options{Hz: g.board.Hz, Faults: g.frames}
+	if g.ether != nil {
+		return pins.NewEtherWire(g.ether, g.board.Address, o)
+	}
+	o.Clocks = g.serial.ByteClocks()
+	return pins.New(g.serial, o)
+}
+
+// rate returns the bytes per second of the line.
+func (g *gate) rate() uint64 {
+	if g.ether != nil {
+		return g.board.Hz
+	}
+	return g.board.Baud / 10
+}
+
+// faulty returns the faults injected at the pins.
+func (g *gate) faulty() pins.FaultStats {
+	if g.ether != nil {
+		return g.ether.Faulty()
+	}
+	return g.serial.Faulty()
 }
 
 func openPins(at opening) (bus.Link, bus.Clock, error) {
@@ -97,7 +164,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	wire, err := pins.New(g.serial, pins.Options{Hz: g.board.Hz, Clocks: g.serial.ByteClocks(), Faults: g.frames})
+	wire, err := g.wire()
 	if err != nil {
 		return nil, nil, errors.Join(err, g.end())
 	}
@@ -126,7 +193,7 @@ func (l *pinned) Close() error {
 }
 
 // BytesPerSecond implements Rated.
-func (l *pinned) BytesPerSecond() uint64 { return l.gate.board.Baud / 10 }
+func (l *pinned) BytesPerSecond() uint64 { return l.gate.rate() }
 
 // Counters returns the counters of the link.
 func (l *pinned) Counters() []Counter {
@@ -138,7 +205,7 @@ func (l *pinned) Counters() []Counter {
 		Counter{"frames_damaged", s.BadCheck + s.BadFrames},
 		Counter{"frames_repeated", s.Replays},
 		Counter{"frames_duplicate", s.Duplicates},
-		Counter{"pin_faults", l.gate.serial.Faulty().All()})
+		Counter{"pin_faults", l.gate.faulty().All()})
 }
 
 // Gateware is a board at its pins, to be served to hosts.
@@ -176,8 +243,14 @@ func OpenGateware(selector string) (*Gateware, error) {
 // IsGateware reports whether a selector is of gateware at its pins.
 func IsGateware(selector string) bool { return strings.HasPrefix(selector, pinBoard().name+":") }
 
-// Bridge is that of pins.Serial.
+// Ether returns the addresses of a board at an Ethernet, and whether it has one.
+func (g *Gateware) Ether() (at ip.Params, has bool) { return g.gate.board.Address, g.gate.ether != nil }
+
+// Bridge is that of pins.Serial or of pins.Ether.
 func (g *Gateware) Bridge(ctx context.Context, stream io.ReadWriter) error {
+	if g.gate.ether != nil {
+		return g.gate.ether.Bridge(ctx, stream)
+	}
 	return g.gate.serial.Bridge(ctx, stream)
 }
 

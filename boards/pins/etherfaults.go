@@ -10,15 +10,20 @@ import (
 // EtherFaults are what goes wrong at a PHY. Each is the probability that it happens with a
 // frame to the board, 0 to 1.
 //
-//	FCS      a bit of the frame has the other value
-//	Runt     the frame ends before its 64th byte
+//	FCS       a bit of the frame has the other value
+//	Runt      the frame ends before its 64th byte
 //	Oversize  bytes follow the frame, up to more than an Ethernet carries
-//	Carrier  the carrier is lost within the frame
-//	Reset    the board is reset
-//	Seed     of the random numbers
+//	Carrier   the carrier is lost within the frame
+//	Reset     the board is reset
+//	Seed      of the random numbers
 type EtherFaults struct {
 	FCS, Runt, Oversize, Carrier, Reset float64
 	Seed                                uint64
+}
+
+// fields returns the probabilities with their names in a selector.
+func (f *EtherFaults) fields() []field {
+	return []field{{"fcs", &f.FCS}, {"runt", &f.Runt}, {"oversize", &f.Oversize}, {"carrier", &f.Carrier}, {"reset", &f.Reset}}
 }
 
 // An etherFaulter injects faults.

@@ -45,52 +45,62 @@ type field struct {
 	p    *float64
 }
 
-// FaultNames returns the names that ParseFaults knows.
+// FaultNames returns the names that ParseFaults and ParseEtherFaults know, of frames last.
 func FaultNames() []string {
-	var all []string
-	for _, f := range new(Faults).fields() {
-		all = append(all, f.name)
-	}
-	return append(all, fault.Names()...)
+	return slices.Concat(names(new(Faults).fields()), names(new(EtherFaults).fields()), fault.Names())
 }
 
-// ParseFaults parses faults at the pins and faults of frames, such as
+func names(all []field) []string {
+	var out []string
+	for _, f := range all {
+		if !slices.Contains(out, f.name) {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
+// ParseFaults parses faults at the pins of a UART and faults of frames, such as
 // "bit=0.001,loss=0.05,seed=7". It fails with fault.ErrConfig.
 func ParseFaults(text string) (Faults, fault.Config, error) {
 	var f Faults
-	var rest []string
-	given := map[string]bool{}
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		p := f.probability(name)
-		if p == nil {
-			if !slices.Contains(FaultNames(), name) && text != "" {
-				return f, fault.Config{}, fmt.Errorf("%w: unknown %q, want one of %s", fault.ErrConfig, name, strings.Join(FaultNames(), ", "))
-			}
-			rest = append(rest, part)
-			continue
-		}
-		if !fault.ParseProbability(value, p) {
-			return f, fault.Config{}, fmt.Errorf("%w: %s is %q, want a probability from 0 to 1", fault.ErrConfig, name, value)
-		}
-		if given[name] {
-			return f, fault.Config{}, fmt.Errorf("%w: %s is given twice", fault.ErrConfig, name)
-		}
-		given[name] = true
-	}
-	c, err := fault.Parse(strings.Join(rest, ","))
+	c, err := parse(text, f.fields())
 	f.Seed = c.Seed
 	return f, c, err
 }
 
-// probability returns the field of a name, or nil.
-func (f *Faults) probability(name string) *float64 {
-	for _, x := range f.fields() {
-		if x.name == name {
-			return x.p
+// ParseEtherFaults is ParseFaults for an Ethernet, as in "fcs=0.01,runt=0.01,seed=7".
+func ParseEtherFaults(text string) (EtherFaults, fault.Config, error) {
+	var f EtherFaults
+	c, err := parse(text, f.fields())
+	f.Seed = c.Seed
+	return f, c, err
+}
+
+// parse sets fields, and returns the faults of frames.
+func parse(text string, fields []field) (fault.Config, error) {
+	var rest []string
+	given := map[string]bool{}
+	known := append(names(fields), fault.Names()...)
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+		if i < 0 {
+			if !slices.Contains(known, name) && text != "" {
+				return fault.Config{}, fmt.Errorf("%w: unknown %q, want one of %s", fault.ErrConfig, name, strings.Join(known, ", "))
+			}
+			rest = append(rest, part)
+			continue
 		}
+		if !fault.ParseProbability(value, fields[i].p) {
+			return fault.Config{}, fmt.Errorf("%w: %s is %q, want a probability from 0 to 1", fault.ErrConfig, name, value)
+		}
+		if given[name] {
+			return fault.Config{}, fmt.Errorf("%w: %s is given twice", fault.ErrConfig, name)
+		}
+		given[name] = true
 	}
-	return nil
+	return fault.Parse(strings.Join(rest, ","))
 }
 
 // A faulter injects faults.

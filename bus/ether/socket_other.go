@@ -33,3 +33,21 @@ func (s *Socket) Claim(use string) error { return ErrSystem }
 
 // Close does nothing.
 func (s *Socket) Close() error { return nil }
+
+// Frames sends and receives whole frames. There is none on this system.
+type Frames struct{ _ struct{} }
+
+// OpenFrames fails with ErrSystem.
+func OpenFrames(name string) (*Frames, error) { return nil, ErrSystem }
+
+// Read fails with ErrSystem.
+func (f *Frames) Read(p []byte) (int, error) { return 0, ErrSystem }
+
+// Write fails with ErrSystem.
+func (f *Frames) Write(p []byte) (int, error) { return 0, ErrSystem }
+
+// SetReadDeadline fails with ErrSystem.
+func (f *Frames) SetReadDeadline(t time.Time) error { return ErrSystem }
+
+// Close does nothing.
+func (f *Frames) Close() error { return nil }

@@ -198,18 +198,31 @@ func listenGateware(selector, where string, o serve.Options) (serve.Listener, er
 	if err != nil {
 		return nil, err
 	}
-	l, err := serve.Listen(where)
+	l, err := rawListener(where, g)
 	if err == nil {
-		var raw serve.Listener
-		if raw, err = serve.Raw(l, g.Bridge); err == nil {
-			return gatewareListener{raw, g}, nil
-		}
-		err = errors.Join(err, l.Close())
+		return gatewareListener{l, g}, nil
 	}
 	if errors.Is(err, serve.ErrOptions) {
 		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
 	}
 	return nil, errors.Join(err, g.Close())
+}
+
+// rawListener opens the listener of gateware: for the frames of an Ethernet, or the bytes of a
+// UART.
+func rawListener(where string, g *boards.Gateware) (serve.Listener, error) {
+	if at, has := g.Ether(); has {
+		return serve.ListenFrames(where, at, g.Bridge)
+	}
+	l, err := serve.Listen(where)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := serve.Raw(l, g.Bridge)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return raw, nil
 }
 
 // gatewareListener ends the gateware with its listener.

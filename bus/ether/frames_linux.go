@@ -1,0 +1,72 @@
+package ether
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Frames sends and receives whole frames of all EtherTypes at an interface, for a station of
+// another address than that of the interface. It adds and removes no FCS.
+type Frames struct{ conn *packet.Conn }
+
+// arriving accepts the frames that arrive, and not those that this machine sends (packet(7),
+// sll_pkttype).
+var arriving = []bpf.Instruction{
+	bpf.LoadExtension{Num: bpf.ExtType},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 1},
+	bpf.RetConstant{Val: math.MaxUint16},
+	bpf.RetConstant{Val: 0},
+}
+
+// OpenFrames opens an interface, which it makes promiscuous. It fails as Open does.
+func OpenFrames(name string) (*Frames, error) {
+	i, err := interfaceOf(name, 0)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := bpf.Assemble(arriving)
+	if err != nil {
+		return nil, fmt.Errorf("ether: %w", err)
+	}
+	c, err := packet.Listen(i, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: filter})
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w at %s: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", ErrForbidden, name, program())
+	}
+	if err == nil {
+		if err = c.SetPromiscuous(true); err != nil {
+			c.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ether: %s: %w", name, err)
+	}
+	return &Frames{c}, nil
+}
+
+// Read returns a frame, from its addresses on.
+func (f *Frames) Read(p []byte) (int, error) {
+	n, _, err := f.conn.ReadFrom(p)
+	return n, err
+}
+
+// Write sends a frame. One that the system does not send counts as lost.
+func (f *Frames) Write(p []byte) (int, error) {
+	_, err := f.conn.WriteTo(p, &packet.Addr{HardwareAddr: p[:6]})
+	if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
+		err = nil
+	}
+	return len(p), err
+}
+
+// SetReadDeadline sets the end of Read.
+func (f *Frames) SetReadDeadline(t time.Time) error { return f.conn.SetReadDeadline(t) }
+
+// Close ends Read.
+func (f *Frames) Close() error { return f.conn.Close() }
