@@ -1,0 +1,10 @@
+`define TOP_rx_Valid rx_Valid
+`define TOP_rx_End rx_End
+`define TOP_rx_Error rx_Error
+`define TOP_rx_Data rx_Data
+`define TOP_ready ready
+`define TOP_Symbol_valid Symbol_valid
+`define TOP_Symbol_s_Enable Symbol_s_Enable
+`define TOP_Symbol_s_Last Symbol_s_Last
+`define TOP_Symbol_s_Data Symbol_s_Data
+`define TOP_LEDs LEDs
