@@ -29,7 +29,7 @@ module shell #(
   // The button has no resistor on the board, so the pad has one.
   wire button;
   (* PULLMODE = "UP" *)
-  TRELLIS_IO #(.DIR("INPUT")) button_pad (.B(button_n), .I(1'b0), .T(1'b1), .O(button));
+  IBPU button_pad (.I(button_n), .O(button));
 
   // The design and the PHYs are in reset after configuration and after the button is released.
   reg [RESET_LOG:0] count = 0;

@@ -117,10 +117,7 @@ func TestBothWays(t *testing.T) {
 				want = append(want, arrived{append(tt.rate.preambleOf(preamble), c.data...), c.wrong >= 0})
 			}
 			frames := outgoing(tt.frames, rnd)
-			got := b.simulate(t, run{
-				clk: clk, phy: tt.rate.ps + tt.ps, words: words, symbols: symbolsOf(frames, rnd),
-				tail: len(tt.rate.gap(5000)) + 2*tt.frames*len(tt.rate.gap(1000)),
-			})
+			got := b.simulate(t, run{clk: clk, phy: tt.rate.ps + tt.ps, words: words, symbols: symbolsOf(frames, rnd)})
 			require.Empty(t, got.broken)
 			require.Equal(t, want, got.rx)
 			requireSent(t, tt.rate, frames, got)
@@ -137,7 +134,7 @@ func TestGap(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(2, 1))
 			frames := outgoing(5, rnd)
-			got := b.simulate(t, run{clk: clk, phy: r.ps, words: r.start(), symbols: symbolsOf(frames, rnd), tail: len(r.gap(8000))})
+			got := b.simulate(t, run{clk: clk, phy: r.ps, words: r.start(), symbols: symbolsOf(frames, rnd)})
 			requireSent(t, r, frames, got)
 			if r == slow { // the design is ten times as fast
 				for _, n := range got.idle[1:] {
@@ -167,7 +164,7 @@ func TestBurst(t *testing.T) {
 				words = append(words, gigabit.gap(mac.GapBytes)...)
 				want = append(want, arrived{append(gigabit.preambleOf(14), c.data...), false})
 			}
-			got := b.simulate(t, run{clk: clk, phy: gigabit.ps, words: words, tail: 25_000})
+			got := b.simulate(t, run{clk: clk, phy: gigabit.ps, words: words})
 			require.Empty(t, got.broken)
 			require.Equal(t, want, got.rx)
 		})
@@ -197,7 +194,7 @@ func TestOverflow(t *testing.T) {
 				words = append(words, gigabit.gap(mac.GapBytes)...)
 				all = append(all, append(gigabit.preambleOf(14), c.data...))
 			}
-			got := b.simulate(t, run{clk: clk, phy: gigabit.ps, words: words, tail: 10_000})
+			got := b.simulate(t, run{clk: clk, phy: gigabit.ps, words: words})
 			require.Empty(t, got.broken)
 			require.Len(t, got.rx, len(all), "an end for each carrier")
 			wrong := 0

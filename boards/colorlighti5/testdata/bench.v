@@ -67,15 +67,15 @@ module bench;
       pnow = next;
     end
     i = i + 1;
-    button_n <= press == 0 || i < press || i > press + 100;
+    if (i == press) button_n = 0;
     if (i == n + tail) begin
       $display("led_n %b mdc %b", led_n, mdc);
       $finish;
     end
   end
   always @(negedge phy) {rx_ctl, rxd} <= {word[8], word[3:0]};
-  // The button is released without a clock of the PHY.
-  always @(negedge phy_rst_n) if (press != 0) #1000000 button_n = 1;
+  // The button is released 1 us after the PHY has lost its clock.
+  always @(negedge button_n) @(negedge phy_rst_n) #1000000 button_n = 1;
 
   // The PHY samples on both edges of the clock that it gets, delayed by 2 ns.
   reg late = 0;

@@ -1,14 +1,11 @@
 // Models of the cells of an ECP5 that the shell has, from Lattice FPGA-TN-02035 and
 // FPGA-TN-02032. Registers are 0 after configuration.
 `timescale 1ps / 1ps
-module TRELLIS_IO #(parameter DIR = "INPUT") (
-  inout  wire B,
+module IBPU (
   input  wire I,
-  input  wire T,
   output wire O
 );
-  assign O = B;
-  assign B = T ? 1'bz : I;
+  assign O = I;
 endmodule
 
 module DELAYG #(
