@@ -5,9 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k": 0x97f2139d,
-		"ulx3s":      0xcf51d41b,
-		"ulx3s-25f":  0x8931d496,
-		"ulx3s-12f":  0x1b1f1acd,
+		"ice40-hx8k":    0x97f2139d,
+		"ulx3s":         0x1d6f7f26,
+		"ulx3s-25f":     0x51af78e3,
+		"ulx3s-12f":     0x9ca7b475,
+		"colorlight-i5": 0x59949f14,
 	}
 }

@@ -6,6 +6,7 @@ package gateware
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/ulx3s"
@@ -43,6 +44,12 @@ type Pin struct {
 	Use  string
 }
 
+// A PinClock is a clock that comes in at a port of the shell.
+type PinClock struct {
+	Port string
+	MHz  float64
+}
+
 // A Board is a row of the table.
 //
 //	Name      in selectors and commands
@@ -59,6 +66,8 @@ type Pin struct {
 //	Iceprog   whether iceprog can write its flash too
 //	Seed      of nextpnr
 //	Shell     Verilog around the design, with the module shell as its top
+//	Parts     of the shell, further files of Verilog
+//	Clocks    of the shell, that come in at a pin, besides that of the design
 //	Macros    of the shell, in its file board.vh, which also has the ports of the design
 //	Outputs   methods of the design that are ports
 //	New       returns the design after reset of a board with a UART; build is the value of
@@ -78,6 +87,8 @@ type Board struct {
 	Iceprog     bool
 	Seed        int
 	Shell       []byte
+	Parts       []verilog.File
+	Clocks      []PinClock
 	Macros      [][2]string
 	Outputs     []string
 	New         func(build uint32) (Top, error)
@@ -94,7 +105,11 @@ func (b *Board) Design(build uint32) (any, error) {
 
 // All returns the table.
 func All() []*Board {
-	return []*Board{hx8k(), ulx3sOf(ulx3s.Name, 85, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 64<<10)}
+	return []*Board{
+		hx8k(),
+		ulx3sOf(ulx3s.Name, 85, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 64<<10),
+		colorlight(),
+	}
 }
 
 // Names returns the names of the boards.
@@ -182,7 +197,7 @@ func (b *Board) around(d *verilog.Design) *synth.Gateware {
 		Name: b.Name,
 		Part: b.Part,
 		Source: synth.Source{
-			Files: append(d.Files[:len(d.Files):len(d.Files)], verilog.File{Name: "shell.v", Text: b.Shell}, verilog.File{Name: "board.vh", Text: []byte(macros.String())}),
+			Files: slices.Concat(d.Files, b.Parts, []verilog.File{{Name: "shell.v", Text: b.Shell}, {Name: "board.vh", Text: []byte(macros.String())}}),
 			Top:   "shell", Cells: true, MHz: float64(b.Hz) / 1e6,
 		},
 		Manifest: d.Manifest,
@@ -198,5 +213,9 @@ func (b *Board) Constraints() []byte {
 	for _, p := range b.Pins {
 		pins = append(pins, [2]string{p.Port, p.Ball})
 	}
-	return b.Part.Constraints(pins)
+	text := b.Part.Constraints(pins)
+	for _, c := range b.Clocks {
+		text = append(text, synth.ClockConstraint(c.Port, c.MHz)...)
+	}
+	return text
 }

@@ -22,6 +22,7 @@ func TestTable(t *testing.T) {
 		assert.False(t, names[b.Name], b.Name)
 		names[b.Name] = true
 		assert.NoError(t, b.Part.Target.Check())
+		assert.True(t, (b.New == nil) != (b.NewEther == nil) && (b.Baud != 0) == (b.New != nil), b.Name)
 		for _, text := range []string{b.Title, b.Config, b.Source, b.Tried, b.Programs, b.Part.Name} {
 			assert.NotEmpty(t, text, b.Name)
 		}
@@ -42,7 +43,7 @@ func TestTable(t *testing.T) {
 	assert.Empty(t, ByBuild(0))
 	_, err := Find("vapour")
 	assert.ErrorIs(t, err, ErrBoard)
-	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k or ulx3s or ulx3s-25f or ulx3s-12f`)
+	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k or ulx3s or ulx3s-25f or ulx3s-12f or colorlight-i5`)
 }
 
 // The hash of the source does not depend on itself, and pins has that of the bitstream.

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	lockFlag   = flag.String("gateware.lock", "ice40-hx8k", "board of TestLockstep")
+	lockFlag   = flag.String("gateware.lock", "ice40-hx8k", "board with a UART, of TestLockstep")
 	simFlag    = flag.String("gateware.sim", string(lockstep.Verilator), "simulator of TestLockstep; netlist for what yosys makes for iCE40")
 	clocksFlag = flag.Uint64("gateware.clocks", 100_000, "least number of clocks of TestLockstep")
 )

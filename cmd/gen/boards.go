@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"net"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/gateware"
@@ -38,7 +39,7 @@ func boardsDoc() ([]byte, error) {
 	rows := [][]string{}
 	for _, b := range gateware.All() {
 		rows = append(rows, []string{"`" + b.Name + "`", b.Title, b.Part.Name, b.Config, mhz(b.PinHz), mhz(b.Hz),
-			fmt.Sprintf("UART, %d bit/s", b.Baud), writers(b), b.Tried})
+			lineOf(b), writers(b), b.Tried})
 	}
 	p.table([]string{"name", "board", "FPGA", "GPU", "clock of the board", "clock of the design", "link", "written by", "on hardware"}, rows)
 	for _, b := range gateware.All() {
@@ -51,6 +52,15 @@ func boardsDoc() ([]byte, error) {
 		p.table([]string{"port", "ball", "use"}, rows)
 	}
 	return p.Bytes(), nil
+}
+
+// lineOf describes the link of a board.
+func lineOf(b *gateware.Board) string {
+	if b.Baud != 0 {
+		return fmt.Sprintf("UART, %d bit/s", b.Baud)
+	}
+	a := b.Address
+	return fmt.Sprintf("Ethernet, `udp:%s:%d` or `eth:IFACE/%s`", net.IP(a.IP[:]), a.Port, net.HardwareAddr(a.MAC[:]))
 }
 
 // mhz formats a clock.

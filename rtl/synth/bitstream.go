@@ -184,8 +184,9 @@ func (g *Gateware) route(dir string, n *netlist, out *Bitstream) error {
 		return err
 	}
 	out.Tools = append(out.Tools, versions(tool)...)
-	out.slow("nextpnr", out.MHz)
-	return nil
+	late, err := missed(report, out.WantMHz)
+	out.Findings = append(out.Findings, late...)
+	return err
 }
 
 // slow adds a finding if a clock is too slow.

@@ -60,6 +60,12 @@ func (p Part) netlist(seed int, mhz float64) []string {
 	return append(p.Place[:len(p.Place):len(p.Place)], "--json", "netlist.json", "--seed", fmt.Sprint(seed), "--freq", fmt.Sprint(mhz))
 }
 
+// ClockConstraint returns the constraint of a clock that comes in at a port, in MHz, for an
+// ECP5. Other clocks have that of the design.
+func ClockConstraint(port string, mhz float64) []byte {
+	return fmt.Appendf(nil, "FREQUENCY PORT \"%s\" %g MHZ;\n", port, mhz)
+}
+
 // A backend is what turns the netlist of a family into a bitstream.
 //
 //	place, pack  programs

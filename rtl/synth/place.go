@@ -1,11 +1,14 @@
 package synth
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
@@ -168,24 +171,47 @@ func route(n *netlist) (float64, error) {
 	return slowest(text)
 }
 
-// slowest returns the lowest achieved clock in a report of nextpnr, in MHz.
-func slowest(report []byte) (float64, error) {
+// A clock is one in a report of nextpnr, in MHz. Constraint is 0 if it has none.
+type clock struct {
+	Achieved   float64 `json:"achieved"`
+	Constraint float64 `json:"constraint"`
+}
+
+// clocks returns the clocks in a report of nextpnr, by name.
+func clocks(report []byte) (map[string]clock, error) {
 	var r struct {
-		Fmax map[string]struct {
-			Achieved float64 `json:"achieved"`
-		} `json:"fmax"`
+		Fmax map[string]clock `json:"fmax"`
 	}
 	if err := json.Unmarshal(report, &r); err != nil {
-		return 0, fmt.Errorf("%w: report: %w", ErrPlace, err)
+		return nil, fmt.Errorf("%w: report: %w", ErrPlace, err)
 	}
+	if len(r.Fmax) == 0 {
+		return nil, fmt.Errorf("%w: the report has no clock", ErrPlace)
+	}
+	return r.Fmax, nil
+}
+
+// slowest returns the lowest achieved clock in a report of nextpnr, in MHz.
+func slowest(report []byte) (float64, error) {
+	all, err := clocks(report)
 	mhz := 0.0
-	for _, f := range r.Fmax {
-		if mhz == 0 || f.Achieved < mhz {
-			mhz = f.Achieved
+	for _, c := range all {
+		if mhz == 0 || c.Achieved < mhz {
+			mhz = c.Achieved
 		}
 	}
-	if mhz == 0 {
-		return 0, fmt.Errorf("%w: the report has no clock", ErrPlace)
+	return mhz, err
+}
+
+// missed returns a finding for each clock in a report of nextpnr that is slower than its
+// constraint, or than want MHz if it has none.
+func missed(report []byte, want float64) (found []Finding, err error) {
+	all, err := clocks(report)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		if least := cmp.Or(c.Constraint, want); c.Achieved < least {
+			found = append(found, Finding{Clock, fmt.Sprintf("%s: %.2f MHz by nextpnr, want %.5g MHz", name, c.Achieved, least)})
+		}
 	}
-	return mhz, nil
+	return found, err
 }

@@ -112,6 +112,9 @@ func TestPacked(t *testing.T) {
 }
 
 func TestSlowest(t *testing.T) {
+	late, err := missed([]byte(`{"fmax": {"b": {"achieved": 20.5}, "a": {"achieved": 124.9, "constraint": 125}, "c": {"achieved": 21}}}`), 21)
+	require.NoError(t, err)
+	assert.Equal(t, []Finding{{Clock, "a: 124.90 MHz by nextpnr, want 125 MHz"}, {Clock, "b: 20.50 MHz by nextpnr, want 21 MHz"}}, late)
 	got, err := slowest([]byte(`{"fmax": {"a": {"achieved": 61.5, "constraint": 24}, "b": {"achieved": 30.25}}}`))
 	require.NoError(t, err)
 	assert.Equal(t, 30.25, got)
