@@ -1,6 +1,7 @@
 package ether
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,9 +51,11 @@ func OpenFrames(name string) (*Frames, error) {
 	return &Frames{c}, nil
 }
 
-// Read returns a frame, from its addresses on.
+// Read returns a frame, from its addresses on. The checksum of a UDP datagram that the kernel
+// has left to the interface is completed.
 func (f *Frames) Read(p []byte) (int, error) {
 	n, _, err := f.conn.ReadFrom(p)
+	complete(p[:n])
 	return n, err
 }
 
@@ -70,3 +73,44 @@ func (f *Frames) SetReadDeadline(t time.Time) error { return f.conn.SetReadDeadl
 
 // Close ends Read.
 func (f *Frames) Close() error { return f.conn.Close() }
+
+// complete completes the checksum of a UDP datagram of this machine. The kernel leaves it to
+// the interface, and a virtual one passes it on as it is: the sum of the pseudo header (RFC 768,
+// RFC 1071).
+func complete(f []byte) {
+	const ethernet, address, udp = 14, 4, 8
+	if len(f) < ethernet+20 || binary.BigEndian.Uint16(f[12:]) != 0x0800 || f[ethernet+9] != unix.IPPROTO_UDP {
+		return
+	}
+	packet := f[ethernet:]
+	head, total := int(packet[0]&15)*4, int(binary.BigEndian.Uint16(packet[2:]))
+	if head < 20 || total < head+udp || total > len(packet) {
+		return
+	}
+	datagram := packet[head:total]
+	pseudo := sum(packet[12:12+2*address]) + unix.IPPROTO_UDP + uint32(len(datagram))
+	if fold(pseudo) != binary.BigEndian.Uint16(datagram[6:]) {
+		return
+	}
+	v := ^fold(sum(datagram))
+	if v == 0 {
+		v = 0xffff
+	}
+	binary.BigEndian.PutUint16(datagram[6:], v)
+}
+
+// sum returns the sum of the words of p, the last one filled with a zero.
+func sum(p []byte) (s uint32) {
+	for i, b := range p {
+		s += uint32(b) << (8 * (1 - i&1))
+	}
+	return s
+}
+
+// fold adds the carries of a sum to it.
+func fold(s uint32) uint16 {
+	for s>>16 != 0 {
+		s = s&0xffff + s>>16
+	}
+	return uint16(s)
+}
