@@ -7,8 +7,8 @@ func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x97f2139d,
 		"ulx3s":         0x1d6f7f26,
-		"ulx3s-25f":     0x51af78e3,
-		"ulx3s-12f":     0x9ca7b475,
+		"ulx3s-25f":     0x79cac1b9,
+		"ulx3s-12f":     0x7dca9e7b,
 		"colorlight-i5": 0x59949f14,
 	}
 }

@@ -14,7 +14,7 @@ func colorlight() *Board {
 		Name: colorlighti5.Name, Title: "Colorlight i5 7.0",
 		Part:  synth.LFE5U(25),
 		PinHz: colorlighti5.Hz, Hz: colorlighti5.Hz, Address: at,
-		Config:   fmt.Sprintf("default with one node and %d KiB of VRAM", colorlighti5.VRAMBytes>>10),
+		Config:   config(1, colorlighti5.VRAMBytes),
 		Source:   "the platform file of LiteX-Boards for the board",
 		Tried:    "not tried",
 		Programs: "colorlight-i5",

@@ -107,9 +107,18 @@ func (b *Board) Design(build uint32) (any, error) {
 func All() []*Board {
 	return []*Board{
 		hx8k(),
-		ulx3sOf(ulx3s.Name, 85, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 64<<10),
+		ulx3sOf(ulx3s.Name, 85, 2, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 1, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 1, 64<<10),
 		colorlight(),
 	}
+}
+
+// config describes the configuration default with other nodes and VRAM.
+func config(nodes int, vram uint64) string {
+	with := ""
+	if nodes == 1 {
+		with = "one node and "
+	}
+	return fmt.Sprintf("default with %s%d KiB of VRAM", with, vram>>10)
 }
 
 // Names returns the names of the boards.

@@ -8,20 +8,20 @@ import (
 )
 
 // ulx3sOf returns the board of Radiona by the thousands of LUTs in the name of its FPGA,
-// with vram bytes of VRAM.
-func ulx3sOf(name string, thousands int, vram uint64) *Board {
+// with nodes and vram bytes of VRAM.
+func ulx3sOf(name string, thousands, nodes int, vram uint64) *Board {
 	b := &Board{
 		Name: name, Title: fmt.Sprintf("ULX3S %dF", thousands),
 		Part:  synth.LFE5U(thousands),
 		PinHz: ulx3s.Hz, Hz: ulx3s.Hz, Baud: ulx3s.Baud,
-		Config:   fmt.Sprintf("default with %d KiB of VRAM", vram>>10),
+		Config:   config(nodes, vram),
 		Source:   "the constraints ulx3s_v20.lpf of the board's project",
 		Tried:    "not tried",
 		Programs: "ulx3s",
 		Seed:     1,
 		Shell:    ulx3s.Shell,
 		Outputs:  ulx3s.Outputs(),
-		New:      func(build uint32) (Top, error) { return ulx3s.New(vram, build) },
+		New:      func(build uint32) (Top, error) { return ulx3s.New(nodes, vram, build) },
 		Pins: []Pin{
 			{"clk25", "G2", "25 MHz"},
 			{"uart_rx", "M1", "UART of the FT231X, to the FPGA"},

@@ -13,14 +13,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 )
 
-// vram is the bytes of VRAM in these tests.
-const vram = 64 << 10
-
 // TestPins: a host opens the board at its pins and reads its identity, also with a clock
 // that is off by 2 %. The lights show the link and the session.
 func TestPins(t *testing.T) {
 	for _, fast := range []int{0, 20_000, -20_000} {
-		m, err := New(vram, 0)
+		m, err := New(2, 64<<10, 0)
 		require.NoError(t, err)
 		assert.Zero(t, m.LEDs())
 		s := pins.NewSerial(m, Hz, Baud, fast)

@@ -65,18 +65,17 @@ func linkConfig() dlink.Config {
 // Outputs are the methods of Module that are ports of its Verilog.
 func Outputs() []string { return []string{"Line", "LEDs"} }
 
-// Config returns the configuration of the GPU with some bytes of VRAM. build is the value
-// of ID.BUILD.
-func Config(vram uint64, build uint32) gpu.Config {
+// Config returns the configuration of the GPU with one or two nodes and some bytes of VRAM.
+// build is the value of ID.BUILD.
+func Config(nodes int, vram uint64, build uint32) gpu.Config {
 	c := gpu.Default()
-	c.VRAMBytes, c.ClockHz, c.Build = vram, Hz, build
+	c.Nodes, c.VRAMBytes, c.ClockHz, c.Build = nodes, vram, Hz, build
 	return c
 }
 
-// New returns the board after reset, with some bytes of VRAM. build is the value of
-// ID.BUILD.
-func New(vram uint64, build uint32) (*Module, error) {
-	g, err := gpu.New(Config(vram, build))
+// New returns the board after reset, with a GPU of Config.
+func New(nodes int, vram uint64, build uint32) (*Module, error) {
+	g, err := gpu.New(Config(nodes, vram, build))
 	if err != nil {
 		return nil, err
 	}
