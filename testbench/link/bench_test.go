@@ -27,8 +27,8 @@ type bench struct {
 	taken  [3]int // completions, headers and beats
 	cpls   []port.Completion
 	reqs   []port.Request // at the target port
-	beats  int
-	left   int // beats of the GPU's write
+	beats  []uint64       // data that the target port took
+	left   int            // beats of the GPU's write
 	frame  []byte
 	frames [][]byte
 	epoch  uint32
@@ -87,7 +87,7 @@ func (b *bench) tick(in linkport.Piece) {
 		b.reqs = append(b.reqs, r)
 	}
 	if d.Valid && !b.stalls {
-		b.beats++
+		b.beats = append(b.beats, d.Data)
 	}
 	b.m.Tick(in, ready, gpu, !b.stalls, !b.stalls)
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"testing"
@@ -49,8 +50,35 @@ func TestStall(t *testing.T) {
 	require.Empty(t, b.frames, "no acknowledgement")
 	b.stalls = false
 	b.run(300)
-	require.Equal(t, 2, b.beats)
+	require.Len(t, b.beats, 2)
 	require.Equal(t, checked(number(0, 2), b.epoch), b.frames[len(b.frames)-1])
+}
+
+// A host that sends more than the window, while nothing is taken, loses what is beyond it and
+// changes nothing before it.
+func TestOverrun(t *testing.T) {
+	b := newBench(t, quick)
+	b.open(1)
+	b.stalls = true
+	send := func(n uint16) {
+		p := append(number(8, n), unhex("40000004000000ff00001000")...)
+		b.send(append(p, bytes.Repeat([]byte{byte(n)}, 16)...), b.epoch, 60)
+	}
+	for n := range uint16(6) {
+		send(n)
+	}
+	b.stalls = false
+	b.run(300)
+	for n := uint16(2); n < 5; n++ {
+		send(n)
+	}
+	b.run(300)
+	require.Len(t, b.beats, 2*5)
+	for i, v := range b.beats {
+		require.Equal(t, uint64(i/2)*0x0101010101010101, v, "beat %d", i)
+	}
+	require.Equal(t, uint16(1), b.m.Status().Naks)
+	require.Equal(t, uint16(4), b.m.Status().Refused)
 }
 
 // A completion of the GPU and its writes are sent in the order in which they appear, in the

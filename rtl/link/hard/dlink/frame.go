@@ -76,7 +76,7 @@ func (a *acknowledger) consumed() {
 }
 
 // frame takes a frame of the session. It reports whether its packet is accepted.
-func (m *Module) frame(f receive.Frame) (accept bool) {
+func (m *Module) frame(f receive.Frame, grants uint64) (accept bool) {
 	m.time.silence = 0
 	if f.Head&headData != 0 {
 		return m.dataFrame(f)
@@ -99,7 +99,7 @@ func (m *Module) frame(f receive.Frame) (accept bool) {
 		}
 	case headCredit:
 		if f.Size == creditSize {
-			m.credit.raise(f.Credits >> 16)
+			m.credit.raise(grants)
 		}
 	case headPing:
 		m.ack.pong = true

@@ -63,10 +63,10 @@ func (s *session) mix(offer transmit.Nonces) {
 	}
 }
 
-// receive takes a frame. offer has the nonces of the last offer, and offers reports whether
+// receive takes a frame. grants are the credits in it, offer has the nonces of the last offer, and offers reports whether
 // the frame gets another one. settled reports whether nothing is left of an earlier session. It
 // reports whether the packet of a data frame is accepted.
-func (m *Module) receive(f receive.Frame, offer transmit.Nonces, offers, settled bool) (accept bool) {
+func (m *Module) receive(f receive.Frame, grants uint64, offer transmit.Nonces, offers, settled bool) (accept bool) {
 	if f.Damaged {
 		m.damaged()
 	}
@@ -75,9 +75,9 @@ func (m *Module) receive(f receive.Frame, offer transmit.Nonces, offers, settled
 	}
 	switch {
 	case m.status.Up && f.Word == m.session.epoch:
-		accept = m.frame(f)
+		accept = m.frame(f, grants)
 	case f.Word == helloWord:
-		m.hello(f, offers)
+		m.hello(f, grants, offers)
 	case m.session.offered && f.Word == m.session.offer:
 		if m.status.Up {
 			m.end(NewSession) // its frames are lost until that is done, and sent again
@@ -118,10 +118,10 @@ func (m *Module) offers(f receive.Frame, offer transmit.Nonces, welcome bool) bo
 
 // hello answers a hello. The session that it offers begins with its first frame. A host of
 // another version or register map gets a Welcome that tells those of the board.
-func (m *Module) hello(f receive.Frame, offers bool) {
+func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 	if offers {
 		m.session.offered, m.session.left, m.session.offer = false, 16, crc32.Init
-		m.session.window, m.session.grants = f.Window, f.Credits>>16
+		m.session.window, m.session.grants = f.Window, grants
 	}
 	up := m.status.Up && f.Host == m.session.ours
 	if f.Head>>12 == headHello>>12 && !up {

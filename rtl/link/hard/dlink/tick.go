@@ -9,6 +9,7 @@ import (
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
 	frame, packet, busy, offer := m.rx.Frame(), m.rx.Packet(), m.tx.Busy(), m.tx.Offer()
+	grants := m.rx.Credits() >> 16
 	fetch, release, idle, rests := m.down.Fetch(), m.down.Release(), m.down.Idle(), m.down.Free()
 	answer, issue, refused := m.down.Answer(), m.up.Issue(), m.down.Refused()
 	free, failed, quiet := m.up.Free(), m.up.Failed(), m.up.Idle()
@@ -27,7 +28,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	m.session.mix(offer)
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)
-	accept := m.receive(frame, offer, nonces.Set, idle && quiet && !packet.There)
+	accept := m.receive(frame, grants, offer, nonces.Set, idle && quiet && !packet.There)
 	if release && m.status.Up {
 		m.ack.consumed()
 	}

@@ -29,9 +29,6 @@ func (m *Module) take(k, b uint8, room bool) {
 	if k < atUpdate || hello && k < atCredits {
 		m.field = m.field<<8 | uint64(b)
 	}
-	if k == atUpdate-1 || hello && k == atCredits-1 {
-		m.frame.Credits = m.field
-	}
 }
 
 // hello takes the fields of a hello that are complete before byte k.

@@ -50,8 +50,6 @@ const (
 //	SameMap  the hash of the register map in a hello is 0 or that of this board
 //	Window   of a hello, at most that of this board
 //	Host     of a hello: its nonce
-//	Credits  of a hello or an update: four words of 16 bits, posted headers and data,
-//	         non-posted headers and data, from the top
 type Frame struct {
 	Valid   bool
 	Damaged bool
@@ -64,7 +62,6 @@ type Frame struct {
 	SameMap bool
 	Window  uint8 `w:"4"`
 	Host    uint32
-	Credits uint64
 }
 
 // A Packet is the oldest packet that was accepted.
@@ -91,7 +88,7 @@ type kept struct {
 //	In      in linkport.Piece; accept, the packet of the frame that Frame shows is kept,
 //	        only if Room is set; fetch, the byte of the packet is taken, only if There is
 //	        set; release, the packet is done with; flush, all packets are dropped
-//	Out     Frame, Packet
+//	Out     Frame, Credits, Packet
 //	Timing  Frame follows the end of a frame by a clock; a byte of a packet in every
 //	        clock; There is set 2 clocks after accept or release
 //	Reset   no frame, no packet
@@ -146,6 +143,10 @@ func (m *Module) Reset() {
 
 // Frame returns the frame that has arrived.
 func (m *Module) Frame() Frame { return m.frame }
+
+// Credits returns the credits in the hello or the update that Frame shows: four words of 16
+// bits, posted headers and data, non-posted headers and data, from the top.
+func (m *Module) Credits() uint64 { return m.field }
 
 // Packet returns the oldest packet.
 func (m *Module) Packet() Packet {
