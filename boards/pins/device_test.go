@@ -2,6 +2,7 @@ package pins
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -138,18 +139,29 @@ func (m made) newDevice(t *testing.T, dev port.Device) *device {
 }
 
 func TestConformance(t *testing.T) {
-	forBoth(t, func(t *testing.T, m made) {
-		bustest.Run(t, func(t *testing.T) bustest.Fixture {
-			dev := bustest.NewDevice(bustest.DeviceOptions{})
-			w, err := New(m.newDevice(t, dev), Options{})
-			require.NoError(t, err)
-			host := bustest.NewHost(8192)
-			link, err := rootport.New(w.Dial, host, rootport.Options{})
-			require.NoError(t, err)
-			f := bustest.DeviceFixture(link, link, host, dev)
-			f.Kill = w.Cut
-			return f
-		})
+	forBoth(t, func(t *testing.T, m made) { m.conforms(t, Options{}) })
+}
+
+// TestConformanceUnderFaults: the hardwired link conforms on a line with each fault, with a
+// byte in each second clock.
+func TestConformanceUnderFaults(t *testing.T) {
+	f := bad(11)
+	f.Stall, f.StallFor = 0.01, 200*time.Microsecond
+	both[1].conforms(t, Options{Clocks: 2, Faults: f})
+}
+
+// conforms runs the conformance suite of the bus.
+func (m made) conforms(t *testing.T, o Options) {
+	bustest.Run(t, func(t *testing.T) bustest.Fixture {
+		dev := bustest.NewDevice(bustest.DeviceOptions{})
+		w, err := New(m.newDevice(t, dev), o)
+		require.NoError(t, err)
+		host := bustest.NewHost(8192)
+		link, err := rootport.New(w.Dial, host, rootport.Options{})
+		require.NoError(t, err)
+		f := bustest.DeviceFixture(link, link, host, dev)
+		f.Kill = w.Cut
+		return f
 	})
 }
 
