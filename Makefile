@@ -90,7 +90,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000
 	$(GO) test -count 1 -timeout 60m ./boards/pins -pins.calls 5000 -pins.bytes 100000000
-	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000
+	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth

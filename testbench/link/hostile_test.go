@@ -1,0 +1,190 @@
+package link
+
+import (
+	"encoding/binary"
+	"flag"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// A chatty is a memory that also reads and writes host memory at random. It checks that each
+// read ends once, after its beats or with a failure.
+type chatty struct {
+	memory
+	r     *rand.Rand
+	up    port.Request // offered
+	beats int          // of writes whose header was taken
+	sizes []int        // beats of each of these writes
+	reads map[uint8]int
+	ended int
+	whole int // ended with all their data
+}
+
+func (d *chatty) Initiator() (port.Request, port.Beat) {
+	if d.beats == 0 {
+		return d.up, port.Beat{}
+	}
+	last := d.sizes[0] == 1
+	return d.up, port.Beat{Valid: true, Last: last, Enable: 255, Data: d.r.Uint64()}
+}
+
+func (d *chatty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	_, b := d.Initiator()
+	if dataReady && b.Valid {
+		d.beats--
+		if d.sizes[0]--; d.sizes[0] == 0 {
+			d.sizes = d.sizes[1:]
+		}
+	}
+	if reqReady && d.up.Kind != port.None {
+		n := int(port.Beats(d.up.Addr, d.up.Len))
+		if d.up.Kind == port.MemRead {
+			d.reads[d.up.Tag] = n
+		} else {
+			d.beats += n
+			d.sizes = append(d.sizes, n)
+		}
+		d.up = port.Request{}
+	} else if d.up.Kind == port.None && len(d.sizes) == 0 && d.r.IntN(60) == 0 {
+		d.up = port.Request{Kind: port.MemWrite, Len: uint8(2 * (1 + d.r.IntN(16))), Addr: uint64(d.r.IntN(1<<30)) << 7}
+		if tag := uint8(d.r.IntN(64)); d.reads[tag] == 0 && d.r.IntN(2) == 0 {
+			d.up.Kind, d.up.Tag = port.MemRead, tag
+		}
+	}
+	if cpl.Status != port.CplNone {
+		left := d.reads[cpl.Tag]
+		require.Positive(d.t, left, "a completion of no read: %+v", cpl)
+		require.Equal(d.t, cpl.Status != port.CplSuccess || left == 1, cpl.Last, "%+v with %d beats left", cpl, left)
+		d.reads[cpl.Tag]--
+		if cpl.Last {
+			delete(d.reads, cpl.Tag)
+			d.ended++
+			if cpl.Status == port.CplSuccess {
+				d.whole++
+			}
+		}
+	}
+	d.memory.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+var hostileFlag = flag.Int("link.frames", 6000, "frames of TestHostile")
+
+// TestHostile: good frames with any head, number and packet, and completions for any read,
+// break no rule of the GPU's ports and do not stop the link: a session can be begun, and
+// answers, after any of them.
+func TestHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 13))
+	c := quick
+	c.Window = 8
+	b := newBench(t, c)
+	d := &chatty{memory: memory{t: t, bytes: map[uint64]byte{}}, r: r, reads: map[uint8]int{}}
+	b.dev = d
+	var next uint16
+	opens, answers := 0, 0
+	var asked [][]byte // the newest reads of the GPU
+	for n := range *hostileFlag {
+		if st := b.m.Status(); !st.Up || n%100 == 0 {
+			b.begin(uint32(n) + 1)
+			next, opens = 0, opens+1
+		}
+		switch r.IntN(8) {
+		case 0:
+			b.send(number(uint16(r.IntN(7)), uint16(r.Uint32())), b.epoch, r.IntN(300))
+		case 1:
+			b.send(number(uint16(r.IntN(16)), next+uint16(r.IntN(9))-4), b.epoch, r.IntN(300))
+		case 2:
+			f := make([]byte, 2+r.IntN(160))
+			for i := range f {
+				f[i] = byte(r.Uint32())
+			}
+			if f[0]>>4 == 7 && r.IntN(10) != 0 {
+				f[0] = 0x80
+			}
+			b.send(f, b.epoch, r.IntN(300))
+		default:
+			p := random(r)
+			if r.IntN(2) == 0 { // a completion for one of the newest reads
+				p = reply(r, asked)
+			}
+			b.send(append(number(8, next), p...), b.epoch, r.IntN(400))
+			next++
+		}
+		for _, f := range b.frames {
+			if f[0]>>7 == 1 && r.IntN(4) != 0 {
+				b.send(number(0, binary.BigEndian.Uint16(f)+1), b.epoch, 5)
+			}
+			if f[0]>>4 == 4 {
+				answers++
+			}
+			if p := f[2+2*(f[0]>>6&1):]; f[0]>>7 == 1 && p[0]&0x5f == 0 {
+				asked = append(asked, p[:len(p)-4])
+				asked = asked[max(0, len(asked)-8):]
+			}
+		}
+		next = b.expected(next)
+		b.frames = nil
+	}
+	require.Greater(t, opens, *hostileFlag/100)
+	require.Greater(t, d.ended, *hostileFlag/20)
+	require.Greater(t, d.whole, *hostileFlag/100)
+	t.Log(opens, "sessions,", answers, "Pongs,", d.ended, "reads of the device,", d.whole, "with data")
+}
+
+// begin begins a session, also if another one is up.
+func (b *bench) begin(nonce uint32) {
+	b.frames = nil
+	for range 20 {
+		b.send(hello(nonce), helloWord, 2000)
+		for _, f := range b.frames {
+			if f[0]>>4 == 6 && binary.BigEndian.Uint32(f[22:]) == nonce {
+				b.epoch = crc32.ChecksumIEEE(f[22:30])
+			}
+		}
+		b.frames = nil
+		for range 3 {
+			b.send([]byte{3 << 4, 0}, b.epoch, 600)
+			for _, f := range b.frames {
+				if string(f) == string(checked([]byte{4 << 4, 0}, b.epoch)) {
+					b.frames = nil
+					return
+				}
+			}
+		}
+	}
+	b.t.Fatal("no session begins")
+}
+
+// expected returns the number that the board expects, which its newest frames tell.
+func (b *bench) expected(n uint16) uint16 {
+	for _, f := range b.frames {
+		switch {
+		case f[0]>>6 == 3:
+			n = binary.BigEndian.Uint16(f[2:])
+		case f[0]>>7 == 0 && f[0]>>4 < 5:
+			n = binary.BigEndian.Uint16(f)
+		}
+	}
+	return n & 0xfff
+}
+
+// reply returns a completion for one of the reads, most of them right.
+func reply(r *rand.Rand, reads [][]byte) []byte {
+	if len(reads) == 0 {
+		return random(r)
+	}
+	p := reads[r.IntN(len(reads))]
+	n := int(p[3])
+	c := unhex("4a0000000000000000000000")
+	c[3], c[6], c[7], c[10], c[11] = byte(n), byte(4*n>>8), byte(4*n), p[6], p[len(p)-1]&0x7f
+	copy(c[8:], p[4:6])
+	c = append(c, make([]byte, 4*n)...)
+	if r.IntN(4) == 0 {
+		c[r.IntN(12)] ^= 1 << r.IntN(8)
+	}
+	return c
+}
