@@ -70,6 +70,30 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, uint8(9), b.cpls[0].Tag)
 	drain("after a session")
 	b.open(2)
+	require.Equal(t, uint16(2), b.m.Status().Sessions)
+}
+
+// A hello that is repeated gets the same offer, and none from a host whose session is up. An
+// offer to another host takes its place.
+func TestHelloAgain(t *testing.T) {
+	b := newBench(t, quick)
+	welcomes := func(nonce uint32) [][]byte {
+		b.send(hello(nonce), helloWord, 300)
+		return b.sent()
+	}
+	first := welcomes(1)
+	require.Len(t, first, 1)
+	require.Equal(t, first, welcomes(1))
+	second := welcomes(2)
+	require.Len(t, second, 1)
+	b.send([]byte{3 << 4, 0}, crc32.ChecksumIEEE(first[0][22:30]), 300)
+	require.False(t, b.m.Status().Up, "the first offer is gone")
+	require.Empty(t, b.sent())
+	b.send([]byte{3 << 4, 0}, crc32.ChecksumIEEE(second[0][22:30]), 300)
+	require.True(t, b.m.Status().Up)
+	b.sent()
+	require.Empty(t, welcomes(2))
+	require.True(t, b.m.Status().Up)
 }
 
 // A session ends with its cause.
