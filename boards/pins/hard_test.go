@@ -33,7 +33,8 @@ func TestHardRead(t *testing.T) {
 		down, up, at := w.BytesDown, w.BytesUp, w.clock
 		require.NoError(t, link.Read(0, bustest.RegMagic, p))
 		t.Log(w.clock-at, "clocks,", w.BytesDown-down, "bytes down,", w.BytesUp-up, "bytes up")
-		require.Equal(t, uint64(89), w.clock-at)
+		require.Equal(t, uint64(82), w.clock-at)
+		require.Equal(t, uint64(11+17), w.BytesDown-down+w.BytesUp-up, "with the acknowledgement of the read")
 	}
 }
 
@@ -54,7 +55,7 @@ func TestHardBulk(t *testing.T) {
 		}
 		return link.Read(2, 0, data[:4])
 	})
-	bulk("BAR reads", 155, func() error { return link.Read(2, 0, data) })
+	bulk("BAR reads", 150, func() error { return link.Read(2, 0, data) })
 	bulk("device writes", 155, func() error { return w.jobOf(link, bustest.JobWrite, len(data)) })
 	bulk("device reads", 155, func() error { return w.jobOf(link, bustest.JobRead, len(data)) })
 }

@@ -162,3 +162,20 @@ func answer(n uint16, tag byte) []byte {
 	p[10] = tag
 	return append(append(number(8, n), p...), 0, 1, 2, 3, 4, 5, 6, 7)
 }
+
+// packetOf returns the packet in a data frame, expanded as docs/design.md has it.
+func packetOf(f []byte) []byte {
+	p := f[2+2*(f[0]>>6&1) : len(f)-4]
+	if f[0]>>4&3 == 0 {
+		return p
+	}
+	h := unhex([...]string{"", "000000010000000f00000000", "400000010000000f00000000", "4a0000010100000400000000"}[f[0]>>4&3])
+	mask, p := p[0], p[1:]
+	for i, g := range [][2]int{{1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {10, 11}, {11, 12}} {
+		if mask>>i&1 != 0 {
+			n := copy(h[g[0]:g[1]], p)
+			p = p[n:]
+		}
+	}
+	return append(h, p...)
+}

@@ -91,7 +91,7 @@ func TestOrder(t *testing.T) {
 	kinds := func(b *bench) (all string) {
 		for _, f := range b.sent() {
 			if f[0]>>7 == 1 {
-				all += map[byte]string{0x40: "w", 0x4a: "c"}[f[2+2*(f[0]>>6&1)]]
+				all += map[byte]string{0x40: "w", 0x4a: "c"}[packetOf(f)[0]]
 			}
 		}
 		return all

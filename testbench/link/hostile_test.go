@@ -121,8 +121,8 @@ func TestHostile(t *testing.T) {
 			if f[0]>>4 == 4 {
 				answers++
 			}
-			if p := f[2+2*(f[0]>>6&1):]; f[0]>>7 == 1 && p[0]&0x5f == 0 {
-				asked = append(asked, p[:len(p)-4])
+			if f[0]>>7 == 1 && packetOf(f)[0]&0x5f == 0 {
+				asked = append(asked, packetOf(f))
 				asked = asked[max(0, len(asked)-8):]
 			}
 		}

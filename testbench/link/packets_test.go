@@ -225,7 +225,7 @@ func TestPackets(t *testing.T) {
 				if f[0]>>7 == 1 {
 					b.acked++
 					more = true
-					got = append(got, f[2+2*int(f[0]>>6&1):len(f)-4])
+					got = append(got, packetOf(f))
 				}
 			}
 			b.send(number(0, b.acked), b.epoch, 10)

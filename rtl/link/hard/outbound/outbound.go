@@ -93,6 +93,7 @@ type Module struct {
 	id     uint16 // bus, device and function
 	status uint8  `w:"3"`
 
+	k     uint8 `w:"4"` // byte of the header
 	at    uint8 // place of the next byte
 	left  uint8 // bytes of data left
 	have  uint8 `w:"4"` // bytes of the beat left
@@ -149,10 +150,10 @@ func (m *Module) Sent() Sent {
 
 // Write returns a byte of the packet for the replay buffer, in the slot 0.
 func (m *Module) Write() transmit.Write {
-	w := transmit.Write{At: m.at, Done: m.state == stateDone && m.keeps}
+	w := transmit.Write{At: m.at, Done: m.state == stateDone && m.keeps, Short: m.kind == typeCplD}
 	switch m.state {
 	case stateHead:
-		w.Valid, w.Data = true, m.head()
+		w.Valid, w.Data = m.present(), m.head()
 	case stateData:
 		w.Valid, w.Data = m.have != 0, uint8(m.beat)
 	case statePatch:
@@ -178,7 +179,11 @@ func (m *Module) enables() uint8 {
 func (m *Module) head() uint8 {
 	p := m.pend
 	if m.kind&typeCpl == typeCpl {
-		switch m.at {
+		switch m.k {
+		case 0:
+			if m.kind == typeCplD {
+				return m.groups()
+			}
 		case 1:
 			return p.Class
 		case 2:
@@ -200,7 +205,7 @@ func (m *Module) head() uint8 {
 		default:
 		}
 	} else {
-		switch m.at {
+		switch m.k {
 		case 1, 2:
 			return 0
 		case 3:
@@ -215,9 +220,41 @@ func (m *Module) head() uint8 {
 	return m.address()
 }
 
+// groups returns the first byte of a short header of a completion with data: the groups that
+// differ from the template, see docs/design.md "Link layers".
+func (m *Module) groups() uint8 {
+	p := m.pend
+	return bit(p.Class != 0 || p.Attr != 0 || m.left != 4, 0) | bit(m.id != 1<<8, 1) |
+		bit(m.status != 0 || p.Bytes>>8 != 0, 2) | bit(uint8(p.Bytes) != 4, 3) |
+		bit(p.Requester>>8 != 0, 4) | bit(uint8(p.Requester) != 0, 5) | bit(p.Tag != 0, 6) | bit(p.Lower != 0, 7)
+}
+
+// bit returns a byte with the given bit.
+func bit(on bool, n uint8) uint8 {
+	if on {
+		return 1 << n
+	}
+	return 0
+}
+
+// present reports whether the byte of the header is written.
+func (m *Module) present() bool {
+	g := m.groups()
+	switch m.k {
+	case 0:
+		g = 1
+	case 1, 2, 3:
+	case 4, 5:
+		g >>= 1
+	default:
+		g >>= m.k - 4
+	}
+	return m.kind != typeCplD || g&1 != 0
+}
+
 // address returns a byte of the address of a request, and the bytes that all packets have.
 func (m *Module) address() uint8 {
-	at := m.at
+	at := m.k
 	if !m.wide && at >= 8 {
 		at += 4
 	}

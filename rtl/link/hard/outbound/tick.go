@@ -50,7 +50,7 @@ func (m *Module) Tick(gpu linkport.GPU, answer inbound.Answer, room Room) {
 // pick begins the next packet.
 func (m *Module) pick(gpu linkport.GPU, room Room, cpl, first bool) {
 	may := room.Slot || !room.Live
-	m.at, m.begun, m.have, m.source, m.wide, m.reads, m.keeps = 0, false, 0, sourceNone, false, false, room.Live
+	m.k, m.at, m.begun, m.have, m.source, m.wide, m.reads, m.keeps = 0, 0, false, 0, sourceNone, false, false, room.Live
 	m.epoch, m.id = room.Epoch, room.ID
 	wish := m.pend.Wish
 	if wish >= inbound.Success {
@@ -89,7 +89,7 @@ func (m *Module) answer(status port.Status) {
 
 // fails begins a completion with the status of a failure.
 func (m *Module) fails(status port.Status) {
-	m.state, m.kind, m.left, m.at, m.source, m.failed = stateHead, typeCpl, 0, 0, sourceNone, true
+	m.state, m.kind, m.left, m.k, m.at, m.source, m.failed = stateHead, typeCpl, 0, 0, 0, sourceNone, true
 	m.status = aborted
 	if status == port.CplUnsupported {
 		m.status = unsupported
@@ -143,7 +143,8 @@ func (m *Module) header() {
 	if m.wide {
 		end = 15
 	}
-	if m.at == end {
+	written := m.present()
+	if m.k == end {
 		if m.kind&typeCpl == typeCpl && m.source != sourceCompletions {
 			m.pend.Wish = inbound.Nothing
 		}
@@ -152,7 +153,10 @@ func (m *Module) header() {
 			m.state = stateData
 		}
 	}
-	m.at++
+	m.k = (m.k + 1) & 15
+	if written {
+		m.at++
+	}
 }
 
 // data takes beats and moves to the next byte of data.

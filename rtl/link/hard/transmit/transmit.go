@@ -13,6 +13,9 @@ const MaxSlots = 8
 
 const slotBytes = 256
 
+// shortCompletion is the form of a completion with data and a short header, in a head.
+const shortCompletion = 3 << 12
+
 // A Kind is the kind of frame of a Job.
 type Kind uint8
 
@@ -51,12 +54,14 @@ type Nonces struct {
 //
 //	Valid  there is a byte
 //	Done   the packet in the slot is complete; At is its size
+//	Short  it has a short header of a completion with data
 //	Slot   of the packet
 //	At     place of the byte
 //	Data   the byte
 type Write struct {
 	Valid bool
 	Done  bool
+	Short bool
 	Slot  uint8 `w:"3"`
 	At    uint8
 	Data  uint8
@@ -118,6 +123,7 @@ type Module struct {
 
 	ram   hdl.RAM
 	sizes [MaxSlots]uint8 // bytes of the packets
+	short uint8           // bit i: the packet in slot i has a short header
 
 	state state
 	job   Job
@@ -136,7 +142,7 @@ func New(slots int, g Greeting) Module {
 
 // Reset ends the frame in work.
 func (m *Module) Reset() {
-	m.sizes, m.state, m.job, m.offer, m.at, m.crc = [MaxSlots]uint8{}, stateIdle, Job{}, Nonces{}, 0, crc32.Init
+	m.sizes, m.short, m.state, m.job, m.offer, m.at, m.crc = [MaxSlots]uint8{}, 0, stateIdle, Job{}, Nonces{}, 0, crc32.Init
 }
 
 // Busy returns what is sent.
@@ -192,6 +198,9 @@ func (m *Module) Tick(job Job, write Write, nonces Nonces, ready bool) {
 	if m.state == stateIdle {
 		if job.Kind != None {
 			m.job, m.state, m.at, m.crc = job, stateHead, 0, crc32.Init
+			if m.packets() && m.short>>job.Slot&1 != 0 {
+				m.job.Head = job.Head | shortCompletion
+			}
 		}
 	} else if takes {
 		if m.state == stateCheck {
@@ -246,5 +255,9 @@ func (m *Module) buffer(write Write, takes bool) {
 	m.ram.Tick(takes && m.packets(), uint32(m.job.Slot&slots)<<8|uint32(at), enable, uint32(write.Slot&slots)<<8|uint32(write.At), uint64(write.Data))
 	if write.Done {
 		m.sizes[write.Slot&7] = write.At
+		m.short &^= 1 << write.Slot
+		if write.Short {
+			m.short |= 1 << write.Slot
+		}
 	}
 }
