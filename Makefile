@@ -52,12 +52,12 @@ lint: ## staticcheck
 # Excluded: RTL blocks, gateware at its pins and proofs, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s)|rtl/(cp|crc32|dma|eth|eth/ip|eth/mac|fence|gpu|ident|intc|link/deframe|link/enframe|lockstep/property|mem|noc|pcie|perf|regram|reset|uart|watchdog))$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|testbench/link|rtl/(cp|crc32|dma|eth|eth/ip|eth/mac|fence|gpu|ident|intc|link/deframe|link/enframe|lockstep/property|mem|noc|pcie|perf|regram|reset|uart|watchdog))$$')
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
 	$(BIN) bench rtl
-	HILGPU_FIGURES=strict $(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
+	HILGPU_FIGURES=strict $(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/pins ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000

@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x97f2139d,
-		"ulx3s":         0x1d6f7f26,
-		"ulx3s-25f":     0x79cac1b9,
-		"ulx3s-12f":     0x7dca9e7b,
-		"colorlight-i5": 0x59949f14,
+		"ulx3s":         0x1c786084,
+		"ulx3s-25f":     0x380743d7,
+		"ulx3s-12f":     0x16da0ec3,
+		"colorlight-i5": 0xe20f0ea5,
 	}
 }

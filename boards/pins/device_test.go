@@ -77,7 +77,7 @@ func (f fewTags) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 // A made is an implementation of the link.
 type made struct {
 	name string
-	make func(t *testing.T) boardLink
+	make func(t testing.TB) boardLink
 	tags func(port.Device) port.Device // bounds those of the device's reads
 }
 
@@ -91,7 +91,7 @@ func forBoth(t *testing.T, f func(t *testing.T, m made)) {
 	}
 }
 
-func newSeq(t *testing.T) boardLink {
+func newSeq(t testing.TB) boardLink {
 	p, err := seq.Program(seq.Options{Replay: 4})
 	require.NoError(t, err)
 	m := link.New(p.Words, 25_000)
@@ -104,7 +104,7 @@ var hardConfig = dlink.Config{
 	Ack: 3, Replay: 80, Limit: 64, Nak: 40, Ping: 1024, Dead: 5000, Expiry: 2000,
 }
 
-func newHard(*testing.T) boardLink {
+func newHard(testing.TB) boardLink {
 	m := hard.New(hardConfig)
 	return &m
 }
@@ -134,7 +134,7 @@ func (f sixBits) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 }
 
 // newDevice returns a device at the end of the link.
-func (m made) newDevice(t *testing.T, dev port.Device) *device {
+func (m made) newDevice(t testing.TB, dev port.Device) *device {
 	return &device{link: m.make(t), dev: m.tags(dev)}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // newFast returns a hardwired link with a byte in every clock, the root port and a device.
-func newFast(t *testing.T) (*Wire, *rootport.RootPort) {
+func newFast(t testing.TB) (*Wire, *rootport.RootPort) {
 	w, err := New(both[1].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: 1})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})

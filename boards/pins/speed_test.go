@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,38 +31,93 @@ func TestReadClocks(t *testing.T) {
 	}
 }
 
-// TestShare bounds the payload of bulk transfers as a fraction of the line, at 8 clocks a bit.
+// A transfer moves data in one direction over a line.
+type transfer struct {
+	name string
+	do   func(w *Wire, link *rootport.RootPort, data []byte) error
+}
+
+// transfers are the four kinds.
+var transfers = [4]transfer{
+	{"BAR writes", func(_ *Wire, link *rootport.RootPort, data []byte) error {
+		if err := link.Write(2, 0, data); err != nil {
+			return err
+		}
+		return link.Read(2, 0, data[:4])
+	}},
+	{"BAR reads", func(_ *Wire, link *rootport.RootPort, data []byte) error { return link.Read(2, 0, data) }},
+	{"device writes", func(w *Wire, link *rootport.RootPort, data []byte) error {
+		return w.jobOf(link, bustest.JobWrite, len(data))
+	}},
+	{"device reads", func(w *Wire, link *rootport.RootPort, data []byte) error {
+		return w.jobOf(link, bustest.JobRead, len(data))
+	}},
+}
+
+// shares returns the payload of each transfer as a fraction of the line, at 8 clocks a bit.
+func (m made) shares(t testing.TB) (all [4]float64) {
+	w, err := New(m.newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	data := make([]byte, 8<<10)
+	for i, kind := range transfers {
+		at := w.clock
+		require.NoError(t, kind.do(w, link, data))
+		all[i] = float64(len(data)*80) / float64(w.clock-at)
+	}
+	return all
+}
+
+// TestShare bounds the payload of bulk transfers.
 func TestShare(t *testing.T) {
 	least := map[string][4]float64{"sequencer": {0.75, 0.55, 0.75, 0.6}, "hardwired": {0.83, 0.83, 0.83, 0.83}}
 	forBoth(t, func(t *testing.T, m made) {
-		dev := bustest.NewDevice(bustest.DeviceOptions{})
-		w, err := New(m.newDevice(t, dev), Options{})
-		require.NoError(t, err)
-		link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
-		require.NoError(t, err)
-		require.NoError(t, bustest.Enumerate(link))
-		data := make([]byte, 8<<10)
-		for i, tt := range []struct {
-			what string
-			do   func() error
-		}{
-			{"BAR writes", func() error {
-				if err := link.Write(2, 0, data); err != nil {
-					return err
-				}
-				return link.Read(2, 0, data[:4])
-			}},
-			{"BAR reads", func() error { return link.Read(2, 0, data) }},
-			{"device writes", func() error { return w.jobOf(link, bustest.JobWrite, len(data)) }},
-			{"device reads", func() error { return w.jobOf(link, bustest.JobRead, len(data)) }},
-		} {
-			at := w.clock
-			require.NoError(t, tt.do())
-			got := float64(len(data)*80) / float64(w.clock-at)
-			t.Logf("%s: %.3f", tt.what, got)
-			require.GreaterOrEqual(t, got, least[m.name][i], tt.what)
+		for i, got := range m.shares(t) {
+			t.Logf("%s: %.3f", transfers[i].name, got)
+			require.GreaterOrEqual(t, got, least[m.name][i], transfers[i].name)
 		}
 	})
+}
+
+// BenchmarkUART prints what bulk transfers get of a line of 8 clocks a bit. The figures are
+// counts of clocks, the same in each run.
+func BenchmarkUART(b *testing.B) {
+	least := map[string]float64{"sequencer": 0.7, "hardwired": 0.83}
+	for _, m := range both {
+		b.Run(m.name, func(b *testing.B) {
+			for b.Loop() {
+				for i, got := range m.shares(b) {
+					what, want := transfers[i].name+", "+m.name, least[m.name]
+					if i%2 == 1 && m.name == "sequencer" { // reads need a round trip
+						b.Logf("%-34s %10.3f %-12s no target", what, got, "of baud/10")
+						continue
+					}
+					bustest.Figure(b, what, got, "of baud/10", got >= want, fmt.Sprintf("at least %.2f", want))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHardwired prints the clocks of the hardwired link at its byte port.
+func BenchmarkHardwired(b *testing.B) {
+	for b.Loop() {
+		w, link := newFast(b)
+		w.Run(200_000)
+		at := w.clock
+		require.NoError(b, link.Read(0, bustest.RegMagic, make([]byte, 4)))
+		n := w.clock - at
+		bustest.Figure(b, "register read, hardwired", float64(n), "clocks", n <= 300, "at most 300")
+		data := make([]byte, 8<<10)
+		for _, kind := range transfers {
+			at := w.clock
+			require.NoError(b, kind.do(w, link, data))
+			got := float64(w.clock-at) / float64(len(data)/128)
+			bustest.Figure(b, kind.name+" of 128 bytes, hardwired", got, "clocks", got <= 160, "at most 160")
+		}
+	}
 }
 
 func (w *Wire) jobOf(link *rootport.RootPort, kind uint32, n int) error {
