@@ -51,18 +51,18 @@ type run struct {
 	press          int
 }
 
-// tail returns the clocks of the PHY after the last word: the time in which the design makes
-// its symbols and they are sent, and in which a full queue is read.
+// tail returns the clocks of the PHY after the last word: those in which the design makes its
+// symbols and they are sent, and in which a full queue is read.
 func (r run) tail() int {
 	last := r.phy
 	if r.next != 0 {
 		last = r.next
 	}
-	n := (len(r.symbols)+6000)*r.clk/last + 200
-	if last == gigabit.ps {
-		return n
+	send := len(r.symbols)*r.clk/last + 2*len(r.symbols)
+	if r.next == 0 {
+		send -= len(r.words)
 	}
-	return n + 2*len(r.symbols)
+	return max(send, 4200*r.clk/last) + 1000
 }
 
 // An arrived is a carrier that the design has received.

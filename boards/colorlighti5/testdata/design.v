@@ -24,17 +24,25 @@ module colorlighti5 (
   reg midway = 0; // a frame
   reg was = 0; // rst, in the clock before
   wire [10:0] now = i < n && !rst ? symbols[i] : 11'd0;
-  assign {Symbol_valid, Symbol_s_Enable, Symbol_s_Last, Symbol_s_Data} = now;
+  assign #1 {Symbol_valid, Symbol_s_Enable, Symbol_s_Last, Symbol_s_Data} = now;
   assign LEDs = {7'h5a, !rst};
+
+  task take;
+    begin
+      if (symbols[i][10] && symbols[i][9]) midway = !symbols[i][8];
+      i = i + 1;
+    end
+  endtask
+  task skip;
+    while (midway && i < n) take;
+  endtask
 
   // A reset drops the rest of a frame.
   always @(posedge clk) begin
-    if (rst ? midway && i < n : i < n && (ready || !Symbol_valid)) begin
-      i <= i + 1;
-      if (symbols[i][10] && symbols[i][9]) midway <= !symbols[i][8];
-    end
-    if (rx_Valid && !rst) $display("rx %b %b %h", rx_End, rx_Error, rx_Data);
     if (rst && !was) $display("reset %0d", i);
+    if (rst && midway) skip;
+    else if (i < n && !rst && (ready || !Symbol_valid)) take;
+    if (rx_Valid && !rst) $display("rx %b %b %h", rx_End, rx_Error, rx_Data);
     was <= rst;
   end
 endmodule
