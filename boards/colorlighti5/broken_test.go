@@ -85,7 +85,7 @@ func TestBroken(t *testing.T) {
 		{"a gap of 11", fast, "rgmii_tx.v", "GAP = 12", "GAP = 11", "a gap"},
 		{"nibbles in the wrong order", fast, "rgmii_tx.v", "step ? rdata[7:4] : rdata[3:0]", "step ? rdata[3:0] : rdata[7:4]", "a frame"},
 		{"any two nibbles are a byte", fast, "rgmii_rx.v", "aligned ? half : start", "half", "a byte"},
-		{"a loss is forgotten", gigabit, "rgmii_rx.v", "(lost || drops)", "drops", "a byte"},
+		{"a loss is forgotten", gigabit, "rgmii_rx.v", "dv ? lost || drops", "dv ? drops", "a byte"},
 		{"a loss is not marked", gigabit, "rgmii_rx.v", "wrong || lost || drops", "wrong", "a byte was lost"},
 		{"RX_ER is RX_DV", gigabit, "rgmii_pins.v", "rise[4] ^ fall[4]", "rise[4]", "an error of the PHY"},
 		{"falling edge for rising", gigabit, "rgmii_pins.v", "{tx_en, tx_low}", "{tx_en, tx_high}", "a frame"},

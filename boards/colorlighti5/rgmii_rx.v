@@ -1,14 +1,16 @@
 // Makes bytes of what RGMII receives, for a queue.
 //
 //   In      gigabit: a byte in each clock, and not a nibble; dv, er, low, high: what arrived
-//           in a clock; wready: the queue has room
+//           in a clock; wready: the queue has room; wlow: half of it is free
 //   Out     wvalid, wdata: bits 7..0 a byte; or, with bit 8, the end of a carrier, with bit 0
 //           if the PHY signalled an error in it or bytes of it are lost
 //   Timing  a word is there 1 clock after its last part
 //   Reset   waits until the carrier ends that is there, without an end for it
 //   Order   as received; one end after the last byte of each carrier
-//   Faults  if the queue is full, the rest of the carrier is lost. Its end is kept until there
-//           is room, and is that of a carrier after it too if that ends before
+//   Faults  if the queue is full, the rest of the carrier is lost, and all carriers after it
+//           until half of the queue is free: otherwise each would lose its rest. The end of
+//           a carrier is kept until there is room, and is that of one after it too if that
+//           ends before
 //
 // At 10 and 100 Mbit/s a nibble arrives on the rising edge of each clock, low nibble first,
 // and the first byte is the delimiter: the nibbles of the preamble may be an odd number. A
@@ -22,6 +24,7 @@ module rgmii_rx (
   input  wire [3:0] low,
   input  wire [3:0] high,
   input  wire       wready,
+  input  wire       wlow,
   output wire       wvalid,
   output wire [8:0] wdata
 );
@@ -32,6 +35,7 @@ module rgmii_rx (
   reg half;    // held is the low nibble of a byte
   reg wrong;   // the PHY signalled an error
   reg lost;    // a byte was lost
+  reg full;    // the next carriers are lost
   reg [3:0] held;
 
   wire last = carrier && !dv;
@@ -59,12 +63,14 @@ module rgmii_rx (
       ending <= 1'b0;
       wrong <= 1'b0;
       lost <= 1'b0;
+      full <= 1'b0;
     end else begin
       late <= late && dv;
       carrier <= dv && !late;
       has <= full_byte;
       wrong <= !last && (wrong || (dv && !late && er));
-      lost <= !last && (lost || drops);
+      lost <= dv ? lost || drops : full || drops;
+      full <= drops || (full && !wlow);
       ending <= last || (ending && !wready);
       if (last) bad <= wrong || lost || drops || (ending && !wready);
     end

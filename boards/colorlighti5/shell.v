@@ -74,20 +74,20 @@ module shell #(
   );
 
   // From the PHY: a word is a byte, or with bit 8 the end of a carrier.
-  wire       in_valid, in_ready, rx_valid;
+  wire       in_valid, in_ready, in_low, rx_valid;
   wire [8:0] in, rx;
   rgmii_rx receiver (
     .clk(clk), .rst(prst), .gigabit(pgigabit),
     .dv(rx_dv), .er(rx_er), .low(rx_low), .high(rx_high),
-    .wready(in_ready), .wvalid(in_valid), .wdata(in)
+    .wready(in_ready), .wlow(in_low), .wvalid(in_valid), .wdata(in)
   );
-  asyncfifo #(.WIDTH(9), .LOG(12)) rx_queue (
-    .wclk(clk), .wrst(prst), .wvalid(in_valid), .wdata(in), .wready(in_ready),
+  asyncfifo #(.WIDTH(9), .LOG(12), .BLOCK(1)) rx_queue (
+    .wclk(clk), .wrst(prst), .wvalid(in_valid), .wdata(in), .wready(in_ready), .wlow(in_low),
     .rclk(clk25), .rrst(crst), .rready(1'b1), .rvalid(rx_valid), .rdata(rx)
   );
 
   // To the PHY: a word is a byte, with bit 8 the last one of a frame. Idle symbols are dropped.
-  wire       there, enable, last, room;
+  wire       there, enable, last, room, low;
   wire [7:0] data;
   wire       write = !crst && there && enable;
   wire       taken = !crst && (room || !enable);
@@ -106,8 +106,8 @@ module shell #(
   wire       out_valid, out_ready;
   wire [8:0] out;
   wire [5:0] complete;
-  asyncfifo #(.WIDTH(9), .LOG(11)) tx_queue (
-    .wclk(clk25), .wrst(crst), .wvalid(write), .wdata({last, data}), .wready(room),
+  asyncfifo #(.WIDTH(9), .LOG(11), .BLOCK(1)) tx_queue (
+    .wclk(clk25), .wrst(crst), .wvalid(write), .wdata({last, data}), .wready(room), .wlow(low),
     .rclk(clk), .rrst(prst), .rready(out_ready), .rvalid(out_valid), .rdata(out)
   );
   asyncfifo_sync #(.WIDTH(6)) frames_sync (.clk(clk), .rst(prst), .d(frames_gray), .q(complete));

@@ -163,15 +163,17 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestOverflow: of a longer burst, frames are received, or have lost their end and are marked
-// so. Those before the queue was full are right, and so is one after a pause.
+// TestOverflow: of a longer burst, frames are received, or have lost bytes and are marked so.
+// Those before the queue was full are right, and so are some that begin when half of it is
+// free, and one after a pause.
 func TestOverflow(t *testing.T) {
 	tooltest.Need(t, "iverilog", "vvp")
 	b := newBench(t, asIs)
 	for _, tt := range []struct {
 		name           string
 		n, size, right int
-	}{{"the most bytes", 10, mac.MaxFrame, 3}, {"the least bytes", 200, mac.MinFrame, 60}} {
+		again          int // right ones after lost ones, at least
+	}{{"the most bytes", 14, mac.MaxFrame, 3, 1}, {"the least bytes", 240, mac.MinFrame, 60, 20}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(4, 1))
@@ -189,13 +191,16 @@ func TestOverflow(t *testing.T) {
 			got := b.simulate(t, run{clk: clk, phy: gigabit.ps, words: words})
 			require.Empty(t, got.broken)
 			require.Len(t, got.rx, len(all), "an end for each carrier")
-			wrong := 0
+			wrong, again := 0, 0
 			for i, f := range got.rx {
 				if i < tt.right || i == tt.n {
 					require.False(t, f.wrong, "frame %d", i)
 				}
 				if !f.wrong {
 					require.Equal(t, all[i], f.data, "frame %d", i)
+					if wrong > 0 && i < tt.n {
+						again++
+					}
 					continue
 				}
 				wrong++
@@ -205,7 +210,8 @@ func TestOverflow(t *testing.T) {
 				}
 			}
 			assert.Positive(t, wrong)
-			t.Logf("%d of %d frames are lost", wrong, len(all))
+			assert.GreaterOrEqual(t, again, tt.again)
+			t.Logf("%d of %d frames are lost, %d right after that", wrong, len(all), again)
 		})
 	}
 }

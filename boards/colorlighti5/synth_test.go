@@ -15,7 +15,7 @@ import (
 )
 
 // mostLUT is the most LUTs of the shell without the design.
-const mostLUT = 350
+const mostLUT = 450
 
 // files returns the shell and files of testdata.
 func files(t *testing.T, names ...string) []verilog.File {

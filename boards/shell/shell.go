@@ -13,8 +13,3 @@ var AsyncFIFO []byte
 //
 //go:embed asyncfifo_sync.v
 var AsyncFIFOSync []byte
-
-// GMII is a PHY at the byte streams of rtl/eth, module gmii. It needs AsyncFIFO.
-//
-//go:embed gmii.v
-var GMII []byte

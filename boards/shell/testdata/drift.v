@@ -5,23 +5,23 @@
 //   +wgaps=  clocks of 256 without a word; +rgaps= clocks of 256 in which none is taken
 //   +seed=
 `timescale 1ps / 1ps
-module drift;
+module drift #(parameter BLOCK = 0);
   integer words, wps, rps, wgaps, rgaps, seed;
   integer wnow, rnow;
   reg wclk = 0, rclk = 0, wrst = 1, rrst = 1;
   reg [31:0] wi = 0, ri = 0;
   reg wvalid = 0, rready = 0;
-  wire wready, rvalid;
+  wire wready, wlow, rvalid;
   wire [31:0] rdata;
-  integer fulls = 0, empties = 0;
+  integer fulls = 0, empties = 0, lows = 0;
 
   // Any word is unlike its neighbours in many bits.
   function [31:0] word(input [31:0] i);
     word = i * 32'h9e3779b1;
   endfunction
 
-  asyncfifo #(.WIDTH(32), .LOG(4)) fifo (
-    .wclk(wclk), .wrst(wrst), .wvalid(wvalid), .wdata(word(wi)), .wready(wready),
+  asyncfifo #(.WIDTH(32), .LOG(4), .BLOCK(BLOCK)) fifo (
+    .wclk(wclk), .wrst(wrst), .wvalid(wvalid), .wdata(word(wi)), .wready(wready), .wlow(wlow),
     .rclk(rclk), .rrst(rrst), .rready(rready), .rvalid(rvalid), .rdata(rdata)
   );
 
@@ -63,6 +63,12 @@ module drift;
   always @(posedge wclk) begin
     if (wvalid && wready) wi <= wi + 1;
     if (wvalid && !wready && !wrst) fulls = fulls + 1;
+    if (wlow && !wrst) lows = lows + 1;
+    // 8 places, two words written since, and two that were read from the memory.
+    if (wlow && !wrst && wi - ri >= 13) begin
+      $display("low with %0d words", wi - ri);
+      $finish;
+    end
     wvalid <= !wrst && $unsigned($random(seed)) % 256 >= wgaps;
   end
 
@@ -74,7 +80,7 @@ module drift;
       end
       ri <= ri + 1;
       if (ri + 1 == words) begin
-        $display("ok, full %0d, empty %0d", fulls, empties);
+        $display("ok, full %0d, empty %0d, low %0d", fulls, empties, lows);
         $finish;
       end
     end
