@@ -24,8 +24,8 @@ func opened(t *testing.T, f pins.EtherFaults) (*Module, *pins.Ether, *pins.Wire,
 	return m, e, w, link
 }
 
-// exchange writes to VRAM and reads it back.
-func exchange(t *testing.T, link *rootport.RootPort, rounds int) {
+// moveAll writes to VRAM and reads it back.
+func moveAll(t *testing.T, link *rootport.RootPort, rounds int) {
 	t.Helper()
 	want, got := make([]byte, 1024), make([]byte, 1024)
 	for i := range rounds {
@@ -43,7 +43,7 @@ func TestPins(t *testing.T) {
 	m, _, w, link := opened(t, pins.EtherFaults{})
 	require.NoError(t, bustest.Enumerate(link))
 	assert.Equal(t, uint8(1), m.LEDs())
-	exchange(t, link, 20)
+	moveAll(t, link, 20)
 	assert.Zero(t, w.Stats().Replays)
 	m.Reset()
 	assert.Zero(t, m.LEDs())
@@ -60,7 +60,7 @@ func TestFaultsAtThePins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, e, _, link := opened(t, f)
 			require.NoError(t, bustest.Enumerate(link))
-			exchange(t, link, 100)
+			moveAll(t, link, 100)
 			assert.Greater(t, e.Faulty().All(), uint64(5))
 		})
 	}
