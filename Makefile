@@ -108,7 +108,7 @@ lockstep: build ## the GPU against its Verilog at every clock, in three configur
 	@mkdir -p $(dir $(FRAME))
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
-	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
+	  $$run --cycles $(CYCLES); $$run --session; $$run --sweep; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	  case $$config in *aperture=0*) ;; *) $$run --storm;; esac; \
 	done
 	$(BIN) lockstep --config 'default?master=1' --seed $(SEED) --cycles $(CYCLES) --wave out/lockstep.vcd

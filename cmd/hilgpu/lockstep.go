@@ -29,6 +29,7 @@ type lockstepFlags struct {
 	sim     string
 	session bool
 	storm   bool
+	sweep   bool
 	seed    uint64
 	cycles  uint64
 	wave    string
@@ -46,7 +47,8 @@ the inputs of a host that does, at random, anything a host may do: configuration
 and VRAM accesses, valid and invalid packets, late and failed completions, back-pressure
 on every ready, resets. With --session the host is the driver stack, which composes the
 sample images. With --storm it is the storm of "hilgpu run storm": the run ends when every
-bin was hit and prints the table of bins; it fails if a bin was not hit.
+bin was hit and prints the table of bins; it fails if a bin was not hit. With --sweep two
+actions meet at each distance in clocks, such as the end of a reset and a write.
 
 All ports, registers and writes of a RAM are compared after every clock, and all memories
 at the end.
@@ -75,11 +77,12 @@ Built simulations are kept in the user's cache directory.`,
 	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus; or netlist, verilator on the netlist from yosys")
 	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
 	fl.BoolVar(&f.storm, "storm", false, "hit every bin of a storm instead of random traffic, in at most --cycles clocks, 2000000 by default")
+	fl.BoolVar(&f.sweep, "sweep", false, "make two actions meet at each distance instead of random traffic; not limited by --cycles, the same for each seed")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")
 	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks after the reset")
 	fl.StringVar(&f.wave, "wave", "", "write the waveform of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	c.MarkFlagsMutuallyExclusive("session", "storm")
+	c.MarkFlagsMutuallyExclusive("session", "storm", "sweep")
 	a.AddJSON(fl)
 	c.AddCommand(newMutants(a), newProve(a))
 	return c
@@ -148,6 +151,8 @@ func runLockstep(ctx context.Context, f lockstepFlags) error {
 		r.Stimulus = "session"
 	case f.storm:
 		r.Stimulus = "storm"
+	case f.sweep:
+		r.Stimulus = "sweep"
 	}
 	if !f.app.Document(r) {
 		err = r.print(f.app.Out)
@@ -182,6 +187,8 @@ func drive(ctx context.Context, dev *lockstep.Device, f lockstepFlags, w *termin
 			}
 		}
 		return r, err
+	case f.sweep:
+		return nil, lockstep.Sweep(dev, progress)
 	case f.session:
 		plan, err := compose.SamplePlan(compose.Options{Width: 160, Height: 120, Contexts: 2, Seed: f.seed})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm/sweep"
 )
 
 // ErrPanic is wrapped by the error that reports a panic of the Go side.
@@ -26,6 +27,22 @@ func Restless(dev *Device, seed, clocks uint64) error {
 	h := hostbfm.NewStimulus(dev, seed)
 	h.Restless = true
 	return run(dev, h, seed, clocks, nil)
+}
+
+// Sweep drives dev through all meetings of package sweep, after a reset. It fails as Random
+// does.
+func Sweep(dev *Device, progress func(done, total uint64)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Join(dev.Err(), fmt.Errorf("%w: clock %d: %v", ErrPanic, dev.Clocks(), r))
+		}
+	}()
+	return sweep.Run(dev, func(done, total int) error {
+		if progress != nil {
+			progress(uint64(done), uint64(total))
+		}
+		return dev.Err()
+	})
 }
 
 func run(dev *Device, h *hostbfm.Stimulus, seed, clocks uint64, progress func(done, total uint64)) (err error) {

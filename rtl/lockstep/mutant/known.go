@@ -28,6 +28,12 @@ func knownMistakes() []known {
 		{"cp.v", `if \((\{32'd0, startRow_issue_bytes\} <= [^\n]*)\) begin`, "1'b0"},
 		{"gpu.v", `Tick_mem0_Scratch = (Tick_ctl_free && !Tick_ctl_s1_Valid);`, "Tick_ctl_free"},
 		{"reset.v", `n_state_Whole = (n_state_Whole \|\| whole);`, "n_state_Whole || (whole && !state_Function)"},
+		{"intc.v", `pending_wait = \{6'd0, (n_due)\}`, "due"},
+		{"intc.v", `if \(!sendable_enable_enabled \|\| masked_1\) begin\s+(?://[^\n]*\s+)?sendable_enable_s = (sendable_enable_s) &`, "{sendable_enable_s[0], sendable_enable_s[15:1]}"},
+		{"pcie.v", `n_cfg_bar0 = \(\((n_cfg_bar0) &`, "cfg_bar0"},
+		{"pcie.v", `n_cfg_devCtl = \(\((n_cfg_devCtl) &`, "cfg_devCtl"},
+		{"pcie.v", `n_cfg_nonFatal = (n_cfg_nonFatal) &&`, "cfg_nonFatal"},
+		{"noc_initiator.v", `if \(!\(\(cpl_Status != port_CplNone\) && \((\(\(Awaits_cpl_awaited >> cpl_Tag\) & 64'd1\))`, "(Awaits_cpl_awaited >> cpl_Tag)"},
 		{"watchdog.v", `nextAge_was0_age = (nextAge_was0_age \+ 32'd1);`, "(nextAge_was0_age + 32'd1) & 32'hfff"},
 	}
 }

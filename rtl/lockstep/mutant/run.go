@@ -158,7 +158,7 @@ func Run(root string, o Options) (*Report, error) {
 // run does all traffic and proofs. Known mistakes are not equivalent.
 func (c *campaign) run() error {
 	traffic := func() error {
-		return c.drive(random(c.o.Seed, c.o.Clocks), restless(c.o.Seed, c.o.Clocks), c.o.Traffic)
+		return c.drive(sweeps, random(c.o.Seed, c.o.Clocks), restless(c.o.Seed, c.o.Clocks), c.o.Traffic)
 	}
 	stages := []func() error{
 		func() error { return c.drive(random(c.o.Seed, c.o.Clocks/firstPart)) },
@@ -231,6 +231,9 @@ func (c *campaign) drive(traffic ...func(dev *lockstep.Device) error) error {
 	c.clocks = max(c.clocks, dev.Clocks())
 	return c.judge(left, dev.Verdicts(), dev.Clocks())
 }
+
+// sweeps is the traffic of package sweep.
+func sweeps(dev *lockstep.Device) error { return lockstep.Sweep(dev, nil) }
 
 // random returns random traffic.
 func random(seed, clocks uint64) func(dev *lockstep.Device) error {

@@ -1,0 +1,137 @@
+package sweep
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// nodes returns the sweeps of the nodes' registers and packets.
+func nodes() []Sweep {
+	return []Sweep{
+		{
+			Name: "doorbell", Why: "WPTR moves as the node fetches or executes its last packet",
+			Cases: programs, Distances: 56, before: (*host).rest, meet: rung,
+		},
+		{
+			Name: "stop", Why: "RUN is cleared, or bus mastering ends, in each clock of a few packets",
+			Cases: 2 * programs, Distances: 56, before: (*host).listen, meet: stopped,
+		},
+		{
+			Name: "preemption", Why: "a preemption is requested as a packet retires, and the node continues",
+			Needs: caps.Preemption, Cases: programs, Distances: 72, before: (*host).listen, meet: preempted,
+		},
+		{
+			Name: "two nodes", Why: "both nodes write registers, fences or the same memory in one clock",
+			Nodes: 2, Cases: 3, Distances: 24, before: (*host).listen, meet: together,
+		},
+		{
+			Name: "fence", Why: "the host writes FENCE as a fence or a wait executes",
+			Needs: caps.Timeline, Cases: 2, Distances: 40, before: (*host).listen, meet: fenced,
+		},
+	}
+}
+
+// programs is the number of programs.
+const programs = 3
+
+// program returns some packets for node 0, which end with a fence.
+func (h *host) program(kind int) []packet {
+	switch kind {
+	case 0:
+		return []packet{pkt.WriteReg{Off: idreg.Scratch0, Value: 7}, pkt.NOP{Skip: 2}, fence(0, 1, true)}
+	case 1:
+		return []packet{h.indirect(0, false, pkt.Fill{Dst: data(dataFrom), Bytes: 40, Value: 3}, pkt.NOP{Skip: 1}), fence(0, 1, true)}
+	default:
+		return []packet{
+			pkt.Copy{Src: data(dataFrom), Dst: data(dataFrom + 0x1000), Bytes: 40},
+			pkt.Predicate{Addr: data(dataFrom), Dwords: 2}, pkt.NOP{}, pkt.NOP{}, fence(0, 1, true),
+		}
+	}
+}
+
+// rung rings the doorbell again while a program executes.
+func rung(h *host, which, at int) {
+	h.submit(0, h.program(which)...)
+	h.drain()
+	h.load(0, pkt.WriteReg{Off: idreg.Scratch1, Value: 9}, fence(0, 2, false))
+	h.step(at)
+	h.ring(0)
+	h.look(cp(0, cpreg.Rptr), cp(0, cpreg.Status))
+	h.settle()
+}
+
+// stopped stops a program for a while.
+func stopped(h *host, which, at int) {
+	h.submit(0, h.program(which/2)...)
+	h.drain()
+	h.step(at)
+	if which&1 != 0 {
+		h.SetConfig(pcicfg.Command, pcicfg.CommandMemory)
+	} else {
+		h.SetReg(cp(0, cpreg.Ctl), 0)
+	}
+	h.look(cp(0, cpreg.Rptr), cp(0, cpreg.Status), cp(0, cpreg.FaultInfo), status, pending)
+	h.drain()
+	h.SetConfig(pcicfg.Command, commandOn)
+	h.SetReg(cp(0, cpreg.FaultInfo), 0)
+	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.settle()
+}
+
+// preempted requests a preemption and executes what is left of the program.
+func preempted(h *host, which, at int) {
+	h.submit(0, h.program(which)...)
+	h.drain()
+	h.step(at)
+	h.SetReg(cp(0, cpreg.Preempt), 0x77)
+	h.look(cp(0, cpreg.Preempted), cp(0, cpreg.Progress), cp(0, cpreg.IBLeft), cp(0, cpreg.IBLo), cp(0, cpreg.Rptr))
+	h.settle()
+	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.settle()
+}
+
+// together starts node 1 a little later than node 0, which has more to do before it.
+func together(h *host, which, at int) {
+	for n := range 2 {
+		h.start(n)
+		if n == 1 {
+			h.load(n, pkt.NOP{Skip: uint16(at)})
+		} else {
+			h.load(n, pkt.NOP{Skip: 12})
+		}
+		switch which {
+		case 0:
+			h.load(n, pkt.WriteReg{Off: idreg.Scratch0, Value: uint32(5 + n)}, pkt.WriteReg{Off: idreg.Scratch0 + 4*uint32(n), Value: uint32(n)})
+		case 1:
+			h.load(n, fence(n, 1, true), fence(n, 2, true))
+		default:
+			h.load(n, pkt.Fill{Dst: 0x100, Bytes: 24, Value: uint64(n)}, pkt.Timestamp{Addr: data(dataFrom + 8*uint64(n))})
+		}
+	}
+	h.ring(0)
+	h.ring(1)
+	h.look(idreg.Scratch0, cp(0, cpreg.Fence), cp(1, cpreg.Fence), status)
+	h.calm()
+	h.look(idreg.Scratch0, idreg.Scratch1)
+	h.drain()
+}
+
+// fenced writes FENCE of a node that has a fence to write, or waits for one.
+func fenced(h *host, which, at int) {
+	h.start(0)
+	h.SetReg(cp(0, cpreg.Fence), 0)
+	if which == 0 {
+		h.load(0, fence(0, 3, true), fence(0, 5, true))
+	} else {
+		h.load(0, pkt.WaitFence{Node: 0, Value: 4}, fence(0, 5, false))
+	}
+	h.ring(0)
+	h.drain()
+	h.step(at)
+	h.SetReg(cp(0, cpreg.Fence), 4)
+	h.look(cp(0, cpreg.Fence), cp(0, cpreg.LineLo), cp(0, cpreg.LineHi))
+	h.calm()
+}
