@@ -117,6 +117,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, i
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  $(BIN) lockstep mutants --config $$config --seed $(SEED) --count $(MUTANTS); \
 	done
+	$(BIN) lockstep mutants --config default --seed $(SEED) --known
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

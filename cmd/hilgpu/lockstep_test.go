@@ -73,3 +73,14 @@ func TestLockstepStorm(t *testing.T) {
 	assert.Contains(t, stderr, "bins were not hit")
 	assert.NotContains(t, stderr, "Usage")
 }
+
+// Sweeps in lockstep are the same for each seed and end by themselves.
+func TestLockstepSweep(t *testing.T) {
+	tooltest.Need(t, lockstep.Verilator.Tools()...)
+	code, stdout, stderr := hilgpu("lockstep", "--source", "../..", "--config", "small", "--sweep", "--cycles", "10", "--json")
+	require.Zero(t, code, stderr)
+	var r lockstepResult
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, "sweep", r.Stimulus)
+	assert.Greater(t, r.Cycles, uint64(100_000))
+}

@@ -35,9 +35,9 @@ func newMutants(a *command.App) *cobra.Command {
 registers and reset values, inverted conditions, omitted updates, terms and resets, cut
 carries, truncated and signed comparisons, stuck bits and strobes, rotations, stale and
 early values, swapped nodes, case labels, words of RAMs. All of them are in one Verilator
-simulation, selected by an input. Each is run in lockstep until it differs, under random
-traffic, under random traffic with frequent resets, and then, if the host can access VRAM,
-under a storm as of "lockstep --storm". With --known the mistakes are a few that are hard
+simulation, selected by an input. Each is run in lockstep until it differs, under the sweeps
+of "lockstep --sweep", random traffic, random traffic with frequent resets, and then, if the
+host can access VRAM, under a storm as of "lockstep --storm". With --known the mistakes are a few that are hard
 to detect.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,

@@ -33,7 +33,7 @@ const (
 
 	commandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster
 	never     = uint64(1) << 40 // a latency that holds a read
-	patience  = 2000            // most clocks to wait for something
+	patience  = 4000            // most clocks to wait for something
 )
 
 // A host is a Bus with a driver that waits.
@@ -114,19 +114,12 @@ func (h *host) release() {
 	}
 }
 
-// settle lets everything continue and steps until nothing is in flight at the ports, and a
-// little longer.
+// settle lets everything continue and steps until nothing is in flight at the ports and the
+// device is idle.
 func (h *host) settle() {
 	h.HoldHeaders, h.HoldBeats = false, false
 	h.release()
-	const longer = 20
-	for n, quiet := 0, 0; n < patience && quiet < longer; n++ {
-		h.Step()
-		req, _ := h.dev.Initiator()
-		if quiet++; h.Busy() || len(h.Reads) > 0 || len(h.Writes) > 0 || req.Kind != port.None {
-			quiet = 0
-		}
-	}
+	h.until(func() bool { return !h.Busy() && len(h.Reads) == 0 && len(h.Writes) == 0 && h.dev.IdleFor() > 0 })
 }
 
 // cp returns the offset of a register of a node.

@@ -138,6 +138,7 @@ func acknowledged(h *host, which, at int) {
 	h.step(at)
 	h.SetReg(status, acks[at%len(acks)])
 	h.look(status, pending)
+	h.drain()
 	h.calm()
 }
 

@@ -24,6 +24,10 @@ func nodes() []Sweep {
 			Needs: caps.Preemption, Cases: programs, Distances: 72, before: (*host).listen, meet: preempted,
 		},
 		{
+			Name: "resumed", Why: "PROGRESS of a resumed packet is its start, a piece or a row of it, its end, or past it",
+			Needs: caps.Preemption, Cases: 4, Distances: 16, before: (*host).rest, meet: resumed,
+		},
+		{
 			Name: "two nodes", Why: "both nodes write registers, fences or the same memory in one clock",
 			Nodes: 2, Cases: 3, Distances: 24, before: (*host).listen, meet: together,
 		},
@@ -90,6 +94,35 @@ func preempted(h *host, which, at int) {
 	h.look(cp(0, cpreg.Preempted), cp(0, cpreg.Progress), cp(0, cpreg.IBLeft), cp(0, cpreg.IBLo), cp(0, cpreg.Rptr))
 	h.settle()
 	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.settle()
+}
+
+// resumed executes a packet of up to some pieces, or some rows of up to one piece and a bit, from
+// PROGRESS on.
+func resumed(h *host, which, at int) {
+	const piece = 4096
+	pieces, done := uint32(at/4), uint32(at%4)
+	var ps []packet
+	switch which {
+	case 0:
+		ps = []packet{pkt.Copy{Src: data(0), Dst: data(dataFrom), Bytes: pieces*piece - pieces&1}}
+	case 1:
+		ps = []packet{pkt.Fill{Dst: data(dataFrom), Bytes: pieces*piece - pieces&1}}
+	case 2: // rows of pieces
+		done |= done << pkt.RowBits
+		ps = []packet{pkt.Fill2D{W: uint16(pieces * piece / 4), H: 2}}
+	default: // more rows than a byte counts
+		done += 297
+		ps = []packet{pkt.Fill2D{W: 1, H: uint16(297 + pieces)}}
+	}
+	h.start(0)
+	for i := range pkt.Surface(2) {
+		h.load(0, pkt.SetState{Surface: i, Base: data(dataFrom), Pitch: 16, Format: pkt.Format32, X1: 4096, Y1: 4096})
+	}
+	h.SetReg(cp(0, cpreg.Progress), done)
+	h.load(0, h.indirect(0, true, ps...))
+	h.ring(0)
+	h.look(cp(0, cpreg.Progress))
 	h.settle()
 }
 

@@ -23,6 +23,10 @@ func reads() []Sweep {
 			Cases: 3 * readers, Distances: 24, before: (*host).rest, meet: answered,
 		},
 		{
+			Name: "refused read", Why: "a late answer arrives while a read is refused and reads with higher tags are awaited",
+			Cases: 2, Distances: 24, before: (*host).rest, meet: refusedRead,
+		},
+		{
 			Name: "answer and time-out", Why: "the answer to a read arrives as its time ends, before and after its reader is told",
 			Needs: caps.ReadTimeout, Cases: readers, Distances: 24, before: (*host).limit, meet: expired,
 		},
@@ -98,6 +102,30 @@ func late(h *host, which, at int) {
 		}
 	}
 	h.step(30)
+	h.settle()
+}
+
+// refusedRead turns bus mastering off while a copy awaits its reads, and moves WPTR: the read of
+// the ring is refused. The answer to an old read arrives at about that time.
+func refusedRead(h *host, which, at int) {
+	h.read(1 + which)
+	old := h.Reads[0]
+	h.restart(1)
+	h.drain()
+	h.step(6)
+	h.start(0)
+	h.held = func(r port.Request) bool { return r.Tag>>4 == noc.ReadDMA }
+	h.load(0, pkt.Copy{Src: data(dataFrom + 0x2000), Dst: data(dataFrom + 0x3000), Bytes: 300})
+	h.ring(0)
+	h.drain()
+	h.step(40)
+	h.SetConfig(pcicfg.Command, pcicfg.CommandMemory)
+	h.load(0, pkt.NOP{})
+	h.ring(0)
+	old.Due = h.Clocks + uint64(at)
+	h.step(24)
+	h.settle()
+	h.SetConfig(pcicfg.Command, commandOn)
 	h.settle()
 }
 

@@ -17,6 +17,10 @@ func times() []Sweep {
 			Needs: caps.Watchdog | caps.Timeline, Cases: 3, Distances: 20, before: (*host).listen, meet: hung,
 		},
 		{
+			Name: "long wait", Why: "a node reaches a limit that needs many bits of its age",
+			Needs: caps.Watchdog | caps.Timeline, Cases: 1, Distances: 2, before: (*host).listen, meet: waitedLong,
+		},
+		{
 			Name: "counters", Why: "counters are stopped, cleared and copied in each clock of a packet",
 			Needs: caps.Counters, Cases: 2, Distances: 24, before: (*host).rest, meet: counted,
 		},
@@ -47,6 +51,19 @@ func hung(h *host, which, at int) {
 	h.step(2 * limit)
 	h.SetReg(wdogreg.Base+wdogreg.Status, wdogreg.Hang0)
 	h.start(0)
+	h.calm()
+}
+
+// waitedLong makes the nodes that exist wait for a fence, one after the other.
+func waitedLong(h *host, _, at int) {
+	const limit = 1<<12 + 20
+	n := at % h.config.Nodes
+	h.SetReg(wdogreg.Base+wdogreg.Limit, limit)
+	h.submit(n, pkt.WaitFence{Node: uint8(n), Value: 1 << 60})
+	h.drain()
+	h.step(limit + 10)
+	h.look(wdogreg.Base + wdogreg.Status)
+	h.start(n)
 	h.calm()
 }
 
