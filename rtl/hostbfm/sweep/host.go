@@ -60,10 +60,16 @@ func newHost(dev hostbfm.Device) *host {
 			h.Latency = never
 		}
 	}
-	dev.Reset()
-	h.Clocks++
-	h.boot()
+	h.power()
 	return h
+}
+
+// power sets the reset input for a clock and boots the function.
+func (h *host) power() {
+	h.dev.Reset()
+	h.Clocks++
+	h.Forget()
+	h.boot()
 }
 
 // boot assigns the BARs and turns memory decode and bus mastering on.

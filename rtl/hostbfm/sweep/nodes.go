@@ -97,30 +97,28 @@ func preempted(h *host, which, at int) {
 	h.settle()
 }
 
-// resumed executes a packet of up to some pieces, or some rows of up to one piece and a bit, from
-// PROGRESS on.
+// resumed executes a packet of some pieces or rows from shortly before its end, or from after it.
 func resumed(h *host, which, at int) {
 	const piece = 4096
-	pieces, done := uint32(at/4), uint32(at%4)
-	var ps []packet
+	size := [][]uint32{{1, 3, 1 << 10, 1 << 20}, {1, 3, 1 << 10, 1 << 20}, {0, 1, 2, 5}, {2, 257, 1025, pkt.MaxCoord}}[which][at/4]
+	first := max(size, 2) - 2 + uint32(at%4)
+	bytes := uint32(min(uint64(size)*piece, 1<<32-1))
+	var p packet
 	switch which {
 	case 0:
-		ps = []packet{pkt.Copy{Src: data(0), Dst: data(dataFrom), Bytes: pieces*piece - pieces&1}}
+		p = pkt.Copy{Src: data(0), Dst: data(dataFrom), Bytes: bytes}
 	case 1:
-		ps = []packet{pkt.Fill{Dst: data(dataFrom), Bytes: pieces*piece - pieces&1}}
-	case 2: // rows of pieces
-		done |= done << pkt.RowBits
-		ps = []packet{pkt.Fill2D{W: uint16(pieces * piece / 4), H: 2}}
-	default: // more rows than a byte counts
-		done += 297
-		ps = []packet{pkt.Fill2D{W: 1, H: uint16(297 + pieces)}}
+		p = pkt.Fill{Dst: data(dataFrom), Bytes: bytes - 1}
+	case 2: // rows of pieces, one row if they are many
+		p = pkt.Fill2D{W: uint16(size * piece / 8), H: uint16(2 - size/4)}
+		first = first<<pkt.RowBits | uint32(at)&1
+	default:
+		p = pkt.Fill2D{W: 1, H: uint16(size)}
 	}
 	h.start(0)
-	for i := range pkt.Surface(2) {
-		h.load(0, pkt.SetState{Surface: i, Base: data(dataFrom), Pitch: 16, Format: pkt.Format32, X1: 4096, Y1: 4096})
-	}
-	h.SetReg(cp(0, cpreg.Progress), done)
-	h.load(0, h.indirect(0, true, ps...))
+	h.load(0, pkt.SetState{Surface: pkt.Dest, Base: data(dataFrom), Pitch: 16, Format: pkt.Format64, X1: pkt.MaxCoord, Y1: pkt.MaxCoord})
+	h.SetReg(cp(0, cpreg.Progress), first)
+	h.load(0, h.indirect(0, true, p))
 	h.ring(0)
 	h.look(cp(0, cpreg.Progress))
 	h.settle()

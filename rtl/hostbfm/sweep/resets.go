@@ -6,7 +6,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
@@ -25,6 +27,10 @@ func resets() []Sweep {
 		{
 			Name: "second reset", Why: "a reset is requested at, just before or after the end of another one",
 			Cases: 4, Distances: 24, before: (*host).rest, meet: twice,
+		},
+		{
+			Name: "reset input", Why: "the reset input is set in each clock of some activity",
+			Cases: activities, Distances: 72, before: (*host).rest, meet: cut,
 		},
 	}
 }
@@ -129,4 +135,47 @@ func twice(h *host, which, at int) {
 	h.step(at)
 	h.HoldBeats = false
 	h.recover()
+}
+
+// activities is the number of kinds of activities that cut cuts off.
+const activities = 6 + programs
+
+// cut resets the device in the middle of an activity.
+func cut(h *host, which, at int) {
+	h.vectors()
+	switch which {
+	case 0:
+		for _, off := range configured() {
+			h.SetConfig(off, 0xffff_ffff)
+			h.SetConfig(pcicfg.Command, commandOn)
+		}
+		for range 6 {
+			h.SetConfig(pcicfg.DevCtl, 0xffff_ffff)
+		}
+	case 1:
+		for _, off := range []uint64{
+			cp(0, cpreg.Fence), cp(0, cpreg.LineHi), cp(0, cpreg.Preempt), cp(0, cpreg.Progress), cp(0, cpreg.RingSize), cp(0, cpreg.Wptr),
+			cp(0, cpreg.Ctl), raise, wdogreg.Base + wdogreg.Limit, idreg.ReadTimeout, idreg.Reset,
+		} {
+			h.SetReg(off, 0xffff_ffff)
+		}
+	case 2:
+		h.look(idreg.Magic, idreg.TimeLo, idreg.TimeHi, status, pending, done+msixreg.Control, wdogreg.Base+wdogreg.Limit,
+			cp(0, cpreg.Status), cp(0, cpreg.RingLo), cp(0, cpreg.Fence), perfreg.Base+perfreg.Ctl, idreg.Size-4)
+	case 3:
+		h.submit(0, pkt.Copy{Src: missing, Dst: data(dataFrom), Bytes: 512})
+	case 4:
+		h.HoldBeats = true
+		h.submit(0, pkt.Copy{Src: data(dataFrom), Dst: 0x100, Bytes: 64}, pkt.Fill{Dst: data(dataFrom + 120), Bytes: 16}, fence(0, 1, true))
+	case 5:
+		h.Queue(hostbfm.Write(bar2+0x40, make([]byte, 64)))
+		h.Queue(hostbfm.Op{Req: port.Request{Kind: port.MemRead, Len: 32, Addr: bar2}})
+		h.Queue(hostbfm.Write(nowhere+0x40, make([]byte, 64)))
+	default:
+		h.submit(0, h.program(which-6)...)
+	}
+	h.step(at)
+	h.HoldBeats = false
+	h.power()
+	h.settle()
 }

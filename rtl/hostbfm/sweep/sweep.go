@@ -28,7 +28,7 @@ type Sweep struct {
 // All returns the sweeps in the order in which Run runs them.
 func All() []Sweep {
 	var all []Sweep
-	for _, part := range [][]Sweep{interrupts(), resets(), reads(), nodes(), times()} {
+	for _, part := range [][]Sweep{interrupts(), resets(), reads(), nodes(), times(), operands()} {
 		all = append(all, part...)
 	}
 	return all

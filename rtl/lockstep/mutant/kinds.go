@@ -63,8 +63,12 @@ func (p *parser) binary(i, op, j int) {
 	case "+":
 		var options []string
 		cuts := []int{width / 2, width - 1}
-		if width > 32 && p.counts(left) {
+		switch counts := p.counts(left); { // a campaign has some 2^16 clocks, and fewer packets
+		case counts && width > 32:
 			cuts = []int{8, 16}
+		case counts && width == 32:
+			cuts = []int{8}
+		default:
 		}
 		for _, bits := range cuts {
 			high := fmt.Sprintf("(((%s) ^ (%s)) & ~%s)", left, right, mask(bits))
