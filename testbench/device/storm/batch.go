@@ -21,7 +21,7 @@ const reserve = 56
 // ends it with a fence or a fault.
 func (s *generator) batch(goal *Bin) {
 	b := s.begin()
-	if goal == nil || !needsReset(*goal) {
+	if goal == nil || !needsReset(*goal) && !resumes(*goal) {
 		b.room -= reserve
 		for range s.rng.IntN(5) {
 			if b.room-len(b.words) > 45 {
@@ -171,6 +171,10 @@ func (s *generator) emitBin(b *buffer, g Bin) {
 	}
 	if l.Op == pkt.OpIndirect && g.Outcome == retired {
 		s.buffered(b, g)
+		return
+	}
+	if resumes(g) {
+		s.resumed(b, l, g)
 		return
 	}
 	if g.State == refmodel.InRing.String() {

@@ -109,6 +109,7 @@ type generator struct {
 	avoid         []uint8            // opcodes that random packets must not have
 	blocked       bool               // the node waits for the other node or for the host
 	reports       int                // maximum number of watchdog reports for this node
+	done          uint32             // PROGRESS that the next packet resumes at
 	tail          int                // dwords of the last packet that the host holds back
 	marks         map[uint64]mark    // packets of this round, by address
 }
@@ -184,7 +185,12 @@ func (s *generator) begin() *buffer {
 // judge has the reference model judge a packet with left dwords after its header in the
 // buffer.
 func (s *generator) judge(b *buffer, p []uint32, left uint32) refmodel.Verdict {
-	return s.n.Judge(p, refmodel.Site{Place: b.at, Left: left})
+	return s.n.Judge(p, s.site(b, left, s.done))
+}
+
+// site returns the place of a packet in a buffer, of which done is done.
+func (s *generator) site(b *buffer, left, done uint32) refmodel.Site {
+	return refmodel.Site{Place: b.at, Left: left, Done: done}
 }
 
 // emit puts a packet into a buffer and executes it in the reference model. After a fault

@@ -20,6 +20,8 @@ const (
 	closedAnywhere = "closed anywhere" // a closed window outside memory
 	guardedBuffer  = " guarded"        // the packets of the INDIRECT are guarded
 	bothNodes      = "both nodes"      // both nodes execute the packet several times in the same round
+	pastEnd        = "past its end"    // resumed where PROGRESS counts all of it
+	pastRow        = "past row 255"    // resumed where PROGRESS counts more rows than a byte does, but not all
 )
 
 const (
@@ -47,6 +49,9 @@ func (d device) rare(l pkt.Layout, at refmodel.Place, add func(operand, outcome 
 		for _, c := range classes(l.Fields[0]) {
 			add(l.Fields[0].Name+" "+c+guardedBuffer, retired)
 		}
+	}
+	if operand := resumedOperand(l); operand != "" && at != refmodel.InRing && d.Caps.Has(caps.Preemption) {
+		add(operand, retired)
 	}
 	for _, f := range l.Fields {
 		if at == refmodel.Guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {

@@ -184,8 +184,8 @@ func (s *generator) stopped() bool {
 // replacing the rest of the ring with NOPs.
 func (s *storm) recover(st *generator) error {
 	f := st.fault
-	if st.kind == preempts {
-		st.ring.SetReg(cpreg.Progress, 0)
+	if st.kind == preempts || st.n.Progress != 0 {
+		st.setProgress(0)
 	}
 	if f == nil {
 		return nil

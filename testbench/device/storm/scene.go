@@ -225,7 +225,7 @@ func (s *storm) extras(st *generator, missing []Bin) []Bin {
 	for range 4 * maxExtras {
 		g := missing[s.rng.IntN(len(missing))]
 		fits := g.State == refmodel.InRing.String() || (g.State == refmodel.Guarded.String()) == protect
-		if g.Outcome == retired && fits && g.Operand != bothNodes && !strings.HasSuffix(g.Operand, guardedBuffer) && len(all) < maxExtras {
+		if g.Outcome == retired && fits && g.Operand != bothNodes && !resumes(g) && !strings.HasSuffix(g.Operand, guardedBuffer) && len(all) < maxExtras {
 			all = append(all, g)
 		}
 	}
