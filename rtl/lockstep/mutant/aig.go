@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -128,36 +129,47 @@ func (g *graph) or(a, b lit) lit     { return g.and(a^1, b^1) ^ 1 }
 func (g *graph) xor(a, b lit) lit    { return g.or(g.and(a, b^1), g.and(a^1, b)) }
 func (g *graph) mux(c, a, b lit) lit { return g.or(g.and(c, a), g.and(c^1, b)) }
 
-// cone returns the nodes that bad depends on, in order, and the latches among them. If
-// acrossLatches is true, the search continues from a latch to its input.
-func (g *graph) cone(bad lit, acrossLatches bool) (seen []bool, latches []int) {
+// everyState and everyDepth are depths for write: all registers are free, or none is.
+const (
+	everyState = 0
+	everyDepth = math.MaxInt
+)
+
+// cone returns the nodes that bad depends on in a clock and the depth clocks before it, in
+// order, and the latches whose inputs are among them.
+func (g *graph) cone(bad lit, depth int) (seen []bool, latches []int) {
 	seen = make([]bool, len(g.gates))
 	at := map[lit]int{}
 	for i, l := range g.state {
 		at[l] = i
 	}
-	for todo := []lit{bad}; len(todo) > 0; {
-		l := todo[len(todo)-1] &^ 1
-		todo = todo[:len(todo)-1]
-		if seen[l/2] {
-			continue
+	for now := []lit{bad}; len(now) > 0; depth-- {
+		var before []lit
+		for len(now) > 0 {
+			l := now[len(now)-1] &^ 1
+			now = now[:len(now)-1]
+			if seen[l/2] {
+				continue
+			}
+			seen[l/2] = true
+			if pair := g.gates[l/2]; pair != source() {
+				now = append(now, pair[0], pair[1])
+			}
+			if i, ok := at[l]; ok && depth > 0 {
+				latches = append(latches, i)
+				before = append(before, g.next[i])
+			}
 		}
-		seen[l/2] = true
-		if pair := g.gates[l/2]; pair != source() {
-			todo = append(todo, pair[0], pair[1])
-		}
-		if i, ok := at[l]; ok && acrossLatches {
-			latches = append(latches, i)
-			todo = append(todo, g.next[i])
-		}
+		now = before
 	}
 	return seen, latches
 }
 
-// write returns the logic of bad as a binary AIGER file with bad as the only output.
-// If clocked is false, latches become inputs and may hold any value.
-func (g *graph) write(bad lit, clocked bool) []byte {
-	seen, latches := g.cone(bad, clocked)
+// write returns the logic of bad as a binary AIGER file with bad as the only output. A latch
+// on which bad does not depend within depth clocks becomes an input, which may have any
+// value in each clock: what holds for any values holds for those that the latch has.
+func (g *graph) write(bad lit, depth int) []byte {
+	seen, latches := g.cone(bad, depth)
 	number := make([]lit, len(g.gates))
 	held := map[lit]bool{}
 	for _, i := range latches {

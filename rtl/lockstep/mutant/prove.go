@@ -33,7 +33,7 @@ var proofPins []byte
 // machine does not decide. A command that exceeds the limit proves nothing.
 type proof struct {
 	name    string
-	clocked bool // consider only states reachable from a reset
+	depth   int // clocks before a difference in which registers have the values of the design
 	command string
 	proven  string // output if there is never a difference
 	refuted string // output if there may be a difference
@@ -44,8 +44,8 @@ type proof struct {
 func proofs() []proof {
 	const limit = 100 * time.Second
 	return []proof{
-		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit},
-		{"equal in every reachable state", true, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", limit},
+		{"equal in every state", everyState, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit},
+		{"equal in every reachable state", everyDepth, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", limit},
 	}
 }
 
@@ -203,7 +203,7 @@ const (
 func (p *Prover) Prove(m Mutant, how effort) (string, error) {
 	for i, s := range p.scopes(m) {
 		for _, way := range proofs() {
-			if way.clocked && !p.zeroes || (how == fast) != (i == 0 && !way.clocked) {
+			if way.depth != everyState && !p.zeroes || (how == fast) != (i == 0 && way.depth == everyState) {
 				continue
 			}
 			proven, err := p.try(m, way, s)
@@ -291,7 +291,7 @@ func (p *Prover) try(m Mutant, way proof, s scope) (bool, error) {
 	defer os.RemoveAll(dir)
 	g, bad := n.miter(m.ID)
 	file := filepath.Join(dir, "miter.aig")
-	if err := os.WriteFile(file, g.write(bad, way.clocked), 0o644); err != nil {
+	if err := os.WriteFile(file, g.write(bad, way.depth), 0o644); err != nil {
 		return false, err
 	}
 	return way.run(file)
