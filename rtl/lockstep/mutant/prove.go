@@ -40,14 +40,28 @@ type proof struct {
 	limit   time.Duration
 }
 
-// proofs returns the proofs in order, the faster one first.
+// proofs returns the proofs in order, the fastest one first.
 func proofs() []proof {
-	const limit = 100 * time.Second
-	return []proof{
-		{"equal in every state", everyState, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit},
-		{"equal in every reachable state", everyDepth, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", limit},
+	const limit, short = 100 * time.Second, 20 * time.Second
+	all := []proof{{"equal in every state", everyState, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit}}
+	for _, depth := range []int{1, 2, 3, everyDepth} {
+		way := proof{"equal in every reachable state", depth, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", short}
+		if depth == everyDepth {
+			way.limit = limit
+		}
+		all = append(all, way)
 	}
+	return all
 }
+
+// A verdict is the result of a proof.
+type verdict uint8
+
+const (
+	undecided verdict = iota // the time has passed
+	proven                   // there is never a difference
+	refuted                  // there may be one
+)
 
 // A Prover proves that mutants are equivalent: for all inputs and all contents of the
 // large memories, every register, port and memory write has the same value. yosys converts
@@ -184,9 +198,9 @@ func (p *Prover) script(s scope) string {
 		"proc -norom", "flatten", "memory_collect", "select -set small t:$mem_v2 r:SIZE<=16 %i", "memory_map @small",
 		"setundef -undriven -anyseq", "techmap -map proof_cut.v t:$dff t:$mem_v2", "select -assert-none t:$mem* t:$*dff* t:$*latch*",
 		"rename -enumerate -pattern proof_held_% t:held", "expose -evert -dff",
-		"opt_clean -purge", "opt_expr", "opt_merge -share_all", "opt_clean -purge",
+		"opt_clean -purge", "opt_expr", "opt_merge -share_all", "opt_muxtree", "opt_reduce", "opt_merge -share_all", "opt_expr", "opt_clean -purge",
 		"techmap -map proof_cut.v t:$anyseq", "rename -enumerate -pattern proof_free_% t:free", "expose -evert -dff",
-		"techmap", "aigmap", "opt_clean -purge", "write_aiger -ascii -symbols flat.aag",
+		"techmap", "aigmap", "write_aiger -ascii -symbols flat.aag",
 	}, "; ")
 }
 
@@ -199,23 +213,26 @@ const (
 )
 
 // Prove returns the name of the proof that m is equivalent, or "" if there is none, in
-// which case m may still be equivalent. It fails with ErrYosys.
-func (p *Prover) Prove(m Mutant, how effort) (string, error) {
+// which case m may still be equivalent. late reports whether a proof took too long. It fails
+// with ErrYosys.
+func (p *Prover) Prove(m Mutant, how effort) (name string, late bool, err error) {
 	for i, s := range p.scopes(m) {
 		for _, way := range proofs() {
 			if way.depth != everyState && !p.zeroes || (how == fast) != (i == 0 && way.depth == everyState) {
 				continue
 			}
-			proven, err := p.try(m, way, s)
-			if err != nil {
-				return "", err
-			}
-			if proven {
-				return way.name, nil
+			got, err := p.try(m, way, s)
+			switch {
+			case err != nil:
+				return "", late, err
+			case got == proven:
+				return way.name, false, nil
+			case got == undecided:
+				late = true
 			}
 		}
 	}
-	return "", nil
+	return "", late, nil
 }
 
 // scopes returns the scopes that may show that m is equivalent, the smallest first. A
@@ -278,27 +295,27 @@ func (p *Prover) instances(module string) []string {
 	return out
 }
 
-// try reports whether a proof succeeds with the logic of a scope.
-func (p *Prover) try(m Mutant, way proof, s scope) (bool, error) {
+// try runs a proof with the logic of a scope.
+func (p *Prover) try(m Mutant, way proof, s scope) (verdict, error) {
 	n, err := p.netlist(s)
 	if err != nil {
-		return false, err
+		return undecided, err
 	}
 	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
 	if err != nil {
-		return false, err
+		return undecided, err
 	}
 	defer os.RemoveAll(dir)
 	g, bad := n.miter(m.ID)
 	file := filepath.Join(dir, "miter.aig")
 	if err := os.WriteFile(file, g.write(bad, way.depth), 0o644); err != nil {
-		return false, err
+		return undecided, err
 	}
 	return way.run(file)
 }
 
-// run reports whether the proof succeeds.
-func (w proof) run(file string) (bool, error) {
+// run runs the proof.
+func (w proof) run(file string) (verdict, error) {
 	limit := fmt.Sprintf("ulimit -t %d; exec yosys-abc -c \"$0\"", int(w.limit.Seconds()))
 	cmd := exec.Command("sh", "-c", limit, "read_aiger "+file+"; "+w.command)
 	cmd.Dir = filepath.Dir(file)
@@ -308,17 +325,19 @@ func (w proof) run(file string) (bool, error) {
 }
 
 // verdict parses the output of ABC. An error or a missing verdict is not a proof.
-func (w proof) verdict(out string, err error, late bool) (bool, error) {
+func (w proof) verdict(out string, err error, late bool) (verdict, error) {
 	found := func(text string) bool { return regexp.MustCompile(`\b` + regexp.QuoteMeta(text)).MatchString(out) }
 	switch {
 	case late:
-		return false, nil
-	case err == nil && found(w.proven) && !found(w.refuted):
-		return true, nil
-	case err == nil && (found(w.refuted) || found("Reached timeout") || found("UNDECIDED")):
-		return false, nil
+		return undecided, nil
+	case err == nil && found(w.refuted):
+		return refuted, nil
+	case err == nil && found(w.proven):
+		return proven, nil
+	case err == nil && (found("Reached timeout") || found("UNDECIDED")):
+		return undecided, nil
 	case err == nil:
 		err = errors.New("no verdict")
 	}
-	return false, fmt.Errorf("%w: %w\n%s", ErrYosys, err, strings.TrimSpace(out))
+	return undecided, fmt.Errorf("%w: %w\n%s", ErrYosys, err, strings.TrimSpace(out))
 }

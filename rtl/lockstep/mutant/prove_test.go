@@ -30,10 +30,10 @@ func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
 	require.NoError(t, err)
 	var out []string
 	for _, m := range ms {
-		how, err := p.Prove(m, fast)
+		how, _, err := p.Prove(m, fast)
 		require.NoError(t, err)
 		if how == "" {
-			how, err = p.Prove(m, slow)
+			how, _, err = p.Prove(m, slow)
 			require.NoError(t, err)
 		}
 		out = append(out, how)
@@ -198,28 +198,29 @@ endmodule
 func TestVerdict(t *testing.T) {
 	every, some := proofs()[0], proofs()[1]
 	for _, tt := range []struct {
-		name   string
-		way    proof
-		out    string
-		err    error
-		late   bool
-		proven bool
-		fails  bool
+		name  string
+		way   proof
+		out   string
+		err   error
+		late  bool
+		want  verdict
+		fails bool
 	}{
-		{"proven", every, "UNSATISFIABLE  Time = 0.1", nil, false, true, false},
-		{"refuted", every, "SATISFIABLE (output = 0) Time = 0.1", nil, false, false, false},
-		{"given up", every, "UNDECIDED  Time = 0.1", nil, false, false, false},
-		{"late", every, "UNSATISFIABLE", nil, true, false, false},
-		{"silent", every, "ABC command line", nil, false, false, true},
-		{"an error", every, "UNSATISFIABLE", errors.New("exit 1"), false, false, true},
-		{"bad file", some, "Reading AIGER failed", nil, false, false, true},
-		{"proven for reachable states", some, "Property proved.  Time = 1", nil, false, true, false},
-		{"refuted in a reachable state", some, "Output 0 of miter was asserted in frame 5", nil, false, false, false},
-		{"out of time", some, "Reached timeout (60 seconds) in frame 4", nil, false, false, false},
+		{"proven", every, "UNSATISFIABLE  Time = 0.1", nil, false, proven, false},
+		{"refuted", every, "SATISFIABLE (output = 0) Time = 0.1", nil, false, refuted, false},
+		{"given up", every, "UNDECIDED  Time = 0.1", nil, false, undecided, false},
+		{"late", every, "UNSATISFIABLE", nil, true, undecided, false},
+		{"silent", every, "ABC command line", nil, false, undecided, true},
+		{"an error", every, "UNSATISFIABLE", errors.New("exit 1"), false, undecided, true},
+		{"bad file", some, "Reading AIGER failed", nil, false, undecided, true},
+		{"proven for reachable states", some, "Property proved.  Time = 1", nil, false, proven, false},
+		{"refuted in a reachable state", some, "Output 0 of miter was asserted in frame 5", nil, false, refuted, false},
+		{"out of time", some, "Reached timeout (60 seconds) in frame 4", nil, false, undecided, false},
+		{"both", some, "Property proved. Output 0 was asserted in frame 5", nil, false, refuted, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			proven, err := tt.way.verdict(tt.out, tt.err, tt.late)
-			assert.Equal(t, tt.proven, proven)
+			got, err := tt.way.verdict(tt.out, tt.err, tt.late)
+			assert.Equal(t, tt.want, got)
 			if tt.fails {
 				assert.ErrorIs(t, err, ErrYosys)
 			} else {
@@ -234,7 +235,7 @@ func TestProverBadInput(t *testing.T) {
 	tooltest.Need(t, "yosys", "yosys-abc")
 	p, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
 	require.NoError(t, err)
-	_, err = p.Prove(Mutant{ID: 1}, fast)
+	_, _, err = p.Prove(Mutant{ID: 1}, fast)
 	assert.ErrorIs(t, err, ErrYosys)
 	_, err = proofs()[0].run(filepath.Join(t.TempDir(), "missing.aig"))
 	assert.ErrorIs(t, err, ErrYosys)
@@ -318,9 +319,9 @@ endmodule
 	for i := range ms { // one change of a text at a time
 		p, err := NewProver(d, ms[i:i+1])
 		require.NoError(t, err)
-		quick, err := p.Prove(ms[i], fast)
+		quick, _, err := p.Prove(ms[i], fast)
 		require.NoError(t, err)
-		more, err := p.Prove(ms[i], slow)
+		more, _, err := p.Prove(ms[i], slow)
 		require.NoError(t, err)
 		want := [][2]string{{always, always}, {}, {}, {always, always}, {"", reached}, {"", always}, {}}[i]
 		assert.Equal(t, want[0], quick, "%s", ms[i])

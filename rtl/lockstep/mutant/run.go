@@ -23,7 +23,8 @@ type Outcome string
 const (
 	Caught     Outcome = "caught"     // lockstep differed, or the simulation stopped
 	Equivalent Outcome = "equivalent" // not caught, and yosys proved it equivalent
-	Survived   Outcome = "survived"   // neither caught nor proven equivalent
+	Survived   Outcome = "survived"   // neither caught nor proven equivalent: each proof was refuted
+	Undecided  Outcome = "undecided"  // like Survived, but a proof took too long
 )
 
 // A Result is a mutant and its outcome.
@@ -43,17 +44,21 @@ type Report struct {
 	Caught     int      `json:"caught"`
 	Equivalent int      `json:"equivalent"`
 	Survived   int      `json:"survived"`
+	Undecided  int      `json:"undecided"`
 	Results    []Result `json:"results"` // in the order of the mutants
 }
 
 // Rate returns the fraction of the mutants not proven equivalent that were caught, 1 if
 // there are none.
 func (r *Report) Rate() float64 {
-	if r.Caught+r.Survived == 0 {
+	if r.open() == 0 {
 		return 1
 	}
-	return float64(r.Caught) / float64(r.Caught+r.Survived)
+	return float64(r.Caught) / float64(r.open())
 }
+
+// open returns the number of mutants not proven equivalent.
+func (r *Report) open() int { return r.Caught + r.Survived + r.Undecided }
 
 // String formats the result in one line.
 func (x Result) String() string {
@@ -70,6 +75,8 @@ func (r *Report) add(x Result) {
 		r.Caught++
 	case Equivalent:
 		r.Equivalent++
+	case Undecided:
+		r.Undecided++
 	default:
 		r.Survived++
 	}
@@ -126,7 +133,7 @@ func Run(root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := campaign{o: o}
+	c := campaign{o: o, d: d}
 	if o.Known {
 		c.mutated, c.ms, err = Known(d)
 	} else {
@@ -136,9 +143,6 @@ func Run(root string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if err := checkTools(); err != nil {
-		return nil, err
-	}
-	if c.prover, err = NewProver(d, c.ms); err != nil {
 		return nil, err
 	}
 	for _, m := range c.ms {
@@ -180,9 +184,9 @@ func (c *campaign) run() error {
 // A campaign is the state of a Run.
 type campaign struct {
 	o       Options
+	d       *verilog.Design // without mutants
 	mutated *verilog.Design
 	ms      []Mutant
-	prover  *Prover
 	results []Result // in the order of the mutants
 	clocks  uint64   // of the longest traffic
 }
@@ -299,6 +303,10 @@ func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 func (c *campaign) prove(how effort) error {
 	left := c.left()
 	c.o.logf("%d mutants not caught, the %s proof", len(left), how)
+	prover, err := NewProver(c.d, left) // without the others, the logic is smaller
+	if err != nil {
+		return err
+	}
 	errs := make([]error, len(left))
 	slots := make(chan struct{}, min(runtime.NumCPU(), proofWorkers))
 	var mu sync.Mutex
@@ -308,11 +316,14 @@ func (c *campaign) prove(how effort) error {
 		slots <- struct{}{}
 		go func() {
 			defer wg.Done()
-			name, err := c.prover.Prove(m, how)
+			name, late, err := prover.Prove(m, how)
 			errs[i] = err
 			x := &c.results[m.ID-1]
-			if name != "" {
+			switch {
+			case name != "":
 				x.Outcome, x.By = Equivalent, name
+			case late && how == slow:
+				x.Outcome = Undecided
 			}
 			mu.Lock()
 			if name != "" || how == slow {
@@ -329,8 +340,8 @@ func (c *campaign) prove(how effort) error {
 // Print writes the figures by kind and by module, and each mutant that was not caught.
 func (r *Report) Print(w io.Writer) error {
 	p := printer{w: w}
-	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived\n",
-		r.Config, r.Seed, r.Clocks, r.Mutants, r.Caught, r.Equivalent, r.Survived)
+	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived, %d undecided\n",
+		r.Config, r.Seed, r.Clocks, r.Mutants, r.Caught, r.Equivalent, r.Survived, r.Undecided)
 	p.table("kind", r.Results, func(x Result) string { return string(x.Kind) })
 	p.table("module", r.Results, func(x Result) string { return x.Module })
 	for _, x := range r.Results {
@@ -338,10 +349,10 @@ func (r *Report) Print(w io.Writer) error {
 			p.f("%s\n", x)
 		}
 	}
-	if r.Caught+r.Survived == 0 {
+	if r.open() == 0 {
 		p.f("every mutant is proven equivalent\n")
 	} else {
-		p.f("%d caught of %d not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
+		p.f("%d caught of %d not proven equivalent: %.1f %%\n", r.Caught, r.open(), 100*r.Rate())
 	}
 	return p.err
 }
@@ -370,9 +381,9 @@ func (p *printer) table(head string, all []Result, key func(Result) string) {
 		}
 		counts[k][x.Outcome]++
 	}
-	p.f("%-16s %8s %10s %8s\n", head, "caught", "equivalent", "survived")
+	p.f("%-16s %8s %10s %8s %9s\n", head, "caught", "equivalent", "survived", "undecided")
 	for _, k := range keys {
 		c := counts[k]
-		p.f("%-16s %8d %10d %8d\n", k, c[Caught], c[Equivalent], c[Survived])
+		p.f("%-16s %8d %10d %8d %9d\n", k, c[Caught], c[Equivalent], c[Survived], c[Undecided])
 	}
 }
