@@ -101,6 +101,9 @@ func preempted(h *host, which, at int) {
 func resumed(h *host, which, at int) {
 	const piece = 4096
 	size := [][]uint32{{1, 3, 1 << 10, 1 << 20}, {1, 3, 1 << 10, 1 << 20}, {0, 1, 2, 5}, {2, 257, 1025, pkt.MaxCoord}}[which][at/4]
+	if size == pkt.MaxCoord {
+		size -= uint32(at) & 1 // the number of the last row has all bits, or that of the row after it a new one
+	}
 	first := max(size, 2) - 2 + uint32(at%4)
 	bytes := uint32(min(uint64(size)*piece, 1<<32-1))
 	var p packet
@@ -118,7 +121,7 @@ func resumed(h *host, which, at int) {
 	h.start(0)
 	h.load(0, pkt.SetState{Surface: pkt.Dest, Base: data(dataFrom), Pitch: 16, Format: pkt.Format64, X1: pkt.MaxCoord, Y1: pkt.MaxCoord})
 	h.SetReg(cp(0, cpreg.Progress), first)
-	h.load(0, h.indirect(0, true, p))
+	h.load(0, h.indirect(0, true, p), pkt.SaveState{Addr: data(statesAt)})
 	h.ring(0)
 	h.look(cp(0, cpreg.Progress))
 	h.settle()

@@ -138,7 +138,7 @@ func twice(h *host, which, at int) {
 }
 
 // activities is the number of kinds of activities that cut cuts off.
-const activities = 6 + programs
+const activities = 7 + programs
 
 // cut resets the device in the middle of an activity.
 func cut(h *host, which, at int) {
@@ -149,30 +149,31 @@ func cut(h *host, which, at int) {
 			h.SetConfig(off, 0xffff_ffff)
 			h.SetConfig(pcicfg.Command, commandOn)
 		}
-		for range 6 {
-			h.SetConfig(pcicfg.DevCtl, 0xffff_ffff)
+	case 1: // in the clock of the reset the data are random
+		for range 24 {
+			h.SetConfig(pcicfg.DevCtl, 0)
 		}
-	case 1:
+	case 2:
 		for _, off := range []uint64{
 			cp(0, cpreg.Fence), cp(0, cpreg.LineHi), cp(0, cpreg.Preempt), cp(0, cpreg.Progress), cp(0, cpreg.RingSize), cp(0, cpreg.Wptr),
 			cp(0, cpreg.Ctl), raise, wdogreg.Base + wdogreg.Limit, idreg.ReadTimeout, idreg.Reset,
 		} {
 			h.SetReg(off, 0xffff_ffff)
 		}
-	case 2:
+	case 3:
 		h.look(idreg.Magic, idreg.TimeLo, idreg.TimeHi, status, pending, done+msixreg.Control, wdogreg.Base+wdogreg.Limit,
 			cp(0, cpreg.Status), cp(0, cpreg.RingLo), cp(0, cpreg.Fence), perfreg.Base+perfreg.Ctl, idreg.Size-4)
-	case 3:
-		h.submit(0, pkt.Copy{Src: missing, Dst: data(dataFrom), Bytes: 512})
 	case 4:
+		h.submit(0, pkt.Copy{Src: missing, Dst: data(dataFrom), Bytes: 512})
+	case 5:
 		h.HoldBeats = true
 		h.submit(0, pkt.Copy{Src: data(dataFrom), Dst: 0x100, Bytes: 64}, pkt.Fill{Dst: data(dataFrom + 120), Bytes: 16}, fence(0, 1, true))
-	case 5:
+	case 6:
 		h.Queue(hostbfm.Write(bar2+0x40, make([]byte, 64)))
 		h.Queue(hostbfm.Op{Req: port.Request{Kind: port.MemRead, Len: 32, Addr: bar2}})
 		h.Queue(hostbfm.Write(nowhere+0x40, make([]byte, 64)))
 	default:
-		h.submit(0, h.program(which-6)...)
+		h.submit(0, h.program(which-7)...)
 	}
 	h.step(at)
 	h.HoldBeats = false

@@ -26,6 +26,8 @@ func knownMistakes() []known {
 		{"cp.v", `n_walk_y0 = walk_y0 \+ (step_walk_p_rows\[14:0\]);`, "{7'd0, step_walk_p_rows[7:0]}"},
 		{"cp.v", `begin_op_empty \|\| \((\{32'd0, walk_bytes\} <= [^\n]*)\);`, "1'b0"},
 		{"cp.v", `if \((\{32'd0, startRow_issue_bytes\} <= [^\n]*)\) begin`, "1'b0"},
+		{"cp.v", `endRow_more = n_sync_word != 4'he;\s+end\s+//[^\n]*\s+n_walk_y0 = (walk_y0 \+ 15'd1);`, "(walk_y0 + 15'd1) & 15'h3fff"},
+		{"cp.v", `n_issue_sent = \((issue_sent \+ count_issue_by\[20:0\])\)`, "(issue_sent + count_issue_by[20:0]) & 21'hfffff"},
 		{"gpu.v", `Tick_mem0_Scratch = (Tick_ctl_free && !Tick_ctl_s1_Valid);`, "Tick_ctl_free"},
 		{"reset.v", `n_state_Whole = (n_state_Whole \|\| whole);`, "n_state_Whole || (whole && !state_Function)"},
 		{"watchdog.v", `nextAge_was0_age = (nextAge_was0_age \+ 32'd1);`, "(nextAge_was0_age + 32'd1) & 32'hfff"},
@@ -41,6 +43,7 @@ func races() []known {
 		{"pcie.v", `n_cfg_bar0 = \(\((n_cfg_bar0) &`, "cfg_bar0"},
 		{"pcie.v", `n_cfg_devCtl = \(\((n_cfg_devCtl) &`, "cfg_devCtl"},
 		{"pcie.v", `n_cfg_nonFatal = (n_cfg_nonFatal) &&`, "cfg_nonFatal"},
+		{"pcie.v", `function_r <= (rst \? 1'b0 : n_function_r);`, "n_function_r"},
 		{"noc_initiator.v", `if \(!\(\(cpl_Status != port_CplNone\) && \((\(\(Awaits_cpl_awaited >> cpl_Tag\) & 64'd1\))`, "(Awaits_cpl_awaited >> cpl_Tag)"},
 	}
 }
