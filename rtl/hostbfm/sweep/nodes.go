@@ -20,6 +20,10 @@ func nodes() []Sweep {
 			Cases: 2 * programs, Distances: 56, before: (*host).listen, meet: stopped,
 		},
 		{
+			Name: "reset at work", Why: "a node, the device or the function is reset in each clock of a few packets",
+			Cases: 3 * programs, Distances: 56, before: (*host).listen, meet: restarted,
+		},
+		{
 			Name: "preemption", Why: "a preemption is requested as a packet retires, and the node continues",
 			Needs: caps.Preemption, Cases: programs, Distances: 72, before: (*host).listen, meet: preempted,
 		},
@@ -82,6 +86,20 @@ func stopped(h *host, which, at int) {
 	h.SetConfig(pcicfg.Command, commandOn)
 	h.SetReg(cp(0, cpreg.FaultInfo), 0)
 	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.settle()
+}
+
+// restarted resets the node, the device or the function in the middle of a program, and makes the
+// node execute the next one.
+func restarted(h *host, which, at int) {
+	h.submit(0, h.program(which/3)...)
+	h.drain()
+	h.step(at)
+	h.restart(which % 3)
+	h.look(cp(0, cpreg.Ctl), cp(0, cpreg.Status), cp(0, cpreg.Wptr))
+	h.settle()
+	h.boot()
+	h.submit(0, fence(0, 2, true))
 	h.settle()
 }
 
