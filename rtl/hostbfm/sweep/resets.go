@@ -17,8 +17,8 @@ import (
 func resets() []Sweep {
 	return []Sweep{
 		{
-			Name: "configuration", Why: "some bytes of configuration space are written in the clock in which a function-level reset ends",
-			Cases: len(configured()), Distances: 24, before: (*host).rest, meet: reconfigured,
+			Name: "configuration", Why: "configuration space is read, or some bytes are written, in the clock in which a function-level reset ends",
+			Cases: 2 * len(configured()), Distances: 24, before: (*host).rest, meet: reconfigured,
 		},
 		{
 			Name: "registers", Why: "a register is read or written just before or after the clock in which a reset ends",
@@ -72,15 +72,20 @@ func (h *host) recover() {
 	h.boot()
 }
 
-// reconfigured writes each byte of a register of configuration space, and all at once, while
-// a function-level reset waits for a beat.
+// reconfigured writes each byte of a register of configuration space, and all at once, or reads
+// it, while a function-level reset waits for a beat.
 func reconfigured(h *host, which, at int) {
 	h.soil()
 	h.owe()
+	h.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask)
 	h.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
 	h.drain()
-	off := configured()[which]
+	off := configured()[which/2]
 	for lane := range 6 {
+		if which&1 != 0 {
+			h.GetConfig(off, func(uint32) {})
+			continue
+		}
 		h.SetConfig(off, 0x5a5a_5a5a>>(at&1)&^pcicfg.DevCtlReset)
 		for i := range h.Last().Beats {
 			if lane < 4 {

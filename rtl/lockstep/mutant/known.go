@@ -43,6 +43,7 @@ func races() []known {
 		{"pcie.v", `n_cfg_bar0 = \(\((n_cfg_bar0) &`, "cfg_bar0"},
 		{"pcie.v", `n_cfg_devCtl = \(\((n_cfg_devCtl) &`, "cfg_devCtl"},
 		{"pcie.v", `n_cfg_nonFatal = (n_cfg_nonFatal) &&`, "cfg_nonFatal"},
+		{"pcie.v", `if \((n_cfg_functionMask)\) begin`, "cfg_functionMask"},
 		{"pcie.v", `function_r <= (rst \? 1'b0 : n_function_r);`, "n_function_r"},
 		{"noc_initiator.v", `if \(!\(\(cpl_Status != port_CplNone\) && \((\(\(Awaits_cpl_awaited >> cpl_Tag\) & 64'd1\))`, "(Awaits_cpl_awaited >> cpl_Tag)"},
 	}

@@ -44,7 +44,7 @@ func TestRaces(t *testing.T) {
 	d, err := top.Translate("../../..")
 	require.NoError(t, err)
 	all := races()
-	mutated, ms, err := plant(d, []known{all[0], all[1], all[6]})
+	mutated, ms, err := plant(d, []known{all[0], all[1], all[7]})
 	require.NoError(t, err)
 	var left atomic.Int64
 	mutants := Selection(ms)
