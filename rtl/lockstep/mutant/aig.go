@@ -99,17 +99,19 @@ func (n *netlist) name(words []string, ins, outs []lit) error {
 	return fmt.Errorf("%w: %q", errAiger, words)
 }
 
-// A graph is logic of gates and latches. It is not simplified: the proof does that.
+// A graph is logic of gates and latches. Gates with the same inputs are one gate, so that the
+// difference of two copies has only the gates that differ.
 type graph struct {
-	gates [][2]lit // inputs by node; source: the node is an input or a latch
-	state []lit    // outputs of the latches, which start at 0
-	next  []lit    // inputs of the latches
+	gates [][2]lit       // inputs by node; source: the node is an input or a latch
+	known map[[2]lit]lit // gates by their inputs
+	state []lit          // outputs of the latches, which start at 0
+	next  []lit          // inputs of the latches
 }
 
 // source returns the inputs that mark a node as not a gate.
 func source() [2]lit { return [2]lit{^low, ^low} }
 
-func newGraph() *graph { return &graph{gates: [][2]lit{source()}} }
+func newGraph() *graph { return &graph{gates: [][2]lit{source()}, known: map[[2]lit]lit{}} }
 
 func (g *graph) node(inputs [2]lit) lit {
 	g.gates = append(g.gates, inputs)
@@ -124,7 +126,23 @@ func (g *graph) latch() lit {
 	return l
 }
 
-func (g *graph) and(a, b lit) lit    { return g.node([2]lit{a, b}) }
+// and returns a gate, or an existing signal that is equal to it.
+func (g *graph) and(a, b lit) lit {
+	a, b = min(a, b), max(a, b)
+	switch {
+	case a == low || a == b^1:
+		return low
+	case a == high || a == b:
+		return b
+	}
+	l, ok := g.known[[2]lit{a, b}]
+	if !ok {
+		l = g.node([2]lit{a, b})
+		g.known[[2]lit{a, b}] = l
+	}
+	return l
+}
+
 func (g *graph) or(a, b lit) lit     { return g.and(a^1, b^1) ^ 1 }
 func (g *graph) xor(a, b lit) lit    { return g.or(g.and(a, b^1), g.and(a^1, b)) }
 func (g *graph) mux(c, a, b lit) lit { return g.or(g.and(c, a), g.and(c^1, b)) }

@@ -42,7 +42,7 @@ type proof struct {
 
 // proofs returns the proofs in order, the fastest one first.
 func proofs() []proof {
-	const limit, short = 100 * time.Second, 20 * time.Second
+	const limit, short = 60 * time.Second, 10 * time.Second
 	all := []proof{{"equal in every state", everyState, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", limit}}
 	for _, depth := range []int{1, 2, 3, everyDepth} {
 		way := proof{"equal in every reachable state", depth, "&get; &fraig -y; &put; pdr", "Property proved.", "was asserted in frame", short}

@@ -303,6 +303,11 @@ func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 func (c *campaign) prove(how effort) error {
 	left := c.left()
 	c.o.logf("%d mutants not caught, the %s proof", len(left), how)
+	if how == slow {
+		for _, m := range left {
+			c.o.logf("not caught: %s", m)
+		}
+	}
 	prover, err := NewProver(c.d, left) // without the others, the logic is smaller
 	if err != nil {
 		return err
