@@ -74,8 +74,7 @@ type Prover struct {
 	logic  map[scope]*logic
 }
 
-// A scope is a module with its instances, or without some of those of modules without
-// parameters. The outputs of one that is left out may be anything, but are equal in both
+// A scope is a module with its instances, or without some of them. The outputs of one that is left out may be anything, but are equal in both
 // copies, and its inputs are compared. It says nothing of its registers.
 type scope struct {
 	module string
@@ -158,6 +157,9 @@ func (p *Prover) read(s scope) (*netlist, error) {
 	defer os.RemoveAll(dir)
 	files := append([]verilog.File{{Name: "proof_cut.v", Text: proofCut}, {Name: "proof_pins.v", Text: proofPins}}, p.d.Files...)
 	for _, f := range files {
+		if f.Name == s.module+".v" {
+			f.Text = opened(f.Text)
+		}
 		if err := os.WriteFile(filepath.Join(dir, f.Name), fewWords(f.Text), 0o644); err != nil {
 			return nil, err
 		}
@@ -236,12 +238,12 @@ func (p *Prover) Prove(m Mutant, how effort) (name string, late bool, err error)
 }
 
 // scopes returns the scopes that may show that m is equivalent, the smallest first. A
-// module with parameters has other logic in each instance, and a file with several modules
-// does not tell which of them has the mutant: such a mutant has the complete design. The
+// module whose parameters are widths has other logic in each instance, and a file with several
+// modules does not tell which of them has the mutant: such a mutant has the complete design. The
 // others have the design without the large modules.
 func (p *Prover) scopes(m Mutant) []scope {
 	design := scope{module: p.d.Manifest.Top}
-	alone := slices.ContainsFunc(p.d.Files, func(f verilog.File) bool { return f.Name == m.File && plain(f) })
+	alone := slices.ContainsFunc(p.d.Files, func(f verilog.File) bool { return f.Name == m.File && single(f) })
 	if m.Module == "" || !alone {
 		return []scope{design}
 	}
@@ -261,8 +263,11 @@ func (p *Prover) leftOut(s scope) []string {
 	for _, name := range p.instances(s.module) {
 		i := slices.IndexFunc(p.d.Files, func(f verilog.File) bool { return f.Name == name+".v" })
 		large := bytes.Count(p.d.Files[i].Text, []byte("\n")) > largeLines
-		if !p.has(name, s.keep) && (s.out == outAll || s.out == outLarge && large) {
-			all = append(all, name)
+		if p.has(name, s.keep) || s.out == outNone || s.out == outLarge && !large {
+			continue
+		}
+		if all = append(all, name); parameters().Match(p.d.Files[i].Text) {
+			all[len(all)-1] = "$paramod?" + name + "?*" // as yosys names its instances
 		}
 	}
 	return all
@@ -273,12 +278,28 @@ func (p *Prover) has(module, other string) bool {
 	return module == other || slices.ContainsFunc(p.instances(module), func(name string) bool { return p.has(name, other) })
 }
 
-// plain reports whether a file has one module without parameters.
-func plain(f verilog.File) bool {
-	return !bytes.Contains(f.Text, []byte("parameter")) && bytes.Count(f.Text, []byte("endmodule")) == 1
+// single reports whether a file has one module, without parameters after opened.
+func single(f verilog.File) bool {
+	return !bytes.Contains(opened(f.Text), []byte("parameter")) && bytes.Count(f.Text, []byte("endmodule")) == 1
 }
 
-// instances returns the modules without parameters that have an instance in a module.
+// parameters returns the expression for the parameters of a module that are all numbers of a
+// given width.
+func parameters() *regexp.Regexp {
+	return regexp.MustCompile(`#\(\s*((?:parameter \[[0-9]+:0\] \w+ += [^,\n]+,?\s*)+)\) \(`)
+}
+
+// opened makes the parameters of a module inputs: in the proof they may have any values, in
+// each clock.
+func opened(text []byte) []byte {
+	return parameters().ReplaceAllFunc(text, func(all []byte) []byte {
+		list := parameters().FindSubmatch(all)[1]
+		return append([]byte("("), regexp.MustCompile(`parameter (\[[0-9]+:0\] \w+) += [^,\n]+,?`).ReplaceAll(list, []byte("\tinput wire $1,"))...)
+	})
+}
+
+// instances returns the modules that have an instance in a module, without those whose
+// parameters are widths.
 func (p *Prover) instances(module string) []string {
 	var out []string
 	for _, f := range p.d.Files {
@@ -287,7 +308,7 @@ func (p *Prover) instances(module string) []string {
 		}
 		for _, o := range p.d.Files {
 			name := strings.TrimSuffix(o.Name, ".v")
-			if plain(o) && regexp.MustCompile(`(?m)^\s+`+name+`\s+\w+\s*\(`).Match(f.Text) {
+			if single(o) && regexp.MustCompile(`(?m)^\s+`+name+`\s+(#\(.*\)\s+)?\w+\s*\(`).Match(f.Text) {
 				out = append(out, name)
 			}
 		}

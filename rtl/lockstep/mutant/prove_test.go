@@ -335,6 +335,60 @@ endmodule
 	assert.Equal(t, []scope{{module: "whole"}}, mustProver(t, d).scopes(ms[4]))
 }
 
+// A proof with the logic of a module holds for all values of its parameters, and one with the
+// design for those of its instances. An instance that is left out is one in the netlist.
+func TestProveParameters(t *testing.T) {
+	tooltest.Need(t, "yosys", "yosys-abc")
+	d := design("part", `module part #(
+	parameter [7:0] base = 8'h30
+) (
+	input wire clk,
+	input wire rst,
+	input wire [7:0] at,
+	output reg hit
+);
+	always @(posedge clk) hit <= rst ? 1'b0 : (at == base);
+endmodule
+`)
+	d.Manifest.Top = "pair"
+	d.Files = append(d.Files, verilog.File{Name: "pair.v", Text: []byte(`module pair (
+	input wire clk, input wire rst, input wire [7:0] at, output wire one, output wire two);
+	part #(.base(8'h10)) part0 (
+		.clk(clk), .rst(rst), .at(at), .hit(one)
+	);
+	part #(.base(8'h20)) part1 (
+		.clk(clk), .rst(rst), .at(at), .hit(two)
+	);
+endmodule
+`)})
+	for _, tt := range []struct{ changed, quick, slow string }{
+		{"(base == at)", always, always},
+		{"(at == base && base != 8'd0)", "", always}, // no instance has base 0
+		{"(at == (base | 8'h20))", "", ""},
+	} {
+		lo := strings.Index(string(d.Files[0].Text), "(at == base)")
+		m := Mutant{ID: 1, Module: "part", File: "part.v", Old: "(at == base)", New: tt.changed, lo: lo, hi: lo + len("(at == base)")}
+		p, err := NewProver(d, []Mutant{m})
+		require.NoError(t, err)
+		quick, _, err := p.Prove(m, fast)
+		require.NoError(t, err)
+		assert.Equal(t, tt.quick, quick, tt.changed)
+		if quick == "" {
+			more, _, err := p.Prove(m, slow)
+			require.NoError(t, err)
+			assert.Equal(t, tt.slow, more, tt.changed)
+		}
+	}
+	p := mustProver(t, d)
+	n, err := p.netlist(scope{module: "pair", out: outAll})
+	require.NoError(t, err)
+	assert.Contains(t, n.inputs, "part0.hit")
+	assert.Contains(t, n.inputs, "part1.hit")
+	n, err = p.netlist(scope{module: "pair"})
+	require.NoError(t, err)
+	assert.NotContains(t, n.inputs, "part0.hit")
+}
+
 func mustProver(t *testing.T, d *verilog.Design) *Prover {
 	t.Helper()
 	p, err := NewProver(d, nil)
