@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 )
 
 // TestPinsServed: hosts reach gateware at its pins over TCP, one after another, also after
@@ -67,6 +68,9 @@ func TestPinsServedRefuses(t *testing.T) {
 		"pins:ice40-hx8k?faults=wobble=0.1":       "bit, glitch, break, unplug, reset",
 		"pins:ice40-hx8k?hostclock=900":           "hostclock=900",
 		"pins:ice40-hx8k?sim=verilator&source=/-": "source",
+		"pins:ice40-hx8k?faults=fcs=0.1":          "bit, glitch, break, unplug, reset",
+		"pins:colorlight-i5?faults=bit=0.1":       "fcs, runt, oversize, carrier, reset",
+		"pins:colorlight-i5?hostclock=1000":       "a board with a UART",
 	} {
 		_, err := OpenGateware(selector)
 		require.ErrorContains(t, err, says)
@@ -75,5 +79,7 @@ func TestPinsServedRefuses(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	_, err = serve.Raw(l, nil)
+	require.ErrorIs(t, err, serve.ErrOptions)
+	_, err = serve.ListenFrames("tcp:127.0.0.1:0", ip.Params{}, nil)
 	require.ErrorIs(t, err, serve.ErrOptions)
 }
