@@ -62,7 +62,7 @@ func (r run) tail() int {
 	if r.next == 0 {
 		send -= len(r.words)
 	}
-	return max(send, 4200*r.clk/last) + 1000
+	return max(send, min(4200, len(r.words))*r.clk/last) + 1000
 }
 
 // An arrived is a carrier that the design has received.
