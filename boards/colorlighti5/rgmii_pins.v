@@ -1,5 +1,5 @@
-// The DDR registers of RGMII (RGMII 2.0, chapter 3) in the pins of an ECP5. The PHY's
-// receive clock is the clock of both directions.
+// The DDR registers of RGMII (RGMII 2.0) in the pins of an ECP5. The PHY's receive
+// clock is the clock of both directions.
 //
 //   In      the pins; tx_en, tx_low, tx_high: what is sent on both edges of a clock
 //   Out     the pins; rx_dv, rx_er, rx_low, rx_high: what arrived on both edges of a clock
@@ -7,14 +7,13 @@
 //   Reset   none
 //   Order   as received
 //
-// rgmii_txc goes back to the PHY at the frequency of rgmii_rxc, for all three rates. The
-// PHY takes up the phase and drift between rgmii_txc and its own clock with a buffer, as
-// it does for any transmit clock.
+// rgmii_txc is rgmii_rxc, back to the PHY. So it has the right frequency at all three rates,
+// without a PLL, and there is no third clock.
 //
-// Delays are in steps of 25 ps, at most 127. Both clocks are assumed to be delayed by about
-// 2 ns in the PHY, so that their edges are in the middle of the data: it is set so by its
-// pins. The clock needs about as long from its pin to the registers as RX_DELAY, so the
-// data must be delayed too. The values are those of LiteX-Boards for this board.
+// Delays are in steps of 25 ps, at most 127. It is assumed that the PHY delays both clocks by
+// about 2 ns, so that their edges are in the middle of the data, and that the clock takes
+// about RX_DELAY from its pin to the registers, so that the data must be delayed too. The
+// values are those that LiteX-Boards has for this board. They are not tried.
 module rgmii_pins #(
   parameter RX_DELAY  = 80, // of the received data
   parameter TXC_DELAY = 0   // of rgmii_txc

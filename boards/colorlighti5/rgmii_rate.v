@@ -1,12 +1,12 @@
 // Reports whether the clock of a PHY is that of a gigabit link: 125 MHz, and not 25 or
-// 2.5 MHz (RGMII 2.0, §3.4.2). Unlike the status in the gaps, it is there with any PHY.
+// 2.5 MHz (RGMII 2.0). The status that a PHY may give between frames is not needed.
 //
 //   In      clk, 25 MHz; phy_clk
 //   Out     gigabit, of clk
 //   Timing  64 to 128 clocks after a change
 //   Reset   none; a gigabit link at configuration
 //   Order   none
-//   Faults  none; a clock that stands is not that of a gigabit link
+//   Faults  none; a clock that has stopped is not that of a gigabit link
 //
 // mark changes after 16 clocks of the PHY: in 64 clocks 20 times at 125 MHz, and 4 times at
 // 25 MHz.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// A rate is what RGMII does at the rate of a link (RGMII 2.0, §3.4.2 and table 4).
+// A rate is what RGMII does at the rate of a link (RGMII 2.0).
 type rate struct {
 	name   string
 	bytes  bool  // a byte in each clock, and not a nibble

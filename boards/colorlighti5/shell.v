@@ -26,7 +26,7 @@ module shell #(
 );
   assign mdc = 1'b0;
 
-  // The button has no resistor on the board, so the pad has one.
+  // The pad has a pull-up, as in LiteX-Boards, since the board may have none.
   wire button;
   (* PULLMODE = "UP" *)
   IBPU button_pad (.I(button_n), .O(button));
