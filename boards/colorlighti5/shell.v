@@ -28,7 +28,6 @@ module shell #(
 
   // The pad has a pull-up, as in LiteX-Boards, since the board may have none.
   wire button;
-  (* PULLMODE = "UP" *)
   IBPU button_pad (.I(button_n), .O(button));
 
   // The design and the PHYs are in reset after configuration and after the button is released.
