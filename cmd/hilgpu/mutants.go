@@ -37,8 +37,8 @@ carries, truncated and signed comparisons, stuck bits and strobes, rotations, st
 early values, swapped nodes, case labels, words of RAMs. All of them are in one Verilator
 simulation, selected by an input. Each is run in lockstep until it differs, under the sweeps
 of "lockstep --sweep", random traffic, random traffic with frequent resets, and then, if the
-host can access VRAM, under a storm as of "lockstep --storm". With --known the mistakes are a few that are hard
-to detect.
+host can access VRAM, under a storm as of "lockstep --storm". With --known the mistakes are
+a few that are hard to detect.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no register,
 port or memory write of the complete design ever differs, for any inputs that keep the
