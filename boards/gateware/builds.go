@@ -9,6 +9,6 @@ func builds() map[string]uint32 {
 		"ulx3s":         0x1c786084,
 		"ulx3s-25f":     0x380743d7,
 		"ulx3s-12f":     0x16da0ec3,
-		"colorlight-i5": 0xcde30614,
+		"colorlight-i5": 0xbf416859,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/boards/colorlighti5"
+	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 )
 
@@ -23,7 +24,7 @@ func colorlight() *Board {
 		Parts:    colorlighti5.Parts(),
 		Clocks:   []PinClock{{"rgmii_rxc", 125}},
 		Outputs:  colorlighti5.Outputs(),
-		NewEther: func(build uint32) (EtherTop, error) { return colorlighti5.New(at, build) },
+		NewEther: func(build uint32) (pins.EtherTop, error) { return colorlighti5.New(at, build) },
 		Pins: []Pin{
 			{"clk25", "P3", "25 MHz"},
 			{"button_n", "K18", "reset button, active low"},

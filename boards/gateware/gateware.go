@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/boards/ulx3s"
 	"github.com/hilgpu/hilgpu/rtl/eth/ip"
-	"github.com/hilgpu/hilgpu/rtl/eth/mac"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -26,15 +26,6 @@ type Top interface {
 
 	// Tick advances one clock. rx is the level that the board receives.
 	Tick(rx bool)
-}
-
-// An EtherTop is the design below the shell of a board at an Ethernet.
-type EtherTop interface {
-	// Symbol returns what the board sends.
-	Symbol() (valid bool, s mac.Symbol)
-
-	// Tick advances one clock. rx is what the PHY has received; ready, the symbol is taken.
-	Tick(rx mac.Byte, ready bool)
 }
 
 // A Pin is a port of the shell and the ball of the package that it is connected to.
@@ -92,10 +83,10 @@ type Board struct {
 	Macros      [][2]string
 	Outputs     []string
 	New         func(build uint32) (Top, error)
-	NewEther    func(build uint32) (EtherTop, error)
+	NewEther    func(build uint32) (pins.EtherTop, error)
 }
 
-// Design returns the design after reset, a Top or an EtherTop.
+// Design returns the design after reset, a Top or a pins.EtherTop.
 func (b *Board) Design(build uint32) (any, error) {
 	if b.New != nil {
 		return b.New(build)

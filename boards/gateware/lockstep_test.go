@@ -9,12 +9,13 @@ import (
 	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/eth/mac"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var (
-	lockFlag   = flag.String("gateware.lock", "ice40-hx8k", "board with a UART, of TestLockstep")
+	lockFlag   = flag.String("gateware.lock", "ice40-hx8k", "board of TestLockstep")
 	simFlag    = flag.String("gateware.sim", string(lockstep.Verilator), "simulator of TestLockstep; netlist for what yosys makes for iCE40")
 	clocksFlag = flag.Uint64("gateware.clocks", 100_000, "least number of clocks of TestLockstep")
 )
@@ -27,6 +28,31 @@ type locked struct {
 
 func (l locked) Tick(rx bool) { l.both.Tick(rx) }
 
+// lockedEther is the same for a board at an Ethernet.
+type lockedEther struct {
+	pins.EtherTop
+	both *lockstep.Module
+}
+
+func (l lockedEther) Tick(rx mac.Byte, ready bool) { l.both.Tick(rx, ready) }
+
+// lines returns the line in virtual time to a board in lockstep.
+func lines(t *testing.T, b *Board, top any, both *lockstep.Module) *pins.Wire {
+	t.Helper()
+	o := pins.Options{Hz: b.Hz}
+	var w *pins.Wire
+	var err error
+	if e, ok := top.(pins.EtherTop); ok {
+		w, err = pins.NewEtherWire(pins.NewEther(pins.EtherClocked(lockedEther{e, both}), pins.EtherFaults{}), b.Address, o)
+	} else {
+		s := pins.NewSerial(locked{top.(Top), both}, b.Hz, b.Baud, 0)
+		o.Clocks = s.ByteClocks()
+		w, err = pins.New(s, o)
+	}
+	require.NoError(t, err)
+	return w
+}
+
 // TestLockstep compares a complete board with its Verilog in every clock, while a host
 // begins a session, enumerates the board, and uses VRAM.
 func TestLockstep(t *testing.T) {
@@ -34,13 +60,11 @@ func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(sim)...)
 	b, err := Find(*lockFlag)
 	require.NoError(t, err)
-	top, err := b.New(0)
+	top, err := b.Design(0)
 	require.NoError(t, err)
 	both, err := lockstep.NewModule("../..", top, lockstep.Options{Sim: sim, Hz: b.Hz}, b.Outputs...)
 	require.NoError(t, err)
-	s := pins.NewSerial(locked{top, both}, b.Hz, b.Baud, 0)
-	w, err := pins.New(s, pins.Options{Hz: b.Hz, Clocks: s.ByteClocks()})
-	require.NoError(t, err)
+	w := lines(t, b, top, both)
 	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 	require.NoError(t, err)
 	require.NoError(t, bustest.Enumerate(link))

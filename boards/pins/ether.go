@@ -169,7 +169,7 @@ func (e *Ether) run() {
 		}
 	}
 	if e.faults.resets() {
-		e.err = e.top.Reset()
+		e.err, e.line = e.top.Reset(), nil
 	}
 	if e.err == nil {
 		e.err = e.top.Run(e.rx[:], e.tx[:])

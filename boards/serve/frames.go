@@ -29,7 +29,7 @@ func ListenFrames(where string, at ip.Params, b Bridge) (Listener, error) {
 		if err := check(where, "linux", ""); err != nil {
 			return nil, err
 		}
-		f, err := ether.OpenFrames(place)
+		f, err := ether.OpenFrames(place, at.MAC)
 		if err != nil {
 			return nil, fmt.Errorf("serve: listen at %s: %w", where, err)
 		}
@@ -40,6 +40,9 @@ func ListenFrames(where string, at ip.Params, b Bridge) (Listener, error) {
 		return nil, err
 	}
 	l := u.(*UDP)
+	if a := l.conn.LocalAddr().(*net.UDPAddr); a.IP.To4() == nil && !a.IP.IsUnspecified() {
+		return nil, errors.Join(fmt.Errorf("%w: gateware has no IPv6: %s", ErrOptions, where), l.Close())
+	}
 	return &frames{port: &udpFrames{conn: l.conn, board: at}, bridge: b, selector: l.Selector(), open: l.Open()}, nil
 }
 
@@ -92,7 +95,9 @@ func (u *udpFrames) Read(p []byte) (int, error) {
 	for {
 		data := make([]byte, 2048)
 		n, from, err := u.conn.ReadFromUDP(data)
-		if err != nil {
+		if passing(err) {
+			continue
+		} else if err != nil {
 			return 0, err
 		}
 		source := from.IP.To4()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net"
 	"time"
 
 	"github.com/mdlayher/packet"
@@ -15,24 +16,46 @@ import (
 
 // Frames sends and receives whole frames of all EtherTypes at an interface, for a station of
 // another address than that of the interface. It adds and removes no FCS.
-type Frames struct{ conn *packet.Conn }
-
-// arriving accepts the frames that arrive, and not those that this machine sends (packet(7),
-// sll_pkttype).
-var arriving = []bpf.Instruction{
-	bpf.LoadExtension{Num: bpf.ExtType},
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 1},
-	bpf.RetConstant{Val: math.MaxUint16},
-	bpf.RetConstant{Val: 0},
+type Frames struct {
+	conn *packet.Conn
+	lock net.Listener
 }
 
-// OpenFrames opens an interface, which it makes promiscuous. It fails as Open does.
-func OpenFrames(name string) (*Frames, error) {
+// arriving accepts the frames that arrive for a station or for all, without a VLAN tag, and
+// not those that this machine sends (packet(7), sll_pkttype).
+func arriving(station MAC) []bpf.Instruction {
+	high, low := binary.BigEndian.Uint32(station[:]), uint32(binary.BigEndian.Uint16(station[4:]))
+	return []bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtType},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 9},
+		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 7},
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: high, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: math.MaxUint32, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: 4, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: low, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: math.MaxUint16, SkipTrue: 1},
+		bpf.RetConstant{Val: math.MaxUint16},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// largestFrame is the size of the largest frame of a station, without FCS, in bytes.
+const largestFrame = 1514
+
+// OpenFrames opens an interface for a station, and makes it promiscuous. Its MTU must be 1500
+// at least. OpenFrames fails as Open does, or with ErrBusy if another station of this machine
+// has the interface.
+func OpenFrames(name string, station MAC) (*Frames, error) {
 	i, err := interfaceOf(name, 0)
 	if err != nil {
 		return nil, err
 	}
-	filter, err := bpf.Assemble(arriving)
+	if i.MTU < largestFrame-14 {
+		return nil, fmt.Errorf("%w: %s has %d bytes, want at least %d", ErrMTU, name, i.MTU, largestFrame-14)
+	}
+	filter, err := bpf.Assemble(arriving(station))
 	if err != nil {
 		return nil, fmt.Errorf("ether: %w", err)
 	}
@@ -40,30 +63,46 @@ func OpenFrames(name string) (*Frames, error) {
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("%w at %s: the program needs CAP_NET_RAW: sudo setcap cap_net_raw+ep %s", ErrForbidden, name, program())
 	}
-	if err == nil {
-		if err = c.SetPromiscuous(true); err != nil {
-			c.Close()
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("ether: %s: %w", name, err)
 	}
-	return &Frames{c}, nil
+	f := &Frames{conn: c}
+	if err = c.SetPromiscuous(true); err != nil {
+		err = fmt.Errorf("ether: %s: %w", name, err)
+	} else {
+		f.lock, err = claim(name, "a station")
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
-// Read returns a frame, from its addresses on. The checksum of a UDP datagram that the kernel
-// has left to the interface is completed.
+// Read returns a frame, from its addresses on. One that no station takes is skipped. The
+// checksum of a UDP datagram that the kernel has left to the interface is completed. An
+// interface that goes down is no error.
 func (f *Frames) Read(p []byte) (int, error) {
-	n, _, err := f.conn.ReadFrom(p)
-	complete(p[:n])
-	return n, err
+	for {
+		n, _, err := f.conn.ReadFrom(p)
+		switch {
+		case errors.Is(err, unix.ENETDOWN):
+		case err != nil:
+			return 0, err
+		case n <= largestFrame:
+			complete(p[:n])
+			return n, nil
+		}
+	}
 }
 
 // Write sends a frame. One that the system does not send counts as lost.
 func (f *Frames) Write(p []byte) (int, error) {
 	_, err := f.conn.WriteTo(p, &packet.Addr{HardwareAddr: p[:6]})
-	if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
-		err = nil
+	for _, lost := range []error{unix.ENOBUFS, unix.EAGAIN, unix.ENETDOWN, unix.ENXIO, unix.EMSGSIZE} {
+		if errors.Is(err, lost) {
+			return len(p), nil
+		}
 	}
 	return len(p), err
 }
@@ -72,7 +111,10 @@ func (f *Frames) Write(p []byte) (int, error) {
 func (f *Frames) SetReadDeadline(t time.Time) error { return f.conn.SetReadDeadline(t) }
 
 // Close ends Read.
-func (f *Frames) Close() error { return f.conn.Close() }
+func (f *Frames) Close() error {
+	f.lock.Close()
+	return f.conn.Close()
+}
 
 // complete completes the checksum of a UDP datagram of this machine. The kernel leaves it to
 // the interface, and a virtual one passes it on as it is: the sum of the pseudo header (RFC 768,

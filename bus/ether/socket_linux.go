@@ -187,15 +187,21 @@ func (s *Socket) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadl
 // process: a MAC address, unlike an address with a port, cannot tell two programs apart.
 // It fails with ErrBusy if another socket has it. Claim is called once at most.
 func (s *Socket) Claim(use string) error {
-	l, err := net.Listen("unix", "@hilgpu-eth-"+s.name+"-"+use) // an abstract name, see unix(7)
+	var err error
+	s.lock, err = claim(s.name, use)
+	return err
+}
+
+// claim reserves a use of an interface until the listener is closed.
+func claim(name, use string) (net.Listener, error) {
+	l, err := net.Listen("unix", "@hilgpu-eth-"+name+"-"+use) // an abstract name, see unix(7)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("%w: another program uses %s as %s", ErrBusy, s.name, use)
+		return nil, fmt.Errorf("%w: another program uses %s as %s", ErrBusy, name, use)
 	}
 	if err != nil {
-		return fmt.Errorf("ether: %s: %w", s.name, err)
+		return nil, fmt.Errorf("ether: %s: %w", name, err)
 	}
-	s.lock = l
-	return nil
+	return l, nil
 }
 
 // Close ends ReadFrom.

@@ -38,7 +38,7 @@ func (s *Socket) Close() error { return nil }
 type Frames struct{ _ struct{} }
 
 // OpenFrames fails with ErrSystem.
-func OpenFrames(name string) (*Frames, error) { return nil, ErrSystem }
+func OpenFrames(name string, station MAC) (*Frames, error) { return nil, ErrSystem }
 
 // Read fails with ErrSystem.
 func (f *Frames) Read(p []byte) (int, error) { return 0, ErrSystem }

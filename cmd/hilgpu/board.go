@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,8 +70,10 @@ use a tunnel of ssh or TLS, see docs/remote.md.
 
 Selectors are those of emu, with its injected faults, but without the options of a link in
 one process: latency, bandwidth and timeout. Link faults are injected in both directions;
-see "hilgpu help selectors". With pins:NAME, the gateware of a board is served on a pty or
-on TCP: the bytes of the host go to its pins, and its own end of the link answers.`,
+see "hilgpu help selectors". With pins:NAME, the gateware of a board is served: what the host
+sends goes to its pins, and its own end of the link answers. A board with a UART is served on
+a pty or on TCP. One with an Ethernet is served on UDP, or is a station of its own at eth:IFACE,
+with the addresses of docs/boards.md.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve 'pins:ice40-hx8k?sim=verilator' --listen pty:/tmp/board0
@@ -200,7 +203,7 @@ func listenGateware(selector, where string, o serve.Options) (serve.Listener, er
 	}
 	l, err := rawListener(where, g)
 	if err == nil {
-		return gatewareListener{l, g}, nil
+		return gatewareListener{l, sync.OnceValue(g.Close)}, nil
 	}
 	if errors.Is(err, serve.ErrOptions) {
 		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
@@ -228,13 +231,16 @@ func rawListener(where string, g *boards.Gateware) (serve.Listener, error) {
 // gatewareListener ends the gateware with its listener.
 type gatewareListener struct {
 	serve.Listener
-	gateware *boards.Gateware
+	end func() error // ends the gateware, once
 }
 
 // Serve implements serve.Listener.
 func (l gatewareListener) Serve(ctx context.Context, b *serve.Board) error {
-	return errors.Join(l.Listener.Serve(ctx, b), l.gateware.Close())
+	return errors.Join(l.Listener.Serve(ctx, b), l.end())
 }
+
+// Close implements serve.Listener.
+func (l gatewareListener) Close() error { return errors.Join(l.Listener.Close(), l.end()) }
 
 // checkNetTLP refuses the options that a board on NetTLP cannot have.
 func checkNetTLP(where string, o serve.Options) error {

@@ -95,7 +95,7 @@ func runBoardBuild(f buildFlags, name string) error {
 			return err
 		}
 	}
-	if n := len(out.Findings); n > 0 && err == nil {
+	if n := len(out.Findings); n > 0 {
 		return fmt.Errorf("%w: board build: %d findings", exit.ErrCheck, n)
 	}
 	return err
@@ -108,7 +108,8 @@ func newFlash(a *command.App) *cobra.Command {
 		Short: "Write the bitstream of a board to it",
 		Long: `Flash writes the bitstream that board build made to an attached board, with openFPGALoader.
 If that is not on the path, iceprog writes the flash of the boards that it supports. The
-output of the tool goes to standard error.`,
+output of the tool goes to standard error. openFPGALoader loads an ECP5 itself and not its
+flash: the bitstream is lost when power is off.`,
 		Example: `  hilgpu board build ice40-hx8k && hilgpu board flash ice40-hx8k`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ var gatewareSim = flag.String("gateware.sim", "go", "simulation of TestGateware:
 
 // TestGateware: gateware in a process is a station of a network. In another network
 // namespace, the driver stack composes a frame through it over raw Ethernet and over UDP, and
-// bring-up passes.
+// stages of bring-up pass.
 func TestGateware(t *testing.T) {
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		raw := startBoard(t, n, "pins:colorlight-i5?source=../..&sim="+*gatewareSim+" --listen eth:"+ethertest.BoardInterface)

@@ -9,7 +9,7 @@ import "github.com/hilgpu/hilgpu/rtl/link/linkport"
 //
 //	Valid    there is a byte
 //	Last     it is the last one of its datagram
-//	Foreign  the datagram is dropped
+//	Foreign  of the first byte: the datagram is dropped
 //	Data     the byte
 type Arrived struct {
 	Valid   bool
@@ -35,13 +35,14 @@ const (
 //	Reset   before a datagram
 //	Order   that of the datagrams
 //	Paths   none
-//	Size    32 bits
+//	Size    33 bits
 //	Faults  a frame without bytes, or one that its datagram cuts off, is Damaged, and so are
 //	        bytes after the last frame. The size of a frame is for the receiver to check
 //	Source  docs/design.md "Link layers", Datagrams
 type Decoder struct {
 	place  place
 	left   uint16 // bytes of the frame to come
+	begun  bool   // inside a datagram
 	whole  bool   // a frame has ended
 	broken bool   // a frame was cut off
 	out    linkport.Piece
@@ -52,7 +53,7 @@ func NewDecoder() Decoder { return Decoder{} }
 
 // Reset drops the datagram in work.
 func (m *Decoder) Reset() {
-	m.place, m.whole, m.broken, m.out = placeHigh, false, false, linkport.Piece{}
+	m.place, m.begun, m.whole, m.broken, m.out = placeHigh, false, false, false, linkport.Piece{}
 }
 
 // Piece returns what was found in the last clock.
@@ -63,16 +64,18 @@ func (m *Decoder) Tick(in Arrived) {
 	body := in.Valid && m.place == placeBody
 	ends := body && m.left == 1
 	empty := in.Valid && m.place == placeLow && m.left == 0 && in.Data == 0
-	cut := in.Valid && in.Last && m.place != placeRest && !ends && !in.Foreign
+	foreign := in.Foreign && !m.begun
+	cut := in.Valid && in.Last && m.place != placeRest && !ends && !foreign
 	m.out = linkport.Piece{Valid: body, End: m.whole, Damaged: m.broken, Data: in.Data}
 	m.whole, m.broken = ends, cut || empty
 	if !in.Valid {
 		return
 	}
+	m.begun = !in.Last
 	switch {
 	case in.Last:
 		m.place = placeHigh
-	case m.place == placeHigh && in.Foreign || empty:
+	case foreign || empty:
 		m.place = placeRest
 	case m.place == placeHigh:
 		m.place, m.left = placeLow, uint16(in.Data)<<8
