@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proof with a depth has the latches that a difference depends on within the given number of clocks.
+// A proof has the latches that a difference depends on within the number of clocks of its depth.
 func TestDepth(t *testing.T) {
 	g := newGraph()
 	line := []lit{g.input()}
