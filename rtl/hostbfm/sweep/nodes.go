@@ -5,7 +5,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
 // nodes returns the sweeps of the nodes' registers and packets.
@@ -14,6 +16,10 @@ func nodes() []Sweep {
 		{
 			Name: "doorbell", Why: "WPTR moves as the node fetches or executes its last packet",
 			Cases: programs, Distances: 56, before: (*host).rest, meet: rung,
+		},
+		{
+			Name: "partial packet", Why: "RUN is cleared while the ring ends inside a packet or in what it skips, and busy nodes are counted",
+			Cases: 3, Distances: 8, before: (*host).count, meet: partial,
 		},
 		{
 			Name: "stop", Why: "RUN is cleared, or bus mastering ends, in each clock of a few packets",
@@ -43,15 +49,17 @@ func nodes() []Sweep {
 }
 
 // programs is the number of programs.
-const programs = 3
+const programs = 4
 
-// program returns some packets for node 0, which end with a fence.
+// program returns some packets for node 0.
 func (h *host) program(kind int) []packet {
 	switch kind {
 	case 0:
 		return []packet{pkt.WriteReg{Off: idreg.Scratch0, Value: 7}, pkt.NOP{Skip: 2}, fence(0, 1, true)}
 	case 1:
 		return []packet{h.indirect(0, false, pkt.Fill{Dst: data(dataFrom), Bytes: 40, Value: 3}, pkt.NOP{Skip: 1}), fence(0, 1, true)}
+	case 2: // without a fence, so that a packet may follow while the copy moves
+		return []packet{pkt.Copy{Src: data(dataFrom), Dst: data(dataFrom + 0x1000), Bytes: 24}}
 	default:
 		return []packet{
 			pkt.Copy{Src: data(dataFrom), Dst: data(dataFrom + 0x1000), Bytes: 40},
@@ -64,10 +72,45 @@ func (h *host) program(kind int) []packet {
 func rung(h *host, which, at int) {
 	h.submit(0, h.program(which)...)
 	h.drain()
+	for i := range uint64(2) {
+		h.load(0, pkt.Copy{Src: data(dataFrom + 0x2000), Dst: data(dataFrom + 0x3000 + 64*i), Bytes: 24})
+	}
 	h.load(0, pkt.WriteReg{Off: idreg.Scratch1, Value: 9}, fence(0, 2, false))
 	h.step(at)
 	h.ring(0)
 	h.look(cp(0, cpreg.Rptr), cp(0, cpreg.Status))
+	h.settle()
+}
+
+// count starts the counters, if there are any, and the watchdog.
+func (h *host) count(int) {
+	h.SetReg(perfreg.Base+perfreg.Ctl, perfreg.CtlRun)
+	h.SetReg(wdogreg.Base+wdogreg.Limit, 50)
+	h.drain()
+}
+
+// partial stops a node that waits for the rest of a packet, and then gives it the rest.
+func partial(h *host, which, at int) {
+	h.start(0)
+	switch which {
+	case 0:
+		h.load(0, pkt.NOP{Skip: 8})
+	case 1:
+		h.load(0, pkt.Predicate{Addr: data(0), Dwords: 8, NonZero: true}, pkt.NOP{Skip: 7})
+	default:
+		h.load(0, pkt.Copy{Src: data(0), Dst: data(dataFrom), Bytes: 8}, pkt.NOP{Skip: 3})
+	}
+	h.SetReg(cp(0, cpreg.Wptr), h.wptr[0]-uint32(at))
+	h.drain()
+	h.step(40)
+	h.SetReg(cp(0, cpreg.Ctl), 0)
+	h.drain()
+	h.step(30)
+	h.look(cp(0, cpreg.Status), wdogreg.Base+wdogreg.Status)
+	h.SetReg(perfreg.Base+perfreg.Ctl, perfreg.CtlRun|perfreg.CtlSnapshot)
+	h.look(perfreg.Base+perfreg.Node+perfreg.Busy, perfreg.Base+perfreg.Node+perfreg.StallRing)
+	h.ring(0)
+	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
 	h.settle()
 }
 

@@ -18,6 +18,10 @@ func operands() []Sweep {
 			Name: "bit in a window", Why: "one bit of a packet that accesses memory through windows is another one",
 			Needs: caps.Protection, Cases: len(samples()) - privileged, Distances: longest*32 - 32, before: func(h *host, _ int) { h.openWindows() }, meet: guarded,
 		},
+		{
+			Name: "carry", Why: "an address, a position in the ring or the number of packets passes a power of two",
+			Cases: 6, Distances: 48, before: func(h *host, _ int) { h.settle() }, meet: carried,
+		},
 	}
 }
 
@@ -39,6 +43,7 @@ func samples() []packet {
 		pkt.WriteReg{Off: idreg.Scratch0, Value: 5},
 		pkt.Timestamp{Addr: data(dataFrom)},
 		pkt.Predicate{Addr: data(dataFrom), Dwords: 1},
+		pkt.Predicate{Addr: data(dataFrom), NonZero: true}, // its dwords are a power of two
 		pkt.Signal{Addr: data(dataFrom), Value: 6},
 		pkt.Indirect{Addr: data(buffers), Dwords: 2},
 		pkt.Fence{Addr: data(fencesAt), ID: 1},
@@ -136,4 +141,43 @@ func guarded(h *host, which, at int) {
 		h.load(0, h.indirect(0, false, p, pkt.NOP{}, pkt.NOP{}))
 		h.execute(h.openWindows)
 	}
+}
+
+// carried executes a packet whose range, or whose place, passes a power of two.
+func carried(h *host, which, at int) {
+	power := uint64(1) << at
+	if power < 16 || power>>h.config.HostBits != 0 {
+		return
+	}
+	before := pkt.Host | power - 12
+	h.reset(0)
+	switch which {
+	case 0:
+		h.load(0, pkt.Fill{Dst: before, Bytes: 40, Value: 1})
+	case 1:
+		h.load(0, pkt.Copy{Src: before, Dst: data(dataFrom), Bytes: 40})
+	case 2:
+		h.load(0, pkt.Indirect{Addr: before, Dwords: 24})
+	case 3: // rows
+		h.load(0, pkt.SetState{Surface: pkt.Dest, Base: before, Pitch: 8, Format: pkt.Format32, X1: 8, Y1: 8}, pkt.Fill2D{W: 2, H: 4})
+	case 4: // an INDIRECT at each place around it in the ring
+		if power >= 1<<ringLog2/4 {
+			return
+		}
+		h.load(0, pkt.NOP{Skip: uint16(power) - 8})
+		for range 4 {
+			h.load(0, h.indirect(0, false, pkt.NOP{}), pkt.NOP{})
+		}
+	default: // as many packets
+		if power > 256 {
+			return
+		}
+		for range power + 2 {
+			h.load(0, pkt.NOP{})
+		}
+	}
+	h.ring(0)
+	h.settle()
+	h.look(cp(0, cpreg.Status), cp(0, cpreg.FaultInfo), cp(0, cpreg.FaultLo), cp(0, cpreg.FaultBad), cp(0, cpreg.FaultBadH), cp(0, cpreg.Packets))
+	h.settle()
 }

@@ -28,6 +28,7 @@ func knownMistakes() []known {
 		{"cp.v", `if \((\{32'd0, startRow_issue_bytes\} <= [^\n]*)\) begin`, "1'b0"},
 		{"cp.v", `endRow_more = n_sync_word != 4'he;\s+end\s+//[^\n]*\s+n_walk_y0 = (walk_y0 \+ 15'd1);`, "(walk_y0 + 15'd1) & 15'h3fff"},
 		{"cp.v", `n_issue_sent = \((issue_sent \+ count_issue_by\[20:0\])\)`, "(issue_sent + count_issue_by[20:0]) & 21'hfffff"},
+		{"cp.v", `idle_rest_2 = [^\n]* \|\| \((decode_state) == decodeClear\);`, "(decode_state | 3'h4)"},
 		{"gpu.v", `Tick_mem0_Scratch = (Tick_ctl_free && !Tick_ctl_s1_Valid);`, "Tick_ctl_free"},
 		{"reset.v", `n_state_Whole = (n_state_Whole \|\| whole);`, "n_state_Whole || (whole && !state_Function)"},
 		{"watchdog.v", `nextAge_was0_age = (nextAge_was0_age \+ 32'd1);`, "(nextAge_was0_age + 32'd1) & 32'hfff"},

@@ -23,6 +23,10 @@ import (
 // proof.
 var ErrYosys = errors.New("mutant: yosys failed")
 
+// errKilled is the error of a scope whose yosys was killed, mostly for want of memory: its
+// proofs decide nothing.
+var errKilled = errors.New("mutant: yosys was killed")
+
 //go:embed proof_cut.v
 var proofCut []byte
 
@@ -166,7 +170,11 @@ func (p *Prover) read(s scope) (*netlist, error) {
 	}
 	cmd := exec.Command("yosys", "-q", "-p", p.script(s))
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState != nil && !cmd.ProcessState.Exited() {
+		return nil, errKilled
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, bytes.TrimSpace(out))
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "flat.aag"))
@@ -225,6 +233,8 @@ func (p *Prover) Prove(m Mutant, how effort) (name string, late bool, err error)
 			}
 			got, err := p.try(m, way, s)
 			switch {
+			case errors.Is(err, errKilled):
+				late = true
 			case err != nil:
 				return "", late, err
 			case got == proven:
@@ -240,7 +250,7 @@ func (p *Prover) Prove(m Mutant, how effort) (name string, late bool, err error)
 // scopes returns the scopes that may show that m is equivalent, the smallest first. A
 // module whose parameters are widths has other logic in each instance, and a file with several
 // modules does not tell which of them has the mutant: such a mutant has the complete design. The
-// others have the design without the large modules.
+// others have the design without the large modules, and then the complete one.
 func (p *Prover) scopes(m Mutant) []scope {
 	design := scope{module: p.d.Manifest.Top}
 	alone := slices.ContainsFunc(p.d.Files, func(f verilog.File) bool { return f.Name == m.File && single(f) })
@@ -254,7 +264,7 @@ func (p *Prover) scopes(m Mutant) []scope {
 	if m.Module != design.module {
 		all = append(all, scope{module: m.Module})
 	}
-	return append(all, scope{module: design.module, out: outLarge, keep: m.Module})
+	return append(all, scope{module: design.module, out: outLarge, keep: m.Module}, design)
 }
 
 // leftOut returns the modules whose instances a scope leaves out.
@@ -341,7 +351,7 @@ func (w proof) run(file string) (verdict, error) {
 	cmd := exec.Command("sh", "-c", limit, "read_aiger "+file+"; "+w.command)
 	cmd.Dir = filepath.Dir(file)
 	out, err := cmd.CombinedOutput()
-	late := err != nil && cmd.ProcessState != nil && cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime() >= w.limit-time.Second
+	late := err != nil && cmd.ProcessState != nil && !cmd.ProcessState.Exited() // the limit kills it
 	return w.verdict(string(out), err, late)
 }
 

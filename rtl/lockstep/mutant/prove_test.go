@@ -329,8 +329,8 @@ endmodule
 			assert.Equal(t, want[1], more, "%s", ms[i])
 		}
 	}
-	assert.Equal(t, []scope{{module: "whole", out: outAll}, {module: "whole", out: outLarge, keep: "whole"}}, mustProver(t, d).scopes(ms[0]))
-	assert.Equal(t, []scope{{module: "part"}, {module: "whole", out: outLarge, keep: "part"}}, mustProver(t, d).scopes(ms[4]))
+	assert.Equal(t, []scope{{module: "whole", out: outAll}, {module: "whole", out: outLarge, keep: "whole"}, {module: "whole"}}, mustProver(t, d).scopes(ms[0]))
+	assert.Equal(t, []scope{{module: "part"}, {module: "whole", out: outLarge, keep: "part"}, {module: "whole"}}, mustProver(t, d).scopes(ms[4]))
 	d.Files[1].Text = append(d.Files[1].Text, "module other #(parameter N = 1) ();\nendmodule\n"...)
 	assert.Equal(t, []scope{{module: "whole"}}, mustProver(t, d).scopes(ms[4]))
 }
