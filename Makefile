@@ -49,10 +49,10 @@ vet: ## go vet, and the rules of docs/rtl.md on the RTL
 lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
-# Excluded: RTL blocks, gateware at its pins and proofs, which have no goroutines; measurements; and boards that an earlier
+# Excluded: RTL blocks, gateware at its pins, proofs and generators, which have no goroutines; measurements; and boards that an earlier
 # host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|testbench/link|rtl/(cp|crc32|dma|eth|eth/ip|eth/mac|fence|gpu|ident|intc|link/deframe|link/enframe|lockstep/property|mem|noc|pcie|perf|regram|reset|uart|watchdog))$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty|TestPins' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/gen|testbench/link|rtl/(cp|crc32|dma|eth|eth/ip|eth/mac|fence|gpu|ident|intc|link/deframe|link/enframe|lockstep/property|mem|noc|pcie|perf|regram|reset|uart|watchdog))$$')
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
