@@ -13,9 +13,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
 
-// Layout of the host's memory, in bytes from memBase.
+// Layout of the host's memory, in bytes from memBase. The data begin at a multiple of 4 GiB.
 const (
-	memBase = uint64(0x1_8000_0000)
+	memBase = uint64(0x1_ffff_8000)
 	memSize = 1 << 16
 
 	ringsAt  = 0x1000 // a ring of 4 KiB for each node

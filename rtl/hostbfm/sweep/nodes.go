@@ -22,6 +22,10 @@ func nodes() []Sweep {
 			Cases: 3, Distances: 8, before: (*host).count, meet: partial,
 		},
 		{
+			Name: "ring size", Why: "WPTR is just inside or outside a ring, and has one bit that no WPTR of it has",
+			Cases: cpreg.MaxRingLog2 - cpreg.MinRingLog2 + 3, Distances: 24, before: (*host).rest, meet: sized,
+		},
+		{
 			Name: "stop", Why: "RUN is cleared, or bus mastering ends, in each clock of a few packets",
 			Cases: 2 * programs, Distances: 56, before: (*host).listen, meet: stopped,
 		},
@@ -111,6 +115,21 @@ func partial(h *host, which, at int) {
 	h.look(perfreg.Base+perfreg.Node+perfreg.Busy, perfreg.Base+perfreg.Node+perfreg.StallRing)
 	h.ring(0)
 	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.settle()
+}
+
+// sized gives a node a ring of a size, also one too small or too large, and a WPTR of one bit.
+func sized(h *host, which, at int) {
+	h.start(0)
+	h.SetReg(cp(0, cpreg.Ctl), 0)
+	h.SetReg(cp(0, cpreg.RingSize), uint32(cpreg.MinRingLog2-1+which))
+	h.SetReg(cp(0, cpreg.Wptr), 1<<at)
+	h.SetReg(cp(0, cpreg.Ctl), cpreg.CtlRun)
+	h.drain()
+	h.step(30)
+	h.look(cp(0, cpreg.Status), cp(0, cpreg.FaultInfo), cp(0, cpreg.FaultBad), cp(0, cpreg.Wptr))
+	h.drain()
+	h.reset(0)
 	h.settle()
 }
 

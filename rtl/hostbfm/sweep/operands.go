@@ -157,9 +157,16 @@ func carried(h *host, which, at int) {
 	case 1:
 		h.load(0, pkt.Copy{Src: before, Dst: data(dataFrom), Bytes: 40})
 	case 2:
-		h.load(0, pkt.Indirect{Addr: before, Dwords: 24})
+		buffer := encode(pkt.NOP{}, pkt.NOP{}, pkt.NOP{Skip: 21})
+		copy(h.Mem[dataFrom-12:], buffer) // read if the power is that of its address
+		h.load(0, pkt.Indirect{Addr: before, Dwords: uint32(len(buffer) / 4)}, pkt.Indirect{Addr: data(dataFrom - 12), Dwords: uint32(len(buffer) / 4)})
 	case 3: // rows
-		h.load(0, pkt.SetState{Surface: pkt.Dest, Base: before, Pitch: 8, Format: pkt.Format32, X1: 8, Y1: 8}, pkt.Fill2D{W: 2, H: 4})
+		h.surfaces()
+		for i := range pkt.Surface(2) {
+			h.load(0, pkt.SetState{Surface: pkt.Dest - i, Base: before, Pitch: 8, Format: pkt.Format32, X1: 8, Y1: 8}, pkt.Fill2D{W: 2, H: 4},
+				pkt.Copy2D{W: 2, H: 4})
+			h.surfaces()
+		}
 	case 4: // an INDIRECT at each place around it in the ring
 		if power >= 1<<ringLog2/4 {
 			return

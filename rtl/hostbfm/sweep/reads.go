@@ -23,6 +23,10 @@ func reads() []Sweep {
 			Cases: 3 * readers, Distances: 24, before: (*host).rest, meet: answered,
 		},
 		{
+			Name: "answer and register", Why: "a register of a stopped node is read or written as the answer to its read arrives",
+			Cases: readers, Distances: 36, before: (*host).rest, meet: stoppedRead,
+		},
+		{
 			Name: "refused read", Why: "a late answer arrives while a read is refused and reads with higher tags are awaited",
 			Cases: 2, Distances: 24, before: (*host).rest, meet: refusedRead,
 		},
@@ -138,6 +142,22 @@ func answered(h *host, which, at int) {
 	h.look(cp(0, cpreg.Ctl), cp(0, cpreg.Status))
 	h.settle()
 	h.boot()
+}
+
+// stoppedRead stops a node that awaits a read, accesses its registers, and answers.
+func stoppedRead(h *host, which, at int) {
+	h.read(which)
+	h.SetReg(cp(0, cpreg.Ctl), 0)
+	h.drain()
+	h.look(cp(0, cpreg.Status))
+	h.SetReg(cp(0, cpreg.RingLo), uint32(at)<<8)
+	h.SetReg(cp(0, cpreg.RingHi), 1)
+	h.SetReg(cp(0, cpreg.Wptr), 3)
+	h.SetReg(cp(0, cpreg.RingSize), 9)
+	h.look(cp(0, cpreg.RingLo), cp(0, cpreg.RingHi), cp(0, cpreg.Wptr), cp(0, cpreg.Status))
+	h.step(at)
+	h.release()
+	h.settle()
 }
 
 // limit turns the time-out of reads on, with the shortest period.
