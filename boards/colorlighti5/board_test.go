@@ -24,26 +24,12 @@ func opened(t *testing.T, f pins.EtherFaults) (*Module, *pins.Ether, *pins.Wire,
 	return m, e, w, link
 }
 
-// moveAll writes to VRAM and reads it back.
-func moveAll(t *testing.T, link *rootport.RootPort, rounds int) {
-	t.Helper()
-	want, got := make([]byte, 1024), make([]byte, 1024)
-	for i := range rounds {
-		for j := range want {
-			want[j] = byte(i + 3*j)
-		}
-		require.NoError(t, link.Write(2, uint64(64*i), want))
-		require.NoError(t, link.Read(2, uint64(64*i), got))
-		require.Equal(t, want, got)
-	}
-}
-
 // TestPins: a host opens the board at its PHY, and uses registers and VRAM.
 func TestPins(t *testing.T) {
 	m, _, w, link := opened(t, pins.EtherFaults{})
 	require.NoError(t, bustest.Enumerate(link))
 	assert.Equal(t, uint8(1), m.LEDs())
-	moveAll(t, link, 20)
+	bustest.Exchange(t, link, 1024, 20)
 	assert.Zero(t, w.Stats().Replays)
 	m.Reset()
 	assert.Zero(t, m.LEDs())
@@ -60,7 +46,7 @@ func TestFaultsAtThePins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, e, _, link := opened(t, f)
 			require.NoError(t, bustest.Enumerate(link))
-			moveAll(t, link, 100)
+			bustest.Exchange(t, link, 1024, 100)
 			assert.Greater(t, e.Faulty().All(), uint64(5))
 		})
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // TestReset: the button is pressed in a frame of each direction. The PHY has no clock while it
-// is in reset. What was in the queues is lost; the rest of the received frame does not arrive,
-// and all frames after it do.
+// is in reset. The reset drops the words of the queues and the rest of the received frame. All
+// later frames arrive.
 func TestReset(t *testing.T) {
 	tooltest.Need(t, "iverilog", "vvp")
 	b := newBench(t, asIs)

@@ -23,7 +23,7 @@ func TestVerilated(t *testing.T) {
 		link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 		require.NoError(t, err)
 		require.NoError(t, bustest.Enumerate(link))
-		moveAll(t, link, 20)
+		bustest.Exchange(t, link, 1024, 20)
 		assert.Positive(t, e.Faulty().All())
 		return w.Clocks()
 	}

@@ -24,7 +24,7 @@ func TestFaultsAtThePins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, link := faulty(t, f)
 			require.NoError(t, bustest.Enumerate(link))
-			exchange(t, link, 12)
+			bustest.Exchange(t, link, 256, 12)
 			assert.Positive(t, s.Faulty().All())
 		})
 	}
@@ -59,18 +59,4 @@ func faulty(t *testing.T, f pins.Faults) (*pins.Serial, *rootport.RootPort) {
 	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 	require.NoError(t, err)
 	return s, link
-}
-
-// exchange writes to VRAM and reads it back.
-func exchange(t *testing.T, link *rootport.RootPort, rounds int) {
-	t.Helper()
-	want, got := make([]byte, 256), make([]byte, 256)
-	for i := range rounds {
-		for j := range want {
-			want[j] = byte(i + 3*j)
-		}
-		require.NoError(t, link.Write(2, uint64(64*i), want))
-		require.NoError(t, link.Read(2, uint64(64*i), got))
-		require.Equal(t, want, got)
-	}
 }

@@ -90,7 +90,8 @@ func (e *Ether) send(f []byte, from uint64) {
 	}
 	f = binary.LittleEndian.AppendUint32(f, crc32.ChecksumIEEE(f))
 	f = e.faults.change(f)
-	at := max(e.next, e.now+Delay, from)
+	begin := max(e.next, e.now+Delay, from)
+	at := begin
 	put := func(b mac.Byte) {
 		e.queue = append(e.queue, etherByte{at, b})
 		at++
@@ -103,7 +104,7 @@ func (e *Ether) send(f []byte, from uint64) {
 		put(mac.Byte{Valid: true, Data: b})
 	}
 	put(mac.Byte{Valid: true, End: true})
-	e.down += at - 1 - max(e.next, e.now+Delay, from)
+	e.down += at - 1 - begin // without the end of the carrier
 	e.next = at + mac.GapBytes
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ func ListenFrames(where string, at ip.Params, b Bridge) (Listener, error) {
 		return nil, fmt.Errorf("%w: gateware with an Ethernet is served on udp:HOST:PORT or eth:IFACE", ErrOptions)
 	}
 	if scheme == "eth" {
-		if err := check(where, "linux", ""); err != nil {
+		if err := check(where, runtime.GOOS, runtime.GOARCH); err != nil {
 			return nil, err
 		}
 		f, err := ether.OpenFrames(place, at.MAC)
