@@ -91,7 +91,7 @@ func (g *gate) openSerial(o *values) error {
 		}
 		batch, g.end = v, v.Close
 	}
-	g.serial = pins.NewBatched(batch, g.board.Hz, g.board.Baud, 1000*(rate-1000), at)
+	g.serial = pins.NewBatched(batch, g.board.Hz, g.board.Rates, 1000*(rate-1000), at)
 	return nil
 }
 
@@ -136,7 +136,6 @@ func (g *gate) wire() (*pins.Wire, error) {
 	if g.ether != nil {
 		return pins.NewEtherWire(g.ether, g.board.Address, o)
 	}
-	o.Clocks = g.serial.ByteClocks()
 	return pins.New(g.serial, o)
 }
 
@@ -145,7 +144,7 @@ func (g *gate) rate() uint64 {
 	if g.ether != nil {
 		return g.board.Hz
 	}
-	return g.board.Baud / 10
+	return g.board.Hz / g.serial.ByteClocks()
 }
 
 // faulty returns the faults injected at the pins.
@@ -245,6 +244,9 @@ func IsGateware(selector string) bool { return strings.HasPrefix(selector, pinBo
 
 // Ether returns the addresses of a board at an Ethernet, and whether it has one.
 func (g *Gateware) Ether() (at ip.Params, has bool) { return g.gate.board.Address, g.gate.ether != nil }
+
+// Rates returns the rates of a board with a UART, see gateware.Board.
+func (g *Gateware) Rates() []int { return g.gate.board.Rates }
 
 // Bridge is that of pins.Serial or of pins.Ether.
 func (g *Gateware) Bridge(ctx context.Context, stream io.ReadWriter) error {

@@ -120,6 +120,6 @@ func (m *Module) Tick(rx mac.Byte, ready bool) {
 	m.eth.Tick(rx, ready, eth.Link{Ready: true, Valid: out.Valid, Last: out.Last, Data: out.Data, Keep: keep, Release: release}, 0)
 	m.rx.Tick(datagram.Arrived{Valid: arrived.Valid, Last: arrived.Last, Foreign: foreign, Data: arrived.Data})
 	m.tx.Tick(sent, taken)
-	m.link.Tick(piece, takes, linkport.GPU{Cpl: cpl, Req: upReq, Beat: upBeat}, reqReady, dataReady)
+	m.link.Tick(piece, takes, linkport.GPU{Cpl: cpl, Req: upReq, Beat: upBeat}, reqReady, dataReady, 0)
 	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
 }

@@ -56,8 +56,7 @@ func answers(t *testing.T, b *Board, d *verilog.Design, o sim.BuildOptions) {
 // identity returns what a host reads from a board, and the bytes on the line.
 func identity(t *testing.T, b *Board, top Top) (regs.Identity, [2]uint64) {
 	t.Helper()
-	serial := pins.NewSerial(top, b.Hz, b.Baud, 0)
-	wire, err := pins.New(serial, pins.Options{Hz: b.Hz, Clocks: serial.ByteClocks()})
+	wire, err := pins.New(pins.NewSerial(top, b.Hz, b.Rates, 0), pins.Options{Hz: b.Hz})
 	require.NoError(t, err)
 	wire.Run(2000) // the reset of the shell
 	link, err := rootport.New(wire.Dial, regs.NoMemory{}, rootport.Options{})

@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x97f2139d,
-		"ulx3s":         0x1c786084,
-		"ulx3s-25f":     0x380743d7,
-		"ulx3s-12f":     0x16da0ec3,
-		"colorlight-i5": 0xbf416859,
+		"ulx3s":         0x0aba8063,
+		"ulx3s-25f":     0x297a36e9,
+		"ulx3s-12f":     0xc34adec7,
+		"colorlight-i5": 0x0b66913b,
 	}
 }

@@ -47,7 +47,8 @@ type PinClock struct {
 //	Title     the name that its maker gives it
 //	PinHz     clock of the board
 //	Hz        clock of the design
-//	Baud      of the UART, bits per second; 0 of a board at an Ethernet
+//	Rates     of the UART, bits per second, in ascending order; the first one is that of a
+//	          board without a session. None of a board at an Ethernet
 //	Address   at the Ethernet
 //	Config    of the GPU, in words
 //	Pins      all pins in use
@@ -68,7 +69,7 @@ type Board struct {
 	Name, Title string
 	Part        synth.Part
 	PinHz, Hz   uint64
-	Baud        uint64
+	Rates       []int
 	Address     ip.Params
 	Config      string
 	Pins        []Pin

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		assert.False(t, names[b.Name], b.Name)
 		names[b.Name] = true
 		assert.NoError(t, b.Part.Target.Check())
-		assert.True(t, (b.New == nil) != (b.NewEther == nil) && (b.Baud != 0) == (b.New != nil), b.Name)
+		assert.True(t, (b.New == nil) != (b.NewEther == nil) && (len(b.Rates) != 0) == (b.New != nil), b.Name)
 		for _, text := range []string{b.Title, b.Config, b.Source, b.Tried, b.Programs, b.Part.Name} {
 			assert.NotEmpty(t, text, b.Name)
 		}

@@ -45,9 +45,7 @@ func lines(t *testing.T, b *Board, top any, both *lockstep.Module) *pins.Wire {
 	if e, ok := top.(pins.EtherTop); ok {
 		w, err = pins.NewEtherWire(pins.NewEther(pins.EtherClocked(lockedEther{e, both}), pins.EtherFaults{}), b.Address, o)
 	} else {
-		s := pins.NewSerial(locked{top.(Top), both}, b.Hz, b.Baud, 0)
-		o.Clocks = s.ByteClocks()
-		w, err = pins.New(s, o)
+		w, err = pins.New(pins.NewSerial(locked{top.(Top), both}, b.Hz, b.Rates, 0), o)
 	}
 	require.NoError(t, err)
 	return w

@@ -13,7 +13,7 @@ func ulx3sOf(name string, thousands, nodes int, vram uint64) *Board {
 	b := &Board{
 		Name: name, Title: fmt.Sprintf("ULX3S %dF", thousands),
 		Part:  synth.LFE5U(thousands),
-		PinHz: ulx3s.Hz, Hz: ulx3s.Hz, Baud: ulx3s.Baud,
+		PinHz: ulx3s.Hz, Hz: ulx3s.Hz,
 		Config:   config(nodes, vram),
 		Source:   "the constraints ulx3s_v20.lpf of the board's project",
 		Tried:    "not tried",
@@ -28,6 +28,9 @@ func ulx3sOf(name string, thousands, nodes int, vram uint64) *Board {
 			{"uart_tx", "L4", "UART, to the host"},
 			{"wifi_gpio0", "L2", "GPIO 0 of the ESP32"},
 		},
+	}
+	for _, r := range ulx3s.Rates() {
+		b.Rates = append(b.Rates, int(r))
 	}
 	for i, ball := range []string{"B2", "C2", "C1", "D2", "D1", "E2", "E1", "H3"} {
 		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d", i)})

@@ -17,8 +17,7 @@ func TestPins(t *testing.T) {
 	for _, fast := range []int{0, 20_000, -20_000} {
 		m, err := New(0)
 		require.NoError(t, err)
-		s := pins.NewSerial(m, Hz, Baud, fast)
-		w, err := pins.New(s, pins.Options{Hz: Hz, Clocks: s.ByteClocks()})
+		w, err := pins.New(pins.NewSerial(m, Hz, []int{Baud}, fast), pins.Options{Hz: Hz})
 		require.NoError(t, err)
 		link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 		require.NoError(t, err)

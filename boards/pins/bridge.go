@@ -20,13 +20,23 @@ const (
 // timers count them, and a pseudo-terminal on a busy machine can be late by seconds. Bridge
 // returns the cause of ctx, the error of the stream, nil at its end, or the error of the
 // board. A Read of the stream must end at times, as with a time-out.
+//
+// If the stream has a method Rate() (int, error), as a serial.Pty, then that is the rate of
+// the host's UART, in bits per second. Otherwise Bridge first agrees with the board on the
+// highest rate that works.
 func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
+	rated, _ := stream.(rated)
+	if rated == nil {
+		if err := (&terminal{s: s}).raise(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	arrived := make(chan []byte, 16)
+	arrived := make(chan chunk, 16)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		cancel(readAll(ctx, stream, arrived))
+		cancel(readAll(ctx, stream, rated, arrived))
 	}()
 	err := s.carry(ctx, stream, arrived)
 	cancel(err)
@@ -37,14 +47,29 @@ func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
 	return err
 }
 
-// readAll reads the stream until it ends or ctx is done.
-func readAll(ctx context.Context, stream io.Reader, arrived chan<- []byte) error {
+// A rated stream has a rate.
+type rated interface{ Rate() (int, error) }
+
+// A chunk is bytes of the host and the rate at which it sends them, 0 if that stays.
+type chunk struct {
+	bytes []byte
+	rate  int
+}
+
+// readAll reads the stream until it ends or ctx is done. rated is the same stream, or nil.
+func readAll(ctx context.Context, stream io.Reader, rated rated, arrived chan<- chunk) error {
 	for ctx.Err() == nil {
 		p := make([]byte, 4096)
 		n, err := stream.Read(p)
+		c := chunk{bytes: p[:n]}
+		if n > 0 && rated != nil {
+			var failed error
+			c.rate, failed = rated.Rate()
+			err = errors.Join(err, failed)
+		}
 		if n > 0 {
 			select {
-			case arrived <- p[:n]:
+			case arrived <- c:
 			case <-ctx.Done():
 			}
 		}
@@ -62,11 +87,13 @@ func timedOut(err error) bool {
 }
 
 // carry moves bytes both ways.
-func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan []byte) error {
+func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan chunk) error {
 	var in, out []byte
+	var later chunk
 	next, busy := s.now, s.now+bridgeBusy
 	for {
-		in, out = more(in, arrived), out[:0]
+		in, later = s.more(in, later, arrived)
+		out = out[:0]
 		if len(in) > 0 {
 			busy = s.now + bridgeBusy
 		}
@@ -91,33 +118,42 @@ func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan []b
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if len(in) == 0 && s.now >= busy {
-			in = waitFor(arrived)
+		if len(in) == 0 && len(later.bytes) == 0 && s.now >= busy {
+			later = waitFor(arrived)
 		}
 	}
 }
 
-// more appends what has arrived, without waiting.
-func more(in []byte, arrived <-chan []byte) []byte {
+// more appends later and what has arrived, without waiting. It returns what must wait until
+// all bytes are sent, since its rate is another one.
+func (s *Serial) more(in []byte, later chunk, arrived <-chan chunk) ([]byte, chunk) {
 	for len(in) < 4096 {
-		select {
-		case p := <-arrived:
-			in = append(in, p...)
-		default:
-			return in
+		if len(later.bytes) == 0 {
+			select {
+			case later = <-arrived:
+			default:
+				return in, later
+			}
 		}
+		if later.rate != 0 && later.rate != s.baud {
+			if len(in) > 0 || s.sending() {
+				return in, later
+			}
+			s.setBaud(later.rate)
+		}
+		in, later = append(in, later.bytes...), chunk{}
 	}
-	return in
+	return in, later
 }
 
-// waitFor returns what arrives within a short time, or nil.
-func waitFor(arrived <-chan []byte) []byte {
+// waitFor returns what arrives within a short time, or nothing.
+func waitFor(arrived <-chan chunk) chunk {
 	t := time.NewTimer(bridgeSleep)
 	defer t.Stop()
 	select {
-	case p := <-arrived:
-		return p
+	case c := <-arrived:
+		return c
 	case <-t.C:
-		return nil
+		return chunk{}
 	}
 }

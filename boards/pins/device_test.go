@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 )
 
@@ -105,7 +106,7 @@ var hardConfig = dlink.Config{
 }
 
 func newHard(testing.TB) boardLink {
-	m := hard.New(hardConfig)
+	m := hard.New(hardConfig, rate.Config{})
 	return &m
 }
 

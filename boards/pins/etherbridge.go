@@ -12,11 +12,11 @@ import (
 // error of the network, or the error of the board.
 func (e *Ether) Bridge(ctx context.Context, network io.ReadWriter) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	arrived := make(chan []byte, 64)
+	arrived := make(chan chunk, 64)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		cancel(readAll(ctx, network, arrived))
+		cancel(readAll(ctx, network, nil, arrived))
 	}()
 	err := e.carry(ctx, network, arrived)
 	cancel(err)
@@ -28,13 +28,13 @@ func (e *Ether) Bridge(ctx context.Context, network io.ReadWriter) error {
 }
 
 // carry moves frames both ways.
-func (e *Ether) carry(ctx context.Context, network io.Writer, arrived <-chan []byte) error {
+func (e *Ether) carry(ctx context.Context, network io.Writer, arrived <-chan chunk) error {
 	busy := e.now + bridgeBusy
 	for {
 		for waiting := true; waiting && len(e.queue) < bridgeStep; {
 			select {
-			case f := <-arrived:
-				e.Send(f)
+			case c := <-arrived:
+				e.Send(c.bytes)
 				busy = e.now + bridgeBusy
 			default:
 				waiting = false
@@ -55,8 +55,8 @@ func (e *Ether) carry(ctx context.Context, network io.Writer, arrived <-chan []b
 			return context.Cause(ctx)
 		}
 		if e.now >= busy {
-			if f := waitFor(arrived); f != nil {
-				e.Send(f)
+			if c := waitFor(arrived); len(c.bytes) > 0 {
+				e.Send(c.bytes)
 				busy = e.now + bridgeBusy
 			}
 		}

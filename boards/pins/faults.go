@@ -122,8 +122,8 @@ type pulse struct {
 	low      bool   // the level is low; otherwise it is inverted
 }
 
-func newFaulter(f Faults, bit uint64) *faulter {
-	return &faulter{opt: f, rng: rand.New(rand.NewPCG(f.Seed, 0x70696e73)), bit: bit / bitScale}
+func newFaulter(f Faults) *faulter {
+	return &faulter{opt: f, rng: rand.New(rand.NewPCG(f.Seed, 0x70696e73))}
 }
 
 // happens returns true with a probability.

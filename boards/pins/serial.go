@@ -41,6 +41,10 @@ const Delay = 128
 // bit. It implements Gateware. The host's UART samples in the middle of each bit.
 type Serial struct {
 	top    Batch
+	hz     uint64
+	rates  []int
+	fast   int
+	baud   int    // of the host
 	bit    uint64 // clocks of a bit of the host, in 1/1024
 	faults *faulter
 	err    error
@@ -54,19 +58,27 @@ type Serial struct {
 // bitScale is the number of units of a clock in which bits are measured.
 const bitScale = 1024
 
-// NewSerial returns a driver of a board with hz clocks a second. The host's clock is fast
-// by the given parts per million.
-func NewSerial(top SerialTop, hz, baud uint64, fast int) *Serial {
-	return NewBatched(Clocked(top), hz, baud, fast, Faults{})
+// NewSerial returns a driver of a board with hz clocks a second. rates are those of the
+// board in bits per second, in ascending order, and at the first one it waits for a session.
+// The host's clock is fast by the given parts per million.
+func NewSerial(top SerialTop, hz uint64, rates []int, fast int) *Serial {
+	return NewBatched(Clocked(top), hz, rates, fast, Faults{})
 }
 
 // NewBatched is NewSerial for a Batch, with faults at the pins.
-func NewBatched(top Batch, hz, baud uint64, fast int, f Faults) *Serial {
-	bit := hz * bitScale / baud
-	bit = uint64(int64(bit) - int64(bit)*int64(fast)/1_000_000)
-	s := &Serial{top: top, bit: bit, faults: newFaulter(f, bit)}
-	s.down.bit, s.up.bit, s.up.level = bit, bit, true
+func NewBatched(top Batch, hz uint64, rates []int, fast int, f Faults) *Serial {
+	s := &Serial{top: top, hz: hz, rates: rates, fast: fast, faults: newFaulter(f)}
+	s.up.level = true
+	s.setBaud(rates[0])
 	return s
+}
+
+// setBaud sets the rate of the host's UART, in bits per second. No byte may be on its way.
+func (s *Serial) setBaud(baud int) {
+	s.baud = baud
+	bit := s.hz * bitScale / uint64(baud)
+	s.bit = uint64(int64(bit) - int64(bit)*int64(s.fast)/1_000_000)
+	s.down.bit, s.up.bit, s.faults.bit = s.bit, s.bit, s.bit/bitScale
 }
 
 // ByteClocks returns the clocks of a byte, rounded up.
@@ -112,6 +124,9 @@ func (s *Serial) run() {
 		s.err = s.top.Run(s.rx[:], s.tx[:])
 	}
 }
+
+// sending reports whether bytes of the host are on their way.
+func (s *Serial) sending() bool { return len(s.down.queue) > 0 || s.down.sends }
 
 // A timed is a byte of the host, and the clock in which its start bit begins.
 type timed struct {

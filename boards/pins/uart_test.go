@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/link/hard"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
@@ -53,9 +54,9 @@ func (b *serialBoard) Reset() {
 // million.
 func openSerial(t *testing.T, fast int, f Faults) (*Serial, *Wire, *rootport.RootPort) {
 	t.Helper()
-	b := &serialBoard{uart: uart.New(), link: hard.New(hardConfig), dev: newSixBits(bustest.NewDevice(bustest.DeviceOptions{}))}
-	s := NewBatched(Clocked(b), serialHz, serialBaud, fast, f)
-	w, err := New(s, Options{Hz: serialHz, Clocks: s.ByteClocks()})
+	b := &serialBoard{uart: uart.New(), link: hard.New(hardConfig, rate.Config{}), dev: newSixBits(bustest.NewDevice(bustest.DeviceOptions{}))}
+	s := NewBatched(Clocked(b), serialHz, []int{serialBaud}, fast, f)
+	w, err := New(s, Options{Hz: serialHz})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
 	require.NoError(t, err)

@@ -71,8 +71,12 @@ type Wire struct {
 	BytesDown, BytesUp uint64 // on the line
 }
 
-// New returns a wire to a board at the byte port of its link.
+// New returns a wire to a board at the byte port of its link. The clocks of a byte of a
+// *Serial are those of its rate, which each Dial raises if the board has more than one.
 func New(dev Gateware, opt Options) (*Wire, error) {
+	if s, ok := dev.(*Serial); ok {
+		opt.Clocks = s.ByteClocks()
+	}
 	if opt.Clocks == 0 {
 		opt.Clocks = 80
 	}
@@ -83,20 +87,26 @@ func newWire(l line, opt Options) (*Wire, error) {
 	if opt.Hz == 0 {
 		opt.Hz = 25_000_000
 	}
-	c := opt.Link
+	w := &Wire{line: l, opt: opt, nonce: uint32(opt.Faults.Seed)*0x9e3779b1 + 1}
+	w.down, w.up = fault.New(opt.Faults, 0), fault.New(opt.Faults, 1)
+	return w, w.newLink()
+}
+
+// newLink makes the host's end of the link, with times for the clocks of a byte.
+func (w *Wire) newLink() error {
+	c := w.opt.Link
 	c.Role = datalink.Host
 	c.Credits = datalink.Credits{{Headers: 64, Data: 64 * 16}, {Headers: 64}, {}}
-	one := time.Duration(160 * opt.Clocks * uint64(time.Second) / opt.Hz) // a long frame
+	one := time.Duration(160 * w.opt.Clocks * uint64(time.Second) / w.opt.Hz) // a long frame
 	setDefault(&c.AckDelay, max(one/2, 100*time.Microsecond))
 	setDefault(&c.ReplayMin, 3*one+2*c.AckDelay)
 	setDefault(&c.ReplayMax, 10*one+2*c.AckDelay)
 	link, err := datalink.New(c)
 	if err != nil {
-		return nil, fmt.Errorf("pins: %w", err)
+		return fmt.Errorf("pins: %w", err)
 	}
-	w := &Wire{line: l, opt: opt, link: link, nonce: uint32(opt.Faults.Seed)*0x9e3779b1 + 1}
-	w.down, w.up = fault.New(opt.Faults, 0), fault.New(opt.Faults, 1)
-	return w, nil
+	w.link = link
+	return nil
 }
 
 // clocksOf returns the clocks of a time, rounded down.
@@ -200,6 +210,9 @@ func (w *Wire) Dial() (rootport.Port, error) {
 	}
 	w.cut = false
 	w.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
+	if err := w.raise(); err != nil {
+		return nil, err
+	}
 	p := &end{wire: w, start: w.now()}
 	w.port = p
 	w.nonce = w.nonce*1664525 + 1013904223
@@ -216,7 +229,7 @@ func (w *Wire) Dial() (rootport.Port, error) {
 // Clocks returns the clocks of the board so far.
 func (w *Wire) Clocks() uint64 { return w.clock }
 
-// Stats returns the counters of the host's end.
+// Stats returns the counters of the host's end, since the rate of the line changed last.
 func (w *Wire) Stats() datalink.Stats { return w.link.Stats() }
 
 // An end is the host's end of one session.

@@ -15,11 +15,12 @@ import (
 type Bridge func(ctx context.Context, stream io.ReadWriter) error
 
 // Raw returns a listener that gives the bytes of hosts to a board, one host after another,
-// in place of l. It fails with ErrOptions if l does not carry a stream of bytes.
-func Raw(l Listener, b Bridge) (Listener, error) {
+// in place of l. rates are those of the board's UART in ascending order. It fails with
+// ErrOptions if l does not carry a stream of bytes.
+func Raw(l Listener, b Bridge, rates []int) (Listener, error) {
 	switch l := l.(type) {
 	case *Pty:
-		return &rawPty{Pty: l, bridge: b}, nil
+		return &rawPty{Pty: l, bridge: b, rates: rates}, nil
 	case *TCP:
 		return &rawTCP{TCP: l, bridge: b}, nil
 	}
@@ -30,6 +31,16 @@ func Raw(l Listener, b Bridge) (Listener, error) {
 type rawPty struct {
 	*Pty
 	bridge Bridge
+	rates  []int
+}
+
+// Selector returns serial:, the path, and the rate that a host must set or may reach.
+func (r *rawPty) Selector() string {
+	at, most := r.Pty.Selector(), r.rates[len(r.rates)-1]
+	if most != r.rates[0] {
+		return fmt.Sprintf("%s?baud=%d&maxbaud=%d", at, r.rates[0], most)
+	}
+	return fmt.Sprintf("%s?baud=%d", at, most)
 }
 
 // Serve implements Listener. The board is that of the bridge.

@@ -13,15 +13,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 )
 
-// TestPins: a host opens the board at its pins and reads its identity, also with a clock
-// that is off by 2 %. The lights show the link and the session.
+// A host opens the board at its pins and reads its identity, also with a clock that is off
+// by 2 %, and with or without a change of the rate. The lights show the link and the session.
 func TestPins(t *testing.T) {
-	for _, fast := range []int{0, 20_000, -20_000} {
+	for _, c := range []struct {
+		rates []int
+		fast  int
+	}{
+		{[]int{115_200}, 0}, {[]int{115_200, 3_000_000}, 0}, {[]int{115_200, 3_000_000}, 20_000},
+		{[]int{115_200, 3_000_000}, -20_000}, {[]int{115_200, 460_800}, 0},
+	} {
 		m, err := New(2, 64<<10, 0)
 		require.NoError(t, err)
 		assert.Zero(t, m.LEDs())
-		s := pins.NewSerial(m, Hz, Baud, fast)
-		w, err := pins.New(s, pins.Options{Hz: Hz, Clocks: s.ByteClocks()})
+		s := pins.NewSerial(m, Hz, c.rates, c.fast)
+		w, err := pins.New(s, pins.Options{Hz: Hz})
 		require.NoError(t, err)
 		link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 		require.NoError(t, err)
@@ -30,7 +36,24 @@ func TestPins(t *testing.T) {
 		require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
 		assert.Equal(t, uint32(idreg.MagicValue), binary.LittleEndian.Uint32(p))
 		assert.Equal(t, uint8(0b0011), m.LEDs())
+		most := c.rates[len(c.rates)-1]
+		assert.InEpsilon(t, 10*Hz/most, s.ByteClocks(), 0.03, "%d bit/s", most)
 		m.Reset()
 		assert.Zero(t, m.LEDs())
+	}
+}
+
+// A board that is reset during a session is found again by the next Dial, at the first rate.
+func TestResetOfRate(t *testing.T) {
+	m, err := New(1, 64<<10, 0)
+	require.NoError(t, err)
+	s := pins.NewSerial(m, Hz, []int{115_200, 1_000_000}, 0)
+	w, err := pins.New(s, pins.Options{Hz: Hz})
+	require.NoError(t, err)
+	for range 2 {
+		_, err = w.Dial()
+		require.NoError(t, err)
+		assert.Equal(t, uint64(250), s.ByteClocks())
+		m.Reset()
 	}
 }

@@ -10,18 +10,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
 // Name is the name of the board.
 const Name = "ulx3s"
 
-// The clock, which is that of the board, and the rate of the UART. The FT231X has at most
-// 3 Mbit/s.
-const (
-	Hz   = 25_000_000
-	Baud = 3_000_000
-)
+// Hz is the clock, which is that of the board.
+const Hz = 25_000_000
+
+// Rates returns the rates of the UART in bits per second: the one after a reset, and those
+// that a host can change to. The FT231X has at most 3 Mbit/s.
+func Rates() []uint32 {
+	return []uint32{115_200, 230_400, 460_800, 921_600, 1_000_000, 1_500_000, 2_000_000, 3_000_000}
+}
 
 // Shell is the Verilog around the module: its reset and its pins. It needs TOP_rx, TOP_Line
 // and TOP_LEDs for the ports of the module.
@@ -33,7 +36,7 @@ var Shell []byte
 //
 //	In      rx, the line of the UART
 //	Out     Line, the other line; LEDs
-//	Timing  Hz clocks a second, Baud bits a second
+//	Timing  Hz clocks a second, one of Rates bits a second
 //	Reset   that of the GPU and of the link; the memories keep their words
 //	Order   as the link and the GPU
 //	Paths   none
@@ -52,9 +55,10 @@ type Module struct {
 // second.
 const silence = Hz / 8
 
-// linkConfig returns the configuration of the link. A tick is 100 us. A window of eight
-// frames takes 4.4 ms on the line; the host and the FT231X, with its latency timer at 1 ms,
-// add a few. A read of the GPU outlives the silence that ends the session.
+// linkConfig returns the configuration of the link. A tick is 100 us. At 3 Mbit/s a window
+// of eight frames takes 4.4 ms on the line; the host and the FT231X, with its latency timer
+// at 1 ms, add a few. At the first rate it takes 0.11 s, and a unit of Replay is 14 ticks. A
+// read of the GPU outlives the silence that ends the session.
 func linkConfig() dlink.Config {
 	return dlink.Config{
 		MapHash: regmap.Hash(), Window: 8, TickClocks: Hz / 10_000, TickMicros: 100,
@@ -79,7 +83,7 @@ func New(nodes int, vram uint64, build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{uart: uart.New(), link: hard.New(linkConfig()), gpu: *g, silent: silence}, nil
+	return &Module{uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}), gpu: *g, silent: silence}, nil
 }
 
 // GPU returns the GPU, for observation.
@@ -109,9 +113,6 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// period is the clocks of a bit, in 1/16.
-const period = (16*Hz + Baud/2) / Baud
-
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx bool) {
 	valid, data := m.uart.Received()
@@ -123,6 +124,7 @@ func (m *Module) Tick(rx bool) {
 	complete := m.link.Complete()
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
+	period := m.link.Period()
 	m.tickLights(valid)
 	m.uart.Tick(rx, period, sends, what)
 	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)

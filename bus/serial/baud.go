@@ -13,7 +13,9 @@ import (
 )
 
 // A Line is a stream with a settable rate, such as a Port or a Pty. A Read
-// without data returns 0 and no error after a time.
+// without data returns 0 and no error after a time. With a method Now() time.Time,
+// the times of RaiseBaud and AnswerBaud are those of the line and not of the wall
+// clock; each Read must then take some time.
 type Line interface {
 	io.ReadWriter
 	SetBaud(rate int) error
@@ -106,6 +108,7 @@ func isHello(f []byte) bool { return len(f) >= helloLeast && len(f) <= helloMost
 // A negotiator exchanges messages on a line.
 type negotiator struct {
 	line    Line
+	now     func() time.Time
 	encoder frame.Encoder
 	decoder *frame.Decoder
 	heard   []message
@@ -115,7 +118,11 @@ type negotiator struct {
 }
 
 func newNegotiator(line Line) *negotiator {
-	return &negotiator{line: line, decoder: frame.NewDecoder(6, max(msgMost, helloMost))}
+	now := time.Now
+	if own, ok := line.(interface{ Now() time.Time }); ok {
+		now = own.Now
+	}
+	return &negotiator{line: line, now: now, decoder: frame.NewDecoder(6, max(msgMost, helloMost))}
 }
 
 // Frame, Text and Damaged implement frame.Sink.
@@ -138,14 +145,14 @@ func (t *negotiator) send(m message) error {
 // receive returns the next message that arrives before a time; ok is false if
 // there is none or a hello arrives.
 func (t *negotiator) receive(until time.Time) (m message, ok bool, err error) {
-	for len(t.heard) == 0 && !t.hello && time.Now().Before(until) {
-		begun := time.Now()
+	for len(t.heard) == 0 && !t.hello && t.now().Before(until) {
+		begun := t.now()
 		n, err := t.line.Read(t.buf[:])
 		if err != nil {
 			return m, false, err
 		}
 		t.decoder.Feed(t.buf[:n], t)
-		if n == 0 && time.Since(begun) < time.Millisecond {
+		if n == 0 && t.now().Sub(begun) < time.Millisecond {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -161,11 +168,11 @@ var errSilent = errors.New("serial: no answer")
 
 // ask repeats a request until one of the answers arrives.
 func (t *negotiator) ask(m message, answers ...byte) (message, error) {
-	for end := time.Now().Add(answerTime); time.Now().Before(end); {
+	for end := t.now().Add(answerTime); t.now().Before(end); {
 		if err := t.send(m); err != nil {
 			return m, err
 		}
-		for again := time.Now().Add(askEvery); time.Now().Before(again); {
+		for again := t.now().Add(askEvery); t.now().Before(again); {
 			r, ok, err := t.receive(again)
 			if err != nil {
 				return m, err
@@ -262,7 +269,7 @@ func (t *negotiator) try(base, rate int, probe func(rate int) error) (bool, erro
 
 // discard drops everything that arrives for d.
 func (t *negotiator) discard(d time.Duration) error {
-	for end := time.Now().Add(d); time.Now().Before(end); {
+	for end := t.now().Add(d); t.now().Before(end); {
 		if _, _, err := t.receive(end); err != nil {
 			return err
 		}
@@ -302,13 +309,13 @@ func AnswerBaud(line Line, base int, rates []int, stop <-chan struct{}) (int, er
 			return base, a.set(base)
 		default:
 		}
-		m, ok, err := t.receive(time.Now().Add(askEvery))
+		m, ok, err := t.receive(t.now().Add(askEvery))
 		switch {
 		case err != nil:
 			return a.rate, err
 		case ok:
 			err = a.reply(m)
-		case !t.hello && a.rate != base && !time.Now().Before(a.until):
+		case !t.hello && a.rate != base && !t.now().Before(a.until):
 			err = a.set(base)
 		}
 		if err != nil {
@@ -343,15 +350,15 @@ func (a *answerer) reply(m message) error {
 		if err := a.send(message{kind: msgYes, rate: m.rate}); err != nil {
 			return err
 		}
-		a.heard, a.until = nil, time.Now().Add(fallBack)
+		a.heard, a.until = nil, a.now().Add(fallBack)
 		return ignore(a.set(m.rate), ErrRate)
 	case m.kind == msgAsk && a.rate == a.base:
 		return a.send(message{kind: msgNo, rate: m.rate})
 	case m.kind == msgEcho && m.rate == a.rate:
-		a.until = time.Now().Add(fallBack)
+		a.until = a.now().Add(fallBack)
 		return a.send(message{msgEchoed, a.rate, m.pattern})
 	case m.kind == msgKeep && m.rate == a.rate:
-		a.until = time.Now().Add(keepFor)
+		a.until = a.now().Add(keepFor)
 		return a.send(message{kind: msgKept, rate: a.rate})
 	}
 	return nil

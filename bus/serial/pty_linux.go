@@ -217,7 +217,23 @@ func writeTerminal(fd int, b []byte, n *int) (done bool, err error) {
 // SetWriteDeadline bounds Write, like that of os.File.
 func (p *Pty) SetWriteDeadline(t time.Time) error { return p.file.SetWriteDeadline(t) }
 
-// SetBaud does nothing: a pseudo-terminal has no rate.
+// Rate returns the rate in bits per second that the host has set for its side. Bytes pass at
+// any rate.
+func (p *Pty) Rate() (int, error) {
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return 0, p.closed(err)
+	}
+	var t *unix.Termios
+	var failed error
+	err = raw.Control(func(fd uintptr) { t, failed = unix.IoctlGetTermios(int(fd), unix.TCGETS2) })
+	if err := errors.Join(err, failed); err != nil {
+		return 0, p.closed(err)
+	}
+	return int(t.Ospeed), nil
+}
+
+// SetBaud does nothing: bytes pass at any rate.
 func (p *Pty) SetBaud(int) error { return nil }
 
 // Close closes the pseudo-terminal, which a host sees as unplugged, and removes

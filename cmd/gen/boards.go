@@ -56,8 +56,10 @@ func boardsDoc() ([]byte, error) {
 
 // lineOf describes the link of a board.
 func lineOf(b *gateware.Board) string {
-	if b.Baud != 0 {
-		return fmt.Sprintf("UART, %d bit/s", b.Baud)
+	if n := len(b.Rates); n > 1 {
+		return fmt.Sprintf("UART, %d bit/s, raised up to %d", b.Rates[0], b.Rates[n-1])
+	} else if n == 1 {
+		return fmt.Sprintf("UART, %d bit/s", b.Rates[0])
 	}
 	a := b.Address
 	return fmt.Sprintf("Ethernet, `udp:%s:%d` or `eth:IFACE/%s`", net.IP(a.IP[:]), a.Port, net.HardwareAddr(a.MAC[:]))

@@ -221,7 +221,7 @@ func rawListener(where string, g *boards.Gateware) (serve.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := serve.Raw(l, g.Bridge)
+	raw, err := serve.Raw(l, g.Bridge, g.Rates())
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

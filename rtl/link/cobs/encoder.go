@@ -24,7 +24,7 @@ const (
 //
 //	In      in linkport.Sent, valid/ready, ready is Ready; ready, the byte of the line is
 //	        taken
-//	Out     Ready; Byte, the byte of the line, valid/ready
+//	Out     Ready; Empty; Byte, the byte of the line, valid/ready
 //	Timing  a byte in every clock, and 3 clocks between frames, if there is room. A group
 //	        of stuffing is on the line from its end on; a byte of the line in every clock
 //	Reset   empty, no frame in work
@@ -67,6 +67,9 @@ func (m *Encoder) Reset() {
 
 // Ready reports whether a byte is taken in this clock.
 func (m *Encoder) Ready() bool { return m.stage == stageBody }
+
+// Empty reports whether no byte waits for the line and no frame is in work.
+func (m *Encoder) Empty() bool { return m.stage == stageNone && m.sent == m.start && !m.full }
 
 // Byte returns the byte of the line.
 func (m *Encoder) Byte() (valid bool, data uint8) { return m.full, uint8(m.ram.Out()) }

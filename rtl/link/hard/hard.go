@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/cobs"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/rate"
 )
 
 // Module is the framing of a byte stream and the data link and transaction layer after it.
@@ -16,7 +17,7 @@ import (
 //	        taken; gpu linkport.GPU, the outputs of the GPU; reqReady, dataReady, whether
 //	        its target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU; LEDs;
-//	        Status
+//	        Status; Period, the clocks of a bit in 1/16, 0 without rates
 //	Timing  about 160 clocks for 128 bytes of payload
 //	Reset   no session: the GPU's writes are lost and its reads are aborted
 //	Order   that of PCIe, see dlink.Module
@@ -26,17 +27,23 @@ import (
 //	        unsupported; see docs/design.md "The link in RTL"
 //	Source  docs/design.md "Link layers"; PCIe 3.0 §2, §3
 type Module struct {
+	rates bool // the rate can change
+
 	rx   cobs.Decoder
 	tx   cobs.Encoder
 	link dlink.Module
+	rate rate.Module
 }
 
 // Outputs are the methods of Module whose results are its outputs.
 var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs", "Status"}
 
-// New returns a link after reset.
-func New(c dlink.Config) Module {
-	return Module{rx: cobs.NewDecoder(), tx: cobs.NewEncoder(dlink.MaxFrame), link: dlink.New(c)}
+// New returns a link after reset. Without rates in r it leaves the rate alone.
+func New(c dlink.Config, r rate.Config) Module {
+	return Module{
+		rates: len(r.Rates) > 0,
+		rx:    cobs.NewDecoder(), tx: cobs.NewEncoder(dlink.MaxFrame), link: dlink.New(c), rate: rate.New(r),
+	}
 }
 
 // Reset ends the session.
@@ -44,6 +51,7 @@ func (m *Module) Reset() {
 	m.rx.Reset()
 	m.tx.Reset()
 	m.link.Reset()
+	m.rate.Reset()
 }
 
 // Byte returns the byte for the line.
@@ -61,6 +69,9 @@ func (m *Module) Complete() port.Completion { return m.link.Complete() }
 // Status returns the state of the link.
 func (m *Module) Status() dlink.Status { return m.link.Status() }
 
+// Period returns the clocks of a bit, in 1/16.
+func (m *Module) Period() uint32 { return m.rate.Period() }
+
 // LEDs returns the levels of the lights: bit 0 in a session.
 func (m *Module) LEDs() uint8 {
 	if m.link.Status().Up {
@@ -71,8 +82,16 @@ func (m *Module) LEDs() uint8 {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
-	piece, sent, takes := m.rx.Piece(), m.link.Sent(), m.tx.Ready()
+	piece, sent, takes, empty := m.rx.Piece(), m.link.Sent(), m.tx.Ready(), m.tx.Empty()
+	talks, answer := m.rate.Answer()
+	own, up := sent, m.link.Status().Up
+	if talks {
+		sent = answer
+	}
 	m.rx.Tick(in)
 	m.tx.Tick(sent, ready)
-	m.link.Tick(piece, takes, gpu, reqReady, dataReady)
+	m.link.Tick(piece, takes && !talks, gpu, reqReady, dataReady, m.rate.Slow())
+	if m.rates {
+		m.rate.Tick(piece, up, own, takes, empty)
+	}
 }

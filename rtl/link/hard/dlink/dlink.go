@@ -23,7 +23,8 @@ const MaxFrame = MaxPacket + 8
 // Version is the version of the frames, that of bus/datalink.
 const Version = 3
 
-// Config configures a link. A tick is the unit of its times.
+// Config configures a link. A tick is the unit of its times, and on a line that is slower
+// for now the units of Replay and Nak are several.
 //
 //	MapHash     hash of the register map; 0: any
 //	Window      frames in flight in each direction, 1, 2, 4 or 8
@@ -31,10 +32,10 @@ const Version = 3
 //	TickClocks  clocks of a tick, 1 to 2^20
 //	TickMicros  microseconds of a tick, rounded up
 //	Ack         ticks that an acknowledgement waits for a frame to carry it, 1 to 255
-//	Replay      ticks after which frames are sent again, more than the delay of the host's
+//	Replay      units after which frames are sent again, more than the delay of the host's
 //	            acknowledgement and the time of a window on the line, 1 to 255
 //	Limit       replays without an acknowledgement after which the link goes down, 1 to 255
-//	Nak         ticks between Naks for one gap, 1 to 255
+//	Nak         units between Naks for one gap, 1 to 255
 //	Ping        ticks of silence after which the host is pinged, a power of two to 2^15
 //	Dead        ticks of silence after which the link goes down, 1 to 2^16-1
 //	Expiry      ticks after which a read of the GPU ends without a completion, and at most
@@ -89,7 +90,8 @@ type Status struct {
 // Module is the data link and the transaction layer.
 //
 //	In      in linkport.Piece; ready, the byte for the framing is taken; gpu linkport.GPU;
-//	        reqReady, dataReady, whether the GPU's target port takes a header and a beat
+//	        reqReady, dataReady, whether the GPU's target port takes a header and a beat;
+//	        slow, the ticks by which a unit of Replay and Nak is longer than a tick
 //	Out     Sent, for the framing, valid/ready; Target, Takes, Complete, for the GPU; Status
 //	Timing  a byte in every clock in each direction
 //	Reset   no session: the GPU's writes are lost and its reads are aborted

@@ -11,6 +11,7 @@ type clock struct {
 	now     uint32 // clocks
 	left    uint32 `w:"20"` // clocks until the next tick
 	silence uint16 // ticks since a frame of the session
+	rest    uint8  // ticks until the next unit of Replay and Nak
 	age     uint16 // ticks since reads of the GPU were checked
 	expires bool   // they are, in this clock
 }
@@ -23,7 +24,7 @@ type sender struct {
 	sent   uint8  `w:"4"`  // of them, those sent since the last replay began
 	flown  uint8  `w:"4"`  // those sent at least once
 	window uint8  `w:"4"`  // of the host
-	since  uint8  // ticks since the oldest one was sent
+	since  uint8  // units of Replay since the oldest one was sent
 	rest   uint8  `w:"2"` // ticks until a Nak is heeded again
 	tries  uint8  // replays since an acknowledgement
 }
@@ -55,7 +56,7 @@ type acknowledger struct {
 	nak      bool   // a Nak is due
 	pong     bool   // a Pong is
 	ping     bool   // a Ping is
-	quiet    uint8  // ticks until the next Nak
+	quiet    uint8  // units of Nak until the next Nak
 }
 
 // waiting reports whether an acknowledgement is due now or later.
@@ -165,7 +166,7 @@ func (m *Module) acked(low uint16) bool {
 }
 
 // passTime counts clocks and ticks.
-func (m *Module) passTime() {
+func (m *Module) passTime(slow uint8) {
 	m.time.now++
 	m.time.expires = false
 	if m.time.left != 0 {
@@ -178,14 +179,20 @@ func (m *Module) passTime() {
 		m.time.age, m.time.expires = 0, true
 	}
 	if m.status.Up {
-		m.tick()
+		m.tick(slow)
 	}
 }
 
 // tick does what is due after a tick of a session.
-func (m *Module) tick() {
+func (m *Module) tick(slow uint8) {
 	m.time.silence++
-	if m.ack.quiet != 0 {
+	unit := m.time.rest == 0
+	if unit {
+		m.time.rest = slow
+	} else {
+		m.time.rest--
+	}
+	if m.ack.quiet != 0 && unit {
 		m.ack.quiet--
 	}
 	if m.ack.waiting() {
@@ -194,7 +201,7 @@ func (m *Module) tick() {
 	if m.time.silence&(m.cfg.Ping-1) == 0 {
 		m.ack.ping = true
 	}
-	if m.send.flown != 0 {
+	if m.send.flown != 0 && unit {
 		m.send.since++
 	}
 	if m.send.rest != 0 {

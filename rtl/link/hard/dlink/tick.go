@@ -7,7 +7,7 @@ import (
 )
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
+func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool, slow uint8) {
 	frame, packet, busy, offer := m.rx.Frame(), m.rx.Packet(), m.tx.Busy(), m.tx.Offer()
 	grants := m.rx.Credits() >> 16
 	fetch, release, idle, rests := m.down.Fetch(), m.down.Release(), m.down.Idle(), m.down.Free()
@@ -33,7 +33,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		m.ack.consumed()
 	}
 	m.queued(sent)
-	m.passTime()
+	m.passTime(slow)
 	job := m.pick(busy.Any)
 	if refused {
 		m.status.Packets++

@@ -1,0 +1,49 @@
+package boards
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus"
+)
+
+// TestPinsRate: over a pseudo-terminal the rate of the host's side counts. A host reaches the
+// board at its first rate, and at a higher one that both have agreed on, not at another one.
+func TestPinsRate(t *testing.T) {
+	g, err := OpenGateware("pins:ulx3s-25f")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "board")
+	l, err := serve.Listen("pty:" + path)
+	require.NoError(t, err)
+	raw, err := serve.Raw(l, g.Bridge, g.Rates())
+	require.NoError(t, err)
+	require.Equal(t, "serial:"+path+"?baud=115200&maxbaud=3000000", raw.Selector())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- raw.Serve(ctx, nil) }()
+	for query, rate := range map[string]uint64{"baud=115200": 115_200, "baud=115200&maxbaud=1000000": 1_000_000} {
+		var link bus.Link
+		require.Eventually(t, func() bool { // the session before may not have ended
+			link, _, err = Open("serial:"+path+"?"+query+"&timeout=20000", regs.NoMemory{})
+			return err == nil
+		}, time.Minute, 10*time.Millisecond, query)
+		f, err := regs.Open(link, regs.Options{})
+		require.NoError(t, err)
+		assert.EqualValues(t, 64<<10, f.Identity().VRAMBytes)
+		assert.Equal(t, rate/10, link.(Rated).BytesPerSecond())
+		require.NoError(t, f.Close())
+		require.NoError(t, link.Close())
+	}
+	_, _, err = Open("serial:"+path+"?baud=2000000&timeout=20000", regs.NoMemory{})
+	require.ErrorContains(t, err, "no answer to hello")
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, g.Close())
+}
