@@ -48,7 +48,7 @@ func (b *bench) device(in linkport.Piece) {
 	down, data := b.m.Target()
 	answer, reqReady, dataReady := b.dev.Target()
 	up, upBeat := b.dev.Initiator()
-	b.m.Tick(in, true, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady)
+	b.m.Tick(in, true, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady, 0)
 	b.dev.Tick(down, data, cpl, complete, req, beat)
 }
 
@@ -89,7 +89,7 @@ func (b *bench) tick(in linkport.Piece) {
 	if d.Valid && !b.stalls {
 		b.beats = append(b.beats, d.Data)
 	}
-	b.m.Tick(in, ready, gpu, !b.stalls, !b.stalls)
+	b.m.Tick(in, ready, gpu, !b.stalls, !b.stalls, 0)
 }
 
 func (b *bench) run(clocks int) {

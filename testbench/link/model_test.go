@@ -77,7 +77,7 @@ func (b *board) tick(in linkport.Piece) {
 			b.frames, b.frame = append(b.frames, b.frame), nil
 		}
 	}
-	b.m.Tick(in, true, gpu, true, true)
+	b.m.Tick(in, true, gpu, true, true, 0)
 }
 
 func (b *board) run(clocks int) {
