@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -33,8 +35,11 @@ const (
 
 	commandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster
 	never     = uint64(1) << 40 // a latency that holds a read
-	patience  = 4000            // most clocks to wait for something
+	patience  = 16000           // most clocks to wait for something
 )
+
+// ErrLate is wrapped by the error of a run in which something took longer than it may.
+var ErrLate = errors.New("sweep: late")
 
 // A host is a Bus with a driver that waits.
 type host struct {
@@ -102,9 +107,12 @@ func (h *host) step(n int) {
 	}
 }
 
-// until steps until done, or until a limit of clocks.
+// until steps until done. It fails with ErrLate after patience.
 func (h *host) until(done func() bool) {
-	for n := 0; n < patience && !done(); n++ {
+	for n := 0; !done() && h.Err == nil; n++ {
+		if n == patience {
+			h.Err = fmt.Errorf("%w: clock %d: no end of a wait", ErrLate, h.Clocks)
+		}
 		h.Step()
 	}
 }

@@ -37,6 +37,10 @@ func interrupts() []Sweep {
 			Name: "events wait", Why: "an event, an acknowledge or a change arrives as a waiting event has waited long enough",
 			Needs: caps.Coalescing, Cases: accesses, Distances: 24, before: (*host).coalesce, meet: waited,
 		},
+		{
+			Name: "many events wait", Why: "the number of waiting events, or the clocks that they have waited, passes a power of two",
+			Needs: caps.Coalescing, Cases: 2, Distances: 12, before: (*host).listen, meet: gathered,
+		},
 	}
 }
 
@@ -148,6 +152,21 @@ func (h *host) coalesce(int) {
 	h.SetReg(intcreg.Base+intcreg.CoalesceCount, 2)
 	h.SetReg(intcreg.Base+intcreg.CoalesceTime, 16)
 	h.drain()
+}
+
+// gathered makes events wait for about a power of two of them, or of clocks.
+func gathered(h *host, which, at int) {
+	power := uint32(1) << at
+	limit := []uint32{min(power, 255), 0}[which]
+	h.SetReg(intcreg.Base+intcreg.CoalesceCount, limit)
+	h.SetReg(intcreg.Base+intcreg.CoalesceTime, []uint32{1 << 23, power}[which])
+	h.drain()
+	for range limit + 1 {
+		h.SetReg(raise, []uint32{intcreg.Done0, intcreg.Done0 | intcreg.Done1}[at%2])
+	}
+	h.drain()
+	h.step(int(power) + 20)
+	h.calm()
 }
 
 // waited makes an event wait.

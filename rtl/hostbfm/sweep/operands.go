@@ -20,7 +20,11 @@ func operands() []Sweep {
 		},
 		{
 			Name: "carry", Why: "an address, a position in the ring or the number of packets passes a power of two",
-			Cases: 6, Distances: 48, before: func(h *host, _ int) { h.settle() }, meet: carried,
+			Cases: 7, Distances: 48, before: func(h *host, _ int) { h.settle() }, meet: carried,
+		},
+		{
+			Name: "formats", Why: "the surfaces of a copy have any two formats, also reserved ones",
+			Cases: formats, Distances: formats, before: func(h *host, _ int) { h.open() }, meet: formatted,
 		},
 	}
 }
@@ -29,6 +33,7 @@ const (
 	longest    = 8 // dwords of the longest of samples
 	privileged = 7 // samples at the end that are legal in the ring only
 	shortRun   = 200
+	formats    = 8 // values of the field of a format
 )
 
 // samples returns a small packet of each kind.
@@ -143,6 +148,25 @@ func guarded(h *host, which, at int) {
 	}
 }
 
+// descriptor returns the bytes of the longest descriptor.
+func (h *host) descriptor() uint64 {
+	if h.config.Caps.Has(caps.Preemption) {
+		return 1 << 12
+	}
+	return 1 << (min(h.config.LengthBits, 19) - 1)
+}
+
+// formatted copies between surfaces of two formats.
+func formatted(h *host, src, dst int) {
+	for i, f := range []int{src, dst} {
+		p := encode(pkt.SetState{Surface: pkt.Surface(i), Base: data(dataFrom + 0x1000*uint64(i)), Pitch: 64, X1: 8, Y1: 8})
+		p[4*5] = uint8(f)
+		h.load(0, raw(p))
+	}
+	h.load(0, pkt.Copy2D{W: 2, H: 2}, pkt.NOP{})
+	h.execute(h.open)
+}
+
 // carried executes a packet whose range, or whose place, passes a power of two.
 func carried(h *host, which, at int) {
 	power := uint64(1) << at
@@ -175,6 +199,12 @@ func carried(h *host, which, at int) {
 		for range 4 {
 			h.load(0, h.indirect(0, false, pkt.NOP{}), pkt.NOP{})
 		}
+	case 5: // the second descriptor of a copy
+		n := h.descriptor()
+		if power < n {
+			return
+		}
+		h.load(0, pkt.Copy{Src: pkt.Host | power - n, Dst: data(dataFrom), Bytes: uint32(n + 64)})
 	default: // as many packets
 		if power > 256 {
 			return

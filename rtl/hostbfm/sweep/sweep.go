@@ -48,7 +48,7 @@ func on(c gpu.Config) []Sweep {
 // Run runs all sweeps that the configuration of dev has the capabilities for, each case after
 // a reset. after, if not nil, is called after each distance, with the number of distances done
 // and of all. Its error ends the run. Run fails with hostbfm.ErrProtocol if the device broke
-// the protocol.
+// the protocol, and with ErrLate if it did not answer.
 func Run(dev hostbfm.Device, after func(done, total int) error) error {
 	all := on(dev.Config())
 	done, total := 0, 0
@@ -72,8 +72,7 @@ func Run(dev hostbfm.Device, after func(done, total int) error) error {
 }
 
 // Run resets dev and runs one case, 0 to Cases-1. after, if not nil, is called after each
-// distance, and its error ends the run. Run fails with hostbfm.ErrProtocol if the device
-// broke the protocol.
+// distance, and its error ends the run. Its errors are those of the function Run.
 func (s *Sweep) Run(dev hostbfm.Device, which int, after func() error) error {
 	h := newHost(dev)
 	s.before(h, which)
