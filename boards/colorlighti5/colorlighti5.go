@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/datagram"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 )
 
 // Name is the name of the board.
@@ -43,6 +44,7 @@ type Module struct {
 	rx   datagram.Decoder
 	tx   datagram.Encoder
 	link dlink.Module
+	regs vsec.Module
 	gpu  gpu.GPU
 	kept bool // the station keeps the host of the session
 }
@@ -74,7 +76,7 @@ func New(at ip.Params, build uint32) (*Module, error) {
 	}
 	return &Module{
 		eth: *eth.New(at), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(dlink.MaxFrame, ip.MaxData),
-		link: dlink.New(linkConfig()), gpu: *g,
+		link: dlink.New(linkConfig()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true}), gpu: *g,
 	}, nil
 }
 
@@ -87,6 +89,7 @@ func (m *Module) Reset() {
 	m.rx.Reset()
 	m.tx.Reset()
 	m.link.Reset()
+	m.regs.Reset()
 	m.gpu.Reset()
 	m.kept = false
 }
@@ -104,7 +107,10 @@ func (m *Module) LEDs() uint8 {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx mac.Byte, ready bool) {
-	up := m.link.Status().Up
+	status := m.link.Status()
+	up := status.Up
+	counted, count := m.eth.Count()
+	answer, selected := m.regs.Answer(), m.regs.Select()
 	arrived, piece := m.eth.Datagram(), m.rx.Piece()
 	sent, takes := m.link.Sent(), m.tx.Ready()
 	out, taken := m.tx.Byte(), m.eth.Ready()
@@ -117,9 +123,10 @@ func (m *Module) Tick(rx mac.Byte, ready bool) {
 	foreign := m.kept && !arrived.Host
 
 	m.kept = up
-	m.eth.Tick(rx, ready, eth.Link{Ready: true, Valid: out.Valid, Last: out.Last, Data: out.Data, Keep: keep, Release: release}, 0)
+	m.eth.Tick(rx, ready, eth.Link{Ready: true, Valid: out.Valid, Last: out.Last, Data: out.Data, Keep: keep, Release: release}, selected)
 	m.rx.Tick(datagram.Arrived{Valid: arrived.Valid, Last: arrived.Last, Foreign: foreign, Data: arrived.Data})
 	m.tx.Tick(sent, taken)
-	m.link.Tick(piece, takes, linkport.GPU{Cpl: cpl, Req: upReq, Beat: upBeat}, reqReady, dataReady, 0)
-	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+	m.link.Tick(piece, takes, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: upReq, Beat: upBeat}, reqReady, dataReady, 0)
+	m.regs.Tick(status, vsec.Line{Valid: counted, Count: uint16(count)}, 0, vsec.Asked{Req: req, Taken: reqReady})
+	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
 }

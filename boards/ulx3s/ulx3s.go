@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/rate"
+	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
@@ -46,6 +47,7 @@ var Shell []byte
 type Module struct {
 	uart   uart.Module
 	link   hard.Module
+	regs   vsec.Module
 	gpu    gpu.GPU
 	silent uint32 `w:"23"` // clocks since a byte arrived, to silence
 	fault  bool
@@ -83,7 +85,7 @@ func New(nodes int, vram uint64, build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}), gpu: *g, silent: silence}, nil
+	return &Module{uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}), regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence}, nil
 }
 
 // GPU returns the GPU, for observation.
@@ -93,6 +95,7 @@ func (m *Module) GPU() *gpu.GPU { return &m.gpu }
 func (m *Module) Reset() {
 	m.uart.Reset()
 	m.link.Reset()
+	m.regs.Reset()
 	m.gpu.Reset()
 	m.silent, m.fault = silence, false
 }
@@ -117,6 +120,9 @@ func bit(b bool) uint8 {
 func (m *Module) Tick(rx bool) {
 	valid, data := m.uart.Received()
 	framing, _ := m.uart.Errors()
+	glitch, low := m.uart.Noise()
+	answer := m.regs.Answer()
+	status := m.link.Status()
 	sends, what := m.link.Byte()
 	ready := m.uart.Ready()
 	req, beat := m.link.Target()
@@ -127,8 +133,9 @@ func (m *Module) Tick(rx bool) {
 	period := m.link.Period()
 	m.tickLights(valid)
 	m.uart.Tick(rx, period, sends, what)
-	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
-	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
+	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, uint16(period), vsec.Asked{Req: req, Taken: reqReady})
+	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
 }
 
 // tickLights is the clock edge of the lights. received reports whether a byte has arrived.

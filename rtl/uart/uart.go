@@ -13,8 +13,8 @@ const (
 //	In      line, the received level, of any phase; period, the clocks of a bit in 1/16,
 //	        MinPeriod to MaxPeriod; tx and data, a byte for the transmitter, valid/ready,
 //	        ready is Ready
-//	Out     Received, a pulse with each good byte; Errors, pulses; Ready; Line, the
-//	        transmitted level
+//	Out     Received, a pulse with each good byte; Errors and Noise, pulses; Ready;
+//	        Line, the transmitted level
 //	Timing  a byte is received 2 to 5 clocks after the middle of its stop bit. Bytes of
 //	        the transmitter follow each other without a gap if tx stays set; the average
 //	        of their bits is exactly a period. The period may change in any clock. It is
@@ -24,7 +24,7 @@ const (
 //	Reset   idle, the line high; Ready from the second clock on
 //	Order   as received
 //	Paths   none
-//	Size    81 bits
+//	Size    100 bits
 //	Faults  a start bit that is high in its middle begins no byte; Errors
 //	Source  ITU-T V.4, start-stop characters
 //
@@ -47,6 +47,7 @@ type Module struct {
 	received bool
 	framing  bool
 	broke    bool
+	noise    noise
 
 	tx  timer
 	out uint16 `w:"10"` // bits to send, the lowest is on the line; then the stop bit, then zeros
@@ -72,6 +73,10 @@ func (m *Module) Received() (valid bool, data uint8) { return m.received, uint8(
 // break, broke is also set: all bits were low. The receiver then waits for a high line.
 func (m *Module) Errors() (framing, broke bool) { return m.framing, m.broke }
 
+// Noise reports for one clock that a level has ended that was shorter than half a bit:
+// glitch; or that the line has been low for two bytes: low.
+func (m *Module) Noise() (glitch, low bool) { return m.noise.glitch, m.noise.long }
+
 // Ready reports whether the transmitter takes a byte in this clock.
 func (m *Module) Ready() bool { return m.tx.ends() && m.stopping() }
 
@@ -93,6 +98,7 @@ func (m *Module) Reset() {
 // Tick is one rising clock edge.
 func (m *Module) Tick(line bool, period uint32, tx bool, data uint8) {
 	quiet := !m.active && m.stopping()
+	m.noise.tick(uint16(period&MaxPeriod), m.now != m.ago1, m.broke)
 	m.receive()
 	m.meta, m.now, m.ago1, m.ago2 = line, m.meta, m.now, m.ago1
 	m.transmit(tx, data)

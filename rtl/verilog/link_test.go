@@ -50,12 +50,13 @@ func uartBlock() block {
 	m := uart.New()
 	period, wrong := uint64(133), 0
 	return block{
-		&m, []string{"Received", "Errors", "Ready", "Line"}, m.Reset,
+		&m, []string{"Received", "Errors", "Noise", "Ready", "Line"}, m.Reset,
 		func(in []uint64) { m.Tick(in[0] != 0, uint32(in[1]), in[2] != 0, uint8(in[3])) },
 		func() []uint64 {
 			valid, data := m.Received()
 			framing, broke := m.Errors()
-			return []uint64{number(valid), uint64(data), number(framing), number(broke), number(m.Ready()), number(m.Line())}
+			glitch, low := m.Noise()
+			return []uint64{number(valid), uint64(data), number(framing), number(broke), number(glitch), number(low), number(m.Ready()), number(m.Line())}
 		},
 		func(r *rand.Rand) []uint64 {
 			if r.IntN(900) == 0 {

@@ -37,6 +37,21 @@ type bench struct {
 	stalls bool        // the target port takes nothing
 	slow   bool        // the framing takes a byte in every fourth clock
 	clock  int
+	count  counts
+}
+
+// counts counts the pulses of a link.
+type counts struct{ sessions, refused, repeated, naks, packets int }
+
+func (c *counts) add(s linkport.Status) {
+	for _, e := range []struct {
+		pulse bool
+		n     *int
+	}{{s.Began, &c.sessions}, {s.Refused, &c.refused}, {s.Repeated, &c.repeated}, {s.Nak, &c.naks}, {s.Packet, &c.packets}} {
+		if e.pulse {
+			*e.n++
+		}
+	}
 }
 
 func newBench(t *testing.T, c dlink.Config) *bench { return &bench{t: t, m: dlink.New(c)} }
@@ -53,6 +68,7 @@ func (b *bench) device(in linkport.Piece) {
 }
 
 func (b *bench) tick(in linkport.Piece) {
+	defer func() { b.count.add(b.m.Status()) }()
 	b.clock++
 	ready := !b.slow || b.clock%4 == 0
 	if s := b.m.Sent(); s.Valid && ready {

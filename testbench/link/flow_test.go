@@ -77,8 +77,8 @@ func TestOverrun(t *testing.T) {
 	for i, v := range b.beats {
 		require.Equal(t, uint64(i/2)*0x0101010101010101, v, "beat %d", i)
 	}
-	require.Equal(t, uint16(1), b.m.Status().Naks)
-	require.Equal(t, uint16(4), b.m.Status().Refused)
+	require.Equal(t, 1, b.count.naks)
+	require.Equal(t, 4, b.count.refused)
 }
 
 // A completion of the GPU and its writes are sent in the order in which they appear, in the
@@ -174,9 +174,9 @@ func TestLimit(t *testing.T) {
 	for n := range uint16(5) {
 		b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(n), Len: 4, Addr: 64}
 		b.run(50)
-		repeated := b.m.Status().Repeated
+		repeated := b.count.repeated
 		b.run(4 * 2000)
-		require.Equal(t, repeated+4, b.m.Status().Repeated, "the limit is 5")
+		require.Equal(t, repeated+4, b.count.repeated, "the limit is 5")
 		b.send(number(0, n+1), b.epoch, 50)
 		require.True(t, b.m.Status().Up, "after %d frames", n+1)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
@@ -32,7 +31,7 @@ func TestReadExpires(t *testing.T) {
 	b.sent()
 	b.send(answer(0, first[6]), b.epoch, 200)
 	require.Len(t, b.cpls, start+1, "the late answer is dropped")
-	require.Equal(t, uint16(1), b.m.Status().Packets)
+	require.Equal(t, 1, b.count.packets)
 	b.send(answer(1, second[6]), b.epoch, 200)
 	require.Len(t, b.cpls, start+2)
 	require.Equal(t, port.Completion{Tag: 33, Status: port.CplSuccess, Last: true, Data: 0x0706050403020100}, b.cpls[start+1])
@@ -65,12 +64,12 @@ func TestDrain(t *testing.T) {
 	b.cpls = nil
 	b.send([]byte{7 << 4, 1}, b.epoch, 200)
 	require.False(t, b.m.Status().Up)
-	require.Equal(t, dlink.Closed, b.m.Status().Cause)
+	require.Equal(t, linkport.Closed, b.m.Status().Cause)
 	require.Len(t, b.cpls, 1, "the read in flight is aborted")
 	require.Equal(t, uint8(9), b.cpls[0].Tag)
 	drain("after a session")
 	b.open(2)
-	require.Equal(t, uint16(2), b.m.Status().Sessions)
+	require.Equal(t, 2, b.count.sessions)
 }
 
 // A hello that is repeated gets the same offer, and none from a host whose session is up. An
@@ -102,26 +101,26 @@ func TestCauses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		do    func(b *bench)
-		cause dlink.Cause
+		cause linkport.Cause
 		sends []byte // of the last frame
 	}{
-		{"silence", func(b *bench) { b.run(30_200) }, dlink.Dead, down(3)},
+		{"silence", func(b *bench) { b.run(30_200) }, linkport.Dead, down(3)},
 		{"no acknowledgement", func(b *bench) {
 			b.gpu.Req = port.Request{Kind: port.MemRead, Tag: 1, Len: 4, Addr: 64}
 			for range 11 {
 				b.send([]byte{4 << 4, 0}, b.epoch, 1000) // a Pong
 			}
-		}, dlink.Replay, down(2)},
-		{"closed", func(b *bench) { b.send(down(1), b.epoch, 300) }, dlink.Closed, nil},
-		{"the host's limit", func(b *bench) { b.send(down(2), b.epoch, 300) }, dlink.Replay, nil},
-		{"the host heard nothing", func(b *bench) { b.send(down(3), b.epoch, 300) }, dlink.Dead, nil},
-		{"the host found a violation", func(b *bench) { b.send(down(4), b.epoch, 300) }, dlink.Protocol, nil},
+		}, linkport.Replay, down(2)},
+		{"closed", func(b *bench) { b.send(down(1), b.epoch, 300) }, linkport.Closed, nil},
+		{"the host's limit", func(b *bench) { b.send(down(2), b.epoch, 300) }, linkport.Replay, nil},
+		{"the host heard nothing", func(b *bench) { b.send(down(3), b.epoch, 300) }, linkport.Dead, nil},
+		{"the host found a violation", func(b *bench) { b.send(down(4), b.epoch, 300) }, linkport.Protocol, nil},
 		{"another session", func(b *bench) {
 			b.send(hello(77), helloWord, 300)
 			w := b.sent()
 			require.True(t, b.m.Status().Up, "an offer ends nothing")
 			b.send([]byte{3 << 4, 0}, crc32.ChecksumIEEE(w[len(w)-1][22:30]), 300)
-		}, dlink.NewSession, nil},
+		}, linkport.NewSession, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, quick)

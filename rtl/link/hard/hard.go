@@ -67,7 +67,7 @@ func (m *Module) Takes() (cpl, req, beat bool) { return m.link.Takes() }
 func (m *Module) Complete() port.Completion { return m.link.Complete() }
 
 // Status returns the state of the link.
-func (m *Module) Status() dlink.Status { return m.link.Status() }
+func (m *Module) Status() linkport.Status { return m.link.Status() }
 
 // Period returns the clocks of a bit, in 1/16.
 func (m *Module) Period() uint32 { return m.rate.Period() }

@@ -46,3 +46,38 @@ type Sent struct {
 	Last  bool
 	Data  uint8
 }
+
+// A Cause is why a session ended.
+type Cause uint8
+
+// The causes. Those to Protocol have the number of a Down frame.
+const (
+	NoCause    Cause = iota // there was none
+	Closed                  // the host closed it
+	Replay                  // the limit of replays was reached
+	Dead                    // nothing was received
+	Protocol                // the host reported a violation
+	NewSession              // the host began another one
+)
+
+// A Status is the state of the link. The fields from Began on are pulses, to be counted: each
+// is set for a clock.
+//
+//	Up        a session is up
+//	Cause     why the last session ended
+//	Began     a session has begun
+//	Received  a frame of the session has arrived
+//	Refused   a frame was damaged, of no session, or not the next one
+//	Repeated  a data frame is sent again
+//	Nak       one is sent
+//	Packet    a packet was dropped or refused
+type Status struct {
+	Up       bool
+	Cause    Cause
+	Began    bool
+	Received bool
+	Refused  bool
+	Repeated bool
+	Nak      bool
+	Packet   bool
+}

@@ -55,38 +55,6 @@ type Config struct {
 	Expiry     uint16
 }
 
-// A Cause is why a session ended.
-type Cause uint8
-
-// The causes. Those to Protocol have the number of a Down frame.
-const (
-	NoCause    Cause = iota // there was none
-	Closed                  // the host closed it
-	Replay                  // the limit of replays was reached
-	Dead                    // nothing was received
-	Protocol                // the host reported a violation
-	NewSession              // the host began another one
-)
-
-// A Status is the state of the link, for registers. Counters wrap.
-//
-//	Up        a session is up
-//	Cause     why the last session ended
-//	Sessions  that began
-//	Refused   frames that were damaged, of no session, or not the next one
-//	Repeated  data frames that were sent again
-//	Naks      that were sent
-//	Packets   that were dropped or refused
-type Status struct {
-	Up       bool
-	Cause    Cause
-	Sessions uint16
-	Refused  uint16
-	Repeated uint16
-	Naks     uint16
-	Packets  uint16
-}
-
 // Module is the data link and the transaction layer.
 //
 //	In      in linkport.Piece; ready, the byte for the framing is taken; gpu linkport.GPU;
@@ -98,7 +66,7 @@ type Status struct {
 //	Order   that of PCIe, see outbound.Module
 //	Paths   none
 //	Size    512 bytes a frame of the window
-//	Faults  a frame whose check is wrong changes only Status.Refused and may cause a Nak
+//	Faults  a frame whose check is wrong sets only Status.Refused and may cause a Nak
 //	Source  docs/design.md "Link layers"; bus/datalink
 type Module struct {
 	cfg   Config
@@ -114,8 +82,7 @@ type Module struct {
 	send    sender
 	ack     acknowledger
 	credit  credits
-	refuses bool // a frame is counted as refused
-	status  Status
+	status  linkport.Status
 }
 
 // New returns a link after reset.
@@ -137,7 +104,7 @@ func (m *Module) Reset() {
 	m.tx.Reset()
 	m.down.Reset()
 	m.up.Reset()
-	m.time, m.session, m.send, m.ack, m.credit, m.refuses, m.status = clock{}, session{}, sender{}, acknowledger{}, credits{}, false, Status{}
+	m.time, m.session, m.send, m.ack, m.credit, m.status = clock{}, session{}, sender{}, acknowledger{}, credits{}, linkport.Status{}
 }
 
 // Sent returns a byte for the framing.
@@ -153,4 +120,4 @@ func (m *Module) Takes() (cpl, req, beat bool) { return m.up.Takes() }
 func (m *Module) Complete() port.Completion { return m.down.Complete() }
 
 // Status returns the state of the link.
-func (m *Module) Status() Status { return m.status }
+func (m *Module) Status() linkport.Status { return m.status }

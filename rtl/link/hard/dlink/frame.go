@@ -4,6 +4,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard/outbound"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
 // A clock is the timers of a link.
@@ -88,7 +89,7 @@ func (m *Module) frame(f receive.Frame, grants uint64) (accept bool) {
 		return false
 	}
 	if kind == headHello || kind == headWelcome {
-		m.refuses = true
+		m.status.Refused = true
 		return false
 	}
 	known := m.acked(low)
@@ -113,13 +114,13 @@ func (m *Module) frame(f receive.Frame, grants uint64) (accept bool) {
 func (m *Module) closed(cause uint16) {
 	switch cause {
 	case 2:
-		m.end(Replay)
+		m.end(linkport.Replay)
 	case 3:
-		m.end(Dead)
+		m.end(linkport.Dead)
 	case 4:
-		m.end(Protocol)
+		m.end(linkport.Protocol)
 	default:
-		m.end(Closed)
+		m.end(linkport.Closed)
 	}
 }
 
@@ -132,7 +133,7 @@ func (m *Module) dataFrame(f receive.Frame) (accept bool) {
 	switch {
 	case ahead > maskNumber/2:
 		m.ack.now = true
-		m.refuses = true
+		m.status.Refused = true
 	case ahead != 0 || !f.Room:
 		m.damaged()
 	default:
@@ -212,9 +213,9 @@ func (m *Module) tick(slow uint8) {
 		m.send.tries++
 	}
 	if m.time.silence == m.cfg.Dead {
-		m.session.down = Dead
+		m.session.down = linkport.Dead
 	} else if m.send.tries == m.cfg.Limit {
-		m.session.down = Replay
+		m.session.down = linkport.Replay
 	}
 }
 

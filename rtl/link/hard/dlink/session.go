@@ -4,6 +4,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/crc32"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
 // Heads of frames.
@@ -33,15 +34,15 @@ const creditSize = 14
 
 // A session is the words of the session and of the one that is offered.
 type session struct {
-	epoch   uint32 // word of the session
-	ours    uint32 // nonce of its host
-	offer   uint32 // word of the offer, or the CRC of a part of its nonces
-	offered bool   // there is an offer, and its word is known
-	window  uint8  `w:"4"`  // of its host
-	grants  uint64 `w:"48"` // credits of its host
-	left    uint8  `w:"5"`  // half bytes of the nonces that the word of the offer does not have
-	welcome bool   // a Welcome is due
-	down    Cause  // a Down is due
+	epoch   uint32         // word of the session
+	ours    uint32         // nonce of its host
+	offer   uint32         // word of the offer, or the CRC of a part of its nonces
+	offered bool           // there is an offer, and its word is known
+	window  uint8          `w:"4"`  // of its host
+	grants  uint64         `w:"48"` // credits of its host
+	left    uint8          `w:"5"`  // half bytes of the nonces that the word of the offer does not have
+	welcome bool           // a Welcome is due
+	down    linkport.Cause // a Down is due
 }
 
 // mixes reports whether the word of the offer is computed.
@@ -75,12 +76,13 @@ func (m *Module) receive(f receive.Frame, grants uint64, offer transmit.Nonces, 
 	}
 	switch {
 	case m.status.Up && f.Word == m.session.epoch:
+		m.status.Received = true
 		accept = m.frame(f, grants)
 	case f.Word == helloWord:
 		m.hello(f, grants, offers)
 	case m.session.offered && f.Word == m.session.offer:
 		if m.status.Up {
-			m.end(NewSession) // its frames are lost until that is done, and sent again
+			m.end(linkport.NewSession) // its frames are lost until that is done, and sent again
 		} else if settled {
 			m.begin(offer.Host, f.Head&headData != 0)
 		}
@@ -92,7 +94,7 @@ func (m *Module) receive(f receive.Frame, grants uint64, offer transmit.Nonces, 
 
 // damaged asks for what is missing, but not for each piece of garbage.
 func (m *Module) damaged() {
-	m.refuses = true
+	m.status.Refused = true
 	m.want()
 }
 
@@ -128,7 +130,7 @@ func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 		m.session.welcome = true
 	}
 	if !fits(f) {
-		m.refuses = true
+		m.status.Refused = true
 	}
 }
 
@@ -137,19 +139,19 @@ func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 // unless that was lost.
 func (m *Module) begin(host uint32, packet bool) {
 	m.session.epoch, m.session.ours, m.session.offered = m.session.offer, host, false
-	m.session.down = NoCause
+	m.session.down = linkport.NoCause
 	m.send = sender{window: m.session.window}
 	m.ack = acknowledger{every: half(m.session.window), nak: packet, pong: !packet}
 	m.credit.begin(m.session.grants)
 	m.time.silence = 0
 	m.status.Up = true
-	m.status.Sessions++
+	m.status.Began = true
 }
 
 // half returns half of a window, at least 1.
 func half(window uint8) uint8 { return max(1, window>>1) & 7 }
 
 // end ends the session.
-func (m *Module) end(cause Cause) {
-	m.status.Up, m.status.Cause, m.session.down = false, cause, NoCause
+func (m *Module) end(cause linkport.Cause) {
+	m.status.Up, m.status.Cause, m.session.down = false, cause, linkport.NoCause
 }

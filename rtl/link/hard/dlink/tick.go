@@ -21,10 +21,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		Epoch: m.down.Epoch() & 3, ID: m.down.ID(),
 	}
 
-	if m.refuses {
-		m.status.Refused++
-	}
-	m.refuses = false
+	m.status = linkport.Status{Up: m.status.Up, Cause: m.status.Cause}
 	m.session.mix(offer)
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)
@@ -36,7 +33,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	m.passTime(slow)
 	job := m.pick(busy.Any)
 	if refused {
-		m.status.Packets++
+		m.status.Packet = true
 	}
 	room.Live = m.status.Up
 	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests)
@@ -72,14 +69,14 @@ func (m *Module) pick(busy bool) transmit.Job {
 	data := false
 	job.Kind = transmit.Control
 	switch {
-	case m.session.down != NoCause:
+	case m.session.down != linkport.NoCause:
 		job.Head = headDown | uint16(m.session.down)
 		m.end(m.session.down)
 		return job
 	case m.ack.nak:
 		job.Head = headNak | low
 		m.ack.nak, m.ack.quiet = false, m.cfg.Nak
-		m.status.Naks++
+		m.status.Nak = true
 	case m.ack.pong:
 		job.Head, m.ack.pong = headPong|low, false
 	case m.ack.ping:
@@ -110,7 +107,7 @@ func (m *Module) data(job transmit.Job) transmit.Job {
 		m.send.since = 0
 	}
 	if m.send.sent < m.send.flown {
-		m.status.Repeated++
+		m.status.Repeated = true
 	} else {
 		m.send.flown = (m.send.sent + 1) & 15
 	}

@@ -1,0 +1,126 @@
+// Package linkstat reads the registers of a link in hardware: its state, its rate, and the
+// counters of what it has refused and repeated.
+package linkstat
+
+import (
+	"errors"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
+
+// A State is the registers of a link. Counters are since the reset of the board, modulo 2^32.
+type State struct {
+	Up       bool     `json:"up"`
+	Cause    string   `json:"cause"` // why the last session ended
+	ClockHz  uint32   `json:"clock_hz"`
+	Period   uint32   `json:"period,omitempty"` // of a bit, in 1/16 clocks; 0 at an Ethernet
+	Baud     uint32   `json:"baud,omitempty"`   // bits per second, rounded; 0 at an Ethernet
+	Counters Counters `json:"counters"`
+	UART     *UART    `json:"uart,omitempty"`     // nil at an Ethernet
+	MAC      *MAC     `json:"ethernet,omitempty"` // nil at a UART
+}
+
+// Counters are those of the link, see linkreg.Block.
+type Counters struct {
+	Sessions uint32 `json:"sessions"`
+	Received uint32 `json:"received"`
+	Refused  uint32 `json:"refused"`
+	Repeated uint32 `json:"repeated"`
+	Naks     uint32 `json:"naks"`
+	Packets  uint32 `json:"packets"`
+}
+
+// UART has the counters of a UART.
+type UART struct {
+	Framing  uint32 `json:"framing"`
+	Glitches uint32 `json:"glitches"`
+	Breaks   uint32 `json:"breaks"`
+}
+
+// MAC has the counters of an Ethernet MAC and of the IP layer above it.
+type MAC struct {
+	Runts     uint32 `json:"runts"`
+	Oversized uint32 `json:"oversized"`
+	Bad       uint32 `json:"bad"`
+	Filtered  uint32 `json:"filtered"`
+	Good      uint32 `json:"good"`
+	NoRoom    uint32 `json:"no_room"`
+	Ignored   uint32 `json:"ignored"`
+	Invalid   uint32 `json:"invalid"`
+}
+
+// A reader reads dwords of the capability. The first error stays.
+type reader struct {
+	link bus.Link
+	err  error
+}
+
+func (r *reader) word(off int) uint32 {
+	if r.err != nil {
+		return 0
+	}
+	var v uint32
+	v, r.err = r.link.ReadConfig(linkreg.Base + off)
+	return v
+}
+
+// words reads dwords that follow each other.
+func (r *reader) words(off int, to ...*uint32) {
+	for i, p := range to {
+		*p = r.word(off + 4*i)
+	}
+}
+
+// Read reads the registers. It returns nil and no error if the board has none: the emulator,
+// a link with a program, and a recording. It fails with an error of the link.
+func Read(link bus.Link) (*State, error) {
+	r := &reader{link: link}
+	header := r.word(linkreg.Header)
+	if errors.Is(r.err, bus.ErrUnsupported) || r.err == nil && header != linkreg.HeaderValue {
+		return nil, nil // a root port need not have extended configuration space
+	}
+	if v := r.word(linkreg.VSEC); r.err == nil && v != linkreg.VSECValue {
+		return nil, nil
+	}
+	s := r.state()
+	if r.err != nil {
+		return nil, r.err
+	}
+	return s, nil
+}
+
+func (r *reader) state() *State {
+	word := r.word(linkreg.State)
+	s := &State{Up: word&linkreg.StateUp != 0, Cause: Cause(word), ClockHz: r.word(linkreg.Clock)}
+	c := &s.Counters
+	r.words(linkreg.Counters, &c.Sessions, &c.Received, &c.Refused, &c.Repeated, &c.Naks, &c.Packets)
+	if word&linkreg.StateUART != 0 {
+		s.UART = new(UART)
+		s.Period = r.word(linkreg.Rate) & linkreg.RatePeriod
+		s.Baud = Baud(s.ClockHz, s.Period)
+		r.words(linkreg.UART, &s.UART.Framing, &s.UART.Glitches, &s.UART.Breaks)
+	}
+	if word&linkreg.StateMAC != 0 {
+		m := new(MAC)
+		s.MAC = m
+		r.words(linkreg.MAC, &m.Runts, &m.Oversized, &m.Bad, &m.Filtered, &m.Good, &m.NoRoom, &m.Ignored, &m.Invalid)
+	}
+	return s
+}
+
+// Cause returns the cause in a value of STATE, in lower case.
+func Cause(state uint32) string {
+	return cause.Format(cause.Get(state))
+}
+
+var cause = reg.Field{Mask: linkreg.StateCause, Enum: linkreg.Causes}
+
+// Baud returns the bits per second of a period in 1/16 clocks, rounded; 0 if that is 0.
+func Baud(hz, period uint32) uint32 {
+	if period == 0 {
+		return 0
+	}
+	return uint32((16*uint64(hz) + uint64(period)/2) / uint64(period))
+}
