@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x97f2139d,
-		"ulx3s":         0x0aba8063,
-		"ulx3s-25f":     0x297a36e9,
-		"ulx3s-12f":     0xc34adec7,
-		"colorlight-i5": 0x0b66913b,
+		"ice40-hx8k":    0x58c7c24e,
+		"ulx3s":         0xd9fae990,
+		"ulx3s-25f":     0xcad5030c,
+		"ulx3s-12f":     0xa926ada2,
+		"colorlight-i5": 0x8dcebb42,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -167,9 +168,9 @@ func (d Difference) String() string {
 }
 
 // ConfigNames returns the names of the dwords of configuration space declared
-// by pcicfg, in lower case, by offset in bytes.
+// by pcicfg and linkreg, in lower case, by offset in bytes.
 func ConfigNames() map[int]string {
-	return map[int]string{
+	names := map[int]string{
 		pcicfg.ID: "id", pcicfg.Command: "command", pcicfg.Class: "class", pcicfg.Header: "header",
 		pcicfg.BAR0: "bar0", pcicfg.BAR1: "bar1", pcicfg.BAR2: "bar2", pcicfg.BAR3: "bar3",
 		pcicfg.BAR4: "bar4", pcicfg.BAR5: "bar5", pcicfg.SubID: "sub_id", pcicfg.ROM: "rom",
@@ -177,6 +178,10 @@ func ConfigNames() map[int]string {
 		pcicfg.MSIXTable: "msix_table", pcicfg.MSIXPending: "msix_pending", pcicfg.PCIe: "pcie",
 		pcicfg.DevCap: "dev_cap", pcicfg.DevCtl: "dev_ctl", pcicfg.LinkCap: "link_cap", pcicfg.LinkCtl: "link_ctl",
 	}
+	for _, r := range linkreg.Block.Regs {
+		names[int(linkreg.Base+r.Off)] = "link_" + strings.ToLower(r.Name)
+	}
+	return names
 }
 
 // configName returns the name of a dword of configuration space: config.bar0,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -39,6 +40,7 @@ func TestRegistersDoc(t *testing.T) {
 		"| RING_SIZE | 4..0 | LOG2 | | log2 of bytes | | 8 to 20 |",
 		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE, 4 OWNER | why the access was refused |",
 		"Command processor and fence unit of a node. The registers of CP0, from 0x1100 on.",
+		"| STATE | 6..4 | CAUSE | | | 0 NONE, 1 CLOSED, 2 REPLAY, 3 DEAD, 4 PROTOCOL, 5 NEW_SESSION | why the last session ended |",
 	} {
 		assert.Contains(t, got, want)
 	}
@@ -63,6 +65,10 @@ func TestEveryRegisterIsDocumented(t *testing.T) {
 			assert.Equal(t, 1, rows[e.Name()], e.Name())
 			n++
 		}
+	}
+	for _, r := range linkreg.Block.Regs {
+		assert.Equal(t, 1, rows["LINK."+r.Name], r.Name)
+		n++
 	}
 	assert.Len(t, rows, n)
 }

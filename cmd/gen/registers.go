@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -25,6 +26,11 @@ register may change without a write. Poke tells when a user may write the regist
 *idle* while nothing runs, *destructive* if work in flight is lost or memory is written. A reset value
 of *config* depends on the configuration of the GPU. A register that depends on a field of ID.CAPS or
 ID.CAPS2 is unmapped on a device without the capability.`
+
+const linkIntro = `The link between the host and the GPU has its registers in configuration space, from %#x on: a vendor-specific
+extended capability (PCIe 3.0 §7.19). A board has them if its link is in hardware, and not made of a program. All other devices read as 0
+there, which is a header without a capability. All registers are read-only. Counters are those since the reset of the board, modulo 65536:
+a host takes differences. They are no part of the map hash.`
 
 // registersDoc generates docs/registers.md.
 func registersDoc() ([]byte, error) {
@@ -51,6 +57,9 @@ func registersDoc() ([]byte, error) {
 		p.text("%s. Offsets are from %#04x.", sentence(b.Doc), b.Base)
 		p.WriteString(tables)
 	}
+	p.heading(2, linkreg.Block.Name)
+	p.text(linkIntro, linkreg.Base)
+	p.WriteString(blockTables(linkreg.Block))
 	return p.Bytes(), nil
 }
 

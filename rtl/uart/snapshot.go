@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 21
+const ModuleWords = 25
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -28,11 +28,15 @@ func (m *Module) Snapshot(s []uint64) {
 	s[13] = hdl.Bit(m.received)
 	s[14] = hdl.Bit(m.framing)
 	s[15] = hdl.Bit(m.broke)
-	s[16] = uint64(m.tx.left)
-	s[17] = hdl.Bit(m.tx.run)
-	s[18] = uint64(m.tx.part)
-	s[19] = hdl.Bit(m.tx.extra)
-	s[20] = uint64(m.out)
+	s[16] = uint64(m.noise.left)
+	s[17] = hdl.Bit(m.noise.low)
+	s[18] = hdl.Bit(m.noise.glitch)
+	s[19] = hdl.Bit(m.noise.long)
+	s[20] = uint64(m.tx.left)
+	s[21] = hdl.Bit(m.tx.run)
+	s[22] = uint64(m.tx.part)
+	s[23] = hdl.Bit(m.tx.extra)
+	s[24] = uint64(m.out)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -54,11 +58,15 @@ func (m *Module) Restore(s []uint64) {
 	m.received = s[13] != 0
 	m.framing = s[14] != 0
 	m.broke = s[15] != 0
-	m.tx.left = uint16(s[16])
-	m.tx.run = s[17] != 0
-	m.tx.part = uint8(s[18])
-	m.tx.extra = s[19] != 0
-	m.out = uint16(s[20])
+	m.noise.left = uint16(s[16])
+	m.noise.low = s[17] != 0
+	m.noise.glitch = s[18] != 0
+	m.noise.long = s[19] != 0
+	m.tx.left = uint16(s[20])
+	m.tx.run = s[21] != 0
+	m.tx.part = uint8(s[22])
+	m.tx.extra = s[23] != 0
+	m.out = uint16(s[24])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -80,6 +88,10 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".received", Width: 1},
 		hdl.Signal{Name: at + ".framing", Width: 1},
 		hdl.Signal{Name: at + ".broke", Width: 1},
+		hdl.Signal{Name: at + ".noise_left", Width: 16},
+		hdl.Signal{Name: at + ".noise_low", Width: 1},
+		hdl.Signal{Name: at + ".noise_glitch", Width: 1},
+		hdl.Signal{Name: at + ".noise_long", Width: 1},
 		hdl.Signal{Name: at + ".tx_left", Width: 12},
 		hdl.Signal{Name: at + ".tx_run", Width: 1},
 		hdl.Signal{Name: at + ".tx_part", Width: 4},
