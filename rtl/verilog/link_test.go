@@ -64,8 +64,8 @@ func uartBlock() block {
 			}
 			if wrong--; wrong < -200 && r.IntN(300) == 0 {
 				wrong = 1 + r.IntN(12)
-				if r.IntN(4) == 0 {
-					wrong = 250
+				if r.IntN(2) == 0 {
+					wrong = 600
 				}
 			}
 			return []uint64{number(m.Line() && wrong <= 0), period, number(r.IntN(30) != 0), r.Uint64() & 0xff}
