@@ -4,13 +4,14 @@ package linkstat
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// A State is the registers of a link. Counters are since the reset of the board, modulo 2^32.
+// A State is the registers of a link. Counters are since the reset of the board, modulo 2^16.
 type State struct {
 	Up       bool     `json:"up"`
 	Cause    string   `json:"cause"` // why the last session ended
@@ -57,6 +58,7 @@ type reader struct {
 	err  error
 }
 
+// word reads a dword by its offset from linkreg.Base.
 func (r *reader) word(off int) uint32 {
 	if r.err != nil {
 		return 0
@@ -123,4 +125,29 @@ func Baud(hz, period uint32) uint32 {
 		return 0
 	}
 	return uint32((16*uint64(hz) + uint64(period)/2) / uint64(period))
+}
+
+// Lines returns the registers as text, one line each for the state, for the counters of the
+// link and for those of its line.
+func (s *State) Lines() []string {
+	up, rate := "up", ""
+	if !s.Up {
+		up = "down"
+	}
+	if s.Baud != 0 {
+		rate = fmt.Sprintf(", %d bit/s", s.Baud)
+	}
+	c := s.Counters
+	out := []string{
+		fmt.Sprintf("link %s, cause of the last end %s%s, clock %d Hz", up, s.Cause, rate, s.ClockHz),
+		fmt.Sprintf("sessions %d, received %d, refused %d, repeated %d, naks %d, packets %d", c.Sessions, c.Received, c.Refused, c.Repeated, c.Naks, c.Packets),
+	}
+	if u := s.UART; u != nil {
+		out = append(out, fmt.Sprintf("framing %d, glitches %d, breaks %d", u.Framing, u.Glitches, u.Breaks))
+	}
+	if m := s.MAC; m != nil {
+		out = append(out, fmt.Sprintf("runts %d, oversized %d, bad %d, filtered %d, good %d, no_room %d, ignored %d, invalid %d",
+			m.Runts, m.Oversized, m.Bad, m.Filtered, m.Good, m.NoRoom, m.Ignored, m.Invalid))
+	}
+	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/gateware"
+	"github.com/hilgpu/hilgpu/boards/linkstat"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/serial"
@@ -34,8 +35,9 @@ type Port struct {
 // A Board is the board at a port or selector.
 type Board struct {
 	Port
-	Identity *regs.Identity `json:"identity"` // nil if it could not be read
-	State    string         `json:"state"`    // "ready", or why not
+	Identity *regs.Identity  `json:"identity"`       // nil if it could not be read
+	Link     *linkstat.State `json:"link,omitempty"` // registers of the link, nil if the board has none
+	State    string          `json:"state"`          // "ready", or why not
 
 	Err error `json:"-"` // why the board is not ready
 }
@@ -131,7 +133,9 @@ func ask(port Port, opt boards.Options) Board {
 	err := boards.WithRegisters(port.Selector, opt, regs.Options{}, func(f *regs.Function) error {
 		id := f.Identity()
 		b.Identity = &id
-		return nil
+		link, err := linkstat.Read(f.Link())
+		b.Link = link
+		return err
 	})
 	if err != nil {
 		b.State, b.Err = err.Error(), err
@@ -162,7 +166,23 @@ func WriteBoards(w io.Writer, all []Board) error {
 		}
 		rows = append(rows, []string{b.Selector, id, b.State})
 	}
-	return writeTable(w, "no serial port", "SELECTOR\tIDENTITY\tSTATE", rows)
+	if err := writeTable(w, "no serial port", "SELECTOR\tIDENTITY\tSTATE", rows); err != nil {
+		return err
+	}
+	return writeLinks(w, all)
+}
+
+// writeLinks writes the registers of the links that have some.
+func writeLinks(w io.Writer, all []Board) error {
+	for _, b := range all {
+		if b.Link == nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n", b.Selector, strings.Join(b.Link.Lines(), "\n  ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // build describes a value of ID.BUILD, before other text: the board whose gateware in this

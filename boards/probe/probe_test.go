@@ -44,7 +44,25 @@ func TestBoards(t *testing.T) {
 	b.Reset()
 	require.NoError(t, WriteBoards(&b, all))
 	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n$`, b.String())
+	assert.Nil(t, all[0].Link)
 	assert.Equal(t, "build 00000001 (of another source), ", build("00000001"))
+
+	all, err = Boards([]string{"pins:ulx3s-25f", "pins:colorlight-i5"}, boards.Options{})
+	require.NoError(t, err)
+	b.Reset()
+	require.NoError(t, WriteBoards(&b, all))
+	assert.Regexp(t, `\npins:ulx3s-25f
+  link up, cause of the last end NONE, 3007519 bit/s, clock 25000000 Hz
+  sessions 1, received [0-9]+, refused 0, repeated 0, naks 0, packets 0
+  framing 0, glitches 0, breaks 0
+pins:colorlight-i5
+  link up, cause of the last end NONE, clock 25000000 Hz
+  sessions 1, received [0-9]+, refused 0, repeated 0, naks 0, packets 0
+  runts 0, oversized 0, bad 0, filtered 0, good [0-9]+, no_room 0, ignored 0, invalid 0
+$`, b.String())
+	text, err = json.Marshal(all[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"link":{"up":true,"cause":"NONE","clock_hz":25000000,"period":133,"baud":3007519,"counters":{"sessions":1,`)
 
 	_, err = Boards([]string{"vapour"}, boards.Options{})
 	assert.ErrorIs(t, err, boards.ErrSelector)

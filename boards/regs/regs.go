@@ -251,6 +251,9 @@ func (f *Function) absent(err error) bool {
 	return f.recorded() && errors.Is(err, bus.ErrUnsupported)
 }
 
+// Link returns the link to the function.
+func (f *Function) Link() bus.Link { return f.link }
+
 // Identity returns the identity of the function.
 func (f *Function) Identity() Identity { return f.id }
 

@@ -25,7 +25,7 @@ type spoil struct {
 
 // apply returns the level of a clock.
 func (s *spoil) apply(level bool) bool {
-	if s.armed && s.at == 0 && s.high > 20*Hz/Baud && (s.early || !level) {
+	if s.armed && s.at == 0 && s.high > 20*25/3 && (s.early || !level) {
 		s.at = 1
 	}
 	s.high++
@@ -65,8 +65,8 @@ func TestRegisters(t *testing.T) {
 	m, err := New(1, 64<<10, 0)
 	require.NoError(t, err)
 	c := &cable{Module: m, level: true}
-	s := pins.NewSerial(c, Hz, Baud, 0)
-	w, err := pins.New(s, pins.Options{Hz: Hz, Clocks: s.ByteClocks()})
+	s := pins.NewSerial(c, Hz, []int{115_200, 3_000_000}, 0)
+	w, err := pins.New(s, pins.Options{Hz: Hz})
 	require.NoError(t, err)
 	var port rootport.Port
 	link, err := rootport.New(func() (rootport.Port, error) {
@@ -106,12 +106,12 @@ func TestRegisters(t *testing.T) {
 		Counters: last.Counters, UART: &linkstat.UART{},
 	}, last)
 	for _, tt := range []struct {
-		name   string
-		do     func() error
-		link   linkstat.Counters // the increase, without that of Received
-		uart   linkstat.UART
-		lost   uint64 // frames of the host that do not arrive
-		cause  string
+		name  string
+		do    func() error
+		link  linkstat.Counters // the increase, without that of Received
+		uart  linkstat.UART
+		lost  uint64 // frames of the host that do not arrive
+		cause string
 	}{
 		{"nothing", func() error { return nil }, linkstat.Counters{}, linkstat.UART{}, 0, "NONE"},
 		{"a read", id, linkstat.Counters{}, linkstat.UART{}, 0, "NONE"},

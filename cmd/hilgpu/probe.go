@@ -67,10 +67,14 @@ func newProbe(a *command.App) *cobra.Command {
 	var options string
 	c := &cobra.Command{
 		Use:   "probe [SELECTOR...]",
-		Short: "Identify boards: identity, register map, state",
+		Short: "Identify boards: identity, register map, state, registers of the link",
 		Long: `Probe opens each board, or the board at each serial port that is not in use, reads its
-identity and closes it again. Without selectors it fails only if the ports cannot be
-listed; with selectors it fails with the error of the first board that is not ready.`,
+identity and closes it again. A board whose link is in hardware also has registers of the
+link: the cause of the last end, the rate, and counters since the reset of the board, modulo
+65536. docs/registers.md describes them under LINK.
+
+Without selectors it fails only if the ports cannot be listed; with selectors it fails with
+the error of the first board that is not ready.`,
 		Example: `  hilgpu board probe
   hilgpu board probe --options baud=3000000
   hilgpu board probe tcp:127.0.0.1:4000 --json`,
