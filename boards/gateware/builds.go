@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x58c7c24e,
-		"ulx3s":         0xd9fae990,
-		"ulx3s-25f":     0xcad5030c,
-		"ulx3s-12f":     0xa926ada2,
-		"colorlight-i5": 0x8dcebb42,
+		"ulx3s":         0xab2f88f3,
+		"ulx3s-25f":     0x5407b3f8,
+		"ulx3s-12f":     0x239c3b15,
+		"colorlight-i5": 0xc037f806,
 	}
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
-// raise agrees with a board at a UART on the highest rate that works.
-func (w *Wire) raise() error {
+// returns is the part of a second after which a board without a session is at its first rate.
+const returns = 40
+
+// raise agrees with a board at a UART on the highest rate that works. After an earlier session
+// it first waits until the board knows of its end, and is at the first rate.
+func (w *Wire) raise(again bool) error {
 	l, _ := w.line.(*byteLine)
 	if l == nil {
 		return nil
@@ -17,6 +21,12 @@ func (w *Wire) raise() error {
 	s, _ := l.dev.(*Serial)
 	if s == nil {
 		return nil
+	}
+	if again && len(s.rates) > 1 {
+		for len(l.queue) > 0 || s.sending() {
+			w.step()
+		}
+		w.Run(w.opt.Hz / returns)
 	}
 	from := s.now
 	t := &terminal{s: s}

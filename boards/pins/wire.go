@@ -204,13 +204,14 @@ func (w *Wire) Cut() {
 
 // Dial begins a session. The port of an earlier one goes down with bus.ErrStale.
 func (w *Wire) Dial() (rootport.Port, error) {
-	if w.port != nil {
+	again := w.port != nil
+	if again {
 		w.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, bus.ErrStale))
 		w.port = nil
 	}
 	w.cut = false
 	w.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
-	if err := w.raise(); err != nil {
+	if err := w.raise(again); err != nil {
 		return nil, err
 	}
 	p := &end{wire: w, start: w.now()}

@@ -97,7 +97,7 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 	counter(MAC+4*7, "INVALID", "of these, fragments, IP options, and wrong lengths and checksums"),
 	counter(Counters+4*Sessions, "SESSIONS", "sessions that began since the reset"),
 	counter(Counters+4*Received, "RECEIVED", "frames of the session that had a right check, without the one that began it"),
-	counter(Counters+4*Refused, "REFUSED", "pieces of the line that were no frame, frames with a wrong check or of no session, and data frames out of order"),
+	counter(Counters+4*Refused, "REFUSED", "pieces of the line that were no frame, frames with a wrong check or of no session, such as messages that change the rate, and data frames out of order"),
 	counter(Counters+4*Repeated, "REPEATED", "data frames that were sent again"),
 	counter(Counters+4*Naks, "NAKS", "requests to send frames again"),
 	counter(Counters+4*Packets, "PACKETS", "packets in good frames that were dropped or refused"),
