@@ -149,6 +149,6 @@ func TestRegisters(t *testing.T) {
 	m.Reset()
 	require.NoError(t, link.Reopen())
 	now := read()
-	c := now.Counters
-	assert.Equal(t, []uint32{1, 0, 0, 0}, []uint32{c.Sessions, c.Repeated, c.Naks, c.Packets}, "a reset clears the counters")
+	n := now.Counters
+	assert.Equal(t, []uint32{1, 0, 0, 0}, []uint32{n.Sessions, n.Repeated, n.Naks, n.Packets}, "a reset clears the counters")
 }
