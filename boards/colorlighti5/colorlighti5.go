@@ -60,10 +60,11 @@ func Config(build uint32) gpu.Config {
 	return c
 }
 
-// linkConfig returns the configuration of the link. A tick is 100 us.
-func linkConfig() dlink.Config {
+// Link returns the configuration of the link. A tick is 100 us. The windows are what 80 % of
+// the block RAMs of a 25F allow: 5 for packets of the host, 4 for those of the GPU.
+func Link() dlink.Config {
 	return dlink.Config{
-		MapHash: regmap.Hash(), Window: 8, Datagram: ip.MaxData, TickClocks: Hz / 10_000, TickMicros: 100,
+		MapHash: regmap.Hash(), Window: 64, Send: 56, Datagram: ip.MaxData, TickClocks: Hz / 10_000, TickMicros: 100,
 		Ack: 3, Replay: 100, Limit: 100, Nak: 20, Ping: 1024, Dead: 5000, Expiry: 10_000,
 	}
 }
@@ -75,8 +76,8 @@ func New(at ip.Params, build uint32) (*Module, error) {
 		return nil, err
 	}
 	return &Module{
-		eth: *eth.New(at), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(dlink.MaxFrame, ip.MaxData),
-		link: dlink.New(linkConfig()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true}), gpu: *g,
+		eth: *eth.New(at), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(),
+		link: dlink.New(Link()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true}), gpu: *g,
 	}, nil
 }
 
@@ -112,7 +113,7 @@ func (m *Module) Tick(rx mac.Byte, ready bool) {
 	counted, count := m.eth.Count()
 	answer, selected := m.regs.Answer(), m.regs.Select()
 	arrived, piece := m.eth.Datagram(), m.rx.Piece()
-	sent, takes := m.link.Sent(), m.tx.Ready()
+	sent, largest, takes := m.link.Sent(), m.link.Largest(), m.tx.Ready()
 	out, taken := m.tx.Byte(), m.eth.Ready()
 	req, beat := m.link.Target()
 	takesCpl, takesReq, takesBeat := m.link.Takes()
@@ -125,7 +126,7 @@ func (m *Module) Tick(rx mac.Byte, ready bool) {
 	m.kept = up
 	m.eth.Tick(rx, ready, eth.Link{Ready: true, Valid: out.Valid, Last: out.Last, Data: out.Data, Keep: keep, Release: release}, selected)
 	m.rx.Tick(datagram.Arrived{Valid: arrived.Valid, Last: arrived.Last, Foreign: foreign, Data: arrived.Data})
-	m.tx.Tick(sent, taken)
+	m.tx.Tick(sent, largest, taken)
 	m.link.Tick(piece, takes, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: upReq, Beat: upBeat}, reqReady, dataReady, 0)
 	m.regs.Tick(status, vsec.Line{Valid: counted, Count: uint16(count)}, 0, vsec.Asked{Req: req, Taken: reqReady})
 	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)

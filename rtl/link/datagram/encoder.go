@@ -5,19 +5,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
-// MaxFrame is the size of the largest frame, in bytes: the upper byte of a length is 0.
-const MaxFrame = 255
+// lengthLen is the bytes of a length. The upper one is 0, since a frame has at most 255.
+const lengthLen = 2
 
-const (
-	ringBytes = 4096
-	lengthLen = 2
-
-	// maxEnds is the number of datagrams that wait.
-	maxEnds = 8
-
-	// linger is how many clocks a datagram waits for another frame.
-	linger = 32
-)
+// linger is how many clocks a datagram waits for another frame.
+const linger = 32
 
 // A Byte is a byte of a datagram, valid/ready.
 //
@@ -35,123 +27,100 @@ type stage uint8
 
 const (
 	stageNone stage = iota // waits for a frame
-	stageBody              // takes bytes
-	stageEnd               // writes the length
+	stageHigh              // sends the upper byte of the length
+	stageLow
+	stageBody // takes bytes
 )
+
+// lastBit marks the last byte of a datagram in the queue.
+const lastBit = 1 << 8
 
 // Encoder puts frames into datagrams, as many as follow each other and fit.
 //
-//	In      in linkport.Sent, valid/ready, ready is Ready; ready, the byte of the datagram
-//	        is taken
+//	In      in linkport.Sent, valid/ready, ready is Ready; largest, bytes of a datagram, at
+//	        least those of a frame and its length; ready, the byte of the datagram is taken
 //	Out     Ready; Byte
-//	Timing  a byte in every clock, and 2 clocks between frames, if there is room. A datagram
-//	        is sent when no frame has begun for 32 clocks, or when another one might not
-//	        fit
-//	Reset   empty, no frame in work
+//	Timing  a byte in every clock, and a clock more for a frame. The last byte of a frame waits
+//	        until the next frame is offered, or for 32 clocks, since it may be the last one of
+//	        the datagram
+//	Reset   no datagram in work
 //	Order   that of the frames
 //	Paths   none
-//	Size    4096 bytes, 8 ends, and 71 bits
-//	Faults  a frame above the limit is an assertion
+//	Size    two bytes of a datagram, and 29 bits
+//	Faults  none
 //	Source  as Decoder
 type Encoder struct {
-	limit uint16 // bytes of a frame
-	most  uint16 // bytes of a datagram that may be there when another frame begins
-
-	ram   hdl.RAM
-	ends  hdl.FIFO[uint16] // place of the last byte of each datagram that waits
 	stage stage
-	start uint16 `w:"12"` // place of the length of the frame in work, or of the next one
-	next  uint16 `w:"12"` // place of the next byte
 	size  uint16 `w:"12"` // bytes of the datagram in work
 	idle  uint8  `w:"6"`  // clocks since its last frame
-	sent  uint16 `w:"12"` // place of the next byte to read
-	full  bool   // the output of the memory is a byte of a datagram
-	last  bool   // it is the last one
+	held  bool   // there is a last byte of a frame that waits
+	byte  uint8  // that byte
+	out   hdl.FIFO[uint16]
 }
 
-// NewEncoder returns an encoder after reset, of frames of up to frame bytes in datagrams of up
-// to largest bytes, at most 2048.
-func NewEncoder(frame, largest int) Encoder {
-	hdl.Assert(frame > 0 && frame <= MaxFrame && largest >= frame+lengthLen && largest <= ringBytes/2, "datagram: no size of a frame or a datagram")
-	m := Encoder{
-		limit: uint16(frame), most: uint16(largest - frame - lengthLen),
-		ram: hdl.NewNarrowRAM(ringBytes, 8), ends: hdl.NewFIFO[uint16](maxEnds),
-	}
-	m.Reset()
-	return m
-}
+// NewEncoder returns an encoder after reset.
+func NewEncoder() Encoder { return Encoder{out: hdl.NewFIFO[uint16](2)} }
 
 // Reset drops everything.
 func (m *Encoder) Reset() {
-	m.ends.Reset()
-	m.stage, m.start, m.next, m.size, m.idle, m.sent, m.full, m.last = stageNone, 0, 0, 0, 0, 0, false, false
+	m.stage, m.size, m.idle, m.held, m.byte = stageNone, 0, 0, false, 0
+	m.out.Reset()
 }
 
 // Ready reports whether a byte is taken in this clock.
-func (m *Encoder) Ready() bool { return m.stage == stageBody }
+func (m *Encoder) Ready() bool { return m.stage == stageBody && !m.out.Full() }
 
 // Byte returns the byte of a datagram.
-func (m *Encoder) Byte() Byte { return Byte{Valid: m.full, Last: m.last, Data: uint8(m.ram.Out())} }
-
-// room reports whether the largest frame fits into the ring. A byte of it stays free.
-func (m *Encoder) room() bool {
-	return (m.start-m.sent)&(ringBytes-1) < ringBytes-1-m.limit-lengthLen
+func (m *Encoder) Byte() Byte {
+	head, valid, _ := m.out.Out()
+	return Byte{Valid: valid, Last: head&lastBit != 0, Data: uint8(head)}
 }
 
 // Tick is one rising clock edge.
-func (m *Encoder) Tick(in linkport.Sent, ready bool) {
-	fits := m.size <= m.most
-	closes := m.stage == stageNone && m.size != 0 && !m.ends.Full() && (!fits || m.idle == linger && !in.Valid)
-	begins := m.stage == stageNone && in.Valid && fits && m.room() && !closes
-	takes := m.stage == stageBody && in.Valid
-	length := (m.next - m.start - lengthLen) & (ringBytes - 1)
-	hdl.Assert(length <= m.limit || m.stage == stageNone, "datagram: a frame above the limit")
+func (m *Encoder) Tick(in linkport.Sent, largest uint16, ready bool) {
+	room, waits := !m.out.Full(), m.stage == stageNone
+	size := m.size + lengthLen + uint16(in.Size)
+	fits := size <= largest
+	begins := waits && room && in.Valid && (!m.held || fits)
+	closes := waits && room && m.held && !begins && (in.Valid || m.idle == linger)
+	takes := in.Valid && m.Ready()
+	hdl.Assert(!begins || fits, "datagram: a frame above the largest datagram")
 
-	at, what, enable := m.next, in.Data, uint8(0)
-	if m.stage != stageBody {
-		at, what = m.start, 0
+	push, what := false, uint16(m.byte)
+	switch m.stage {
+	case stageNone:
+		push = m.held && (begins || closes)
+		if closes {
+			what |= lastBit
+		}
+	case stageHigh:
+		push, what = room, 0
+	case stageLow:
+		push, what = room, uint16(in.Size)
+	default:
+		push, what = takes && !in.Last, uint16(in.Data)
 	}
-	if m.stage == stageEnd {
-		at, what = (m.start+1)&(ringBytes-1), uint8(length)
-	}
-	if begins || takes || m.stage == stageEnd {
-		enable = 1
-	}
-	m.send(closes, at, what, enable, ready)
-	m.advance(begins, takes && in.Last, takes, closes, length)
+	m.out.Tick(push, what, !m.out.Empty() && ready)
+	m.advance(in, begins, closes, takes, room, size)
 }
 
-// advance moves on in the frame and in the datagram.
-func (m *Encoder) advance(begins, ends, takes, closes bool, length uint16) {
+// advance moves on in the frame and in the datagram, which has size bytes with the frame that
+// is offered.
+func (m *Encoder) advance(in linkport.Sent, begins, closes, takes, room bool, size uint16) {
 	if m.idle != linger {
 		m.idle = (m.idle + 1) & 63
 	}
 	switch {
 	case closes:
-		m.size = 0
+		m.held, m.size = false, 0
 	case begins:
-		m.stage, m.next = stageBody, (m.start+lengthLen)&(ringBytes-1)
-	case takes:
-		m.next = (m.next + 1) & (ringBytes - 1)
-		if ends {
-			m.stage = stageEnd
-		}
-	case m.stage == stageEnd:
-		m.stage, m.start, m.idle = stageNone, m.next, 0
-		m.size = (m.size + length + lengthLen) & (ringBytes - 1)
+		m.stage, m.held, m.size = stageHigh, false, size&0xfff
+	case m.stage == stageHigh && room:
+		m.stage = stageLow
+	case m.stage == stageLow && room:
+		m.stage = stageBody
+	case takes && in.Last:
+		m.stage, m.held, m.byte, m.idle = stageNone, true, in.Data, 0
 	default:
-	}
-}
-
-// send writes a byte of a frame, and reads one of a datagram that is complete.
-func (m *Encoder) send(closes bool, at uint16, what, enable uint8, ready bool) {
-	end, waits, _ := m.ends.Out()
-	read := waits && (!m.full || ready)
-	last := read && m.sent == end
-	m.ends.Tick(closes, (m.start-1)&(ringBytes-1), last)
-	m.ram.Tick(read, uint32(m.sent), enable, uint32(at), uint64(what))
-	m.full = read || m.full && !ready
-	if read {
-		m.sent, m.last = (m.sent+1)&(ringBytes-1), last
 	}
 }

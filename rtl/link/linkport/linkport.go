@@ -40,10 +40,12 @@ type Piece struct {
 //
 //	Valid  there is a byte
 //	Last   it is the last one of its frame
+//	Size   bytes of its frame
 //	Data   the byte
 type Sent struct {
 	Valid bool
 	Last  bool
+	Size  uint8
 	Data  uint8
 }
 

@@ -14,11 +14,15 @@ import (
 
 // MaxPacket is the size of the largest packet of the board, in bytes: a header of 16 and a
 // payload of 128.
-const MaxPacket = 144
+const MaxPacket = receive.SlotBytes
 
 // MaxFrame is the size of the largest frame of the board, in bytes: that packet, with head,
 // acknowledgement and check.
 const MaxFrame = MaxPacket + 8
+
+// MinDatagram is the size of the smallest datagram with that frame, in bytes: its length comes
+// first.
+const MinDatagram = MaxFrame + 2
 
 // Version is the version of the frames, that of bus/datalink.
 const Version = 3
@@ -27,8 +31,9 @@ const Version = 3
 // for now the units of Replay and Nak are several.
 //
 //	MapHash     hash of the register map; 0: any
-//	Window      frames in flight in each direction, 1, 2, 4 or 8
-//	Datagram    bytes of the largest datagram; 0: a stream of bytes
+//	Window      frames in flight from the host, a power of two to 64
+//	Send        frames in flight to the host, at most 64; 0: Window
+//	Datagram    bytes of the largest datagram, at least MinDatagram; 0: a stream of bytes
 //	TickClocks  clocks of a tick, 1 to 2^20
 //	TickMicros  microseconds of a tick, rounded up
 //	Ack         ticks that an acknowledgement waits for a frame to carry it, 1 to 255
@@ -43,6 +48,7 @@ const Version = 3
 type Config struct {
 	MapHash    uint32
 	Window     int
+	Send       int
 	Datagram   uint16
 	TickClocks uint32
 	TickMicros uint32
@@ -60,16 +66,18 @@ type Config struct {
 //	In      in linkport.Piece; ready, the byte for the framing is taken; gpu linkport.GPU;
 //	        reqReady, dataReady, whether the GPU's target port takes a header and a beat;
 //	        slow, the ticks by which a unit of Replay and Nak is longer than a tick
-//	Out     Sent, for the framing, valid/ready; Target, Takes, Complete, for the GPU; Status
+//	Out     Sent, for the framing, valid/ready, and Largest, bytes of a datagram at most;
+//	        Target, Takes, Complete, for the GPU; Status
 //	Timing  a byte in every clock in each direction
 //	Reset   no session: the GPU's writes are lost and its reads are aborted
 //	Order   that of PCIe, see outbound.Module
 //	Paths   none
-//	Size    512 bytes a frame of the window
+//	Size    146 bytes a frame of each window
 //	Faults  a frame whose check is wrong sets only Status.Refused and may cause a Nak
 //	Source  docs/design.md "Link layers"; bus/datalink
 type Module struct {
 	cfg   Config
+	slots uint8 // of the replay buffer
 	every uint8 // frames that are acknowledged without waiting
 
 	rx   receive.Module
@@ -87,12 +95,16 @@ type Module struct {
 
 // New returns a link after reset.
 func New(c Config) Module {
+	if c.Send == 0 {
+		c.Send = c.Window
+	}
+	hdl.Assert(c.Datagram == 0 || c.Datagram >= MinDatagram && c.Datagram < 1<<12, "dlink: a datagram without room for a frame, or above 4095 bytes")
 	hdl.Assert(c.TickClocks >= 1 && c.TickClocks <= 1<<20, "dlink: a tick of 0 clocks or more than 2^20")
 	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Ping&(c.Ping-1) == 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0, or a period of pings that is no power of two")
 	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), Datagram: c.Datagram, AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
 	m := Module{
-		cfg: c, rx: receive.New(c.Window, MaxPacket, c.MapHash), tx: transmit.New(c.Window, g), down: inbound.New(), up: outbound.New(),
-		every: uint8(max(1, c.Window/2)),
+		cfg: c, rx: receive.New(c.Window, c.Datagram, c.MapHash), tx: transmit.New(c.Send, g), down: inbound.New(), up: outbound.New(),
+		slots: uint8(c.Send), every: uint8(min(mostUnacked, max(1, c.Window/2))),
 	}
 	m.Reset()
 	return m
@@ -109,6 +121,19 @@ func (m *Module) Reset() {
 
 // Sent returns a byte for the framing.
 func (m *Module) Sent() linkport.Sent { return m.tx.Byte() }
+
+// Largest returns the bytes of the largest datagram that may be sent, 0 of a stream. It is the
+// smaller one of both ends in a session, and MinDatagram without one.
+func (m *Module) Largest() uint16 {
+	switch {
+	case m.cfg.Datagram == 0:
+		return 0
+	case m.status.Up:
+		return m.session.largest
+	default:
+		return MinDatagram
+	}
+}
 
 // Target returns the inputs of the GPU's target port.
 func (m *Module) Target() (req port.Request, beat port.Beat) { return m.down.Target() }

@@ -17,14 +17,15 @@ type clock struct {
 	expires bool   // they are, in this clock
 }
 
-// A sender is the numbers of the frames in flight. The packet with number n is in slot n,
-// modulo the size of the replay buffer.
+// A sender is the numbers of the frames in flight. Packets are in the slots of the replay
+// buffer in their order, and after the last slot the first one follows.
 type sender struct {
 	first  uint16 `w:"12"` // number of the oldest one
-	flying uint8  `w:"4"`  // packets in the replay buffer
-	sent   uint8  `w:"4"`  // of them, those sent since the last replay began
-	flown  uint8  `w:"4"`  // those sent at least once
-	window uint8  `w:"4"`  // of the host
+	slot   uint8  `w:"6"`  // of the oldest one
+	flying uint8  `w:"7"`  // packets in the replay buffer
+	sent   uint8  `w:"7"`  // of them, those sent since the last replay began
+	flown  uint8  `w:"7"`  // those sent at least once
+	window uint8  `w:"7"`  // packets that may be there
 	since  uint8  // units of Replay since the oldest one was sent
 	rest   uint8  `w:"2"` // ticks until a Nak is heeded again
 	tries  uint8  // replays since an acknowledgement
@@ -34,24 +35,33 @@ type sender struct {
 // tick and a part of another one.
 const restTicks = 2
 
-// next returns the number of the next packet.
-func (s *sender) next() uint16 { return (s.first + uint16(s.flying)) & maskNumber }
+// after returns the slot of the packet that follows the oldest one by k, at most the slots.
+func (s *sender) after(k, slots uint8) uint8 {
+	n := s.slot + k
+	if n >= slots {
+		n -= slots
+	}
+	return n & 63
+}
 
 // number returns the number of the next frame to send.
 func (s *sender) number() uint16 { return (s.first + uint16(s.sent)) & maskNumber }
 
-// room reports whether the slot of the next packet is free. mask selects the slot.
-func (s *sender) room(busy transmit.Busy, mask uint8) bool {
-	reads := busy.Packet && (busy.Slot^uint8(s.next()))&mask&7 == 0
-	return s.flying < s.window && !reads
+// room reports whether the slot of the next packet is free.
+func (s *sender) room(busy transmit.Busy, next uint8) bool {
+	return s.flying < s.window && !(busy.Packet && busy.Slot == next)
 }
+
+// mostUnacked is how many packets at most wait for an acknowledgement together. The host
+// sends the next ones meanwhile.
+const mostUnacked = 8
 
 // An acknowledger is what the host is owed.
 type acknowledger struct {
 	expected uint16 `w:"12"` // number of the next data frame
 	next     uint16 `w:"12"` // number of the next packet to be done with
 	unacked  uint8  `w:"4"`  // packets done with since an acknowledgement
-	every    uint8  `w:"3"`  // of them, those that do not wait
+	every    uint8  `w:"4"`  // of them, those that do not wait
 	now      bool   // an acknowledgement does not wait
 	waits    uint8  // ticks that it waits
 	nak      bool   // a Nak is due
@@ -154,11 +164,11 @@ func (m *Module) acked(low uint16) bool {
 	if n == 0 {
 		return true
 	}
-	k := uint8(n) & 15
-	m.send.first = low & maskNumber
-	m.send.flying, m.send.flown = (m.send.flying-k)&15, (m.send.flown-k)&15
+	k := uint8(n) & 127
+	m.send.first, m.send.slot = low&maskNumber, m.send.after(k, m.slots)
+	m.send.flying, m.send.flown = (m.send.flying-k)&127, (m.send.flown-k)&127
 	if m.send.sent > k {
-		m.send.sent = (m.send.sent - k) & 15
+		m.send.sent = (m.send.sent - k) & 127
 	} else {
 		m.send.sent = 0
 	}

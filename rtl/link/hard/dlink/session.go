@@ -38,7 +38,9 @@ type session struct {
 	ours    uint32         // nonce of its host
 	offer   uint32         // word of the offer, or the CRC of a part of its nonces
 	offered bool           // there is an offer, and its word is known
-	window  uint8          `w:"4"`  // of its host
+	window  uint8          `w:"7"`  // of the host of the offer
+	allowed uint16         `w:"12"` // bytes of its largest datagram
+	largest uint16         `w:"12"` // bytes of the largest datagram in the session
 	grants  uint64         `w:"48"` // credits of its host
 	left    uint8          `w:"5"`  // half bytes of the nonces that the word of the offer does not have
 	welcome bool           // a Welcome is due
@@ -107,7 +109,7 @@ func (m *Module) want() {
 
 // fits reports whether a frame is a hello of a host that this board can serve.
 func fits(f receive.Frame) bool {
-	return f.Head == headHello|Version && f.Size >= minHello && f.Hello && f.SameMap
+	return f.Head == headHello|Version && f.Size >= minHello && f.Hello && f.Fits && f.SameMap
 }
 
 // offers reports whether a frame gets an offer of another session: one that its host has not
@@ -119,14 +121,16 @@ func (m *Module) offers(f receive.Frame, offer transmit.Nonces, welcome bool) bo
 }
 
 // hello answers a hello. The session that it offers begins with its first frame. A host of
-// another version or register map gets a Welcome that tells those of the board.
+// another version or register map gets a Welcome that tells those of the board. One whose
+// datagrams have no room for the largest frame gets no answer.
 func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 	if offers {
 		m.session.offered, m.session.left, m.session.offer = false, 16, crc32.Init
-		m.session.window, m.session.grants = f.Window, grants
+		m.session.window, m.session.allowed, m.session.grants = f.Window, f.Largest&0xfff, grants
 	}
 	up := m.status.Up && f.Host == m.session.ours
-	if f.Head>>12 == headHello>>12 && !up {
+	narrow := f.Head == headHello|Version && !f.Fits
+	if f.Head>>12 == headHello>>12 && !narrow && !up {
 		m.session.welcome = true
 	}
 	if !fits(f) {
@@ -139,8 +143,8 @@ func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 // unless that was lost.
 func (m *Module) begin(host uint32, packet bool) {
 	m.session.epoch, m.session.ours, m.session.offered = m.session.offer, host, false
-	m.session.down = linkport.NoCause
-	m.send = sender{window: m.session.window}
+	m.session.down, m.session.largest = linkport.NoCause, m.session.allowed
+	m.send = sender{window: min(m.session.window, m.slots)}
 	m.ack = acknowledger{every: half(m.session.window), nak: packet, pong: !packet}
 	m.credit.begin(m.session.grants)
 	m.time.silence = 0
@@ -148,8 +152,8 @@ func (m *Module) begin(host uint32, packet bool) {
 	m.status.Began = true
 }
 
-// half returns half of a window, at least 1.
-func half(window uint8) uint8 { return max(1, window>>1) & 7 }
+// half returns half of a window, 1 to mostUnacked.
+func half(window uint8) uint8 { return min(mostUnacked, max(1, window>>1)) & 15 }
 
 // end ends the session.
 func (m *Module) end(cause linkport.Cause) {

@@ -15,9 +15,9 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	free, failed, quiet := m.up.Free(), m.up.Failed(), m.up.Idle()
 	sent, write := m.up.Sent(), m.up.Write()
 	expires := m.time.expires
-	write.Slot = uint8(m.send.next()) & 7
+	write.Slot = m.send.after(m.send.flying, m.slots)
 	room := outbound.Room{
-		Slot: m.send.room(busy, uint8(m.cfg.Window-1)), Write: m.credit.write(), Read: m.credit.read(),
+		Slot: m.send.room(busy, write.Slot), Write: m.credit.write(), Read: m.credit.read(),
 		Epoch: m.down.Epoch() & 3, ID: m.down.ID(),
 	}
 
@@ -47,7 +47,7 @@ func (m *Module) queued(sent outbound.Sent) {
 	if !sent.Valid || !m.status.Up {
 		return
 	}
-	m.send.flying = (m.send.flying + 1) & 15
+	m.send.flying = (m.send.flying + 1) & 127
 	m.credit.take(sent)
 }
 
@@ -98,8 +98,8 @@ func (m *Module) pick(busy bool) transmit.Job {
 
 // data makes the frame of the next packet.
 func (m *Module) data(job transmit.Job) transmit.Job {
-	n := m.send.number()
-	job.Kind, job.Head, job.Slot = transmit.Data, headData|n, uint8(n)&7
+	n, slot := m.send.number(), m.send.after(m.send.sent, m.slots)
+	job.Kind, job.Head, job.Slot = transmit.Data, headData|n, slot
 	if m.ack.waiting() {
 		job.Kind, job.Head, job.Ack = transmit.Acked, headData|headAcked|n, m.ack.next
 	}
@@ -109,8 +109,8 @@ func (m *Module) data(job transmit.Job) transmit.Job {
 	if m.send.sent < m.send.flown {
 		m.status.Repeated = true
 	} else {
-		m.send.flown = (m.send.sent + 1) & 15
+		m.send.flown = (m.send.sent + 1) & 127
 	}
-	m.send.sent = (m.send.sent + 1) & 15
+	m.send.sent = (m.send.sent + 1) & 127
 	return job
 }

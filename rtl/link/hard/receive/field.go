@@ -6,6 +6,10 @@ const (
 	maxFixed = 64
 )
 
+// leastDatagram has room for the largest frame: its length, head, acknowledgement, packet and
+// check.
+const leastDatagram = 2 + 4 + SlotBytes + checkBytes
+
 // take takes byte k of the body of a frame. room reports whether a slot is free.
 func (m *Module) take(k, b uint8, room bool) {
 	switch k {
@@ -39,8 +43,12 @@ func (m *Module) hello(k uint8) {
 		flags := uint8(m.field >> 32)
 		window := uint16(low)
 		m.fixed = uint8(m.field >> 40)
-		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= uint32(m.maxPacket) && window != 0
-		m.frame.Window = uint8(min(window, uint16(m.slots))) & 15
+		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= SlotBytes && window != 0
+		m.frame.Window = uint8(min(window, MaxSlots)) & 127
+	case atLargest:
+		largest := uint16(low)
+		m.frame.Fits = m.datagram == 0 || largest >= leastDatagram
+		m.frame.Largest = min(largest, m.datagram)
 	case atMap:
 		m.frame.SameMap = low == 0 || m.mapHash == 0 || low == m.mapHash
 	case atHost:

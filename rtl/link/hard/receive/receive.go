@@ -9,13 +9,18 @@ import (
 )
 
 // MaxSlots is the largest number of packets that are kept.
-const MaxSlots = 8
+const MaxSlots = 64
+
+// SlotBytes is the size of the largest packet, in bytes.
+const SlotBytes = 144
 
 const (
-	slotBytes  = 256
 	checkBytes = 4
-	maxBody    = slotBytes - checkBytes - 2 // bytes of the largest frame before its check
+	maxBody    = 250 // bytes of the largest frame before its check
 )
+
+// place returns the address of a byte of a packet.
+func place(slot, at uint8) uint32 { return uint32(slot)<<7 + uint32(slot)<<4 + uint32(at) }
 
 // Bits of the head of a frame.
 const (
@@ -30,6 +35,7 @@ const typeHello = 5
 // Place of fields of a hello in its frame, in bytes after the last one of the field.
 const (
 	atFixed   = 8  // length of the fixed fields, flags, largest packet, window
+	atLargest = 14 // largest datagram
 	atMap     = 22 // hash of the register map
 	atHost    = 26 // nonce of the host
 	atCredits = 38
@@ -47,8 +53,10 @@ const (
 //	Size     bytes before the check
 //	Room     there was a slot for the packet of a data frame
 //	Hello    the fields of a hello are in range, and the host takes the largest packet
+//	Fits     the largest datagram of the host, in a hello, has room for the largest frame
 //	SameMap  the hash of the register map in a hello is 0 or that of this board
-//	Window   of a hello, at most that of this board
+//	Window   of a hello, at most MaxSlots
+//	Largest  of a hello: bytes of the largest datagram, at most that of this board
 //	Host     of a hello: its nonce
 type Frame struct {
 	Valid   bool
@@ -59,15 +67,17 @@ type Frame struct {
 	Size    uint8
 	Room    bool
 	Hello   bool
+	Fits    bool
 	SameMap bool
-	Window  uint8 `w:"4"`
+	Window  uint8 `w:"7"`
+	Largest uint16
 	Host    uint32
 }
 
 // A Packet is the oldest packet that was accepted.
 //
 //	There  there is one, and its next byte is Data
-//	Size   its bytes in the frame
+//	Size   its bytes in the frame; 0 if they are too many
 //	Form   how its header is written, see docs/design.md "Link layers", Short headers
 //	Data   the byte after those fetched
 type Packet struct {
@@ -94,19 +104,19 @@ type kept struct {
 //	Reset   no frame, no packet
 //	Order   that of the frames
 //	Paths   none
-//	Size    256 bytes a slot
+//	Size    144 bytes a slot
 //	Faults  a frame with fewer bytes than a head and a check, or with more than 250 before
 //	        its check, is Damaged
 //	Source  docs/design.md "Link layers"; bus/datalink
 type Module struct {
-	slots     uint8  // a power of two, at most MaxSlots
-	maxPacket uint16 // bytes of the largest packet
-	mapHash   uint32
+	slots    uint8  // a power of two, at most MaxSlots
+	datagram uint16 // bytes of the largest datagram; 0: a stream
+	mapHash  uint32
 
 	ram     hdl.RAM
 	packets hdl.FIFO[kept]
-	first   uint8 `w:"3"` // slot of the oldest packet
-	fill    uint8 `w:"3"` // slot of the next one
+	first   uint8 `w:"6"` // slot of the oldest packet
+	fill    uint8 `w:"6"` // slot of the next one
 	loaded  bool  // the output of the memory is the next byte of the oldest packet
 	at      uint8 // place of that byte
 
@@ -121,13 +131,13 @@ type Module struct {
 }
 
 // New returns a receiver after reset: it keeps slots packets, a power of two of at most
-// MaxSlots. maxPacket is the largest packet of the board in bytes, mapHash the hash of its
-// register map.
-func New(slots, maxPacket int, mapHash uint32) Module {
-	hdl.Assert(slots >= 1 && slots <= MaxSlots && slots&(slots-1) == 0, "receive: the number of slots is not 1, 2, 4 or 8")
+// MaxSlots. datagram is the largest datagram of the board in bytes, 0 of a stream; mapHash is
+// the hash of its register map.
+func New(slots int, datagram uint16, mapHash uint32) Module {
+	hdl.Assert(slots >= 1 && slots <= MaxSlots && slots&(slots-1) == 0, "receive: the number of slots is not a power of two to 64")
 	m := Module{
-		slots: uint8(slots), maxPacket: uint16(maxPacket), mapHash: mapHash,
-		ram: hdl.NewNarrowRAM(slots*slotBytes, 8), packets: hdl.NewFIFO[kept](slots),
+		slots: uint8(slots), datagram: datagram, mapHash: mapHash,
+		ram: hdl.NewNarrowRAM(slots*SlotBytes, 8), packets: hdl.NewFIFO[kept](slots),
 	}
 	m.Reset()
 	return m
@@ -162,8 +172,8 @@ func (m *Module) Tick(in linkport.Piece, accept, fetch, release, flush bool) {
 	body := in.Valid && m.n >= checkBytes && m.n <= maxBody+checkBytes-1
 	k := m.n - checkBytes
 	packet := body && k >= 2 && m.frame.Head&Data != 0 && (k >= 4 || m.frame.Head&Acked == 0)
-	writes := packet && m.frame.Room
-	to := uint32(m.fill&(m.slots-1))<<8 | uint32(m.size)
+	writes := packet && m.frame.Room && m.size < SlotBytes
+	to := place(m.fill, m.size)
 
 	m.keep(accept, fetch, release, flush, there, writes, to, oldest)
 	m.end(in)
@@ -216,7 +226,9 @@ func (m *Module) keep(accept, fetch, release, flush, there, writes bool, to uint
 		at = m.at + 1
 	}
 	hdl.Assert(!fetch || m.loaded, "receive: a fetch without a packet")
-	m.ram.Tick(load || fetch, uint32(m.first&(m.slots-1))<<8|uint32(at), enable, to, uint64(data))
+	oldest, _, _ := m.packets.Out()
+	reads := load || fetch && at != oldest.size
+	m.ram.Tick(reads, place(m.first, at), enable, to, uint64(data))
 	if load || fetch {
 		m.at = at
 	}
@@ -228,20 +240,21 @@ func (m *Module) keep(accept, fetch, release, flush, there, writes bool, to uint
 	if flush {
 		m.first = m.fill
 	} else if release {
-		m.first = (m.first + 1) & 7
+		m.first = (m.first + 1) & (m.slots - 1) & 63
 	}
 	if accept && !flush {
-		m.fill = (m.fill + 1) & 7
+		m.fill = (m.fill + 1) & (m.slots - 1) & 63
 	}
 }
 
-// packet returns the bytes of the packet of a data frame, also 0.
+// packet returns the bytes of the packet of a data frame, also 0, and 0 of one that is too
+// large.
 func (f Frame) packet() uint8 {
 	head := uint8(2)
 	if f.Head&Acked != 0 {
 		head = 4
 	}
-	if f.Size < head {
+	if f.Size < head || f.Size > head+SlotBytes {
 		return 0
 	}
 	return f.Size - head

@@ -9,9 +9,13 @@ import (
 )
 
 // MaxSlots is the largest number of packets in the replay buffer.
-const MaxSlots = 8
+const MaxSlots = 64
 
-const slotBytes = 256
+// SlotBytes is the size of the largest packet, in bytes.
+const SlotBytes = 144
+
+// place returns the address of a byte of a packet in the replay buffer.
+func place(slot, at uint8) uint32 { return uint32(slot)<<7 + uint32(slot)<<4 + uint32(at) }
 
 // shortCompletion is the form of a completion with data and a short header, in a head.
 const shortCompletion = 3 << 12
@@ -37,7 +41,7 @@ const (
 //	Word  exclusive or its CRC-32 is its check
 type Job struct {
 	Kind Kind
-	Slot uint8 `w:"3"`
+	Slot uint8 `w:"6"`
 	Head uint16
 	Ack  uint16 `w:"12"`
 	Word uint32
@@ -62,7 +66,7 @@ type Write struct {
 	Valid bool
 	Done  bool
 	Short bool
-	Slot  uint8 `w:"3"`
+	Slot  uint8 `w:"6"`
 	At    uint8
 	Data  uint8
 }
@@ -76,7 +80,7 @@ type Busy struct {
 	Any     bool
 	Welcome bool
 	Packet  bool
-	Slot    uint8 `w:"3"`
+	Slot    uint8 `w:"6"`
 }
 
 // A Greeting has the fields of a Welcome that never change.
@@ -99,6 +103,7 @@ type state uint8
 
 const (
 	stateIdle state = iota
+	stateLoad       // the size of the packet is read
 	stateHead
 	stateAck
 	stateBody
@@ -110,20 +115,18 @@ const (
 //	In      job Job, taken if Busy.Any is not set; write Write; nonces Nonces, taken if
 //	        Set; ready, the byte for the framing is taken
 //	Out     Busy; Offer, the nonces that were set; Byte, valid/ready
-//	Timing  a byte in every clock, the first one a clock after the job
+//	Timing  a byte in every clock, the first one 2 clocks after the job
 //	Reset   idle; the buffer keeps its bytes
 //	Order   that of the jobs
 //	Paths   none
-//	Size    256 bytes a slot
+//	Size    146 bytes a slot
 //	Faults  none
 //	Source  docs/design.md "Link layers"; bus/datalink
 type Module struct {
-	slots uint8 // a power of two, at most MaxSlots
 	greet Greeting
 
 	ram   hdl.RAM
-	sizes [MaxSlots]uint8 // bytes of the packets
-	short uint8           // bit i: the packet in slot i has a short header
+	sizes hdl.RAM // of the packets: bytes, shortBit
 
 	state state
 	job   Job
@@ -132,17 +135,20 @@ type Module struct {
 	crc   uint32
 }
 
-// New returns a transmitter after reset with a replay buffer of slots packets, 1, 2, 4 or 8.
+// shortBit is set in the size of a packet with a short header.
+const shortBit = 1 << 8
+
+// New returns a transmitter after reset with a replay buffer of slots packets, 1 to MaxSlots.
 func New(slots int, g Greeting) Module {
-	hdl.Assert(slots >= 1 && slots <= MaxSlots && slots&(slots-1) == 0, "transmit: the number of slots is not 1, 2, 4 or 8")
-	m := Module{slots: uint8(slots), greet: g, ram: hdl.NewNarrowRAM(slots*slotBytes, 8)}
+	hdl.Assert(slots >= 1 && slots <= MaxSlots, "transmit: the number of slots is not 1 to 64")
+	m := Module{greet: g, ram: hdl.NewNarrowRAM(slots*SlotBytes, 8), sizes: hdl.NewNarrowRAM(MaxSlots, 16)}
 	m.Reset()
 	return m
 }
 
 // Reset ends the frame in work.
 func (m *Module) Reset() {
-	m.sizes, m.short, m.state, m.job, m.offer, m.at, m.crc = [MaxSlots]uint8{}, 0, stateIdle, Job{}, Nonces{}, 0, crc32.Init
+	m.state, m.job, m.offer, m.at, m.crc = stateIdle, Job{}, Nonces{}, 0, crc32.Init
 }
 
 // Busy returns what is sent.
@@ -159,14 +165,43 @@ func (m *Module) packets() bool { return m.job.Kind == Data || m.job.Kind == Ack
 
 // Byte returns a byte for the framing.
 func (m *Module) Byte() linkport.Sent {
-	return linkport.Sent{Valid: m.state != stateIdle, Last: m.state == stateCheck && m.at == 3, Data: m.byte()}
+	begun := m.state != stateIdle && m.state != stateLoad
+	return linkport.Sent{Valid: begun, Last: m.state == stateCheck && m.at == 3, Size: m.frame(), Data: m.byte()}
+}
+
+// body returns the bytes of the packet or of the hello.
+func (m *Module) body() uint8 {
+	switch m.job.Kind {
+	case Welcome:
+		return helloBytes
+	case Data, Acked:
+		return uint8(m.sizes.Out())
+	default:
+		return 0
+	}
+}
+
+// frame returns the bytes of the frame.
+func (m *Module) frame() uint8 {
+	if m.job.Kind == Acked {
+		return m.body() + 8
+	}
+	return m.body() + 6
+}
+
+// head returns the head of the frame.
+func (m *Module) head() uint16 {
+	if m.packets() && m.sizes.Out()&shortBit != 0 {
+		return m.job.Head | shortCompletion
+	}
+	return m.job.Head
 }
 
 // byte returns the byte at the present place.
 func (m *Module) byte() uint8 {
 	switch m.state {
 	case stateHead:
-		return half(m.job.Head, m.at)
+		return half(m.head(), m.at)
 	case stateAck:
 		return half(m.job.Ack, m.at)
 	case stateBody:
@@ -189,32 +224,42 @@ func half(v uint16, at uint8) uint8 {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(job Job, write Write, nonces Nonces, ready bool) {
-	takes := m.state != stateIdle && ready
-	b := m.byte()
-	m.buffer(write, takes)
+	takes := m.state != stateIdle && m.state != stateLoad && ready
+	b, last := m.byte(), m.last()
+	m.buffer(write, takes && !(last && m.state == stateBody))
 	if nonces.Set {
 		m.offer = nonces
 	}
 	if m.state == stateIdle {
 		if job.Kind != None {
-			m.job, m.state, m.at, m.crc = job, stateHead, 0, crc32.Init
-			if m.packets() && m.short>>job.Slot&1 != 0 {
-				m.job.Head = job.Head | shortCompletion
-			}
+			m.job, m.state, m.at, m.crc = job, stateLoad, 0, crc32.Init
 		}
+	} else if m.state == stateLoad {
+		m.state = stateHead
 	} else if takes {
 		if m.state == stateCheck {
 			m.crc, m.job.Word = m.crc<<8, m.job.Word<<8
 		} else {
 			m.crc = crc32.Byte(m.crc, b)
 		}
-		m.step()
+		m.step(last)
 	}
 }
 
-// step moves to the next byte.
-func (m *Module) step() {
-	last := m.at == 1
+// last reports whether the present byte is the last one of its part.
+func (m *Module) last() bool {
+	switch m.state {
+	case stateBody:
+		return m.at+1 == m.body()
+	case stateCheck:
+		return m.at == 3
+	default:
+		return m.at == 1
+	}
+}
+
+// step moves to the next byte. last reports whether another part follows.
+func (m *Module) step(last bool) {
 	following := stateCheck
 	switch m.state {
 	case stateHead:
@@ -226,13 +271,7 @@ func (m *Module) step() {
 	case stateAck:
 		following = stateBody
 	case stateBody:
-		size := uint8(helloBytes)
-		if m.packets() {
-			size = m.sizes[m.job.Slot]
-		}
-		last = m.at+1 == size
 	default:
-		last = m.at == 3
 		following = stateIdle
 	}
 	m.at++
@@ -241,8 +280,9 @@ func (m *Module) step() {
 	}
 }
 
-// buffer writes a byte of a packet, and reads the next one to send.
-func (m *Module) buffer(write Write, takes bool) {
+// buffer writes a byte of a packet, and reads the next one to send. The size of the packet in
+// work is read a clock after its job: it may be written in the clock of the job.
+func (m *Module) buffer(write Write, reads bool) {
 	at := uint8(0)
 	if m.state == stateBody {
 		at = m.at + 1
@@ -251,13 +291,13 @@ func (m *Module) buffer(write Write, takes bool) {
 	if write.Valid {
 		enable = 1
 	}
-	slots := m.slots - 1
-	m.ram.Tick(takes && m.packets(), uint32(m.job.Slot&slots)<<8|uint32(at), enable, uint32(write.Slot&slots)<<8|uint32(write.At), uint64(write.Data))
-	if write.Done {
-		m.sizes[write.Slot&7] = write.At
-		m.short &^= 1 << write.Slot
-		if write.Short {
-			m.short |= 1 << write.Slot
-		}
+	m.ram.Tick(reads && m.packets(), place(m.job.Slot, at), enable, place(write.Slot, write.At), uint64(write.Data))
+	size, sets := uint16(write.At), uint8(0)
+	if write.Short {
+		size |= shortBit
 	}
+	if write.Done {
+		sets = 3
+	}
+	m.sizes.Tick(m.state == stateLoad && m.packets(), uint32(m.job.Slot), sets, uint32(write.Slot), uint64(size))
 }
