@@ -31,11 +31,13 @@ type Gateware interface {
 //	Clocks  clocks of a byte on the line, at least 2 (80: 8 clocks a bit)
 //	Faults  injected into the frames of both directions; their seed also seeds the nonces
 //	Link    of the host's end, except Role and Credits
+//	UDP     the host of a board at an Ethernet uses UDP and not raw frames
 type Options struct {
 	Hz     uint64
 	Clocks uint64
 	Faults fault.Config
 	Link   datalink.Config
+	UDP    bool
 }
 
 // A line carries the frames of a link to a board and back. send puts a frame on the line, to

@@ -9,7 +9,7 @@ import (
 const lengthLen = 2
 
 // linger is how many clocks a datagram waits for another frame.
-const linger = 32
+const linger = 16
 
 // A Byte is a byte of a datagram, valid/ready.
 //
@@ -41,18 +41,18 @@ const lastBit = 1 << 8
 //	        least those of a frame and its length; ready, the byte of the datagram is taken
 //	Out     Ready; Byte
 //	Timing  a byte in every clock, and a clock more for a frame. The last byte of a frame waits
-//	        until the next frame is offered, or for 32 clocks, since it may be the last one of
+//	        until the next frame is offered, or for 16 clocks, since it may be the last one of
 //	        the datagram
 //	Reset   no datagram in work
 //	Order   that of the frames
 //	Paths   none
-//	Size    two bytes of a datagram, and 29 bits
+//	Size    two bytes of a datagram, and 28 bits
 //	Faults  none
 //	Source  as Decoder
 type Encoder struct {
 	stage stage
 	size  uint16 `w:"12"` // bytes of the datagram in work
-	idle  uint8  `w:"6"`  // clocks since its last frame
+	idle  uint8  `w:"5"`  // clocks since its last frame
 	held  bool   // there is a last byte of a frame that waits
 	byte  uint8  // that byte
 	out   hdl.FIFO[uint16]
@@ -108,7 +108,7 @@ func (m *Encoder) Tick(in linkport.Sent, largest uint16, ready bool) {
 // is offered.
 func (m *Encoder) advance(in linkport.Sent, begins, closes, takes, room bool, size uint16) {
 	if m.idle != linger {
-		m.idle = (m.idle + 1) & 63
+		m.idle = (m.idle + 1) & 31
 	}
 	switch {
 	case closes:
