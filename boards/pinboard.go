@@ -30,6 +30,9 @@ func pinBoard() scheme {
 			{name: "sim", doc: "go for the design in Go, verilator for its Verilog, in a process that is built on first use; go by default", values: []string{"go", simVerilator}},
 			{name: "source", doc: "directory in the source tree of this program, for sim=verilator, . by default"},
 			{name: "faults", doc: "faults at the pins and in frames, as in bit=0.001,loss=0.05,seed=7", values: pins.FaultNames()},
+			{name: "mac", doc: "MAC address of a board at an Ethernet, as board build --mac"},
+			{name: "ip", doc: "its IP address, as board build --ip"},
+			{name: "port", doc: "its UDP port, as board build --port"},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
 		}, remoteOptions()...),
 		open: openPins,
@@ -53,6 +56,12 @@ func pinsOf(place string, o *values) (*gate, error) {
 	}
 	if o.Has("sim") && o.Get("sim") != "go" && o.Get("sim") != simVerilator {
 		o.bad("sim", "go or "+simVerilator)
+	}
+	board, err = board.At(gateware.Addresses{MAC: o.Get("mac"), IP: o.Get("ip"), Port: o.Get("port")})
+	var bad *gateware.AddressError
+	if errors.As(err, &bad) {
+		o.bad(bad.Option, bad.Want)
+		return nil, o.err
 	}
 	g := &gate{board: board, end: func() error { return nil }}
 	if board.NewEther != nil {
@@ -110,7 +119,7 @@ func (g *gate) openEther(o *values) error {
 	if o.err != nil {
 		return o.err
 	}
-	top, err := g.board.NewEther(g.board.Build())
+	top, err := g.board.NewEther(g.board.Address, g.board.Build())
 	if err != nil {
 		return err
 	}

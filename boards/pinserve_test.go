@@ -59,18 +59,22 @@ func TestPinsServed(t *testing.T) {
 // TestPinsServedRefuses: what served gateware cannot have is an error that names it.
 func TestPinsServedRefuses(t *testing.T) {
 	for selector, says := range map[string]string{
-		"pins:none":                               `unknown board: "none"`,
-		"pins:ice40-hx8k?timeout=5":               "timeout=5",
-		"pins:ice40-hx8k?faults=loss=0.1":         "faults of frames",
-		"pins:ice40-hx8k?faults=glitch=2":         "glitch",
-		"pins:ice40-hx8k?sim=icarus":              "sim=icarus, want go or verilator",
-		"pins:ice40-hx8k?faults=bit=0.1,bit=0.1":  "given twice",
-		"pins:ice40-hx8k?faults=wobble=0.1":       "bit, glitch, break, unplug, reset",
-		"pins:ice40-hx8k?hostclock=900":           "hostclock=900",
-		"pins:ice40-hx8k?sim=verilator&source=/-": "source",
-		"pins:ice40-hx8k?faults=fcs=0.1":          "bit, glitch, break, unplug, reset",
-		"pins:colorlight-i5?faults=bit=0.1":       "fcs, runt, oversize, carrier, reset",
-		"pins:colorlight-i5?hostclock=1000":       "a board with a UART",
+		"pins:none":                                `unknown board: "none"`,
+		"pins:ice40-hx8k?timeout=5":                "timeout=5",
+		"pins:ice40-hx8k?faults=loss=0.1":          "faults of frames",
+		"pins:ice40-hx8k?faults=glitch=2":          "glitch",
+		"pins:ice40-hx8k?sim=icarus":               "sim=icarus, want go or verilator",
+		"pins:ice40-hx8k?faults=bit=0.1,bit=0.1":   "given twice",
+		"pins:ice40-hx8k?faults=wobble=0.1":        "bit, glitch, break, unplug, reset",
+		"pins:ice40-hx8k?hostclock=900":            "hostclock=900",
+		"pins:ice40-hx8k?sim=verilator&source=/-":  "source",
+		"pins:ice40-hx8k?faults=fcs=0.1":           "bit, glitch, break, unplug, reset",
+		"pins:colorlight-i5?faults=bit=0.1":        "fcs, runt, oversize, carrier, reset",
+		"pins:colorlight-i5?hostclock=1000":        "a board with a UART",
+		"pins:colorlight-i5?mac=ff:ff:ff:ff:ff:ff": "mac=ff:ff:ff:ff:ff:ff, want that of one station",
+		"pins:colorlight-i5?ip=127.0.0.1":          "ip=127.0.0.1, want an IPv4 address",
+		"pins:colorlight-i5?port=65536":            "port=65536, want a number from 1 to 65535",
+		"pins:ice40-hx8k?mac=02:00:00:00:00:09":    "mac=02:00:00:00:00:09, want a board at an Ethernet",
 	} {
 		_, err := OpenGateware(selector)
 		require.ErrorContains(t, err, says)

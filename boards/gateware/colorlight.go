@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/colorlighti5"
 	"github.com/hilgpu/hilgpu/boards/pins"
+	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 )
 
@@ -14,7 +15,7 @@ func colorlight() *Board {
 	b := &Board{
 		Name: colorlighti5.Name, Title: "Colorlight i5 7.0",
 		Part:  synth.LFE5U(25),
-		PinHz: colorlighti5.Hz, Hz: colorlighti5.Hz, Address: at,
+		PinHz: colorlighti5.Hz, Hz: colorlighti5.Hz, Address: at, usual: at,
 		Config:   config(1, colorlighti5.VRAMBytes),
 		Source:   "the platform file of LiteX-Boards for the board",
 		Tried:    "not tried",
@@ -24,7 +25,7 @@ func colorlight() *Board {
 		Parts:    colorlighti5.Parts(),
 		Clocks:   []PinClock{{"rgmii_rxc", 125}},
 		Outputs:  colorlighti5.Outputs(),
-		NewEther: func(build uint32) (pins.EtherTop, error) { return colorlighti5.New(at, build) },
+		NewEther: func(at ip.Params, build uint32) (pins.EtherTop, error) { return colorlighti5.New(at, build) },
 		Pins: []Pin{
 			{"clk25", "P3", "25 MHz"},
 			{"button_n", "K18", "reset button, active low"},

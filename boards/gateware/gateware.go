@@ -49,7 +49,7 @@ type PinClock struct {
 //	Hz        clock of the design
 //	Rates     of the UART, bits per second, in ascending order; the first one is that of a
 //	          board without a session. None of a board at an Ethernet
-//	Address   at the Ethernet
+//	Address   at the Ethernet, see At
 //	Config    of the GPU, in words
 //	Pins      all pins in use
 //	Source    document that the pins are from
@@ -64,7 +64,7 @@ type PinClock struct {
 //	Outputs   methods of the design that are ports
 //	New       returns the design after reset of a board with a UART; build is the value of
 //	          ID.BUILD
-//	NewEther  that of a board at an Ethernet, which has no New
+//	NewEther  that of a board at an Ethernet with its addresses, which has no New
 type Board struct {
 	Name, Title string
 	Part        synth.Part
@@ -84,7 +84,9 @@ type Board struct {
 	Macros      [][2]string
 	Outputs     []string
 	New         func(build uint32) (Top, error)
-	NewEther    func(build uint32) (pins.EtherTop, error)
+	NewEther    func(at ip.Params, build uint32) (pins.EtherTop, error)
+
+	usual ip.Params // addresses of a build that chooses none
 }
 
 // Design returns the design after reset, a Top or a pins.EtherTop.
@@ -92,7 +94,7 @@ func (b *Board) Design(build uint32) (any, error) {
 	if b.New != nil {
 		return b.New(build)
 	}
-	return b.NewEther(build)
+	return b.NewEther(b.Address, build)
 }
 
 // All returns the table.
@@ -134,13 +136,17 @@ func Find(name string) (*Board, error) {
 
 // Build returns the value of ID.BUILD that the bitstream has which is built from the source
 // of this program.
-func (b *Board) Build() uint32 { return builds()[b.Name] }
+func (b *Board) Build() uint32 { return b.with(builds()[b.Name]) }
 
 // ByBuild returns the name of the board whose gateware has a value of ID.BUILD in this
-// program, or "" if there is none.
-func ByBuild(build uint32) string {
+// program, or "" if there is none. at has the addresses of a board at an Ethernet, as far as
+// they are known, as At takes them.
+func ByBuild(build uint32, at Addresses) string {
 	for _, b := range All() {
 		if build != 0 && b.Build() == build {
+			return b.Name
+		}
+		if other, err := b.At(at); build != 0 && err == nil && other.Build() == build {
 			return b.Name
 		}
 	}
@@ -151,22 +157,23 @@ func ByBuild(build uint32) string {
 // ID.BUILD in it. root is the root of the source tree. It fails with an error of
 // verilog.TranslateModule.
 func (b *Board) Make(root string) (*synth.Gateware, uint32, error) {
-	g, err := b.translate(root, 0)
+	build, err := b.Hash(root)
 	if err != nil {
 		return nil, 0, err
 	}
-	build := g.Hash()
-	g, err = b.translate(root, build)
+	g, err := b.translate(root, build)
 	return g, build, err
 }
 
 // Hash returns the value of ID.BUILD of the source at root, as Make does.
 func (b *Board) Hash(root string) (uint32, error) {
-	g, err := b.translate(root, 0)
+	usual := *b
+	usual.Address = b.usual
+	g, err := usual.translate(root, 0)
 	if err != nil {
 		return 0, err
 	}
-	return g.Hash(), nil
+	return b.with(g.Hash()), nil
 }
 
 // translate returns what the bitstream is made of, with a value of ID.BUILD.

@@ -38,16 +38,17 @@ func TestTable(t *testing.T) {
 			assert.Contains(t, string(b.Shell), "`"+m[0], b.Name)
 		}
 		assert.NotZero(t, b.Build())
-		assert.Equal(t, b.Name, ByBuild(b.Build()))
+		assert.Equal(t, b.Name, ByBuild(b.Build(), Addresses{}))
 	}
-	assert.Empty(t, ByBuild(0))
+	assert.Empty(t, ByBuild(0, Addresses{}))
 	_, err := Find("vapour")
 	assert.ErrorIs(t, err, ErrBoard)
 	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k or ulx3s or ulx3s-25f or ulx3s-12f or colorlight-i5`)
 }
 
 // The hash of the source does not depend on itself, and pins has that of the bitstream. Of
-// boards with the same shell the first one is tested; make gen-check compares all hashes.
+// boards with the same shell the first one is tested; make gen-check compares all hashes. A board
+// at an Ethernet has other addresses here, which are in its Verilog.
 func TestBuild(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range All() {
@@ -55,6 +56,11 @@ func TestBuild(t *testing.T) {
 			continue
 		}
 		seen[string(b.Shell)] = true
+		if b.NewEther != nil {
+			var err error
+			b, err = b.At(Addresses{MAC: "02:0a:0b:0c:0d:0e", IP: "192.0.2.33", Port: "700"})
+			require.NoError(t, err)
+		}
 		g, build, err := b.Make("../..")
 		require.NoError(t, err)
 		assert.Equal(t, fmt.Sprintf("%08x", build), fmt.Sprintf("%08x", b.Build()), "boards/gateware/builds.go is of another source: make gen")
@@ -64,6 +70,9 @@ func TestBuild(t *testing.T) {
 			text += string(f.Text)
 		}
 		assert.Contains(t, text, fmt.Sprintf("32'h%x", build))
+		if b.NewEther != nil {
+			assert.True(t, strings.Contains(text, "'h20a0b0c0d0e"), "the MAC address")
+		}
 		assert.Equal(t, b.Hz, uint64(g.Source.MHz*1e6))
 	}
 }

@@ -33,7 +33,7 @@ func TestHardRead(t *testing.T) {
 		down, up, at := w.BytesDown, w.BytesUp, w.clock
 		require.NoError(t, link.Read(0, bustest.RegMagic, p))
 		t.Log(w.clock-at, "clocks,", w.BytesDown-down, "bytes down,", w.BytesUp-up, "bytes up")
-		require.Equal(t, uint64(82), w.clock-at)
+		require.Equal(t, uint64(83), w.clock-at)
 		require.Equal(t, uint64(11+17), w.BytesDown-down+w.BytesUp-up, "with the acknowledgement of the read")
 	}
 }

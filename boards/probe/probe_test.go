@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -45,7 +46,17 @@ func TestBoards(t *testing.T) {
 	require.NoError(t, WriteBoards(&b, all))
 	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n$`, b.String())
 	assert.Nil(t, all[0].Link)
-	assert.Equal(t, "build 00000001 (of another source), ", build("00000001"))
+	assert.Equal(t, "build 00000001 (of another source), ", build("00000001", gateware.Addresses{}))
+	assert.Equal(t, "build 00000001 (of another source, or with an address that is not known here), ", build("00000001", gateware.Addresses{IP: "192.0.2.1"}))
+
+	all, err = Boards([]string{"pins:colorlight-i5?mac=02:00:00:00:00:09&ip=192.168.7.8"}, boards.Options{})
+	require.NoError(t, err)
+	b.Reset()
+	require.NoError(t, WriteBoards(&b, all))
+	assert.Regexp(t, `, build [0-9a-f]{8} \(colorlight-i5\), MAC 02:00:00:00:00:09, IP 192.168.7.8, port 4000, 1 nodes, 32 KiB VRAM  ready\n`, b.String())
+	text, err = json.Marshal(all[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"mac":"02:00:00:00:00:09","ip":"192.168.7.8","udp_port":"4000"`)
 
 	all, err = Boards([]string{"pins:ulx3s-25f", "pins:colorlight-i5"}, boards.Options{})
 	require.NoError(t, err)

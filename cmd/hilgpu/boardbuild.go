@@ -17,6 +17,7 @@ import (
 type buildFlags struct {
 	source string
 	out    string
+	at     gateware.Addresses
 	app    *command.App
 }
 
@@ -36,14 +37,21 @@ exit code 1 and without a bitstream. The same source and tools give the same bit
 ID.BUILD of the gateware is a hash of what the tools read; board probe prints it, with the
 name of the board if the gateware is of the source of this program. docs/boards.md lists the
 boards. Debian does not have the tools that place an ECP5. If they are not on the path, the
-build ends after the synthesis, with its resources and exit code 2.`,
+build ends after the synthesis, with its resources and exit code 2.
+
+A board at an Ethernet has its addresses from the build, and ID.BUILD depends on them. The
+selector pins has the same options.`,
 		Example: `  hilgpu board build ice40-hx8k
-  hilgpu board build ice40-hx8k -o /tmp/board --json`,
+  hilgpu board build ice40-hx8k -o /tmp/board --json
+  hilgpu board build colorlight-i5 --mac 02:00:00:00:00:07 --ip 192.168.1.7`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runBoardBuild(f, args[0]) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
+	fl.StringVar(&f.at.MAC, "mac", "", "MAC `address` of a board at an Ethernet, that of docs/boards.md by default")
+	fl.StringVar(&f.at.IP, "ip", "", "its IPv4 `address`, that of docs/boards.md by default")
+	fl.StringVar(&f.at.Port, "port", "", "its UDP `port`, 1 to 65535, that of docs/boards.md by default")
 	addBuildDir(c, &f.out)
 	a.AddJSON(fl)
 	return c
@@ -66,6 +74,9 @@ func buildDir(dir, name string) string {
 func runBoardBuild(f buildFlags, name string) error {
 	b, err := gateware.Find(name)
 	if err != nil {
+		return err
+	}
+	if b, err = b.At(f.at); err != nil {
 		return err
 	}
 	root, err := lockstep.ModuleRoot(f.source)

@@ -180,7 +180,7 @@ func classes() []class {
 		{regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},
-		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrFile, Usage},
+		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrAddress, Usage}, {gateware.ErrFile, Usage},
 		{sim.ErrSim, Usage}, {testbench.ErrDrivers, Usage}, {hal.ErrMemory, Usage}, {ddi.EOutOfMemory, Usage},
 		{sim.ErrSource, Usage}, {verilog.ErrSource, Usage}, {verilog.ErrSubset, Usage},
 		{sim.ErrTool, Usage}, {synth.ErrTool, Usage},
