@@ -1,6 +1,8 @@
 package colorlighti5
 
 import (
+	"encoding/binary"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/eth"
 	"github.com/hilgpu/hilgpu/rtl/eth/ip"
@@ -77,7 +79,7 @@ func New(at ip.Params, build uint32) (*Module, error) {
 	}
 	return &Module{
 		eth: *eth.New(at), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(),
-		link: dlink.New(Link()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true}), gpu: *g,
+		link: dlink.New(Link()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true, At: vsec.Station{MAC: at.Addr(), IP: binary.BigEndian.Uint32(at.IP[:]), Port: at.Port}}), gpu: *g,
 	}, nil
 }
 

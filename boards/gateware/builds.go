@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x58c7c24e,
-		"ulx3s":         0xab2f88f3,
-		"ulx3s-25f":     0x5407b3f8,
-		"ulx3s-12f":     0x239c3b15,
-		"colorlight-i5": 0xc037f806,
+		"ulx3s":         0x975fffc5,
+		"ulx3s-25f":     0x342cd806,
+		"ulx3s-12f":     0x574a5604,
+		"colorlight-i5": 0x09a6b4e2,
 	}
 }

@@ -3,8 +3,10 @@
 package linkstat
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
@@ -42,6 +44,10 @@ type UART struct {
 
 // MAC has the counters of an Ethernet MAC and of the IP layer above it.
 type MAC struct {
+	MAC     string `json:"mac"` // address of the station
+	IP      string `json:"ip"`
+	UDPPort uint16 `json:"udp_port"`
+
 	Runts     uint32 `json:"runts"`
 	Oversized uint32 `json:"oversized"`
 	Bad       uint32 `json:"bad"`
@@ -107,9 +113,18 @@ func (r *reader) state() *State {
 	if word&linkreg.StateMAC != 0 {
 		m := new(MAC)
 		s.MAC = m
+		m.station(r.word(linkreg.Port), r.word(linkreg.Address), r.word(linkreg.IP))
 		r.words(linkreg.MAC, &m.Runts, &m.Oversized, &m.Bad, &m.Filtered, &m.Good, &m.NoRoom, &m.Ignored, &m.Invalid)
 	}
 	return s
+}
+
+// station sets the addresses from their registers.
+func (m *MAC) station(port, mac, ip uint32) {
+	b := binary.BigEndian.AppendUint16(nil, uint16(port&linkreg.PortUpper))
+	m.MAC = net.HardwareAddr(binary.BigEndian.AppendUint32(b, mac)).String()
+	m.IP = net.IP(binary.BigEndian.AppendUint32(nil, ip)).String()
+	m.UDPPort = uint16(port >> 16)
 }
 
 // Cause returns the cause in a value of STATE, in lower case.
@@ -146,7 +161,7 @@ func (s *State) Lines() []string {
 		out = append(out, fmt.Sprintf("framing %d, glitches %d, breaks %d", u.Framing, u.Glitches, u.Breaks))
 	}
 	if m := s.MAC; m != nil {
-		out = append(out, fmt.Sprintf("runts %d, oversized %d, bad %d, filtered %d, good %d, no_room %d, ignored %d, invalid %d",
+		out = append(out, fmt.Sprintf("MAC %s, IP %s, port %d", m.MAC, m.IP, m.UDPPort), fmt.Sprintf("runts %d, oversized %d, bad %d, filtered %d, good %d, no_room %d, ignored %d, invalid %d",
 			m.Runts, m.Oversized, m.Bad, m.Filtered, m.Good, m.NoRoom, m.Ignored, m.Invalid))
 	}
 	return out

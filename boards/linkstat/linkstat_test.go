@@ -73,12 +73,15 @@ func TestRead(t *testing.T) {
 		Up: true, Cause: "DEAD", ClockHz: 25_000_000, Period: 133, Baud: 3_007_519, Counters: counters,
 		UART: &linkstat.UART{Framing: 0x160, Glitches: 0x164, Breaks: 0x168},
 	}, s)
-	words[0x108] = 0x200
+	words[0x108], words[0x114], words[0x118], words[0x11c] = 0x200, 0x0fa0_0268, 0x696c0005, 0x0a000005
 	s, err = linkstat.Read(table{words: words})
 	require.NoError(t, err)
 	assert.Equal(t, &linkstat.State{
 		Cause: "NONE", ClockHz: 25_000_000, Counters: counters,
-		MAC: &linkstat.MAC{Runts: 0x120, Oversized: 0x124, Bad: 0x128, Filtered: 0x12c, Good: 0x130, NoRoom: 0x134, Ignored: 0x138, Invalid: 0x13c},
+		MAC: &linkstat.MAC{
+			MAC: "02:68:69:6c:00:05", IP: "10.0.0.5", UDPPort: 4000,
+			Runts: 0x120, Oversized: 0x124, Bad: 0x128, Filtered: 0x12c, Good: 0x130, NoRoom: 0x134, Ignored: 0x138, Invalid: 0x13c,
+		},
 	}, s)
 	assert.Equal(t, "link down, cause of the last end NONE, clock 25000000 Hz", s.Lines()[0])
 }

@@ -32,14 +32,10 @@ type Port struct {
 	Holders      []string `json:"holders,omitempty"` // programs that have it open
 }
 
-// A Board is the board at a port or selector. Its addresses at an Ethernet are what the
-// transport knows; one that it does not know is empty.
+// A Board is the board at a port or selector.
 type Board struct {
 	Port
-	Identity *regs.Identity  `json:"identity"` // nil if it could not be read
-	MAC      string          `json:"mac,omitempty"`
-	IP       string          `json:"ip,omitempty"`
-	UDPPort  string          `json:"udp_port,omitempty"`
+	Identity *regs.Identity  `json:"identity"`       // nil if it could not be read
 	Link     *linkstat.State `json:"link,omitempty"` // registers of the link, nil if the board has none
 	State    string          `json:"state"`          // "ready", or why not
 
@@ -144,8 +140,6 @@ func ask(port Port, opt boards.Options) Board {
 	if err != nil {
 		b.State, b.Err = err.Error(), err
 	}
-	at := boards.Addresses(port.Selector)
-	b.MAC, b.IP, b.UDPPort = at.MAC, at.IP, at.Port
 	if errors.Is(err, datalink.ErrMapHash) || errors.Is(err, regs.ErrMapHash) {
 		b.State = "map mismatch: " + err.Error()
 	}
@@ -167,9 +161,8 @@ func WriteBoards(w io.Writer, all []Board) error {
 	for _, b := range all {
 		id := "-"
 		if b.Identity != nil {
-			at := gateware.Addresses{MAC: b.MAC, IP: b.IP, Port: b.UDPPort}
-			id = fmt.Sprintf("%04x:%04x v%s, map %s, %s%s%d nodes, %d KiB VRAM", b.Identity.Vendor, b.Identity.Device,
-				b.Identity.Version, b.Identity.MapHash, build(b.Identity.Build, at), station(at), b.Identity.Nodes, b.Identity.VRAMBytes>>10)
+			id = fmt.Sprintf("%04x:%04x v%s, map %s, %s%d nodes, %d KiB VRAM", b.Identity.Vendor, b.Identity.Device,
+				b.Identity.Version, b.Identity.MapHash, build(b.Identity.Build, b.Link), b.Identity.Nodes, b.Identity.VRAMBytes>>10)
 		}
 		rows = append(rows, []string{b.Selector, id, b.State})
 	}
@@ -193,35 +186,23 @@ func writeLinks(w io.Writer, all []Board) error {
 }
 
 // build describes a value of ID.BUILD, before other text: the board whose gateware in this
-// program has it with these addresses, or that it is another one. The description of no build
-// is empty.
-func build(text string, at gateware.Addresses) string {
+// program has it with the addresses of its station, or that it is another one. The description
+// of no build is empty.
+func build(text string, link *linkstat.State) string {
 	v, err := strconv.ParseUint(text, 16, 32)
 	if err != nil {
 		return ""
 	}
+	var at gateware.Addresses
+	if link != nil && link.MAC != nil {
+		m := link.MAC
+		at = gateware.Addresses{MAC: m.MAC, IP: m.IP, Port: strconv.Itoa(int(m.UDPPort))}
+	}
 	name := gateware.ByBuild(uint32(v), at)
 	if name == "" {
 		name = "of another source"
-		if (at.MAC == "") != (at.IP == "") {
-			name += ", or with an address that is not known here"
-		}
 	}
 	return fmt.Sprintf("build %s (%s), ", text, name)
-}
-
-// station describes the addresses of a board at an Ethernet, before other text.
-func station(at gateware.Addresses) (text string) {
-	if at.MAC != "" {
-		text = "MAC " + at.MAC + ", "
-	}
-	if at.IP != "" {
-		text += "IP " + at.IP + ", "
-	}
-	if at.Port != "" {
-		text += "port " + at.Port + ", "
-	}
-	return text
 }
 
 // writeTable writes a table, or that there is nothing to write.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -46,17 +45,16 @@ func TestBoards(t *testing.T) {
 	require.NoError(t, WriteBoards(&b, all))
 	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n$`, b.String())
 	assert.Nil(t, all[0].Link)
-	assert.Equal(t, "build 00000001 (of another source), ", build("00000001", gateware.Addresses{}))
-	assert.Equal(t, "build 00000001 (of another source, or with an address that is not known here), ", build("00000001", gateware.Addresses{IP: "192.0.2.1"}))
+	assert.Equal(t, "build 00000001 (of another source), ", build("00000001", nil))
 
 	all, err = Boards([]string{"pins:colorlight-i5?mac=02:00:00:00:00:09&ip=192.168.7.8"}, boards.Options{})
 	require.NoError(t, err)
 	b.Reset()
 	require.NoError(t, WriteBoards(&b, all))
-	assert.Regexp(t, `, build [0-9a-f]{8} \(colorlight-i5\), MAC 02:00:00:00:00:09, IP 192.168.7.8, port 4000, 1 nodes, 32 KiB VRAM  ready\n`, b.String())
+	assert.Regexp(t, `, build [0-9a-f]{8} \(colorlight-i5\), 1 nodes, 32 KiB VRAM  ready\n(.*\n)+  MAC 02:00:00:00:00:09, IP 192.168.7.8, port 4000\n`, b.String())
 	text, err = json.Marshal(all[0])
 	require.NoError(t, err)
-	assert.Contains(t, string(text), `"mac":"02:00:00:00:00:09","ip":"192.168.7.8","udp_port":"4000"`)
+	assert.Contains(t, string(text), `"mac":"02:00:00:00:00:09","ip":"192.168.7.8","udp_port":4000`)
 
 	all, err = Boards([]string{"pins:ulx3s-25f", "pins:colorlight-i5"}, boards.Options{})
 	require.NoError(t, err)
@@ -69,6 +67,7 @@ func TestBoards(t *testing.T) {
 pins:colorlight-i5
   link up, cause of the last end NONE, clock 25000000 Hz
   sessions 1, received [0-9]+, refused 0, repeated 0, naks 0, packets 0
+  MAC 02:68:69:6c:00:05, IP 10.0.0.5, port 4000
   runts 0, oversized 0, bad 0, filtered 0, good [0-9]+, no_room 0, ignored 0, invalid 0
 $`, b.String())
 	text, err = json.Marshal(all[0])

@@ -63,7 +63,7 @@ func TestLargestDatagram(t *testing.T) {
 			require.Len(t, w, tt.answers)
 			require.Equal(t, before, b.m.Largest(), "no session")
 			if tt.answers == 0 || tt.version != datalink.Version {
-				require.Equal(t, uint16(1), b.m.Status().Refused)
+				require.Equal(t, 1, b.count.refused)
 				return
 			}
 			b.send([]byte{3 << 4, 0}, crc32.ChecksumIEEE(w[0][22:30]), 300)
@@ -127,7 +127,7 @@ func TestLargePacket(t *testing.T) {
 		send(0, dwords, 0x11)
 		send(1, 2, 0x22)
 		send(2, 2, 0x33)
-		want, refused := []uint64{0x2222222222222222, 0x3333333333333333}, uint16(1)
+		want, refused := []uint64{0x2222222222222222, 0x3333333333333333}, 1
 		if dwords == 32 {
 			var all []uint64
 			for range 16 {
@@ -136,7 +136,7 @@ func TestLargePacket(t *testing.T) {
 			want, refused = append(all, want...), 0
 		}
 		require.Equal(t, want, b.beats, "%d dwords", dwords)
-		require.Equal(t, refused, b.m.Status().Packets, "%d dwords", dwords)
+		require.Equal(t, refused, b.count.packets, "%d dwords", dwords)
 		require.Equal(t, checked(number(0, 3), b.epoch), b.frames[len(b.frames)-1])
 	}
 }

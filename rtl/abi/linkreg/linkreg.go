@@ -17,6 +17,10 @@ const (
 	Rate   = 0x0c
 	Clock  = 0x10
 
+	Port    = 0x14 // the addresses of a station
+	Address = 0x18
+	IP      = 0x1c
+
 	MAC      = 0x20 // eight counters, in the order of rtl/eth
 	Counters = 0x40 // of the link
 	UART     = 0x60 // counters of the UART
@@ -39,6 +43,9 @@ const (
 	StateCause = 7 << 4
 	StateUART  = 1 << 8
 	StateMAC   = 1 << 9
+
+	PortUpper = 0xffff // bytes 0 and 1 of the MAC address
+	PortUDP   = 0xffff << 16
 
 	RatePeriod = 0xffff
 )
@@ -81,12 +88,18 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 		{Mask: StateUp, Name: "UP", Doc: "a session is up"},
 		{Mask: StateCause, Name: "CAUSE", Enum: Causes, Doc: "why the last session ended"},
 		{Mask: StateUART, Name: "UART", Doc: "the line is that of a UART: RATE and the counters from FRAMING on are present"},
-		{Mask: StateMAC, Name: "MAC", Doc: "the line is an Ethernet: the counters from RUNTS to INVALID are present"},
+		{Mask: StateMAC, Name: "MAC", Doc: "the line is an Ethernet: the addresses and the counters from RUNTS to INVALID are present"},
 	}},
 	{Off: Rate, Name: "RATE", Config: true, Volatile: true, Doc: "present rate of the UART: CLOCK * 16 / PERIOD bits per second", Fields: []reg.Field{
 		{Mask: RatePeriod, Name: "PERIOD", Unit: "1/16 clocks", Doc: "of a bit; 0 at an Ethernet"},
 	}},
 	{Off: Clock, Name: "CLOCK", Config: true, Unit: "Hz", Doc: "clock of the link"},
+	{Off: Port, Name: "STATION", Config: true, Doc: "port of the station, and its MAC address. The first byte of an address is the most significant one", Fields: []reg.Field{
+		{Mask: PortUpper, Name: "MAC_HI", Doc: "bytes 0 and 1 of the MAC address"},
+		{Mask: PortUDP, Name: "PORT", Doc: "UDP port"},
+	}},
+	{Off: Address, Name: "MAC_LO", Config: true, Doc: "bytes 2 to 5 of the MAC address"},
+	{Off: IP, Name: "IP", Config: true, Doc: "IPv4 address"},
 	counter(MAC+4*0, "RUNTS", "carriers with less than 64 bytes, or without a delimiter"),
 	counter(MAC+4*1, "OVERSIZED", "Ethernet frames above 1518 bytes"),
 	counter(MAC+4*2, "BAD", "Ethernet frames with a wrong FCS, or with an error of the PHY"),
@@ -97,7 +110,7 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 	counter(MAC+4*7, "INVALID", "of these, fragments, IP options, and wrong lengths and checksums"),
 	counter(Counters+4*Sessions, "SESSIONS", "sessions that began since the reset"),
 	counter(Counters+4*Received, "RECEIVED", "frames of the session that had a right check, without the one that began it"),
-	counter(Counters+4*Refused, "REFUSED", "pieces of the line that were no frame, frames with a wrong check or of no session, such as messages that change the rate, and data frames out of order"),
+	counter(Counters+4*Refused, "REFUSED", "pieces of the line that were no frame, frames with a wrong check or of no session, and data frames out of order"),
 	counter(Counters+4*Repeated, "REPEATED", "data frames that were sent again"),
 	counter(Counters+4*Naks, "NAKS", "requests to send frames again"),
 	counter(Counters+4*Packets, "PACKETS", "packets in good frames that were dropped or refused"),

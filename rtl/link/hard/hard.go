@@ -66,8 +66,13 @@ func (m *Module) Takes() (cpl, req, beat bool) { return m.link.Takes() }
 // Complete returns a beat of a completion for the GPU's initiator port.
 func (m *Module) Complete() port.Completion { return m.link.Complete() }
 
-// Status returns the state of the link.
-func (m *Module) Status() linkport.Status { return m.link.Status() }
+// Status returns the state of the link. A message that changes the rate is no frame to the
+// data link, and is not counted as refused.
+func (m *Module) Status() linkport.Status {
+	s := m.link.Status()
+	s.Refused = s.Refused && !m.rate.Took()
+	return s
+}
 
 // Period returns the clocks of a bit, in 1/16.
 func (m *Module) Period() uint32 { return m.rate.Period() }

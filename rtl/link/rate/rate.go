@@ -70,7 +70,7 @@ const (
 //	In      in linkport.Piece, also seen by the data link; up, a session is up; link, the
 //	        byte of the data link for the framing; takes, the framing takes a byte; empty,
 //	        no byte is in it
-//	Out     Period; Slow; Answer
+//	Out     Period; Slow; Answer; Took
 //	Timing  a message with less than 40 clocks between its bytes is not answered
 //	Reset   the first rate, no message
 //	Order   an answer is sent between frames of the data link
@@ -111,6 +111,7 @@ type Module struct {
 	place  uint8 `w:"7"` // byte of it that is sent
 	turns  bool  // the rate changes after the answer
 	inside bool  // a frame of the data link is in work
+	took   uint8 `w:"3"` // clocks in which a message has just arrived
 }
 
 // New returns a module after reset. It panics if a rate is out of range.
@@ -138,7 +139,7 @@ func (m *Module) Reset() {
 	m.period, m.at, m.left, m.clocks = 0, 0, 0, 0
 	m.stage, m.n, m.spoiled, m.kind, m.last, m.crc = stageListen, 0, false, 0, 0, crc32.Init
 	m.scans, m.index, m.fresh, m.found = false, 0, false, false
-	m.answer, m.place, m.turns, m.inside = 0, 0, false, false
+	m.answer, m.place, m.turns, m.inside, m.took = 0, 0, false, false, 0
 }
 
 // Period returns the clocks of a bit, in 1/16.
@@ -148,6 +149,9 @@ func (m *Module) Period() uint32 {
 	}
 	return uint32(m.period)
 }
+
+// Took reports for a few clocks that the last frame was a message.
+func (m *Module) Took() bool { return m.took != 0 }
 
 // Slow returns the ticks of the data link by which its times are longer at this rate: one
 // for 16 clocks of a bit.
@@ -189,6 +193,9 @@ func (m *Module) Tick(in linkport.Piece, up bool, link linkport.Sent, takes, emp
 		if m.at != 0 && m.left == 0 && empty {
 			m.at = 0
 		}
+	}
+	if m.took != 0 {
+		m.took = (m.took - 1) & 7
 	}
 	m.scan()
 	m.collect(in, listens)

@@ -235,6 +235,22 @@ func TestDuringAnswer(t *testing.T) {
 	assert.Equal(t, [][]byte{message(echoed, 115_200, 9)}, b.answers(message(echo, 115_200, 9)))
 }
 
+// A message is told from other frames for a few clocks.
+func TestTook(t *testing.T) {
+	b := newBench(t)
+	for _, f := range [][]byte{message(echo, 115_200, 9), message(echo, 9600, 9)} {
+		b.send(f)
+		assert.True(t, b.m.Took())
+		b.run(8)
+		assert.False(t, b.m.Took())
+		b.run(2000)
+	}
+	f := message(echo, 115_200, 9)
+	f[8] ^= 1
+	b.send(f)
+	assert.False(t, b.m.Took())
+}
+
 // A reset returns to the first rate.
 func TestReset(t *testing.T) {
 	b := newBench(t)

@@ -14,10 +14,19 @@ import (
 //	Hz    clock, 1 to 2^32-1
 //	UART  the line is that of a UART
 //	MAC   the line is an Ethernet
+//	At    of a MAC, the addresses of its station
 type Config struct {
 	Hz   uint32
 	UART bool
 	MAC  bool
+	At   Station
+}
+
+// A Station is the addresses of a station, the first byte of each the most significant one.
+type Station struct {
+	MAC  uint64 // 48 bits
+	IP   uint32
+	Port uint16
 }
 
 // A Line is what a line reports: pulses of a UART, or a counter of a MAC, which is not valid
@@ -183,6 +192,12 @@ func (m *Module) fixed(status linkport.Status, period uint16) uint32 {
 		return uint32(period)
 	case linkreg.Clock >> 2:
 		return m.cfg.Hz
+	case linkreg.Port >> 2:
+		return uint32(m.cfg.At.Port)<<16 | uint32(m.cfg.At.MAC>>32)&linkreg.PortUpper
+	case linkreg.Address >> 2:
+		return uint32(m.cfg.At.MAC)
+	case linkreg.IP >> 2:
+		return m.cfg.At.IP
 	default:
 		return 0
 	}
