@@ -63,6 +63,20 @@ type Rated interface {
 	BytesPerSecond() uint64
 }
 
+// A Rater is implemented by links over a serial line.
+type Rater interface {
+	// Rates returns the rates at which a session may begin, in bits per second, in
+	// ascending order.
+	Rates() []int
+
+	// Rate returns the rate of the session, as the host has set it.
+	Rate() int
+
+	// LimitRate makes the next Reopen begin a session at a rate of at most the given one,
+	// or at the lowest; 0: no limit.
+	LimitRate(most int)
+}
+
 // A Peeker is implemented by the link to a GPU that is emulated cycle by cycle in this
 // process.
 type Peeker interface {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ func pinBoard() scheme {
 // A gate is the gateware of a board at its pins, a UART or an Ethernet, and what ends it.
 type gate struct {
 	board  *gateware.Board
+	fast   int // how fast the host's clock is, in parts per million
 	serial *pins.Serial
 	ether  *pins.Ether
 	frames fault.Config
@@ -88,6 +90,7 @@ func (g *gate) openSerial(o *values) error {
 	if err != nil {
 		return err
 	}
+	g.fast = 1000 * (rate - 1000)
 	batch := pins.Clocked(top)
 	if o.Get("sim") == simVerilator {
 		root, err := o.root("sim=" + simVerilator)
@@ -100,7 +103,7 @@ func (g *gate) openSerial(o *values) error {
 		}
 		batch, g.end = v, v.Close
 	}
-	g.serial = pins.NewBatched(batch, g.board.Hz, g.board.Rates, 1000*(rate-1000), at)
+	g.serial = pins.NewBatched(batch, g.board.Hz, g.board.Rates, g.fast, at)
 	return nil
 }
 
@@ -139,9 +142,10 @@ func (g *gate) openEther(o *values) error {
 	return nil
 }
 
-// wire returns a line in virtual time to the board.
+// wire returns a line in virtual time to the board. The time is that of the host's clock.
 func (g *gate) wire() (*pins.Wire, error) {
-	o := pins.Options{Hz: g.board.Hz, Faults: g.frames}
+	hz := int64(g.board.Hz)
+	o := pins.Options{Hz: uint64(hz - hz*int64(g.fast)/1_000_000), Faults: g.frames}
 	if g.ether != nil {
 		return pins.NewEtherWire(g.ether, g.board.Address, o)
 	}
@@ -181,6 +185,9 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, errors.Join(err, g.end())
 	}
 	l := &pinned{RootPort: port, wire: wire, gate: g}
+	if g.serial != nil {
+		return ratedPins{l}, l, nil
+	}
 	return l, l, nil
 }
 
@@ -203,6 +210,18 @@ func (l *pinned) Close() error {
 // BytesPerSecond implements Rated.
 func (l *pinned) BytesPerSecond() uint64 { return l.gate.rate() }
 
+// ratedPins is the link to gateware with a UART. It implements Rater.
+type ratedPins struct{ *pinned }
+
+// Rates implements Rater.
+func (l ratedPins) Rates() []int { return slices.Clone(l.gate.board.Rates) }
+
+// Rate implements Rater.
+func (l ratedPins) Rate() int { return l.gate.serial.Baud() }
+
+// LimitRate implements Rater.
+func (l ratedPins) LimitRate(most int) { l.gate.serial.Limit(most) }
+
 // Counters returns the counters of the link.
 func (l *pinned) Counters() []Counter {
 	s := l.wire.Stats()
@@ -210,6 +229,8 @@ func (l *pinned) Counters() []Counter {
 		Counter{"clocks", l.wire.Clocks()},
 		Counter{"wire_bytes_to_device", l.wire.BytesDown},
 		Counter{"wire_bytes_from_device", l.wire.BytesUp},
+		Counter{"frames_sent", s.FramesSent},
+		Counter{"frames_received", s.FramesReceived},
 		Counter{"frames_damaged", s.BadCheck + s.BadFrames},
 		Counter{"frames_repeated", s.Replays},
 		Counter{"frames_duplicate", s.Duplicates},

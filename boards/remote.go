@@ -75,11 +75,51 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	}
 	most := opt.Baud
 	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
-	return o.openRemote(&v, rootport.Options{MaxReadRequest: 128}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
-		s, c.Baud, err = openPort(o.place, opt, most)
+	l := &serialLink{base: opt.Baud, most: most}
+	link, clock, err := o.openRemote(&v, rootport.Options{MaxReadRequest: 128}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
+		s, c.Baud, err = openPort(o.place, opt, l.highest())
+		l.rate.Store(int64(c.Baud))
 		return s, err
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	l.remote = link.(*remote)
+	return l, clock, nil
 }
+
+// serialLink is the link to a board at a serial port. It implements Rater.
+type serialLink struct {
+	*remote
+	base, most  int
+	limit, rate atomic.Int64
+}
+
+// highest returns the highest rate that the next session may have.
+func (l *serialLink) highest() int {
+	if limit := int(l.limit.Load()); limit != 0 {
+		return max(l.base, min(l.most, limit))
+	}
+	return l.most
+}
+
+// Rates implements Rater.
+func (l *serialLink) Rates() []int {
+	rates := []int{l.base, l.most}
+	for _, r := range serial.Rates() {
+		if r > l.base && r < l.most {
+			rates = append(rates, r)
+		}
+	}
+	slices.Sort(rates)
+	return slices.Compact(rates)
+}
+
+// Rate implements Rater.
+func (l *serialLink) Rate() int { return int(l.rate.Load()) }
+
+// LimitRate implements Rater.
+func (l *serialLink) LimitRate(most int) { l.limit.Store(int64(most)) }
 
 // openPort opens a port. If most is above its rate, it agrees with the board on
 // a higher one. It returns the rate.
@@ -254,6 +294,8 @@ func (r *remote) Counters() []Counter {
 		all = append(all,
 			Counter{"wire_bytes_to_device", s.BytesWritten},
 			Counter{"wire_bytes_from_device", s.BytesRead},
+			Counter{"frames_sent", s.Link.FramesSent},
+			Counter{"frames_received", s.Link.FramesReceived},
 			Counter{"frames_damaged", s.Link.BadCheck + s.Link.BadFrames},
 			Counter{"frames_repeated", s.Link.Replays},
 			Counter{"frames_duplicate", s.Link.Duplicates})

@@ -107,7 +107,7 @@ func parse(text string, fields []field) (fault.Config, error) {
 type faulter struct {
 	opt   Faults
 	rng   *rand.Rand
-	bit   uint64 // clocks of a bit
+	bit   uint64 // clocks of a bit, in 1/1024
 	stats FaultStats
 
 	toBoard, toHost pulse
@@ -126,6 +126,9 @@ func newFaulter(f Faults) *faulter {
 	return &faulter{opt: f, rng: rand.New(rand.NewPCG(f.Seed, 0x70696e73))}
 }
 
+// clocks returns the clock, after the start of a byte, in which a bit of the sender begins.
+func (f *faulter) clocks(bits uint64) uint64 { return (bits*f.bit + bitScale - 1) / bitScale }
+
 // happens returns true with a probability.
 func (f *faulter) happens(p float64) bool { return p > 0 && f.rng.Float64() < p }
 
@@ -142,7 +145,7 @@ func (f *faulter) byteBegins(now uint64) {
 func (f *faulter) choose(p *pulse, now uint64) {
 	if f.happens(f.opt.Unplug) {
 		f.stats.Unplugs++
-		f.open = now + (10+f.rng.Uint64N(991))*10*f.bit
+		f.open = now + f.clocks((10+f.rng.Uint64N(991))*10)
 	}
 	if p.to > now {
 		return // one pulse at a time
@@ -151,14 +154,14 @@ func (f *faulter) choose(p *pulse, now uint64) {
 	case f.happens(f.opt.Bit):
 		f.stats.Bits++
 		i := f.rng.Uint64N(10)
-		*p = pulse{from: now + i*f.bit, to: now + (i+1)*f.bit}
+		*p = pulse{from: now + f.clocks(i), to: now + f.clocks(i+1)}
 	case f.happens(f.opt.Glitch):
 		f.stats.Glitches++
-		from := now + f.rng.Uint64N(20*f.bit)
-		*p = pulse{from: from, to: from + 1 + f.rng.Uint64N(max(1, f.bit/2-1))}
+		from := now + f.rng.Uint64N(f.clocks(20))
+		*p = pulse{from: from, to: from + 1 + f.rng.Uint64N(max(1, f.bit/(2*bitScale)-1))}
 	case f.happens(f.opt.Break):
 		f.stats.Breaks++
-		*p = pulse{from: now, to: now + (2+f.rng.Uint64N(19))*10*f.bit, low: true}
+		*p = pulse{from: now, to: now + f.clocks((2+f.rng.Uint64N(19))*10), low: true}
 	}
 }
 
@@ -181,7 +184,7 @@ func (f *faulter) down(now uint64, level bool) bool {
 // least a stop bit.
 func (f *faulter) up(now uint64, level bool) bool {
 	if !level && now >= f.idle {
-		f.idle = now + 19*f.bit/2
+		f.idle = now + f.clocks(19)/2
 		f.choose(&f.toHost, now)
 	}
 	if now < f.open {

@@ -2,6 +2,7 @@ package pins
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -63,7 +64,10 @@ func (t *terminal) raise() error {
 	if err := t.SetBaud(rates[0]); err != nil {
 		return err
 	}
-	_, err := serial.RaiseBaud(t, rates[0], rates, nil)
+	if most := t.s.most; most != 0 {
+		rates = slices.DeleteFunc(slices.Clone(rates), func(r int) bool { return r > most })
+	}
+	_, err := serial.RaiseBaud(t, t.s.rates[0], rates, nil)
 	return err
 }
 

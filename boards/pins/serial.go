@@ -45,6 +45,7 @@ type Serial struct {
 	rates  []int
 	fast   int
 	baud   int    // of the host
+	most   int    // limit of rates for the next session; 0: none
 	bit    uint64 // clocks of a bit of the host, in 1/1024
 	faults *faulter
 	err    error
@@ -78,8 +79,15 @@ func (s *Serial) setBaud(baud int) {
 	s.baud = baud
 	bit := s.hz * bitScale / uint64(baud)
 	s.bit = uint64(int64(bit) - int64(bit)*int64(s.fast)/1_000_000)
-	s.down.bit, s.up.bit, s.faults.bit = s.bit, s.bit, s.bit/bitScale
+	s.down.bit, s.up.bit, s.faults.bit = s.bit, s.bit, s.bit
 }
+
+// Baud returns the rate of the host's UART, in bits per second.
+func (s *Serial) Baud() int { return s.baud }
+
+// Limit makes the next session begin at a rate of at most the given one, or at the lowest;
+// 0: no limit.
+func (s *Serial) Limit(most int) { s.most = most }
 
 // ByteClocks returns the clocks of a byte, rounded up.
 func (s *Serial) ByteClocks() uint64 { return (10*s.bit + bitScale - 1) / bitScale }
