@@ -100,6 +100,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		defer link.Close()
 	}
 	before := counters(s)
+	if err == nil {
+		s.baseline, _ = s.measure() // a stage reports the error
+	}
 	r.run(s)
 	r.report.LinkErrors = counted(before, counters(s))
 	if err := ctx.Err(); err != nil {
@@ -132,6 +135,7 @@ func (r *runner) run(s *session) {
 		from := s.Clock.Now()
 		out := r.stage(st, s)
 		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
+		s.explain(&out)
 		r.add(st, out)
 		if out.err != nil && isLost(out.err) {
 			r.lost, r.lostIn = out.err, st.name

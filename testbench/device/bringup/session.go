@@ -28,6 +28,7 @@ type session struct {
 	resume   func()       // undoes quiesce, nil before it
 	used     bool         // node 0 has run
 	line     uint64       // its timeline before that
+	baseline measure      // of the link, when no stage had found it wrong
 }
 
 // A configWord is a dword of configuration space.

@@ -23,7 +23,10 @@ func (st stage) group() string {
 func stages() []stage {
 	return []stage{
 		{"link.trips", "round trips of configuration reads, and the link's error counters", nil, linkTrips},
+		{"link.errors", "counters of both ends before and after a burst of reads: what the line does to frames", []string{"link.trips"}, linkErrors},
+		{"link.rate", "rates of a serial line: a session at each, with what is lost", []string{"link.trips"}, linkRate},
 		{"ident.id", "magic, version, map hash, capabilities, time", []string{"link.trips"}, identity},
+		{"ident.time", "TIME against the clock of the host", []string{"link.trips"}, identTime},
 		{"config.header", "header, BAR sizes by the standard method, MSI-X and PCI Express capabilities", []string{"link.trips"}, configHeader},
 		{"config.command", "memory decode, bus master, INTx disable, and their effect", []string{"config.header"}, configCommand},
 		{"regs.data", "walking ones and zeros in the scratch registers", []string{"link.trips"}, regsData},

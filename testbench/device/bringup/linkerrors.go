@@ -1,0 +1,118 @@
+package bringup
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+// Work of the stage link.errors: reads of configuration space, and writes of VRAM.
+const (
+	burstReads  = 400
+	burstWrites = 200
+	burstBytes  = 1024
+)
+
+// linkErrors works the link, and compares the counters of both ends before and after.
+func linkErrors(s *session) outcome {
+	before, err := s.measure()
+	if err != nil {
+		return failed("the registers of the link cannot be read", "", err)
+	}
+	if before.board == nil {
+		s.burst(burstReads)
+		o := outcome{status: OK, summary: fmt.Sprintf("%d reads; the board has no registers of its link", burstReads)}
+		return o
+	}
+	s.burst(burstReads)
+	middle, err := s.again()
+	if err != nil {
+		return failed("the registers of the link cannot be read", "", err)
+	}
+	after := middle
+	if before.board.MAC != nil && s.prepare() == nil && s.aperture {
+		s.writes()
+		if after, err = s.again(); err != nil {
+			return failed("the registers of the link cannot be read", "", err)
+		}
+	}
+	s.baseline = after
+	var f finding
+	short, long := between(before, middle), between(middle, after)
+	lineFaults(&f, short, long)
+	all := between(before, after)
+	o := f.outcome(fmt.Sprintf("%d frames to the board and %d to the host, none wrong", all.host("frames_sent"), all.host("frames_received")))
+	if len(f.details) != 0 {
+		o.summary = fmt.Sprintf("%d causes found in %d frames", len(f.details), all.host("frames_sent"))
+		if len(f.details) == 1 {
+			o.summary = fmt.Sprintf("a cause found in %d frames", all.host("frames_sent"))
+		}
+		o.details = append(o.details, all.lines()...)
+	}
+	return o
+}
+
+// again is measure, also if the link went down.
+func (s *session) again() (measure, error) {
+	m, err := s.measure()
+	for range 3 {
+		if err == nil || !isLost(err) || !s.reopen() {
+			break
+		}
+		m, err = s.measure()
+	}
+	return m, err
+}
+
+// burst reads the identity n times. A link that goes down is opened again.
+func (s *session) burst(n int) {
+	for range n {
+		if s.Ctx.Err() != nil {
+			return
+		}
+		if _, err := s.Link.ReadConfig(pcicfg.ID); err != nil && !s.reopen() {
+			s.Err = err
+			return
+		}
+	}
+}
+
+// writes writes VRAM in long frames.
+func (s *session) writes() {
+	p := make([]byte, burstBytes)
+	for i := range burstWrites {
+		if s.Ctx.Err() != nil {
+			return
+		}
+		off := uint64(i) * burstBytes & (s.vram - 1)
+		err := s.Link.Write(2, off, p)
+		if err == nil && i%4 == 3 {
+			err = s.Link.Read(2, off, p[:4])
+		}
+		if err != nil {
+			if isLost(err) && !s.reopen() {
+				s.Err = err
+			}
+			return
+		}
+	}
+}
+
+// explain adds to the outcome of a stage that ended with a lost link what the registers of the
+// link tell about it.
+func (s *session) explain(o *outcome) {
+	if s.baseline.board == nil || s.Ctx.Err() != nil || !isLinkDown(o.err) || !s.reopen() {
+		return
+	}
+	now, err := s.again()
+	if err != nil || now.board == nil {
+		return
+	}
+	var f finding
+	c := between(s.baseline, now)
+	lineFaults(&f, c, c)
+	o.details = append(o.details, f.details...)
+	if len(f.likely) != 0 {
+		o.likely = f.likely[0]
+	}
+}

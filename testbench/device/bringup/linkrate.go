@@ -1,0 +1,97 @@
+package bringup
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/boards"
+)
+
+// rateReads is the number of reads at each rate.
+const rateReads = 16
+
+// linkRate begins a session at each rate of a serial line, and compares what is lost. Of a
+// line with one rate it tells how far the bits of the board are off.
+func linkRate(s *session) outcome {
+	r, ok := s.Link.(boards.Rater)
+	if !ok {
+		return outcome{status: OK, summary: "not a serial line"}
+	}
+	rates := r.Rates()
+	if len(rates) < 2 {
+		m, err := s.measure()
+		if err != nil {
+			return failed("the registers of the link cannot be read", "", err)
+		}
+		return outcome{status: OK, summary: fmt.Sprintf("fixed, %d bit/s", r.Rate()) + offRate(m, r.Rate())}
+	}
+	var f finding
+	var lines []string
+	best := 0
+	for _, rate := range rates {
+		line, works := s.tryRate(r, rate, &f)
+		lines = append(lines, line)
+		if works {
+			best = rate
+		}
+		if !s.Alive() {
+			break
+		}
+	}
+	r.LimitRate(0)
+	if !s.reopen() {
+		return failed("no session begins at any rate", "a cable, or a board that does not return to its first rate", nil)
+	}
+	o := f.outcome(fmt.Sprintf("%d rates from %d to %d bit/s work; the session has %d", len(rates), rates[0], best, r.Rate()))
+	o.details = append(o.details, lines...)
+	return o
+}
+
+// tryRate begins a session at a rate, and works it. It returns a line about it, and whether
+// it works without loss.
+func (s *session) tryRate(r boards.Rater, rate int, f *finding) (line string, works bool) {
+	r.LimitRate(rate)
+	if !s.reopen() {
+		f.add("a rate that the cable, the adapter or the board does not have", "%d bit/s: no session begins", rate)
+		return fmt.Sprintf("%7d bit/s: no session", rate), false
+	}
+	before, err := s.measure()
+	if err == nil {
+		s.burst(rateReads)
+	}
+	var after measure
+	if err == nil {
+		after, err = s.measure()
+	}
+	if err != nil {
+		f.add("a rate that is too high for the cable or the adapter", "%d bit/s: %v", rate, err)
+		return fmt.Sprintf("%7d bit/s: the session ends", rate), false
+	}
+	if r.Rate() != rate {
+		f.add("a rate that the cable, the adapter or the board does not have", "%d bit/s does not work, the board fell back to %d", rate, r.Rate())
+		return fmt.Sprintf("%7d bit/s: fell back to %d", rate, r.Rate()), false
+	}
+	sent, lost := after.host["frames_sent"]-before.host["frames_sent"], after.host["frames_repeated"]-before.host["frames_repeated"]
+	damaged := after.host["frames_damaged"] - before.host["frames_damaged"]
+	if after.board != nil && before.board != nil {
+		c := between(before, after)
+		lost = c.lost()
+	}
+	if lost+damaged != 0 {
+		f.add("a rate that is too high for the cable or the adapter, or noise", "%d bit/s: %d of %d frames lost, %d damaged", rate, lost, sent, damaged)
+	}
+	return fmt.Sprintf("%7d bit/s: %d of %d frames lost, %d damaged%s", rate, lost, sent, damaged, offRate(after, rate)), lost+damaged == 0
+}
+
+// offRate describes how far the rate of the board is from that of the host, by the registers
+// of the board: ", the board's bits are 0.25 % shorter".
+func offRate(m measure, rate int) string {
+	if m.board == nil || m.board.Baud == 0 || rate == 0 {
+		return ""
+	}
+	off := 100 * (float64(m.board.Baud)/float64(rate) - 1)
+	what := "shorter"
+	if off < 0 {
+		off, what = -off, "longer"
+	}
+	return fmt.Sprintf("; by its clock, the board's bits are %.2f %% %s", off, what)
+}
