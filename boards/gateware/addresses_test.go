@@ -50,7 +50,9 @@ func TestBuildOfAddresses(t *testing.T) {
 	b, err := Find("colorlight-i5")
 	require.NoError(t, err)
 	seen := map[uint32]bool{b.Build(): true}
-	for _, a := range []Addresses{{MAC: "02:68:69:6c:00:06"}, {IP: "10.0.0.6"}, {Port: "4001"}, {"02:68:69:6c:00:06", "10.0.0.6", "4001"}} {
+	for _, a := range []Addresses{
+		{MAC: "02:68:69:6c:00:06"}, {MAC: "02:68:69:6c:00:07"}, {IP: "10.0.0.6"}, {IP: "10.0.0.7"}, {Port: "4001"}, {Port: "4002"}, {"02:68:69:6c:00:06", "10.0.0.6", "4001"},
+	} {
 		other, err := b.At(a)
 		require.NoError(t, err)
 		assert.False(t, seen[other.Build()], "%+v", a)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,16 +125,15 @@ func TestLargePacket(t *testing.T) {
 			}
 			b.send(p, b.epoch, 600)
 		}
-		send(0, dwords, 0x11)
-		send(1, 2, 0x22)
+		send(0, 2, 0x22)
+		send(1, dwords, 0x11) // into the last slot
 		send(2, 2, 0x33)
 		want, refused := []uint64{0x2222222222222222, 0x3333333333333333}, 1
 		if dwords == 32 {
-			var all []uint64
 			for range 16 {
-				all = append(all, 0x1111111111111111)
+				want = slices.Insert(want, 1, 0x1111111111111111)
 			}
-			want, refused = append(all, want...), 0
+			refused = 0
 		}
 		require.Equal(t, want, b.beats, "%d dwords", dwords)
 		require.Equal(t, refused, b.count.packets, "%d dwords", dwords)
