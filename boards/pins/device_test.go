@@ -23,6 +23,7 @@ type boardLink interface {
 	Target() (port.Request, port.Beat)
 	Takes() (cpl, req, beat bool)
 	Complete() port.Completion
+	Reset()
 	Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool)
 }
 

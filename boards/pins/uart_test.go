@@ -9,16 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/link/hard"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
-	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
-// A serialBoard is a device with the hardwired link at a UART of 8 clocks a bit.
+// A serialBoard is a device with a link at a UART of 8 clocks a bit.
 type serialBoard struct {
 	uart uart.Module
-	link hard.Module
+	link boardLink
 	dev  port.Device
 }
 
@@ -54,7 +52,7 @@ func (b *serialBoard) Reset() {
 // million.
 func openSerial(t *testing.T, fast int, f Faults) (*Serial, *Wire, *rootport.RootPort) {
 	t.Helper()
-	b := &serialBoard{uart: uart.New(), link: hard.New(hardConfig, rate.Config{}), dev: newSixBits(bustest.NewDevice(bustest.DeviceOptions{}))}
+	b := &serialBoard{uart: uart.New(), link: newHard(t), dev: newSixBits(bustest.NewDevice(bustest.DeviceOptions{}))}
 	s := NewBatched(Clocked(b), serialHz, []int{serialBaud}, fast, f)
 	w, err := New(s, Options{Hz: serialHz})
 	require.NoError(t, err)

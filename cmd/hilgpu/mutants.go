@@ -21,7 +21,7 @@ const mutantRate = 0.98
 
 // mutantsFlags are the flags of lockstep mutants.
 type mutantsFlags struct {
-	mutant.Options
+	mutant.GPUOptions
 	source string
 	app    *command.App
 }
@@ -85,7 +85,7 @@ func runMutants(ctx context.Context, f mutantsFlags) error {
 			return err
 		}
 	}
-	r, err := mutant.Run(root, f.Options)
+	r, err := mutant.Run(root, f.GPUOptions)
 	if err != nil {
 		return exit.Checked(err)
 	}

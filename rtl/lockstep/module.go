@@ -2,6 +2,7 @@ package lockstep
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
@@ -12,6 +13,7 @@ import (
 type Module struct {
 	circuit *moduleCircuit
 	lock    *Lockstep
+	rng     *rand.Rand // of the inputs during a reset
 	err     error
 }
 
@@ -28,10 +30,25 @@ func NewModule(root string, top any, o Options, outputs ...string) (*Module, err
 	if err != nil {
 		return nil, err
 	}
-	return &Module{circuit: c, lock: lock}, nil
+	return startModule(c, lock), nil
 }
 
-// Tick is a clock of both sides. args are those of the module's Tick.
+// NewVariantModule is like NewVariants for a module in its initial state. d is its Verilog
+// with the selector.
+func NewVariantModule(top any, d *verilog.Design, v Variants, o Options, outputs ...string) (*Module, error) {
+	c := newModuleCircuit(top, outputs)
+	lock, err := NewVariants(d, c, v, o)
+	if err != nil {
+		return nil, err
+	}
+	return startModule(c, lock), nil
+}
+
+func startModule(c *moduleCircuit, l *Lockstep) *Module {
+	return &Module{circuit: c, lock: l, rng: rand.New(rand.NewPCG(0, 0x7265736574))}
+}
+
+// Tick is a clock of both sides; after a divergence only of the Go side. args are those of the module's Tick.
 func (m *Module) Tick(args ...any) {
 	in := m.circuit.in[:0]
 	for i, a := range args {
@@ -41,10 +58,28 @@ func (m *Module) Tick(args ...any) {
 		}
 		in = scalars(in, v)
 	}
-	if m.err == nil {
-		m.err = m.lock.Clock(false, in)
-	}
+	m.clock(false, in)
 }
+
+// Reset is a clock of both sides with the reset input set. The other inputs are random: the
+// module must ignore them.
+func (m *Module) Reset() {
+	for i, in := range m.lock.layout.In[1 : 1+len(m.lock.in)] {
+		m.lock.in[i] = m.rng.Uint64() >> (64 - in.Width)
+	}
+	m.clock(true, m.lock.in)
+}
+
+func (m *Module) clock(rst bool, in []uint64) {
+	if m.err != nil {
+		m.circuit.Clock(rst, in)
+		return
+	}
+	m.err = m.lock.Clock(rst, in)
+}
+
+// Verdicts returns the outcome of each variant of a closed module; see Lockstep.
+func (m *Module) Verdicts() []error { return m.lock.Verdicts() }
 
 // Err returns the first divergence found so far.
 func (m *Module) Err() error { return m.err }

@@ -37,6 +37,8 @@ type bench struct {
 	stalls bool        // the target port takes nothing
 	slow   bool        // the framing takes a byte in every fourth clock
 	clock  int
+	link   engine // m, or another one in its place
+	pace   int    // clocks of the bench for one of m
 	count  counts
 }
 
@@ -54,16 +56,36 @@ func (c *counts) add(s linkport.Status) {
 	}
 }
 
-func newBench(t *testing.T, c dlink.Config) *bench { return &bench{t: t, m: dlink.New(c)} }
+// An engine is a link at its frames.
+type engine interface {
+	Sent() linkport.Sent
+	Target() (req port.Request, beat port.Beat)
+	Takes() (cpl, req, beat bool)
+	Complete() port.Completion
+	Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool)
+}
+
+// hardwired is a hardwired link on a line that is never slow.
+type hardwired struct{ *dlink.Module }
+
+func (h hardwired) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
+	h.Module.Tick(in, ready, gpu, reqReady, dataReady, 0)
+}
+
+func newBench(t *testing.T, c dlink.Config) *bench {
+	b := &bench{t: t, m: dlink.New(c), pace: 1}
+	b.link = hardwired{&b.m}
+	return b
+}
 
 // device is a clock with a device.
-func (b *bench) device(in linkport.Piece) {
-	cpl, req, beat := b.m.Takes()
-	complete := b.m.Complete()
-	down, data := b.m.Target()
+func (b *bench) device(in linkport.Piece, ready bool) {
+	cpl, req, beat := b.link.Takes()
+	complete := b.link.Complete()
+	down, data := b.link.Target()
 	answer, reqReady, dataReady := b.dev.Target()
 	up, upBeat := b.dev.Initiator()
-	b.m.Tick(in, true, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady, 0)
+	b.link.Tick(in, ready, linkport.GPU{Cpl: answer, Req: up, Beat: upBeat}, reqReady, dataReady)
 	b.dev.Tick(down, data, cpl, complete, req, beat)
 }
 
@@ -71,16 +93,16 @@ func (b *bench) tick(in linkport.Piece) {
 	defer func() { b.count.add(b.m.Status()) }()
 	b.clock++
 	ready := !b.slow || b.clock%4 == 0
-	if s := b.m.Sent(); s.Valid && ready {
+	if s := b.link.Sent(); s.Valid && ready {
 		if b.frame = append(b.frame, s.Data); s.Last {
 			b.frames, b.frame = append(b.frames, b.frame), nil
 		}
 	}
 	if b.dev != nil {
-		b.device(in)
+		b.device(in, ready)
 		return
 	}
-	cpl, req, beat := b.m.Takes()
+	cpl, req, beat := b.link.Takes()
 	gpu := b.gpu
 	if cpl && gpu.Cpl.Status != port.CplNone {
 		b.taken[0]++
@@ -95,21 +117,21 @@ func (b *bench) tick(in linkport.Piece) {
 		b.left = max(b.left-1, 0)
 		b.gpu.Beat.Valid, b.gpu.Beat.Last = b.left > 0, b.left == 1
 	}
-	if c := b.m.Complete(); c.Status != port.CplNone {
+	if c := b.link.Complete(); c.Status != port.CplNone {
 		b.cpls = append(b.cpls, c)
 	}
-	r, d := b.m.Target()
+	r, d := b.link.Target()
 	if r.Kind != port.None {
 		b.reqs = append(b.reqs, r)
 	}
 	if d.Valid && !b.stalls {
 		b.beats = append(b.beats, d.Data)
 	}
-	b.m.Tick(in, ready, gpu, !b.stalls, !b.stalls, 0)
+	b.link.Tick(in, ready, gpu, !b.stalls, !b.stalls)
 }
 
 func (b *bench) run(clocks int) {
-	for range clocks {
+	for range clocks * b.pace {
 		b.tick(linkport.Piece{})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 )
 
-// turns are round trips of a host in clocks of the board, see newRig: the shortest, that of an
+// turns are round trips of a host in clocks of the board, see newEtherRig: the shortest, that of an
 // ordinary host, about 100 us, and the longest that the windows cover.
 var turns = []int{pins.Delay + 1, 2500, covered}
 
@@ -35,7 +35,7 @@ var forms = []struct {
 func TestEthernetBulk(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
-			r := newRig(t, 2500, pins.Options{UDP: f.udp})
+			r := newEtherRig(t, 2500, pins.Options{UDP: f.udp})
 			for what, got := range map[string]use{"to the board": r.toBoard(64 << 10), "to the host": r.toHost(64 << 10)} {
 				require.LessOrEqual(t, got.idle, mostIdle, what)
 				require.GreaterOrEqual(t, got.payload, leastPayload, what)
@@ -54,17 +54,17 @@ func BenchmarkEthernet(b *testing.B) {
 	for b.Loop() {
 		for _, f := range forms {
 			for _, turn := range turns {
-				r := newRig(b, turn, pins.Options{UDP: f.udp})
+				r := newEtherRig(b, turn, pins.Options{UDP: f.udp})
 				r.bench(b, fmt.Sprintf("%s, turn %d", f.name, turn))
 			}
-			n := newRig(b, pins.Delay+1, pins.Options{UDP: f.udp}).register()
+			n := newEtherRig(b, pins.Delay+1, pins.Options{UDP: f.udp}).register()
 			bustest.Figure(b, "register read, "+f.name, float64(n), "clocks", n <= mostRegister, fmt.Sprintf("at most %d", mostRegister))
 		}
 	}
 }
 
 // bench prints the figures of bulk transfers.
-func (r *rig) bench(b *testing.B, where string) {
+func (r *etherRig) bench(b *testing.B, where string) {
 	const bytes = 256 << 10
 	for _, k := range []struct {
 		name string

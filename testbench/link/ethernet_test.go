@@ -96,8 +96,8 @@ func (c *carried) add(clock uint64, byte, last bool, data uint8, all *[]carried)
 	}
 }
 
-// A rig is a host at an Ethernet with the Colorlight i5 at its byte port.
-type rig struct {
+// An etherRig is a host at an Ethernet with the Colorlight i5 at its byte port.
+type etherRig struct {
 	t     testing.TB
 	cable *cabled
 	wire  *pins.Wire
@@ -105,12 +105,12 @@ type rig struct {
 	board *bare.Board
 }
 
-// newRig opens the board. turn is the clocks from the last byte of a datagram of the board to
+// newEtherRig opens the board. turn is the clocks from the last byte of a datagram of the board to
 // the first byte of the host's answer, at least pins.Delay+1.
-func newRig(t testing.TB, turn int, o pins.Options) *rig {
+func newEtherRig(t testing.TB, turn int, o pins.Options) *etherRig {
 	top, err := colorlighti5.New(colorlighti5.Address(), 0)
 	require.NoError(t, err)
-	r := &rig{t: t, cable: &cabled{EtherTop: top, late: make([]mac.Symbol, turn-pins.Delay)}}
+	r := &etherRig{t: t, cable: &cabled{EtherTop: top, late: make([]mac.Symbol, turn-pins.Delay)}}
 	o.Hz = colorlighti5.Hz
 	r.wire, err = pins.NewEtherWire(pins.NewEther(pins.EtherClocked(r.cable), pins.EtherFaults{}), colorlighti5.Address(), o)
 	require.NoError(t, err)
@@ -150,10 +150,10 @@ func useOf(t testing.TB, frames []carried) use {
 }
 
 // forget forgets the frames so far.
-func (r *rig) forget() { r.cable.down, r.cable.up = nil, nil }
+func (r *etherRig) forget() { r.cable.down, r.cable.up = nil, nil }
 
 // toBoard returns what host-to-board writes get of the line of the host's transmitter.
-func (r *rig) toBoard(bytes int) use {
+func (r *etherRig) toBoard(bytes int) use {
 	r.forget()
 	data := make([]byte, 16<<10)
 	for at := 0; at < bytes; at += len(data) {
@@ -165,7 +165,7 @@ func (r *rig) toBoard(bytes int) use {
 
 // copies makes node 0 copy between VRAM and host memory in pieces of 8 KiB. Its ring is in
 // host memory.
-func (r *rig) copies(src, dst uint64, bytes int) {
+func (r *etherRig) copies(src, dst uint64, bytes int) {
 	const piece = 8 << 10
 	n := r.board.Node(0)
 	require.NoError(r.t, n.Start(pkt.Host|bare.HostBase+32<<10, 12, 0))
@@ -178,7 +178,7 @@ func (r *rig) copies(src, dst uint64, bytes int) {
 }
 
 // toHost returns what writes of the GPU get of the line of the board's transmitter.
-func (r *rig) toHost(bytes int) use {
+func (r *etherRig) toHost(bytes int) use {
 	r.copies(0, pkt.Host|bare.HostBase, bytes)
 	return useOf(r.t, r.cable.up)
 }
@@ -186,7 +186,7 @@ func (r *rig) toHost(bytes int) use {
 // reads returns what the completions of the GPU's reads get of the host's line, and the mean
 // clocks from the first byte of the frame with a request to the last one of that with its
 // completion.
-func (r *rig) reads(bytes int) (got use, trip float64) {
+func (r *etherRig) reads(bytes int) (got use, trip float64) {
 	r.copies(pkt.Host|bare.HostBase, 0, bytes)
 	asked := map[byte]uint64{}
 	up, sum, n := r.cable.up, uint64(0), 0
@@ -209,7 +209,7 @@ func (r *rig) reads(bytes int) (got use, trip float64) {
 
 // register returns the clocks of the read of a register at the byte port, from the first byte
 // of its frame to the last byte of the answer.
-func (r *rig) register() uint64 {
+func (r *etherRig) register() uint64 {
 	r.wire.Run(200_000)
 	r.forget()
 	require.NoError(r.t, r.link.Read(0, idreg.Base+idreg.Magic, make([]byte, 4)))

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"hash/crc32"
@@ -17,44 +18,75 @@ import (
 type chatty struct {
 	memory
 	r     *rand.Rand
+	odd   bool         // requests have any length, address and enables
+	tags  uint8        // of reads, as a mask
 	up    port.Request // offered
-	beats int          // of writes whose header was taken
-	sizes []int        // beats of each of these writes
+	write port.Request // whose header was taken
+	beat  port.Beat    // of the write, offered
+	left  int          // beats of the write
 	reads map[uint8]int
 	ended int
 	whole int // ended with all their data
 }
 
-func (d *chatty) Initiator() (port.Request, port.Beat) {
-	if d.beats == 0 {
-		return d.up, port.Beat{}
+func newChatty(t *testing.T, r *rand.Rand) *chatty {
+	return &chatty{memory: memory{t: t, bytes: map[uint64]byte{}}, r: r, tags: 63, reads: map[uint8]int{}}
+}
+
+func (d *chatty) Initiator() (port.Request, port.Beat) { return d.up, d.beat }
+
+// request returns a request.
+func (d *chatty) request() port.Request {
+	q := port.Request{Kind: port.MemWrite, Len: uint8(2 * (1 + d.r.IntN(16))), Addr: uint64(d.r.IntN(1<<30)) << 7}
+	if d.odd {
+		q.Len = uint8(1 + min(d.r.IntN(32), d.r.IntN(32)))
+		q.Addr = d.r.Uint64()>>d.r.IntN(57)&^127 + uint64(4*d.r.IntN(33-int(q.Len)))
 	}
-	last := d.sizes[0] == 1
-	return d.up, port.Beat{Valid: true, Last: last, Enable: 255, Data: d.r.Uint64()}
+	if tag := uint8(d.r.IntN(64)) & d.tags; d.reads[tag] == 0 && d.r.IntN(2) == 0 {
+		q.Kind, q.Tag = port.MemRead, tag
+	}
+	return q
+}
+
+// offer offers the next beat of the write.
+func (d *chatty) offer() {
+	if d.left == 0 {
+		d.beat = port.Beat{}
+		return
+	}
+	low, high := 0, 8 // lanes
+	first := d.left == int(port.Beats(d.write.Addr, d.write.Len))
+	if first {
+		low = int(d.write.Addr & 4)
+	}
+	if d.left == 1 {
+		high = 1 + int((d.write.Addr+4*uint64(d.write.Len)-1)&7)
+	}
+	if d.odd && first {
+		low += d.r.IntN(min(4, high-low))
+	}
+	if d.odd && d.left == 1 {
+		high -= d.r.IntN(min(4, high-low))
+	}
+	d.beat = port.Beat{Valid: true, Last: d.left == 1, Enable: uint8(255<<low) & uint8(255>>(8-high)), Data: d.r.Uint64()}
 }
 
 func (d *chatty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
-	_, b := d.Initiator()
-	if dataReady && b.Valid {
-		d.beats--
-		if d.sizes[0]--; d.sizes[0] == 0 {
-			d.sizes = d.sizes[1:]
-		}
+	if dataReady && d.beat.Valid {
+		d.left--
+		d.offer()
 	}
 	if reqReady && d.up.Kind != port.None {
 		n := int(port.Beats(d.up.Addr, d.up.Len))
 		if d.up.Kind == port.MemRead {
 			d.reads[d.up.Tag] = n
 		} else {
-			d.beats += n
-			d.sizes = append(d.sizes, n)
+			d.write, d.left = d.up, n
+			d.offer()
 		}
 		d.up = port.Request{}
-	} else if d.up.Kind == port.None && len(d.sizes) == 0 && d.r.IntN(60) == 0 {
-		d.up = port.Request{Kind: port.MemWrite, Len: uint8(2 * (1 + d.r.IntN(16))), Addr: uint64(d.r.IntN(1<<30)) << 7}
-		if tag := uint8(d.r.IntN(64)); d.reads[tag] == 0 && d.r.IntN(2) == 0 {
-			d.up.Kind, d.up.Tag = port.MemRead, tag
-		}
+	} else if d.up.Kind == port.None && d.left == 0 && d.r.IntN(60) == 0 {
+		d.up = d.request()
 	}
 	if cpl.Status != port.CplNone {
 		left := d.reads[cpl.Tag]
@@ -82,14 +114,28 @@ func TestHostile(t *testing.T) {
 	c := quick
 	c.Window = 8
 	b := newBench(t, c)
-	d := &chatty{memory: memory{t: t, bytes: map[uint64]byte{}}, r: r, reads: map[uint8]int{}}
+	d := newChatty(t, r)
 	b.dev = d
+	opens, answers := b.hostile(r, *hostileFlag, func(n int) bool {
+		if st := b.m.Status(); st.Up && n%100 != 0 {
+			return false
+		}
+		b.begin(hello(uint32(n) + 1))
+		return true
+	})
+	require.Greater(t, opens, *hostileFlag/100)
+	require.Greater(t, d.ended, *hostileFlag/20)
+	require.Greater(t, d.whole, *hostileFlag/100)
+	t.Log(opens, "sessions,", answers, "Pongs,", d.ended, "reads of the device,", d.whole, "with data")
+}
+
+// hostile sends frames with any heads, numbers and packets. before is called before each one
+// and reports whether a session has begun. It returns the sessions and the Pongs.
+func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (opens, answers int) {
 	var next uint16
-	opens, answers := 0, 0
 	var asked [][]byte // the newest reads of the GPU
-	for n := range *hostileFlag {
-		if st := b.m.Status(); !st.Up || n%100 == 0 {
-			b.begin(uint32(n) + 1)
+	for n := range frames {
+		if before(n) {
 			next, opens = 0, opens+1
 		}
 		switch r.IntN(8) {
@@ -129,19 +175,16 @@ func TestHostile(t *testing.T) {
 		next = b.expected(next)
 		b.frames = nil
 	}
-	require.Greater(t, opens, *hostileFlag/100)
-	require.Greater(t, d.ended, *hostileFlag/20)
-	require.Greater(t, d.whole, *hostileFlag/100)
-	t.Log(opens, "sessions,", answers, "Pongs,", d.ended, "reads of the device,", d.whole, "with data")
+	return opens, answers
 }
 
-// begin begins a session, also if another one is up.
-func (b *bench) begin(nonce uint32) {
+// begin begins a session with a hello, also if another one is up.
+func (b *bench) begin(greeting []byte) {
 	b.frames = nil
-	for range 20 {
-		b.send(hello(nonce), helloWord, 2000)
+	for range 80 {
+		b.send(greeting, helloWord, 500)
 		for _, f := range b.frames {
-			if f[0]>>4 == 6 && binary.BigEndian.Uint32(f[22:]) == nonce {
+			if f[0]>>4 == 6 && bytes.Equal(f[22:26], greeting[22:26]) {
 				b.epoch = crc32.ChecksumIEEE(f[22:30])
 			}
 		}

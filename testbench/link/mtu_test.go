@@ -21,9 +21,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// least is the smallest datagram with the largest frame of the board: a length of 2 bytes, a
+// leastDatagram is the smallest datagram with the largest frame of the board: a length of 2 bytes, a
 // head of 2, an acknowledgement of 2, a header of 16, 128 bytes and a check of 4.
-const least = 154
+const leastDatagram = 154
 
 // The largest datagram of a session is the smaller one of both ends. A hello of a host whose
 // datagrams have no room for the largest frame is counted and not answered. That of another
@@ -40,8 +40,8 @@ func TestLargestDatagram(t *testing.T) {
 		largest uint16
 	}{
 		{"none", ip.MaxData, 0, datalink.Version, 0, 0},
-		{"a byte less", ip.MaxData, least - 1, datalink.Version, 0, 0},
-		{"the least", ip.MaxData, least, datalink.Version, 1, least},
+		{"a byte less", ip.MaxData, leastDatagram - 1, datalink.Version, 0, 0},
+		{"the least", ip.MaxData, leastDatagram, datalink.Version, 1, leastDatagram},
 		{"of an MTU of 576", ip.MaxData, 548, datalink.Version, 1, 548},
 		{"the same", ip.MaxData, ip.MaxData, datalink.Version, 1, ip.MaxData},
 		{"more", ip.MaxData, 9000, datalink.Version, 1, ip.MaxData},
@@ -77,9 +77,9 @@ func TestLargestDatagram(t *testing.T) {
 // TestSmallMTU: a host with small datagrams uses the board, which sends none that is larger,
 // and one as large as it may be.
 func TestSmallMTU(t *testing.T) {
-	for _, most := range []int{least, least + 1, 548, ip.MaxData} {
+	for _, most := range []int{leastDatagram, leastDatagram + 1, 548, ip.MaxData} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			r := newRig(t, 500, pins.Options{Link: datalink.Config{Datagram: most}, UDP: most == 548})
+			r := newEtherRig(t, 500, pins.Options{Link: datalink.Config{Datagram: most}, UDP: most == 548})
 			rng := rand.New(rand.NewPCG(uint64(most), 5))
 			want, got := make([]byte, 8<<10), make([]byte, 8<<10)
 			for i := range want {
@@ -95,7 +95,7 @@ func TestSmallMTU(t *testing.T) {
 				largest = max(largest, len(f.datagram()))
 			}
 			require.LessOrEqual(t, largest, most)
-			require.Greater(t, largest, most-least, "another frame would fit")
+			require.Greater(t, largest, most-leastDatagram, "another frame would fit")
 			require.Zero(t, r.wire.Stats().Replays)
 		})
 	}
@@ -106,7 +106,7 @@ func TestTooSmallMTU(t *testing.T) {
 	top, err := colorlighti5.New(colorlighti5.Address(), 0)
 	require.NoError(t, err)
 	e := pins.NewEther(pins.EtherClocked(top), pins.EtherFaults{})
-	w, err := pins.NewEtherWire(e, colorlighti5.Address(), pins.Options{Link: datalink.Config{Datagram: least - 1, OpenTimeout: 20 * time.Millisecond}})
+	w, err := pins.NewEtherWire(e, colorlighti5.Address(), pins.Options{Link: datalink.Config{Datagram: leastDatagram - 1, OpenTimeout: 20 * time.Millisecond}})
 	require.NoError(t, err)
 	_, err = rootport.New(w.Dial, bustest.NewHost(4096), rootport.Options{})
 	require.ErrorIs(t, err, datalink.ErrOpen)

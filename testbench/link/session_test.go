@@ -72,6 +72,35 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, 2, b.count.sessions)
 }
 
+// A read of the GPU that is offered in any clock while a session begins is aborted or sent.
+func TestReadAtBegin(t *testing.T) {
+	for n := range 60 {
+		b := newBench(t, quick)
+		b.send(hello(1), helloWord, 300)
+		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
+		ping := checked([]byte{3 << 4, 0}, b.epoch)
+		for i := range 100 {
+			if i == n {
+				b.gpu.Req = port.Request{Kind: port.MemRead, Tag: 5, Len: 2, Addr: 0x1000}
+			}
+			in := linkport.Piece{End: i%20 == 6}
+			if i%20 < 6 {
+				in = linkport.Piece{Valid: true, Data: ping[i%20]}
+			}
+			b.tick(in)
+		}
+		b.run(400)
+		require.True(t, b.m.Status().Up)
+		sent := 0
+		for _, f := range b.sent() {
+			if f[0]>>7 == 1 {
+				sent++
+			}
+		}
+		require.Equal(t, 1, sent+len(b.cpls), "clock %d: %d sent, %d aborted", n, sent, len(b.cpls))
+	}
+}
+
 // A hello that is repeated gets the same offer, and none from a host whose session is up. An
 // offer to another host takes its place.
 func TestHelloAgain(t *testing.T) {

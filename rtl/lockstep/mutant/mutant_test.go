@@ -138,7 +138,7 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 	}
 	require.NoError(t, err, "only the control is left")
 	require.NoError(t, l.Close())
-	c := campaign{d: d, ms: ms, results: make([]Result, len(ms))}
+	c := campaign{s: Subject{Design: d}, ms: ms, results: make([]Result, len(ms))}
 	require.NoError(t, c.judge(ms, l.Verdicts(), l.Clocks()))
 	require.NoError(t, c.prove(fast))
 	require.NoError(t, c.prove(slow))

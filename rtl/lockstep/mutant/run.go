@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -86,19 +85,12 @@ func (r *Report) add(x Result) {
 // proofWorkers is the number of concurrent proofs. Each uses up to 1 GB of memory.
 const proofWorkers = 4
 
-// Options configure Run.
+// Options configure Run and Plant.
 type Options struct {
-	Name   string // name of the configuration
-	Config gpu.Config
-	Seed   uint64 // seed of the mutants and of the traffic
-	Count  int    // number of mutants, at least 1
-	Known  bool   // plant the mistakes of Known instead; Count must still be valid
-	Clocks uint64 // number of clocks of random traffic, and of those with frequent resets
-	Cache  string // directory for built simulations; "": hilgpu in os.UserCacheDir
-
-	// Traffic, if not nil, drives the device after the random traffic and a reset.
-	Traffic func(dev *lockstep.Device) error
-
+	Name     string            // name of the configuration
+	Seed     uint64            // seed of the mutants
+	Count    int               // number of mutants, at least 1
+	Known    bool              // plant the mistakes of Known instead; Count must still be valid
 	Progress func(line string) // called with progress messages; nil: none
 }
 
@@ -115,29 +107,28 @@ func (o *Options) logf(format string, args ...any) {
 // progressClocks is the minimum number of clocks between two progress messages.
 const progressClocks = 100_000
 
-// firstPart is the part of the random traffic that runs before the fast proof: it catches
-// most of the mutants that can be caught.
-const firstPart = 5
+// A Subject is a circuit whose Verilog gets mutants.
+type Subject struct {
+	Design *verilog.Design // of the circuit, without mutants
 
-// Run generates mutants of the GPU's Verilog and runs random traffic on all of them in
-// lockstep with one Go side, with a single Verilator build. It then tries to prove the
-// uncaught mutants equivalent. The slower proofs come after all traffic, which the mutants
-// that the fast one proves need not have. root is the root of the source tree. If a tool
-// that it may need is missing, it fails with lockstep.ErrTool before it runs anything.
-func Run(root string, o Options) (*Report, error) {
-	top, err := lockstep.NewTop(o.Config)
-	if err != nil {
-		return nil, err
-	}
-	d, err := top.Translate(root)
-	if err != nil {
-		return nil, err
-	}
-	c := campaign{o: o, d: d}
+	// Drive runs traffic on a new circuit in lockstep with all variants of a design, and
+	// returns their verdicts and the number of clocks. first is the part of the traffic before
+	// the fast proof.
+	Drive func(d *verilog.Design, v lockstep.Variants, first bool) (verdicts []error, clocks uint64, err error)
+}
+
+// Plant generates mutants of a circuit's Verilog and runs traffic on all of them in lockstep
+// with one Go side, with a single Verilator build. It then tries to prove the uncaught mutants
+// equivalent. The slower proofs come after all traffic, which the mutants that the fast one
+// proves need not have. If a tool that it may need is missing, it fails with lockstep.ErrTool
+// before it runs anything.
+func Plant(s Subject, o Options) (*Report, error) {
+	c := campaign{o: o, s: s}
+	var err error
 	if o.Known {
-		c.mutated, c.ms, err = Known(d)
+		c.mutated, c.ms, err = Known(s.Design)
 	} else {
-		c.mutated, c.ms, err = Generate(d, o.Seed, o.Count)
+		c.mutated, c.ms, err = Generate(s.Design, o.Seed, o.Count)
 	}
 	if err != nil {
 		return nil, err
@@ -161,11 +152,9 @@ func Run(root string, o Options) (*Report, error) {
 
 // run does all traffic and proofs. Known mistakes are not equivalent.
 func (c *campaign) run() error {
-	traffic := func() error {
-		return c.drive(sweeps, random(c.o.Seed, c.o.Clocks), restless(c.o.Seed, c.o.Clocks), c.o.Traffic)
-	}
+	traffic := func() error { return c.drive(false) }
 	stages := []func() error{
-		func() error { return c.drive(random(c.o.Seed, c.o.Clocks/firstPart)) },
+		func() error { return c.drive(true) },
 		func() error { return c.prove(fast) },
 		traffic,
 		func() error { return c.prove(slow) },
@@ -184,7 +173,7 @@ func (c *campaign) run() error {
 // A campaign is the state of a Run.
 type campaign struct {
 	o       Options
-	d       *verilog.Design // without mutants
+	s       Subject
 	mutated *verilog.Design
 	ms      []Mutant
 	results []Result // in the order of the mutants
@@ -202,16 +191,12 @@ func (c *campaign) left() []Mutant {
 	return left
 }
 
-// drive runs traffic on a new device with the remaining mutants, each after a reset, and
-// updates their results. It fails with ErrControl.
-func (c *campaign) drive(traffic ...func(dev *lockstep.Device) error) error {
+// drive runs traffic with the remaining mutants and updates their results. It fails with
+// ErrControl.
+func (c *campaign) drive(first bool) error {
 	left := c.left()
 	if len(left) == 0 {
 		return nil
-	}
-	top, err := lockstep.NewTop(c.o.Config)
-	if err != nil {
-		return err
 	}
 	all := Selection(left)
 	due := uint64(progressClocks)
@@ -221,48 +206,12 @@ func (c *campaign) drive(traffic ...func(dev *lockstep.Device) error) error {
 			c.o.logf("%d clocks: %d of %d not caught", clocks, left-1, len(all.Values)-1)
 		}
 	}
-	dev, err := lockstep.NewVariantDevice(top, c.mutated, all, lockstep.Options{Cache: c.o.Cache})
-	if err != nil {
+	verdicts, clocks, err := c.s.Drive(c.mutated, all, first)
+	if err != nil && !errors.Is(err, lockstep.ErrVariants) {
 		return err
 	}
-	run := play(dev, traffic...)
-	closed := dev.Close()
-	for _, err := range []error{run, closed} {
-		if err != nil && !errors.Is(err, lockstep.ErrVariants) {
-			return err
-		}
-	}
-	c.clocks = max(c.clocks, dev.Clocks())
-	return c.judge(left, dev.Verdicts(), dev.Clocks())
-}
-
-// sweeps is the traffic of package sweep.
-func sweeps(dev *lockstep.Device) error { return lockstep.Sweep(dev, nil) }
-
-// random returns random traffic.
-func random(seed, clocks uint64) func(dev *lockstep.Device) error {
-	return func(dev *lockstep.Device) error { return lockstep.Random(dev, seed, clocks, nil) }
-}
-
-// restless returns random traffic with frequent resets.
-func restless(seed, clocks uint64) func(dev *lockstep.Device) error {
-	return func(dev *lockstep.Device) error { return lockstep.Restless(dev, seed, clocks) }
-}
-
-// play runs traffic on dev, each but the first after a reset. nil is no traffic.
-func play(dev *lockstep.Device, traffic ...func(dev *lockstep.Device) error) error {
-	for i, run := range traffic {
-		if run == nil {
-			continue
-		}
-		if i > 0 {
-			dev.Reset()
-		}
-		if err := run(dev); err != nil {
-			return err
-		}
-	}
-	return nil
+	c.clocks = max(c.clocks, clocks)
+	return c.judge(left, verdicts, clocks)
 }
 
 // Selection returns the variants for mutants. The first has no mutant, as a control.
@@ -308,7 +257,7 @@ func (c *campaign) prove(how effort) error {
 			c.o.logf("not caught: %s", m)
 		}
 	}
-	prover, err := NewProver(c.d, left) // without the others, the logic is smaller
+	prover, err := NewProver(c.s.Design, left) // without the others, the logic is smaller
 	if err != nil {
 		return err
 	}

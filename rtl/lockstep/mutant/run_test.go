@@ -35,7 +35,7 @@ func TestControl(t *testing.T) {
 }
 
 func TestRunBadConfig(t *testing.T) {
-	_, err := Run("../../..", Options{Config: gpu.Config{}, Count: 1})
+	_, err := Run("../../..", GPUOptions{Options: Options{Count: 1}})
 	assert.ErrorIs(t, err, gpu.ErrConfig)
 }
 

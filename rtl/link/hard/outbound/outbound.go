@@ -119,8 +119,8 @@ func (m *Module) Free() bool { return m.pend.Wish == inbound.Nothing }
 // Failed reports whether the last completion for the host was a failure.
 func (m *Module) Failed() bool { return m.failed }
 
-// Idle reports whether nothing is in work.
-func (m *Module) Idle() bool { return m.state == stateIdle && m.Free() }
+// Idle reports whether nothing is in work, and no read is issued in this clock.
+func (m *Module) Idle() bool { return m.state == stateIdle && m.Free() && !m.issued }
 
 // wants reports whether a beat is taken in this clock if there is one.
 func (m *Module) wants() bool { return m.state == stateData && m.have <= 1 && m.left > m.have }

@@ -1,0 +1,286 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/datagram"
+	"github.com/hilgpu/hilgpu/rtl/link/hard"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+	"github.com/hilgpu/hilgpu/rtl/link/rate"
+	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/rtl/uart"
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+var (
+	mutantsFlag = flag.Int("link.mutants", 0, "mutants of the hardwired link in TestMutants, and a share of them of each other module; 0: none")
+	seedFlag    = flag.Uint64("link.seed", 1, "seed of TestMutants")
+	moduleFlag  = flag.String("link.module", "", "the only module of TestMutants; \"\": all")
+)
+
+// least is the fraction of the mutants, without those proven equivalent, that lockstep must
+// detect.
+const least = 0.98
+
+// TestMutants plants mistakes in the Verilog of each part of a link, and runs each against the
+// Go. At least 98 % of those that are not equivalent are detected.
+func TestMutants(t *testing.T) {
+	if *mutantsFlag == 0 {
+		t.Skip("takes minutes: -link.mutants 100")
+	}
+	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
+	for _, tt := range []struct {
+		name    string
+		share   int // of the mutants, in percent
+		fresh   func() any
+		traffic func(t *testing.T) mutant.Traffic
+		outputs []string
+	}{
+		{"hardwired", 100, freshHard, ofHard, hard.Outputs},
+		{"sequencer", 60, freshSeq, ofSeq, link.Outputs},
+		{"uart", 20, func() any { m := uart.New(); return &m }, ofUART, []string{"Received", "Errors", "Ready", "Line"}},
+		{"datagram decoder", 10, func() any { m := datagram.NewDecoder(); return &m }, ofDecoder, []string{"Piece"}},
+		{"datagram encoder", 20, func() any { m := datagram.NewEncoder(); return &m }, ofEncoder, []string{"Ready", "Byte"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if *moduleFlag != "" && *moduleFlag != tt.name {
+				t.Skip("not the module of -link.module")
+			}
+			s, err := mutant.OfModule("../..", tt.fresh, tt.traffic(t), simtest.Cache(), tt.outputs...)
+			require.NoError(t, err)
+			count := max(1, *mutantsFlag*tt.share/100)
+			r, err := mutant.Plant(s, mutant.Options{Name: tt.name, Seed: *seedFlag, Count: count, Progress: func(line string) { t.Log(line) }})
+			require.NoError(t, err)
+			require.NoError(t, r.Print(os.Stdout))
+			assert.GreaterOrEqual(t, r.Rate(), least)
+		})
+	}
+}
+
+// busy is the configuration of the hardwired link under mutation: all its times are short.
+var busy = dlink.Config{
+	MapHash: 0x12345678, Window: 8, Datagram: 1472, TickClocks: 100, TickMicros: 4,
+	Ack: 2, Replay: 30, Limit: 5, Nak: 5, Ping: 64, Dead: 150, Expiry: 50,
+}
+
+func freshHard() any {
+	m := hard.New(busy, rate.Config{})
+	return &m
+}
+
+// seqTick is the clocks of a tick of the sequencer.
+const seqTick = 500
+
+func freshSeq() any {
+	p, err := seq.Program(seq.Options{MapHash: busy.MapHash, Replay: 8})
+	if err != nil {
+		panic(err)
+	}
+	m := link.New(p.Words, seqTick)
+	return &m
+}
+
+// An end is a link at its byte port.
+type end interface {
+	Byte() (valid bool, data uint8)
+	Target() (req port.Request, beat port.Beat)
+	Takes() (cpl, req, beat bool)
+	Complete() port.Completion
+	LEDs() uint8
+}
+
+// A byteEnd is a link at its byte port as an engine: the framing is that of the host.
+type byteEnd struct {
+	end
+	both *lockstep.Module
+	gap  int // clocks of a byte to the link
+
+	enc   frame.Encoder
+	dec   *frame.Decoder
+	frame []byte // in work
+	line  []linkport.Byte
+	next  int // clocks to the next byte
+	sent  []linkport.Sent
+
+	clocks func() // called in each clock
+}
+
+func newByteEnd(e end, both *lockstep.Module, gap int) *byteEnd {
+	return &byteEnd{end: e, both: both, gap: gap, dec: frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))}
+}
+
+// Frame implements frame.Sink.
+func (s *byteEnd) Frame(f []byte) {
+	for i, b := range f {
+		s.sent = append(s.sent, linkport.Sent{Valid: true, Last: i == len(f)-1, Data: b})
+	}
+}
+
+// Text implements frame.Sink.
+func (s *byteEnd) Text([]byte) {}
+
+// Damaged implements frame.Sink.
+func (s *byteEnd) Damaged(int) {}
+
+// Sent implements engine.
+func (s *byteEnd) Sent() linkport.Sent {
+	if len(s.sent) == 0 {
+		return linkport.Sent{}
+	}
+	return s.sent[0]
+}
+
+// put puts bytes on the line to the link.
+func (s *byteEnd) put(p ...byte) {
+	for _, b := range p {
+		s.line = append(s.line, linkport.Byte{Valid: true, Data: b})
+	}
+}
+
+// Tick implements engine.
+func (s *byteEnd) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
+	if in.Valid {
+		s.frame = append(s.frame, in.Data)
+	}
+	if in.End {
+		s.put(s.enc.Append(nil, s.frame)...)
+		s.frame = nil
+	}
+	if ready && len(s.sent) > 0 {
+		s.sent = s.sent[1:]
+	}
+	s.clocks()
+	arrived := linkport.Byte{Data: 0x5a}
+	if s.next--; s.next <= 0 && len(s.line) > 0 {
+		arrived, s.line, s.next = s.line[0], s.line[1:], s.gap
+	}
+	if valid, b := s.Byte(); valid && ready {
+		s.dec.Feed([]byte{b}, s)
+	}
+	s.both.Tick(arrived, ready, gpu, reqReady, dataReady)
+}
+
+func ofHard(t *testing.T) mutant.Traffic {
+	return func(top any, both *lockstep.Module, first bool) {
+		newRig(t, newByteEnd(top.(end), both, 1), int(busy.TickClocks)).run(first, 1)
+	}
+}
+
+func ofSeq(t *testing.T) mutant.Traffic {
+	return func(top any, both *lockstep.Module, first bool) {
+		r := newRig(t, newByteEnd(top.(end), both, 2), seqTick)
+		r.dev.tags = 0x2f
+		r.run(first, 4)
+	}
+}
+
+// A rig is a link in lockstep, a host that sends what it likes, and a device.
+type rig struct {
+	*bench
+	line *byteEnd
+	dev  *chatty
+	r    *rand.Rand
+	tick uint64 // clocks
+	from uint64 // clock of the last reset
+}
+
+func newRig(t *testing.T, line *byteEnd, tick int) *rig {
+	b := newBench(t, busy)
+	b.link = line
+	g := &rig{bench: b, line: line, r: rand.New(rand.NewPCG(*seedFlag, 6)), tick: uint64(tick)}
+	g.renew(63)
+	line.clocks = g.reset
+	return g
+}
+
+// renew gives the link another device.
+func (g *rig) renew(tags uint8) {
+	g.dev = newChatty(g.t, g.r)
+	g.dev.odd, g.dev.tags = true, tags
+	g.bench.dev = g.dev
+}
+
+// reset resets link and device in some clocks, most of them at the end of a tick.
+func (g *rig) reset() {
+	now := g.line.both.Clocks()
+	often := 12_000
+	if (now-g.from)%g.tick < 4 {
+		often = 1500
+	}
+	if g.r.IntN(often) != 0 {
+		return
+	}
+	g.line.both.Reset()
+	g.line.line, g.line.sent = nil, nil
+	g.line.enc.Break()
+	g.renew(g.dev.tags)
+	g.from = now
+}
+
+// run is all traffic, or its first part. pace is the clocks of the link for one of the bench.
+func (g *rig) run(first bool, pace int) {
+	g.pace = pace
+	frames := 10_000
+	if first {
+		frames = 1000
+	}
+	g.hostile(g.r, frames, func(n int) bool {
+		g.disturb(n)
+		if g.line.LEDs()&1 != 0 && g.r.IntN(100) != 0 {
+			return false
+		}
+		h := hello(uint32(n) + 1)
+		h[7] = byte(1 + g.r.IntN(16))
+		for i := range 3 * g.r.IntN(2) {
+			binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
+		}
+		g.begin(h)
+		return true
+	})
+}
+
+// disturb is what happens besides frames.
+func (g *rig) disturb(n int) {
+	g.slow = n/50%3 == 2
+	switch g.r.IntN(200) {
+	case 0:
+		g.bench.run(g.r.IntN(7000))
+	case 1:
+		g.line.put(piece(g.r)...)
+	case 2:
+		for range 1 + g.r.IntN(3) {
+			g.line.line = append(g.line.line, linkport.Byte{Valid: g.r.IntN(2) == 0, Broken: true, Data: byte(g.r.Uint32())})
+		}
+	case 3, 4, 5, 6, 7, 8, 9, 10, 11, 12:
+		f := make([]byte, 14)
+		f[0] = 2 << 4
+		for i := range 6 {
+			binary.BigEndian.PutUint16(f[2+2*i:], uint16(g.r.IntN(200)+n/10))
+		}
+		g.send(f, g.epoch, g.r.IntN(100))
+	default:
+	}
+}
+
+// piece returns bytes of all kinds.
+func piece(r *rand.Rand) []byte {
+	all := stream(r, 152, true)
+	at := r.IntN(len(all))
+	return append(bytes.Clone(all[at:min(len(all), at+r.IntN(600))]), 0)
+}
