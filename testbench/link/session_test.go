@@ -79,7 +79,7 @@ func TestReadAtBegin(t *testing.T) {
 		b.send(hello(1), helloWord, 300)
 		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
 		ping := checked([]byte{3 << 4, 0}, b.epoch)
-		for i := range 100 {
+		for i := range 400 {
 			if i == n {
 				b.gpu.Req = port.Request{Kind: port.MemRead, Tag: 5, Len: 2, Addr: 0x1000}
 			}
