@@ -101,6 +101,40 @@ func TestReadAtBegin(t *testing.T) {
 	}
 }
 
+// A session begins soon after its first frame, also if the GPU writes and reads all the time.
+func TestBeginWhileBusy(t *testing.T) {
+	b := newBench(t, quick)
+	b.open(1)
+	for n := range uint32(20) {
+		busy := func(clocks int) {
+			for range clocks {
+				b.gpu.Beat, b.left = port.Beat{Valid: true, Last: true, Enable: 15}, 1
+				if b.gpu.Req.Kind == port.None {
+					b.gpu.Req = port.Request{Kind: port.MemWrite, Len: 1, Addr: 64}
+					if b.clock%2 == 0 {
+						b.gpu.Req = port.Request{Kind: port.MemRead, Tag: uint8(b.clock & 31), Len: 1, Addr: 64}
+					}
+				}
+				b.run(1)
+			}
+		}
+		busy(int(700 + n))
+		b.send(hello(2+n), helloWord, 0)
+		b.frames = nil
+		busy(600)
+		for _, f := range b.sent() {
+			if f[0]>>4 == 6 {
+				b.epoch = crc32.ChecksumIEEE(f[22:30])
+			}
+		}
+		sessions := b.count.sessions
+		b.send([]byte{3 << 4, 0}, b.epoch, 0)
+		busy(500)
+		require.Equal(t, sessions+1, b.count.sessions, "session %d", n)
+		require.True(t, b.m.Status().Up)
+	}
+}
+
 // A hello that is repeated gets the same offer, and none from a host whose session is up. An
 // offer to another host takes its place.
 func TestHelloAgain(t *testing.T) {
@@ -156,7 +190,7 @@ func TestCauses(t *testing.T) {
 			b.open(1)
 			tt.do(b)
 			st := b.m.Status()
-			require.False(t, st.Up)
+			require.Equal(t, tt.cause == linkport.NewSession, st.Up)
 			require.Equal(t, tt.cause, st.Cause)
 			f := b.sent()
 			if tt.sends != nil {

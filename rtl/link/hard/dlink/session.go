@@ -38,6 +38,8 @@ type session struct {
 	ours    uint32         // nonce of its host
 	offer   uint32         // word of the offer, or the CRC of a part of its nonces
 	offered bool           // there is an offer, and its word is known
+	wanted  bool           // a frame of the offer has arrived: its session begins when nothing is left of the last one
+	packet  bool           // such a frame had a packet
 	window  uint8          `w:"7"`  // of the host of the offer
 	allowed uint16         `w:"12"` // bytes of its largest datagram
 	largest uint16         `w:"12"` // bytes of the largest datagram in the session
@@ -66,10 +68,9 @@ func (s *session) mix(offer transmit.Nonces) {
 	}
 }
 
-// receive takes a frame. grants are the credits in it, offer has the nonces of the last offer, and offers reports whether
-// the frame gets another one. settled reports whether nothing is left of an earlier session. It
-// reports whether the packet of a data frame is accepted.
-func (m *Module) receive(f receive.Frame, grants uint64, offer transmit.Nonces, offers, settled bool) (accept bool) {
+// receive takes a frame. grants are the credits in it, and offers reports whether it gets an
+// offer. It reports whether the packet of a data frame is accepted.
+func (m *Module) receive(f receive.Frame, grants uint64, offers bool) (accept bool) {
 	if f.Damaged {
 		m.damaged()
 	}
@@ -84,10 +85,10 @@ func (m *Module) receive(f receive.Frame, grants uint64, offer transmit.Nonces, 
 		m.hello(f, grants, offers)
 	case m.session.offered && f.Word == m.session.offer:
 		if m.status.Up {
-			m.end(linkport.NewSession) // its frames are lost until that is done, and sent again
-		} else if settled {
-			m.begin(offer.Host, f.Head&headData != 0)
+			m.end(linkport.NewSession)
 		}
+		m.session.packet = m.session.packet && m.session.wanted || f.Head&headData != 0
+		m.session.wanted = true
 	default:
 		m.damaged()
 	}
@@ -125,7 +126,7 @@ func (m *Module) offers(f receive.Frame, offer transmit.Nonces, welcome bool) bo
 // datagrams have no room for the largest frame gets no answer.
 func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 	if offers {
-		m.session.offered, m.session.left, m.session.offer = false, 16, crc32.Init
+		m.session.offered, m.session.wanted, m.session.left, m.session.offer = false, false, 16, crc32.Init
 		m.session.window, m.session.allowed, m.session.grants = f.Window, f.Largest&0xfff, grants
 	}
 	up := m.status.Up && f.Host == m.session.ours
@@ -138,11 +139,12 @@ func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
 	}
 }
 
-// begin begins the session that is offered, at the first frame of its host. Its packet is
-// lost, if it has one; a Nak asks for it. Any other frame is treated as a Ping, which it is
-// unless that was lost.
-func (m *Module) begin(host uint32, packet bool) {
-	m.session.epoch, m.session.ours, m.session.offered = m.session.offer, host, false
+// begin begins the session that is offered, after the first frame of its host. The packets of
+// its frames so far are lost; a Nak asks for them. Without one, a frame is treated as a Ping,
+// which it is unless that was lost.
+func (m *Module) begin(host uint32) {
+	packet := m.session.packet
+	m.session.epoch, m.session.ours, m.session.offered, m.session.wanted = m.session.offer, host, false, false
 	m.session.down, m.session.largest = linkport.NoCause, m.session.allowed
 	m.send = sender{window: min(m.session.window, m.slots)}
 	m.ack = acknowledger{every: half(m.session.window), nak: packet, pong: !packet}

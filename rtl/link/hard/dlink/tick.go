@@ -25,7 +25,11 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	m.session.mix(offer)
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)
-	accept := m.receive(frame, grants, offer, nonces.Set, idle && quiet && !packet.There)
+	up := m.status.Up
+	accept := m.receive(frame, grants, nonces.Set)
+	if m.session.wanted && !up && idle && quiet && !packet.There {
+		m.begin(offer.Host)
+	}
 	if release && m.status.Up {
 		m.ack.consumed()
 	}
@@ -36,6 +40,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		m.status.Packet = true
 	}
 	room.Live = m.status.Up
+	room.Waits = m.session.wanted && rests
 	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests)
 	m.tx.Tick(job, write, nonces, ready)
 	m.down.Tick(packet, room.Live, issue, free, failed, expires, reqReady, dataReady)

@@ -36,6 +36,7 @@ const (
 //	Write  the host has credits for the longest write
 //	Read   the host has credits for a read
 //	Live   a session is up; if not, all is taken from the GPU and dropped
+//	Waits  a session begins when nothing is in work: no request is taken
 //	ID     bus, device and function
 //	Epoch  upper two bits of the tag of a read
 type Room struct {
@@ -43,6 +44,7 @@ type Room struct {
 	Write bool
 	Read  bool
 	Live  bool
+	Waits bool
 	Epoch uint8 `w:"2"`
 	ID    uint16
 }

@@ -61,6 +61,8 @@ func (m *Module) pick(gpu linkport.GPU, room Room, cpl, first bool) {
 		if may {
 			m.answer(gpu.Cpl.Status)
 		}
+	} else if room.Waits && wish == inbound.Nothing {
+		m.state = stateIdle
 	} else if first && (may && room.Write || !room.Live) || gpu.Req.Kind == port.MemRead && (may && room.Read || !room.Live) {
 		m.state = stateRequest
 	}
