@@ -22,7 +22,8 @@ func word64(n, i uint64) uint64 {
 type ledger struct {
 	next    uint64 // number of the write that must arrive next
 	made    uint64 // numbers so far
-	gap     bool   // writes may be missing now
+	gap     bool   // writes may be missing before the next one
+	base    uint64 // or before this one, the first of a session
 	missing uint64
 	arrived uint64
 	err     error // the first fault
@@ -30,7 +31,7 @@ type ledger struct {
 
 // begin checks the number of a write.
 func (l *ledger) begin(n uint64) {
-	if l.gap && n > l.next && n < l.made {
+	if n > l.next && n < l.made && (l.gap || n == l.base) {
 		l.missing += n - l.next
 		l.next = n
 	}

@@ -10,11 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
-var bytesFlag = flag.Int("pins.bytes", 1_000_000, "bytes of TestMutatedBytes")
+var bytesFlag = flag.Int("pins.bytes", 500_000, "bytes of TestMutatedBytes at each byte port and at an Ethernet, and a hundredth of them at the pins of each UART")
 
 // finder reports whether a stream has a frame.
 type finder struct {
@@ -30,13 +33,6 @@ func (*finder) Damaged(int)      {}
 func decode(line []byte, s frame.Sink) {
 	frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280)).Feed(line, s)
 }
-
-// catcher keeps the last frame.
-type catcher struct{ last []byte }
-
-func (c *catcher) Frame(b []byte) { c.last = bytes.Clone(b) }
-func (*catcher) Text([]byte)      {}
-func (*catcher) Damaged(int)      {}
 
 // mutate changes the bytes of a frame on the line.
 func mutate(r *rand.Rand, line []byte) []byte {
@@ -62,47 +58,130 @@ func mutate(r *rand.Rand, line []byte) []byte {
 	return b
 }
 
+// A victim is a board that gets bytes of any value.
+type victim struct {
+	name   string
+	share  int // of the bytes: one in this number
+	open   func(t *testing.T, dev port.Device) (*Wire, error)
+	attack func(w *Wire, r *rand.Rand, frames [][]byte, bytes int) uint64 // puts bytes on the line, and returns their clocks
+}
+
+// victims are all links at their byte ports and at pins.
+func victims() []victim {
+	bytesOf := func(m made, clocks uint64) func(t *testing.T, dev port.Device) (*Wire, error) {
+		return func(t *testing.T, dev port.Device) (*Wire, error) {
+			return New(m.newDevice(t, dev), Options{Clocks: clocks})
+		}
+	}
+	uartOf := func(m made) func(t *testing.T, dev port.Device) (*Wire, error) {
+		return func(t *testing.T, dev port.Device) (*Wire, error) {
+			s := NewSerial(&serialBoard{uart: uart.New(), link: m.make(t), dev: m.tags(dev)}, serialHz, []int{serialBaud}, 0)
+			return New(s, Options{Hz: serialHz})
+		}
+	}
+	return []victim{
+		{"hardwired at bytes", 1, bytesOf(both[1], 1), attackBytes}, {"sequencer at bytes", 1, bytesOf(both[0], 2), attackBytes},
+		{"hardwired at an Ethernet", 1, func(_ *testing.T, dev port.Device) (*Wire, error) {
+			return NewEtherWire(NewEther(EtherClocked(newEtherBoard(newSixBits(dev))), EtherFaults{}), etherAddress, Options{})
+		}, attackEther},
+		{"hardwired at a UART", 100, uartOf(both[1]), attackBytes}, {"sequencer at a UART", 100, uartOf(both[0]), attackBytes},
+	}
+}
+
 // TestMutatedBytes: random bytes, and frames of the session that are mutated, write nothing
 // to the device and start no read. A session begins afterwards without a reset.
 func TestMutatedBytes(t *testing.T) {
-	dev := &watch{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	w, err := New(both[1].newDevice(t, dev), Options{Clocks: 1})
-	require.NoError(t, err)
-	r := rand.New(rand.NewPCG(3, 7))
-	const round = 50_000
-	for n := 0; n < *bytesFlag; n += round {
-		p, err := w.Dial()
-		require.NoError(t, err, "after %d bytes", n)
-		readID(t, p, byte(n/round))
-		var lines, frames [][]byte
-		for _, s := range []string{
-			"40000001 0000000f e000000411223344", "00000001 0000000f e0000000", "44000001 0000000f 0100000407000000", "00000020 000000ff d0000000",
-		} {
-			w.bytes().queue = nil
-			require.NoError(t, p.Send(unhex(s)))
-			var c catcher
-			decode(append(bytes.Clone(w.bytes().queue), 0), &c)
-			require.NotNil(t, c.last)
-			lines, frames = append(lines, append([]byte{0}, w.bytes().queue...)), append(frames, c.last)
-		}
-		w.Cut() // the host repeats nothing
-		headers := len(dev.headers)
-		var line []byte
-		for len(line) < round {
-			i := r.IntN(len(lines))
-			f := finder{want: frames[i]}
-			b := mutate(r, lines[i])
-			if decode(append(bytes.Clone(b), 0), &f); !f.found {
-				line = append(append(line, b...), 0)
+	for _, v := range victims() {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			dev := &watch{Device: bustest.NewDevice(bustest.DeviceOptions{})}
+			w, err := v.open(t, dev)
+			require.NoError(t, err)
+			r := rand.New(rand.NewPCG(3, 7))
+			round := min(50_000, max(*bytesFlag/v.share, 1))
+			for n := 0; n < *bytesFlag/v.share; n += round {
+				p, err := w.Dial()
+				require.NoError(t, err, "after %d bytes", n)
+				readID(t, p, byte(n/round))
+				spy := &frameSpy{line: w.line}
+				w.line = spy
+				for i := range 4 { // a window may be of two
+					require.NoError(t, p.Send(unhex([...]string{
+						"40000001 0000000f e000000411223344", "00000001 0000000f e0000000", "44000001 0000000f 0100000407000000", "00000020 000000ff d0000000",
+					}[(i+2*(n/round))%4])))
+				}
+				w.line = spy.line
+				require.GreaterOrEqual(t, len(spy.frames), 2)
+				w.Cut() // the host repeats nothing
+				headers := len(dev.headers)
+				w.Run(v.attack(w, r, spy.frames, round))
+				require.Len(t, dev.headers, headers, "after %d bytes", n)
 			}
-			for range r.IntN(30) {
-				v := byte(r.Uint32()) // many zeros
-				line = append(line, v&byte(r.Uint32()))
-			}
-			line = append(line, 0)
-		}
-		w.bytes().queue = line
-		w.Run(uint64(len(line)) + 2000)
-		require.Len(t, dev.headers, headers, "after %d bytes", n)
+			p, err := w.Dial()
+			require.NoError(t, err)
+			readID(t, p, 1)
+		})
 	}
+}
+
+// A frameSpy is a line that keeps the frames of the host.
+type frameSpy struct {
+	line
+	frames [][]byte
+}
+
+func (s *frameSpy) send(f []byte, _ uint64) { s.frames = append(s.frames, bytes.Clone(f)) }
+
+// rest is how many clocks a board is left alone after an attack.
+const rest = 3000
+
+// attackBytes puts frames on a line of bytes that are mutated, with random bytes between them.
+func attackBytes(w *Wire, r *rand.Rand, frames [][]byte, n int) uint64 {
+	var line []byte
+	for len(line) < n {
+		f := frames[r.IntN(len(frames))]
+		b := mutate(r, new(frame.Encoder).Append(nil, f))
+		found := finder{want: f}
+		if decode(append(bytes.Clone(b), 0), &found); !found.found {
+			line = append(append(line, b...), 0)
+		}
+		for range r.IntN(30) {
+			v := byte(r.Uint32()) // many zeros
+			line = append(line, v&byte(r.Uint32()))
+		}
+		line = append(line, 0)
+	}
+	w.bytes().queue = append(w.bytes().queue, line...)
+	return (uint64(len(line)) + rest) * w.bytes().clocks
+}
+
+// attackEther puts frames of an Ethernet on the line: datagrams of frames that are mutated, and
+// of random bytes, in frames with the right FCS, and some with a wrong one.
+func attackEther(w *Wire, r *rand.Rand, frames [][]byte, n int) uint64 {
+	l := w.line.(*datagramLine)
+	from := l.dev.down
+	for l.dev.down-from < uint64(n) {
+		f := frames[r.IntN(len(frames))]
+		d := mutate(r, channel.AppendDatagram(nil, f))
+		for rest := d; len(rest) > 0; {
+			one, after, ok := channel.CutDatagram(rest)
+			if rest = after; !ok {
+				break
+			}
+			if bytes.Equal(one, f) {
+				d = nil
+			}
+		}
+		for range r.IntN(60) {
+			v := byte(r.Uint32()) // many zeros
+			d = append(d, v&byte(r.Uint32()))
+		}
+		l.open, l.from = d, 0
+		l.flush()
+		if r.IntN(8) == 0 {
+			e := &l.dev.queue[len(l.dev.queue)-2-r.IntN(60)]
+			e.what.Data ^= 1 << r.IntN(8)
+		}
+	}
+	return l.dev.next - l.dev.now + rest
 }

@@ -58,16 +58,22 @@ func (m *Module) Tick(args ...any) {
 		}
 		in = scalars(in, v)
 	}
+	m.circuit.in = in
 	m.clock(false, in)
 }
 
-// Reset is a clock of both sides with the reset input set. The other inputs are random: the
-// module must ignore them.
+// Reset is a clock of both sides with the reset input set. Each of the other inputs is random, or
+// has the value of the clock before: the module must ignore them.
 func (m *Module) Reset() {
-	for i, in := range m.lock.layout.In[1 : 1+len(m.lock.in)] {
-		m.lock.in[i] = m.rng.Uint64() >> (64 - in.Width)
+	if len(m.circuit.in) == 0 {
+		m.circuit.in = make([]uint64, len(m.lock.in))
 	}
-	m.clock(true, m.lock.in)
+	for i, in := range m.lock.layout.In[1 : 1+len(m.lock.in)] {
+		if m.rng.IntN(2) == 0 {
+			m.circuit.in[i] = m.rng.Uint64() >> (64 - in.Width)
+		}
+	}
+	m.clock(true, m.circuit.in)
 }
 
 func (m *Module) clock(rst bool, in []uint64) {

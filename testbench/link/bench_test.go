@@ -40,6 +40,7 @@ type bench struct {
 	link   engine // m, or another one in its place
 	pace   int    // clocks of the bench for one of m
 	count  counts
+	each   func() // called before each clock
 }
 
 // counts counts the pulses of a link.
@@ -74,7 +75,7 @@ func (h hardwired) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqRead
 
 func newBench(t *testing.T, c dlink.Config) *bench {
 	b := &bench{t: t, m: dlink.New(c), pace: 1}
-	b.link = hardwired{&b.m}
+	b.link, b.each = hardwired{&b.m}, func() {}
 	return b
 }
 
@@ -90,6 +91,7 @@ func (b *bench) device(in linkport.Piece, ready bool) {
 }
 
 func (b *bench) tick(in linkport.Piece) {
+	b.each()
 	defer func() { b.count.add(b.m.Status()) }()
 	b.clock++
 	ready := !b.slow || b.clock%4 == 0

@@ -132,11 +132,11 @@ func TestHostile(t *testing.T) {
 // hostile sends frames with any heads, numbers and packets. before is called before each one
 // and reports whether a session has begun. It returns the sessions and the Pongs.
 func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (opens, answers int) {
-	var next uint16
+	var next, ack uint16
 	var asked [][]byte // the newest reads of the GPU
 	for n := range frames {
 		if before(n) {
-			next, opens = 0, opens+1
+			next, ack, opens = 0, 0, opens+1
 		}
 		switch r.IntN(8) {
 		case 0:
@@ -157,12 +157,19 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 			if r.IntN(2) == 0 { // a completion for one of the newest reads
 				p = reply(r, asked)
 			}
-			b.send(append(number(8, next), p...), b.epoch, r.IntN(400))
+			head := number(8, next)
+			if r.IntN(3) == 0 {
+				head = append(number(12, next), number(uint16(r.IntN(16)), ack)...)
+			}
+			b.send(append(head, p...), b.epoch, r.IntN(400))
 			next++
 		}
 		for _, f := range b.frames {
+			if f[0]>>7 == 1 {
+				ack = binary.BigEndian.Uint16(f) + 1
+			}
 			if f[0]>>7 == 1 && r.IntN(4) != 0 {
-				b.send(number(0, binary.BigEndian.Uint16(f)+1), b.epoch, 5)
+				b.send(number(0, ack), b.epoch, 5)
 			}
 			if f[0]>>4 == 4 {
 				answers++

@@ -29,8 +29,12 @@ func ofUART(*testing.T) mutant.Traffic {
 			if left--; left < 0 {
 				period = uart.MinPeriod + min(r.Uint32N(400), r.Uint32N(400))
 				left = 1000 + r.IntN(4000)
-				if r.IntN(20) == 0 {
+				switch r.IntN(20) {
+				case 0:
 					period, left = uart.MaxPeriod-r.Uint32N(60_000), 100_000
+				case 1: // a multiple of 256 clocks, to the carry of its counter
+					period, left = 32+4096*(1+r.Uint32N(4))+r.Uint32N(16), 50_000
+				default:
 				}
 				off = period / 64 * r.Uint32N(3)
 			}

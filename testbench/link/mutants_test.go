@@ -117,12 +117,15 @@ type byteEnd struct {
 	line  []linkport.Byte
 	next  int // clocks to the next byte
 	sent  []linkport.Sent
-
-	clocks func() // called in each clock
 }
 
 func newByteEnd(e end, both *lockstep.Module, gap int) *byteEnd {
-	return &byteEnd{end: e, both: both, gap: gap, dec: frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))}
+	return &byteEnd{end: e, both: both, gap: gap, dec: newFrames()}
+}
+
+// newFrames returns a decoder of the frames of a link.
+func newFrames() *frame.Decoder {
+	return frame.NewDecoder(datalink.MinFrame, datalink.LargestFrame(280))
 }
 
 // Frame implements frame.Sink.
@@ -165,7 +168,6 @@ func (s *byteEnd) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady
 	if ready && len(s.sent) > 0 {
 		s.sent = s.sent[1:]
 	}
-	s.clocks()
 	arrived := linkport.Byte{Data: 0x5a}
 	if s.next--; s.next <= 0 && len(s.line) > 0 {
 		arrived, s.line, s.next = s.line[0], s.line[1:], s.gap
@@ -205,7 +207,7 @@ func newRig(t *testing.T, line *byteEnd, tick int) *rig {
 	b.link = line
 	g := &rig{bench: b, line: line, r: rand.New(rand.NewPCG(*seedFlag, 6)), tick: uint64(tick)}
 	g.renew(63)
-	line.clocks = g.reset
+	b.each = g.reset
 	return g
 }
 
@@ -227,8 +229,9 @@ func (g *rig) reset() {
 		return
 	}
 	g.line.both.Reset()
-	g.line.line, g.line.sent = nil, nil
+	g.line.line, g.line.sent, g.frame = nil, nil, nil
 	g.line.enc.Break()
+	g.line.dec = newFrames()
 	g.renew(g.dev.tags)
 	g.from = now
 }
