@@ -232,6 +232,10 @@ func reply(r *rand.Rand, reads [][]byte) []byte {
 	c := unhex("4a0000000000000000000000")
 	c[3], c[6], c[7], c[10], c[11] = byte(n), byte(4*n>>8), byte(4*n), p[6], p[len(p)-1]&0x7f
 	copy(c[8:], p[4:6])
+	if r.IntN(6) == 0 { // a completion without data, most with the status of a failure
+		c[0], c[6] = 0x0a, c[6]|byte(r.IntN(5))<<5
+		return c
+	}
 	c = append(c, make([]byte, 4*n)...)
 	if r.IntN(4) == 0 {
 		c[r.IntN(12)] ^= 1 << r.IntN(8)

@@ -200,6 +200,8 @@ type rig struct {
 	r    *rand.Rand
 	tick uint64 // clocks
 	from uint64 // clock of the last reset
+
+	restless bool
 }
 
 func newRig(t *testing.T, line *byteEnd, tick int) *rig {
@@ -218,12 +220,16 @@ func (g *rig) renew(tags uint8) {
 	g.bench.dev = g.dev
 }
 
-// reset resets link and device in some clocks, most of them at the end of a tick.
+// reset resets link and device in some clocks, most of them at the end of a tick, or when the
+// link takes a header if the rig is restless.
 func (g *rig) reset() {
 	now := g.line.both.Clocks()
 	often := 12_000
 	if (now-g.from)%g.tick < 4 {
 		often = 1500
+	}
+	if _, takes, _ := g.line.Takes(); takes && g.restless {
+		often = 60
 	}
 	if g.r.IntN(often) != 0 {
 		return
@@ -260,7 +266,7 @@ func (g *rig) run(first bool, pace int) {
 
 // disturb is what happens besides frames.
 func (g *rig) disturb(n int) {
-	g.slow = n/50%3 == 2
+	g.slow, g.restless = n/50%3 == 2, n/500%4 == 3
 	switch g.r.IntN(200) {
 	case 0:
 		g.bench.run(g.r.IntN(7000))

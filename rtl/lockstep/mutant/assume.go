@@ -42,6 +42,8 @@ func rules() []rule {
 		{"gpu", hostHeader("req")},     // lockstep.Device
 		{"pcie", hostHeader("in_Req")}, // lockstep.Device
 		{"noc_initiator", "(cpl_Status == 0) || (cpl_Tag < 8'd64) && flying[cpl_Tag[5:0]]"}, // lockstep.Device
+		{"outbound", "(answer_Wish == 0) || (pend_Wish == 0)"},
+		{"transmit", "!(write_Valid || write_Done) || (state == 0) || (job_Kind_2 != 3) && (job_Kind_2 != 4) || (write_Slot != job_Slot_2)"},
 		{"ident", "(regs_Op == 0) || (err_Cause == 0)"},
 		{"dma", "(desc_Op == 0) || (desc_Len != 32'd0)"},
 		{"mem", "(rd_Kind == 0) || !(Reader_Idle || Reader_Ends && (!Reader_Full || cplReady)) || (rd_Kind == 1) && " + block("rd")},

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/inbound"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
@@ -20,6 +21,7 @@ const (
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(gpu linkport.GPU, answer inbound.Answer, room Room) {
+	hdl.Assert(answer.Wish == inbound.Nothing || m.Free(), "outbound: a completion is wanted before the last one is made")
 	cpl, write := gpu.Cpl.Status != port.CplNone, gpu.Req.Kind == port.MemWrite
 	takesCpl, takesReq, _ := m.Takes()
 	older := m.older

@@ -112,8 +112,8 @@ const (
 
 // Module keeps packets in the replay buffer and sends frames.
 //
-//	In      job Job, taken if Busy.Any is not set; write Write; nonces Nonces, taken if
-//	        Set; ready, the byte for the framing is taken
+//	In      job Job, taken if Busy.Any is not set; write Write, not of the slot of Busy;
+//	        nonces Nonces, taken if Set; ready, the byte for the framing is taken
 //	Out     Busy; Offer, the nonces that were set; Byte, valid/ready
 //	Timing  a byte in every clock, the first one 2 clocks after the job
 //	Reset   idle; the buffer keeps its bytes
@@ -224,6 +224,7 @@ func half(v uint16, at uint8) uint8 {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(job Job, write Write, nonces Nonces, ready bool) {
+	hdl.Assert(!(write.Valid || write.Done) || !m.Busy().Packet || write.Slot != m.job.Slot, "transmit: a packet changes while it is sent")
 	takes := m.state != stateIdle && m.state != stateLoad && ready
 	b, last := m.byte(), m.last()
 	m.buffer(write, takes && !(last && m.state == stateBody))
