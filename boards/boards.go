@@ -95,6 +95,7 @@ type scheme struct {
 	notice  string   // for the user before each use, or ""
 
 	emulated bool // the GPU is emulated in this process
+	recorded bool // gateware in Go in this process can be recorded
 	open     func(o opening) (bus.Link, bus.Clock, error)
 }
 
@@ -119,7 +120,8 @@ type Options struct {
 	// before it is opened: one line.
 	Notice func(text string)
 
-	// Wave records the emulated GPU; for other boards Open fails with ErrSelector.
+	// Wave records the emulated GPU, or gateware in Go at its pins; for other boards Open fails
+	// with ErrSelector.
 	Wave *wave.Recorder
 }
 
@@ -157,8 +159,8 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	if err != nil {
 		return nil, nil, err
 	}
-	if opt.Wave != nil && !s.emulated {
-		return nil, nil, fmt.Errorf("%w: %q: a waveform needs a GPU emulated in this process, want emu or line", ErrSelector, selector)
+	if opt.Wave != nil && !s.emulated && !s.recorded {
+		return nil, nil, fmt.Errorf("%w: %q: a waveform needs a GPU emulated in this process, want emu, line or pins", ErrSelector, selector)
 	}
 	o.Options, o.host = opt, host
 	if opt.Capture != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
 // simVerilator is the value of the option sim for Verilog.
@@ -36,7 +37,7 @@ func pinBoard() scheme {
 			{name: "port", doc: "its UDP port, as board build --port"},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
 		}, remoteOptions()...),
-		open: openPins,
+		open: openPins, recorded: true,
 	}
 }
 
@@ -47,11 +48,12 @@ type gate struct {
 	serial *pins.Serial
 	ether  *pins.Ether
 	frames fault.Config
+	wave   *wave.Recorder // or nil
 	end    func() error
 }
 
-// pinsOf opens the gateware of a selector at its pins.
-func pinsOf(place string, o *values) (*gate, error) {
+// pinsOf opens the gateware of a selector at its pins, and records it if rec is not nil.
+func pinsOf(place string, o *values, rec *wave.Recorder) (*gate, error) {
 	board, err := gateware.Find(place)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSelector, err)
@@ -59,13 +61,16 @@ func pinsOf(place string, o *values) (*gate, error) {
 	if o.Has("sim") && o.Get("sim") != "go" && o.Get("sim") != simVerilator {
 		o.bad("sim", "go or "+simVerilator)
 	}
+	if rec != nil && o.Get("sim") == simVerilator {
+		o.bad("sim", "go, to record a waveform")
+	}
 	board, err = board.At(gateware.Addresses{MAC: o.Get("mac"), IP: o.Get("ip"), Port: o.Get("port")})
 	var bad *gateware.AddressError
 	if errors.As(err, &bad) {
 		o.bad(bad.Option, bad.Want)
 		return nil, o.err
 	}
-	g := &gate{board: board, end: func() error { return nil }}
+	g := &gate{board: board, wave: rec, end: func() error { return nil }}
 	if board.NewEther != nil {
 		return g, g.openEther(o)
 	}
@@ -92,6 +97,11 @@ func (g *gate) openSerial(o *values) error {
 	}
 	g.fast = 1000 * (rate - 1000)
 	batch := pins.Clocked(top)
+	if g.wave != nil {
+		if batch, err = pins.Recorded(top, g.board.Hz, g.wave); err != nil {
+			return fmt.Errorf("%w: %w", ErrSelector, err)
+		}
+	}
 	if o.Get("sim") == simVerilator {
 		root, err := o.root("sim=" + simVerilator)
 		if err != nil {
@@ -127,6 +137,11 @@ func (g *gate) openEther(o *values) error {
 		return err
 	}
 	batch := pins.EtherClocked(top)
+	if g.wave != nil {
+		if batch, err = pins.EtherRecorded(top, g.board.Hz, g.wave); err != nil {
+			return fmt.Errorf("%w: %w", ErrSelector, err)
+		}
+	}
 	if o.Get("sim") == simVerilator {
 		root, err := o.root("sim=" + simVerilator)
 		if err != nil {
@@ -172,7 +187,7 @@ func openPins(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
 	ms := uint64(1000)
 	o.number("timeout", &ms, 1, 3_600_000)
-	g, err := pinsOf(at.place, &o)
+	g, err := pinsOf(at.place, &o, at.Wave)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -256,7 +271,7 @@ func OpenGateware(selector string) (*Gateware, error) {
 			o.bad(host.name, "no option of a host for served gateware")
 		}
 	}
-	g, err := pinsOf(place, &o)
+	g, err := pinsOf(place, &o, nil)
 	if err == nil && g.frames != (fault.Config{Seed: g.frames.Seed}) {
 		err = errors.Join(fmt.Errorf("%w: faults of frames need a host in the same process; those at the pins do not", errOption), g.end())
 	}

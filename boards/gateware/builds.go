@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x58c7c24e,
-		"ulx3s":         0x975fffc5,
-		"ulx3s-25f":     0x342cd806,
-		"ulx3s-12f":     0x574a5604,
-		"colorlight-i5": 0x09a6b4e2,
+		"ice40-hx8k":    0xb98e5061,
+		"ulx3s":         0x64884681,
+		"ulx3s-25f":     0x59ba6b7f,
+		"ulx3s-12f":     0x291f0c5d,
+		"colorlight-i5": 0xae78760f,
 	}
 }

@@ -77,7 +77,9 @@ func rest(w *bytes.Buffer, at int, all []inner, call func(in inner, s string) st
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\ts = s[%d:]\n", at)
+	if at > 0 {
+		fmt.Fprintf(w, "\ts = s[%d:]\n", at)
+	}
 	for i, in := range all {
 		fmt.Fprintf(w, "\t%s\n", call(in, "s"))
 		if i < len(all)-1 {
@@ -103,11 +105,16 @@ func (s *snapshotter) restoreMethod(name string, b *block) {
 func (s *snapshotter) signalsMethod(name string, b *block) {
 	w := &s.body
 	fmt.Fprintf(w, "\n// Signals appends the signals of Snapshot's words; at is the instance path.\n")
-	fmt.Fprintf(w, "func (m *%s) Signals(at string, s []hdl.Signal) []hdl.Signal {\n\ts = append(s,\n", name)
-	for _, r := range b.registers {
+	fmt.Fprintf(w, "func (m *%s) Signals(at string, s []hdl.Signal) []hdl.Signal {\n", name)
+	for i, r := range b.registers {
+		if i == 0 {
+			w.WriteString("\ts = append(s,\n")
+		}
 		fmt.Fprintf(w, "\t\thdl.Signal{Name: at + %q, Width: %d%s},\n", "."+flat(r.path), r.width, s.names(r.typ))
+		if i == len(b.registers)-1 {
+			w.WriteString("\t)\n")
+		}
 	}
-	w.WriteString("\t)\n")
 	for _, in := range b.inner {
 		fmt.Fprintf(w, "\ts = m.%s.Signals(at+%q, s)\n", in.path, "."+flat(in.path))
 	}

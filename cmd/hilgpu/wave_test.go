@@ -122,9 +122,11 @@ func TestWaveBadInput(t *testing.T) {
 		{[]string{"--wave-on", "fault"}, "without --wave FILE"},
 		{[]string{"--wave", path, "--wave-on", "sometimes"}, `--wave-on "sometimes", want fault or cycle A..B`},
 		{[]string{"--wave", path, "--wave-on", "cycle 9..9"}, "with A below B"},
+		{[]string{"--wave", path, "--board", "pins:ulx3s?sim=verilator"}, "want go, to record a waveform"},
+		{[]string{"--wave", path, "--wave-on", "fault", "--board", "pins:ulx3s"}, "gateware is recorded once, and from clock to clock only"},
 		{[]string{"--wave", path, "--wave-on", "cycle -1..9"}, "with A below B"},
 		{[]string{"--wave", "/nowhere/w.vcd"}, "cannot write /nowhere/w.vcd"},
-		{[]string{"--wave", path, "--board", "tcp:127.0.0.1:1"}, "a waveform needs a GPU emulated in this process, want emu or line"},
+		{[]string{"--wave", path, "--board", "tcp:127.0.0.1:1"}, "a waveform needs a GPU emulated in this process, want emu, line or pins"},
 	} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, exit.Usage, run(append([]string{"run", "compose"}, tt.args...), &out, &errs), "%q", tt.args)

@@ -31,15 +31,16 @@ type Options struct {
 	After    uint64 // clocks after a fault; 0: 1024
 }
 
-// A Recorder records the first device that is attached to it. Attached, Empty and
+// A Recorder records the first device or board that is attached to it. Attached, Empty and
 // Close may be called at any time. The other methods must not be called while the
 // device is clocked.
 type Recorder struct {
 	w   io.Writer
 	opt Options
 
-	mu  sync.Mutex // of dev
-	dev *Device
+	mu   sync.Mutex // of dev and pins
+	dev  *Device
+	pins *Pins
 }
 
 // New returns a recorder that writes to w. If w is nil, it only fills the ring,
@@ -69,7 +70,7 @@ func (r *Recorder) Attach(g *gpu.GPU) *Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := &Device{GPU: g}
-	if r.dev != nil {
+	if r.dev != nil || r.pins != nil {
 		return d
 	}
 	r.dev = d
@@ -86,8 +87,14 @@ func (r *Recorder) Attach(g *gpu.GPU) *Device {
 	return d
 }
 
-// Attached reports whether a device is attached.
-func (r *Recorder) Attached() bool { return r.device() != nil }
+// Attached reports whether a device or a board is attached.
+func (r *Recorder) Attached() bool { return r.device() != nil || r.board() != nil }
+
+func (r *Recorder) board() *Pins {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pins
+}
 
 func (r *Recorder) device() *Device {
 	r.mu.Lock()
@@ -121,6 +128,9 @@ func (r *Recorder) Fault() {
 // Empty reports whether no clock has been written, for example because no node
 // has stopped. It may be called at any time.
 func (r *Recorder) Empty() bool {
+	if p := r.board(); p != nil {
+		return p.empty()
+	}
 	d := r.device()
 	if d == nil || d.live == nil {
 		return true
@@ -133,6 +143,9 @@ func (r *Recorder) Empty() bool {
 // Close ends the dump after the current clock and returns its first error. Later
 // clocks are not recorded.
 func (r *Recorder) Close() error {
+	if p := r.board(); p != nil {
+		return p.close()
+	}
 	d := r.device()
 	if d == nil || d.live == nil {
 		return nil

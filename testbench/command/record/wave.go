@@ -12,7 +12,7 @@ import (
 
 // AddWave adds the flags for the wave.
 func (r *Recorder) AddWave(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Wave, "wave", "", "record every register of an emulated GPU in this VCD `file`, clock by clock")
+	fl.StringVar(&r.Wave, "wave", "", "record every register of an emulated GPU, or of gateware at its pins in Go, in this VCD `file`, clock by clock")
 	fl.StringVar(&r.WaveOn, "wave-on", "", "`when` to record: fault, some thousand clocks around each fault, or cycle A..B, the clocks from A to before B")
 }
 
