@@ -52,6 +52,9 @@ func TestWaveSerial(t *testing.T) {
 		}
 		require.Equal(t, want, at[clock]["top.rx"], "clock %d", clock)
 		require.Equal(t, "1", at[clock]["top.Line"])
+		if clock > 0 {
+			require.Equal(t, at[clock-1]["top.rx"], at[clock]["top.uart.meta"], "the first register after the pin, in clock %d", clock)
+		}
 	}
 	const stop = Delay + 19*ulx3s.Hz/(2*baud)
 	received := 0
