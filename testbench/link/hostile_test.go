@@ -234,6 +234,9 @@ func reply(r *rand.Rand, reads [][]byte) []byte {
 	copy(c[8:], p[4:6])
 	if r.IntN(6) == 0 { // a completion without data, most with the status of a failure
 		c[0], c[6] = 0x0a, c[6]|byte(r.IntN(5))<<5
+		if r.IntN(8) != 0 {
+			c[3] = 0
+		}
 		return c
 	}
 	c = append(c, make([]byte, 4*n)...)

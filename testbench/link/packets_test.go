@@ -128,6 +128,9 @@ func random(r *rand.Rand) []byte {
 		if k.HasData() {
 			p.Len = min(p.Len, 32)
 		}
+		if r.IntN(6) == 0 {
+			p.Len = 1
+		}
 		if k == tlp.MRd64 || k == tlp.MWr64 {
 			p.Addr |= 5 << 32
 		}
