@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xb98e5061,
-		"ulx3s":         0x64884681,
-		"ulx3s-25f":     0x59ba6b7f,
-		"ulx3s-12f":     0x291f0c5d,
+		"ulx3s":         0xf69066e3,
+		"ulx3s-25f":     0xcf9904be,
+		"ulx3s-12f":     0xbede832b,
 		"colorlight-i5": 0xae78760f,
 	}
 }

@@ -263,9 +263,19 @@ func TestFaultsAndCuts(t *testing.T) {
 			t.Logf("%d packets and %d cuts: %.1f clocks a packet, %.1f without faults: goodput %.2f; %d clocks until a session begins again; %d writes down, %d up, %d and %d lost with a session, %d reads of the device; frames of the board: %d damaged, %d twice, %d out of order; %d replays, %d Naks received, %d sent",
 				n, *cutsFlag, bad, clean, clean/bad, h.dialed/(*cutsFlag+1), h.dev.down.arrived, h.up.arrived, h.dev.down.missing, h.up.missing, h.dev.done,
 				st.BadCheck, st.Duplicates, st.OutOfOrder, st.Replays, st.NaksReceived, st.NaksSent)
-			assert.GreaterOrEqual(t, clean/bad, 0.6)
+			assert.GreaterOrEqual(t, clean/bad, p.least())
 		})
 	}
+}
+
+// least returns the goodput that a path has at least. At an Ethernet a round trip is a few
+// datagrams of small frames. Each lost frame costs a round trip, since the link keeps nothing
+// out of order and repeats everything after the frame.
+func (p path) least() float64 {
+	if p.reorder {
+		return 0.35
+	}
+	return 0.6
 }
 
 // exchange makes a run.

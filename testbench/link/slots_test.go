@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
@@ -21,7 +20,7 @@ func openWide(t *testing.T, window, send int) *bench {
 	c := quick
 	c.Window, c.Send, c.Replay, c.Limit, c.Ack, c.Ping, c.Dead = window, send, 255, 255, 255, 1<<14, 1<<15
 	c.TickClocks = 200
-	b := &bench{t: t, m: dlink.New(c)}
+	b := newBench(t, c)
 	b.open(7)
 	return b
 }

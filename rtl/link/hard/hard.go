@@ -88,7 +88,10 @@ func (m *Module) LEDs() uint8 {
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {
 	piece, sent, takes, empty := m.rx.Piece(), m.link.Sent(), m.tx.Ready(), m.tx.Empty()
-	talks, answer := m.rate.Answer()
+	talks, answer := false, linkport.Sent{}
+	if m.rates {
+		talks, answer = m.rate.Answer()
+	}
 	own, up := sent, m.link.Status().Up
 	if talks {
 		sent = answer

@@ -123,12 +123,11 @@ func New(c Config) Module {
 		words = append(words, uint64(r)<<16|uint64(p))
 	}
 	hdl.Assert(len(words) <= MaxRates, "rate: too many rates")
-	m := Module{rates: uint8(len(words))}
-	if len(words) > 0 {
-		words = append(words, make([]uint64, MaxRates-len(words))...)
+	m := Module{rates: uint8(len(words)), ram: hdl.NewNarrowRAM(128, 8)}
+	m.table = hdl.NewROM(48, append(words, make([]uint64, MaxRates-len(words))...))
+	if len(c.Rates) > 0 {
 		m.basePeriod, m.tickClocks = c.Period(c.Rates[0]), uint16(c.Hz/TicksPerSecond)
 		hdl.Assert(m.tickClocks > 0 && m.tickClocks <= 1<<12, "rate: a clock out of range")
-		m.table, m.ram = hdl.NewROM(48, words), hdl.NewNarrowRAM(128, 8)
 	}
 	m.Reset()
 	return m
