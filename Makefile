@@ -86,6 +86,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
 	for b in ice40-hx8k ulx3s colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
+	$(GO) test -count 1 ./testbench/device/bringup -run TestPinFaults -bringup.all
 	for b in ulx3s ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000

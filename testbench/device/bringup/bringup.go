@@ -99,10 +99,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	} else {
 		defer link.Close()
 	}
-	before := counters(s)
 	if err == nil {
 		s.baseline, _ = s.measure() // a stage reports the error
 	}
+	before := counters(s)
 	r.run(s)
 	r.report.LinkErrors = counted(before, counters(s))
 	if err := ctx.Err(); err != nil {

@@ -124,7 +124,7 @@ func TestDependencies(t *testing.T) {
 	for _, stage := range []string{"irq.message", "ring.wrap", "fence.order"} {
 		assert.Equal(t, bringup.OK, result(t, r, stage).Status)
 	}
-	assert.Equal(t, []int{13, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
+	assert.Equal(t, []int{16, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
 	assert.False(t, r.OK())
 
 	r = run(t, bringup.Options{Board: "emu?config=small&timeout=20000&fault=dead"})
@@ -157,7 +157,7 @@ func TestOnly(t *testing.T) {
 
 	_, err := bringup.Run(t.Context(), bringup.Options{Only: []string{"mem.lines"}})
 	require.ErrorIs(t, err, bringup.ErrOptions)
-	assert.ErrorContains(t, err, `no stage "mem.lines", want one of link.trips, ident.id`)
+	assert.ErrorContains(t, err, `no stage "mem.lines", want one of link.trips, link.errors`)
 	_, err = bringup.Run(t.Context(), bringup.Options{Board: "vapour"})
 	assert.ErrorIs(t, err, boards.ErrSelector)
 }

@@ -88,7 +88,7 @@ func TestLinkFails(t *testing.T) {
 		n++
 		return v ^ n>>5&1, err
 	}}).over})
-	assert.Contains(t, r.Results[0].Details[0], "read 32 of the identity is 0x48471235, the first was 0x48471234")
+	assert.Contains(t, r.Results[0].Details[0], "read 31 of the identity is 0x48471235, the first was 0x48471234")
 }
 
 // A link that goes down in a later stage ends the run with its cause.
@@ -286,7 +286,7 @@ func TestLinkErrors(t *testing.T) {
 		c.n++
 		return v, err
 	}
-	r := run(t, bringup.Options{Only: []string{"link"}, Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
+	r := run(t, bringup.Options{Only: []string{"link.trips"}, Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
 		_, clock, err := c.over(selector, h)
 		return c, clock, err
 	}})

@@ -21,8 +21,7 @@ func linkErrors(s *session) outcome {
 	}
 	if before.board == nil {
 		s.burst(burstReads)
-		o := outcome{status: OK, summary: fmt.Sprintf("%d reads; the board has no registers of its link", burstReads)}
-		return o
+		return outcome{status: OK, summary: fmt.Sprintf("%d reads; the board has no registers of its link", burstReads)}
 	}
 	s.burst(burstReads)
 	middle, err := s.again()
@@ -39,6 +38,9 @@ func linkErrors(s *session) outcome {
 	s.baseline = after
 	var f finding
 	short, long := between(before, middle), between(middle, after)
+	if s.prepared && (short.reset || long.reset) {
+		s.PlaceBARs() // later stages need them
+	}
 	lineFaults(&f, short, long)
 	all := between(before, after)
 	o := f.outcome(fmt.Sprintf("%d frames to the board and %d to the host, none wrong", all.host("frames_sent"), all.host("frames_received")))
