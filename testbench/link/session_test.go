@@ -257,3 +257,14 @@ func TestHellos(t *testing.T) {
 		})
 	}
 }
+
+// A Hello or a Welcome in the word of a session is no frame of it.
+func TestHelloInSession(t *testing.T) {
+	b := newBench(t, quick)
+	b.open(1)
+	for i, kind := range []byte{5, 6} {
+		b.send([]byte{kind << 4, 0}, b.epoch, 200)
+		require.Equal(t, i+1, b.count.refused)
+		require.True(t, b.m.Status().Up)
+	}
+}

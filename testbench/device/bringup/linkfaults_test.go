@@ -22,7 +22,7 @@ func TestPinFaults(t *testing.T) {
 		likely string
 	}{
 		{"pins:ulx3s-25f", "", "", ""},
-		{"pins:ulx3s-25f?faults=bit=0.001,seed=1", "link.errors", "the line has bit errors: ", "noise"},
+		{"pins:ulx3s-25f?faults=bit=0.001", "link.errors", "the line has bit errors: ", "noise"},
 		{"pins:ulx3s-25f?faults=glitch=0.001,seed=2", "link.errors", "glitches: ", "no common ground"},
 		{"pins:ulx3s-25f?faults=break=0.0005,seed=3", "link.errors", "the line to the board was low for two bytes or more", "breaks: "},
 		{"pins:ulx3s-25f?faults=unplug=0.0003,seed=4", "link.errors", "frames were lost without a wrong bit", "the cable was open for a time"},
