@@ -37,7 +37,7 @@ var codes = map[int]string{
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot;
 		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
-		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: no bitstream;
+		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
 		bus: unsupported request on a recording; suite: no such tier; bare: the ring of node 0 is in VRAM, which the host cannot access`,
