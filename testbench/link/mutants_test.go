@@ -274,7 +274,7 @@ func (g *rig) disturb(n int) {
 		g.line.put(piece(g.r)...)
 	case 2:
 		for range 1 + g.r.IntN(3) {
-			g.line.line = append(g.line.line, linkport.Byte{Valid: g.r.IntN(2) == 0, Broken: true, Data: byte(g.r.Uint32())})
+			g.line.line = append(g.line.line, linkport.Byte{Valid: g.line.gap == 1 && g.r.IntN(2) == 0, Broken: true, Data: byte(g.r.Uint32())})
 		}
 	case 3, 4, 5, 6, 7, 8, 9, 10, 11, 12:
 		f := make([]byte, 14)
