@@ -108,7 +108,7 @@ type end interface {
 // A byteEnd is a link at its byte port as an engine: the framing is that of the host.
 type byteEnd struct {
 	end
-	both *lockstep.Module
+	both clocked
 	gap  int // clocks of a byte to the link
 
 	enc   frame.Encoder
@@ -119,7 +119,35 @@ type byteEnd struct {
 	sent  []linkport.Sent
 }
 
-func newByteEnd(e end, both *lockstep.Module, gap int) *byteEnd {
+// A clocked is what has the clocks of a link: itself, or a lockstep.Module.
+type clocked interface {
+	Tick(args ...any)
+	Reset()
+	Clocks() uint64
+}
+
+// An alone is a link without its Verilog.
+type alone struct {
+	link interface {
+		Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool)
+		Reset()
+	}
+	clocks uint64
+}
+
+func (a *alone) Tick(args ...any) {
+	a.clocks++
+	a.link.Tick(args[0].(linkport.Byte), args[1].(bool), args[2].(linkport.GPU), args[3].(bool), args[4].(bool))
+}
+
+func (a *alone) Reset() {
+	a.clocks++
+	a.link.Reset()
+}
+
+func (a *alone) Clocks() uint64 { return a.clocks }
+
+func newByteEnd(e end, both clocked, gap int) *byteEnd {
 	return &byteEnd{end: e, both: both, gap: gap, dec: newFrames()}
 }
 
@@ -180,15 +208,13 @@ func (s *byteEnd) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady
 
 func ofHard(t *testing.T) mutant.Traffic {
 	return func(top any, both *lockstep.Module, first bool) {
-		newRig(t, newByteEnd(top.(end), both, 1), int(busy.TickClocks)).run(first, 1)
+		newRig(t, newByteEnd(top.(end), both, 1), int(busy.TickClocks)).run(framesOf(first), 1)
 	}
 }
 
 func ofSeq(t *testing.T) mutant.Traffic {
 	return func(top any, both *lockstep.Module, first bool) {
-		r := newRig(t, newByteEnd(top.(end), both, 2), seqTick)
-		r.dev.tags = 0x2f
-		r.run(first, 4)
+		newSeqRig(t, top.(end), both).run(framesOf(first), 4)
 	}
 }
 
@@ -242,13 +268,34 @@ func (g *rig) reset() {
 	g.from = now
 }
 
-// run is all traffic, or its first part. pace is the clocks of the link for one of the bench.
-func (g *rig) run(first bool, pace int) {
-	g.pace = pace
-	frames := 10_000
+// newSeqRig returns a rig of the sequencer, with the tags of one node.
+func newSeqRig(t *testing.T, e end, both clocked) *rig {
+	r := newRig(t, newByteEnd(e, both, 2), seqTick)
+	r.dev.tags = 0x2f
+	return r
+}
+
+// TestHostileSequencer: frames of any kind, resets and bytes that are lost break no rule of the
+// GPU's ports, and a session can be begun after them.
+func TestHostileSequencer(t *testing.T) {
+	m := freshSeq().(*link.Module)
+	g := newSeqRig(t, m, &alone{link: m})
+	g.run(*hostileFlag/4, 4)
+	require.Greater(t, g.dev.ended, *hostileFlag/60)
+}
+
+// framesOf returns the frames of the host in a traffic.
+func framesOf(first bool) int {
 	if first {
-		frames = 1000
+		return 1000
 	}
+	return 10_000
+}
+
+// run is the traffic with a number of frames. pace is the clocks of the link for one of the
+// bench.
+func (g *rig) run(frames, pace int) {
+	g.pace = pace
 	g.hostile(g.r, frames, func(n int) bool {
 		g.disturb(n)
 		if g.line.LEDs()&1 != 0 && g.r.IntN(100) != 0 {
