@@ -228,6 +228,7 @@ type rig struct {
 	from uint64 // clock of the last reset
 
 	restless bool
+	ended    int // reads of the devices before the present one
 }
 
 func newRig(t *testing.T, line *byteEnd, tick int) *rig {
@@ -264,6 +265,7 @@ func (g *rig) reset() {
 	g.line.line, g.line.sent, g.frame = nil, nil, nil
 	g.line.enc.Break()
 	g.line.dec = newFrames()
+	g.ended += g.dev.ended
 	g.renew(g.dev.tags)
 	g.from = now
 }
@@ -280,8 +282,8 @@ func newSeqRig(t *testing.T, e end, both clocked) *rig {
 func TestHostileSequencer(t *testing.T) {
 	m := freshSeq().(*link.Module)
 	g := newSeqRig(t, m, &alone{link: m})
-	g.run(*hostileFlag/4, 4)
-	require.Greater(t, g.dev.ended, *hostileFlag/60)
+	g.run(*hostileFlag/8, 4)
+	require.Greater(t, g.ended+g.dev.ended, *hostileFlag/40)
 }
 
 // framesOf returns the frames of the host in a traffic.
