@@ -90,7 +90,9 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	for b in ulx3s ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000
-	$(GO) test -count 1 -timeout 60m ./boards/pins -pins.calls 5000 -pins.bytes 100000000
+	$(GO) test -count 1 -timeout 120m ./boards/pins -pins.calls 5000 -pins.bytes 100000000
+	$(GO) test -count 1 -timeout 120m ./boards/pins -v -run TestFaultsAndCuts -pins.packets 1000000 -pins.cuts 100
+	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
@@ -114,11 +116,13 @@ lockstep: build ## the GPU against its Verilog at every clock, in three configur
 	done
 	$(BIN) lockstep --config 'default?master=1' --seed $(SEED) --cycles $(CYCLES) --wave out/lockstep.vcd
 
-mutants: build ## mutations of the Verilog, all of which lockstep must detect, in three configurations; MUTANTS, SEED
+mutants: build ## mutations of the Verilog, all of which lockstep must detect, of the GPU in three configurations and of the links; MUTANTS, SEED
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  $(BIN) lockstep mutants --config $$config --seed $(SEED) --count $(MUTANTS); \
 	done
 	$(BIN) lockstep mutants --config default --seed $(SEED) --known
+	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

@@ -120,8 +120,7 @@ type Options struct {
 	// before it is opened: one line.
 	Notice func(text string)
 
-	// Wave records the emulated GPU, or gateware in Go at its pins; for other boards Open fails
-	// with ErrSelector.
+	// Wave records the emulated GPU or gateware in Go; for others Open fails with ErrSelector.
 	Wave *wave.Recorder
 }
 
