@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xb98e5061,
+		"ice40-hx8k":    0xb289167a,
 		"ulx3s":         0xf69066e3,
 		"ulx3s-25f":     0xcf9904be,
 		"ulx3s-12f":     0xbede832b,
