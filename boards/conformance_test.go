@@ -63,7 +63,7 @@ func TestPinsConformance(t *testing.T) {
 					Link: link, Clock: clock, Host: h,
 					Register: idreg.Scratch0, Unmapped: 0xf000,
 					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
-					Kill:     link.(*pinned).wire.Cut,
+					Kill:     link.(ratedPins).wire.Cut,
 				}
 			})
 		})

@@ -76,6 +76,8 @@ type recorder struct {
 	done, lost uint64        // reads
 	cut        bool          // reads may fail, until one ends well in a session that has begun
 	begun      bool
+	most       uint64 // writes from number start on that have not arrived, and fewer reads; 0: any
+	start      uint64
 }
 
 func (d *recorder) IdleFor() uint64 { return 0 }
@@ -174,9 +176,14 @@ func (d *recorder) initiate(reqReady, dataReady bool) {
 	if d.out.Kind != port.None || d.at < int(d.write.Len)/2 {
 		return
 	}
-	n := 1 + min(d.r.IntN(16), d.r.IntN(16), d.r.IntN(16))
-	d.out = port.Request{Kind: port.MemWrite, Len: uint8(2 * n), Addr: 1 << 33}
-	if tag := d.r.IntN(4 * maxReads); tag < maxReads && d.left[tag] == 0 {
+	n, reads := 1+min(d.r.IntN(16), d.r.IntN(16), d.r.IntN(16)), maxReads
+	if d.most != 0 {
+		reads = int(d.most) - 1
+	}
+	if d.most == 0 || d.up.made < max(d.up.next, d.start)+d.most {
+		d.out = port.Request{Kind: port.MemWrite, Len: uint8(2 * n), Addr: 1 << 33}
+	}
+	if tag := d.r.IntN(4 * maxReads); tag < reads && d.left[tag] == 0 {
 		d.reads[tag] = uint64(d.r.IntN(1<<20))<<5 | uint64(n)
 		d.left[tag] = n
 		d.out = port.Request{Kind: port.MemRead, Tag: uint8(tag), Len: uint8(2 * n), Addr: 128 * d.reads[tag]}
