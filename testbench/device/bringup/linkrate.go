@@ -9,6 +9,13 @@ import (
 // rateReads is the number of reads at each rate.
 const rateReads = 16
 
+// rateAttempts is the attempts to begin a session at a rate. A board that has not seen the end
+// of the one before is at its rate until the silence that ends it; a simulation has slow clocks.
+const rateAttempts = 12
+
+// rateTries is how often a rate is tried that the board does not agree to in time.
+const rateTries = 4
+
 // linkRate begins a session at each rate of a serial line, and compares what is lost. Of a
 // line with one rate it tells how far the bits of the board are off.
 func linkRate(s *session) outcome {
@@ -38,7 +45,7 @@ func linkRate(s *session) outcome {
 		}
 	}
 	r.LimitRate(0)
-	if !s.reopen() {
+	if !s.reopenIn(rateAttempts) {
 		return failed("no session begins at any rate", "a cable, or a board that does not return to its first rate", nil)
 	}
 	o := f.outcome(fmt.Sprintf("%d rates from %d to %d bit/s work; the session has %d", len(rates), rates[0], best, r.Rate()))
@@ -50,7 +57,11 @@ func linkRate(s *session) outcome {
 // it works without loss.
 func (s *session) tryRate(r boards.Rater, rate int, f *finding) (line string, works bool) {
 	r.LimitRate(rate)
-	if !s.reopen() {
+	begun := false
+	for i := 0; i < rateTries && (i == 0 || begun && r.Rate() != rate); i++ {
+		begun = s.reopenIn(rateAttempts)
+	}
+	if !begun {
 		f.add("a rate that the cable, the adapter or the board does not have", "%d bit/s: no session begins", rate)
 		return fmt.Sprintf("%7d bit/s: no session", rate), false
 	}

@@ -5,24 +5,43 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/linkstat"
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 )
 
 // A measure is the counters of both ends of the link.
 type measure struct {
 	board *linkstat.State // nil if the board has no registers of the link
 	host  map[string]uint64
+
+	received uint16    // frames that the board has received
+	sent     [2]uint64 // frames that the host had sent before it asked for received, and after
 }
 
 // measure reads the counters of both ends.
 func (s *session) measure() (m measure, err error) {
-	m.host = map[string]uint64{}
 	if m.board, err = linkstat.Read(s.Link); err != nil {
 		return m, err
 	}
-	for _, c := range counters(s) {
-		m.host[c.Name] = c.Value
+	m.sent[0] = s.hostCounters()["frames_sent"]
+	if m.board != nil {
+		v, err := s.Link.ReadConfig(linkreg.Base + linkreg.Counters + 4*linkreg.Received)
+		if err != nil {
+			return m, err
+		}
+		m.received = uint16(v)
 	}
+	m.host = s.hostCounters()
+	m.sent[1] = m.host["frames_sent"]
 	return m, nil
+}
+
+// hostCounters returns the counters of the host by name.
+func (s *session) hostCounters() map[string]uint64 {
+	all := map[string]uint64{}
+	for _, c := range counters(s) {
+		all[c.Name] = c.Value
+	}
+	return all
 }
 
 // A change is what two measures differ in. Counters of the board are modulo 2^16; those of a
@@ -80,9 +99,11 @@ func (c *change) host(name string) uint64 {
 	return c.to.host[name] - c.from.host[name]
 }
 
-// lost returns the frames of the host that the board did not receive, or received damaged.
+// lost returns the least number of frames of the host that the board did not receive, or
+// received damaged. Those that are sent while a measure is made may or may not be in it.
 func (c *change) lost() uint64 {
-	sent, received := c.host("frames_sent"), uint64(c.link.Received)
+	from, to := c.from.sent[1], c.to.sent[0]
+	sent, received := to-min(from, to), uint64(c.to.received-c.from.received)
 	return sent - min(sent, received)
 }
 
@@ -96,13 +117,14 @@ func (c *change) lines() []string {
 	}
 }
 
-// reopen begins another session after the link went down. It reports whether that succeeded.
-func (s *session) reopen() bool {
+// reopen begins another session after the link went down, with a few attempts, since its
+// beginning may be disturbed too. It reports whether that succeeded.
+func (s *session) reopen() bool { return s.reopenIn(3) }
+
+// reopenIn is reopen with a number of attempts.
+func (s *session) reopenIn(attempts int) bool {
 	r, ok := s.Link.(boards.Reopener)
-	if !ok {
-		return false
-	}
-	for range 3 { // the beginning of a session may be disturbed too
+	for i := 0; ok && i < attempts && s.Ctx.Err() == nil; i++ {
 		if r.Reopen() == nil {
 			return true
 		}
