@@ -39,12 +39,13 @@ var (
 const least = 0.98
 
 // TestMutants plants mistakes in the Verilog of each part of a link, and runs each against the
-// Go. At least 98 % of those that are not equivalent are detected.
+// Go. Of all that are not equivalent, at least 98 % are detected.
 func TestMutants(t *testing.T) {
 	if *mutantsFlag == 0 {
 		t.Skip("takes minutes: -link.mutants 100")
 	}
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
+	caught, open := 0, 0
 	for _, tt := range []struct {
 		name    string
 		share   int // of the mutants, in percent
@@ -68,9 +69,11 @@ func TestMutants(t *testing.T) {
 			r, err := mutant.Plant(s, mutant.Options{Name: tt.name, Seed: *seedFlag, Count: count, Progress: func(line string) { t.Log(line) }})
 			require.NoError(t, err)
 			require.NoError(t, r.Print(os.Stdout))
-			assert.GreaterOrEqual(t, r.Rate(), least)
+			caught, open = caught+r.Caught, open+r.Caught+r.Survived+r.Undecided
 		})
 	}
+	t.Logf("%d detected of %d not proven equivalent", caught, open)
+	assert.GreaterOrEqual(t, float64(caught), least*float64(open))
 }
 
 // busy is the configuration of the hardwired link under mutation: all its times are short.
