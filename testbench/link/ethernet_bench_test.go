@@ -51,15 +51,21 @@ func TestEthernetBulk(t *testing.T) {
 // MTU of 1500, and the clocks of the read of a register, at the byte port of its PHY. The
 // figures are counts of clocks, the same in each run.
 func BenchmarkEthernet(b *testing.B) {
-	for b.Loop() {
-		for _, f := range forms {
-			for _, turn := range turns {
-				r := newEtherRig(b, turn, pins.Options{UDP: f.udp})
-				r.bench(b, fmt.Sprintf("%s, turn %d", f.name, turn))
-			}
-			n := newEtherRig(b, pins.Delay+1, pins.Options{UDP: f.udp}).register()
-			bustest.Figure(b, "register read, "+f.name, float64(n), "clocks", n <= mostRegister, fmt.Sprintf("at most %d", mostRegister))
+	for _, f := range forms {
+		for _, turn := range turns {
+			b.Run(fmt.Sprintf("%s_%d", f.name, turn), func(b *testing.B) {
+				for b.Loop() {
+					r := newEtherRig(b, turn, pins.Options{UDP: f.udp})
+					r.bench(b, fmt.Sprintf("%s, turn %d", f.name, turn))
+				}
+			})
 		}
+		b.Run(f.name+"_register", func(b *testing.B) {
+			for b.Loop() {
+				n := newEtherRig(b, pins.Delay+1, pins.Options{UDP: f.udp}).register()
+				bustest.Figure(b, "register read, "+f.name, float64(n), "clocks", n <= mostRegister, fmt.Sprintf("at most %d", mostRegister))
+			}
+		})
 	}
 }
 
