@@ -76,7 +76,7 @@ func TestProgressOfCommands(t *testing.T) {
 		{"lockstep mutants --source ../.. --count 1 --seed 1 --cycles 100000", `mutants, .*, [\dhms]+s`, "verilator"},
 		{"lockstep prove --source ../.. --config small --filter ^(reset|fifo.count)", `prove, reset.kept, [\dhms]+s +50% .*\(1/2\)`, "yosys"},
 		{"test --filter ^(present|clears|asking)$", `test, [\dhms]+s +66% .*\(2/3\)`, ""},
-		{"bringup --only ident,mem.data", `bringup, mem.data, [\dhms]+s +50% .*\(1/2\)`, ""},
+		{"bringup --only ident,mem.data", `bringup, mem.data, [\dhms]+s +66% .*\(2/3\)`, ""},
 		{"bringup --soak 3 --only ident", `bringup, ident.id, [\dhms]+s +66% .*\(2/3\)`, ""},
 		{"run storm --cycles 30000", `run storm, [\dhms]+s +\d+% .*\(\d+/\d+\)`, ""},
 		{"run storm --cycles 30000 --all", `run storm, [\dhms]+s +\d+% .*\(\d+/30000\)`, ""},
