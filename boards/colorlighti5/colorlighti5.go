@@ -77,9 +77,10 @@ func New(at ip.Params, build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	station := vsec.Station{MAC: at.Addr(), IP: binary.BigEndian.Uint32(at.IP[:]), Port: at.Port}
 	return &Module{
 		eth: *eth.New(at), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(),
-		link: dlink.New(Link()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true, At: vsec.Station{MAC: at.Addr(), IP: binary.BigEndian.Uint32(at.IP[:]), Port: at.Port}}), gpu: *g,
+		link: dlink.New(Link()), regs: vsec.New(vsec.Config{Hz: Hz, MAC: true, At: station}), gpu: *g,
 	}, nil
 }
 

@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xb289167a,
-		"ulx3s":         0xf69066e3,
-		"ulx3s-25f":     0xcf9904be,
-		"ulx3s-12f":     0xbede832b,
-		"colorlight-i5": 0xae78760f,
+		"ulx3s":         0xe983fe1f,
+		"ulx3s-25f":     0x31455e85,
+		"ulx3s-12f":     0xd54f842c,
+		"colorlight-i5": 0x69ef5512,
 	}
 }

@@ -113,21 +113,21 @@ func (r *reader) state() *State {
 	if word&linkreg.StateMAC != 0 {
 		m := new(MAC)
 		s.MAC = m
-		m.station(r.word(linkreg.Port), r.word(linkreg.Address), r.word(linkreg.IP))
+		m.station(r.word(linkreg.Station), r.word(linkreg.MACLow), r.word(linkreg.IP))
 		r.words(linkreg.MAC, &m.Runts, &m.Oversized, &m.Bad, &m.Filtered, &m.Good, &m.NoRoom, &m.Ignored, &m.Invalid)
 	}
 	return s
 }
 
 // station sets the addresses from their registers.
-func (m *MAC) station(port, mac, ip uint32) {
-	b := binary.BigEndian.AppendUint16(nil, uint16(port&linkreg.PortUpper))
+func (m *MAC) station(first, mac, ip uint32) {
+	b := binary.BigEndian.AppendUint16(nil, uint16(first&linkreg.StationMAC))
 	m.MAC = net.HardwareAddr(binary.BigEndian.AppendUint32(b, mac)).String()
 	m.IP = net.IP(binary.BigEndian.AppendUint32(nil, ip)).String()
-	m.UDPPort = uint16(port >> 16)
+	m.UDPPort = uint16(first >> 16)
 }
 
-// Cause returns the cause in a value of STATE, in lower case.
+// Cause returns the cause in a value of STATE, by its name.
 func Cause(state uint32) string {
 	return cause.Format(cause.Get(state))
 }
@@ -161,7 +161,8 @@ func (s *State) Lines() []string {
 		out = append(out, fmt.Sprintf("framing %d, glitches %d, breaks %d", u.Framing, u.Glitches, u.Breaks))
 	}
 	if m := s.MAC; m != nil {
-		out = append(out, fmt.Sprintf("MAC %s, IP %s, port %d", m.MAC, m.IP, m.UDPPort), fmt.Sprintf("runts %d, oversized %d, bad %d, filtered %d, good %d, no_room %d, ignored %d, invalid %d",
+		out = append(out, fmt.Sprintf("MAC %s, IP %s, port %d", m.MAC, m.IP, m.UDPPort))
+		out = append(out, fmt.Sprintf("runts %d, oversized %d, bad %d, filtered %d, good %d, no_room %d, ignored %d, invalid %d",
 			m.Runts, m.Oversized, m.Bad, m.Filtered, m.Good, m.NoRoom, m.Ignored, m.Invalid))
 	}
 	return out

@@ -13,9 +13,9 @@ import (
 // etherAddress is the address of an etherBoard.
 var etherAddress = ip.Params{MAC: [6]byte{0x02, 'b', 'o', 'a', 'r', 'd'}, IP: [4]byte{10, 0, 0, 2}, Port: 4000, EtherType: 0x88b5}
 
-// etherConfig has the times of boards/colorlighti5.
+// etherConfig is that of boards/colorlighti5 with smaller windows.
 var etherConfig = dlink.Config{
-	Window: 64, Send: 56, Datagram: ip.MaxData, TickClocks: 2500, TickMicros: 100,
+	Window: 8, Datagram: ip.MaxData, TickClocks: 2500, TickMicros: 100,
 	Ack: 3, Replay: 100, Limit: 100, Nak: 20, Ping: 1024, Dead: 5000, Expiry: 10_000,
 }
 
@@ -29,10 +29,10 @@ type etherBoard struct {
 	kept bool
 }
 
-func newEtherBoard(dev port.Device) *etherBoard {
+func newEtherBoard(dev port.Device, c dlink.Config) *etherBoard {
 	return &etherBoard{
 		eth: eth.New(etherAddress), rx: datagram.NewDecoder(), tx: datagram.NewEncoder(),
-		link: dlink.New(etherConfig), dev: dev,
+		link: dlink.New(c), dev: dev,
 	}
 }
 

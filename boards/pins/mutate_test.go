@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards/colorlighti5"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
@@ -82,7 +83,7 @@ func victims() []victim {
 	return []victim{
 		{"hardwired at bytes", 1, bytesOf(both[1], 1), attackBytes}, {"sequencer at bytes", 1, bytesOf(both[0], 2), attackBytes},
 		{"hardwired at an Ethernet", 1, func(_ *testing.T, dev port.Device) (*Wire, error) {
-			return NewEtherWire(NewEther(EtherClocked(newEtherBoard(newSixBits(dev))), EtherFaults{}), etherAddress, Options{})
+			return NewEtherWire(NewEther(EtherClocked(newEtherBoard(newSixBits(dev), colorlighti5.Link())), EtherFaults{}), etherAddress, Options{})
 		}, attackEther},
 		{"hardwired at a UART", 100, uartOf(both[1]), attackBytes}, {"sequencer at a UART", 100, uartOf(both[0]), attackBytes},
 	}

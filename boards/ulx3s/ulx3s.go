@@ -85,7 +85,10 @@ func New(nodes int, vram uint64, build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}), regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence}, nil
+	return &Module{
+		uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}),
+		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence,
+	}, nil
 }
 
 // GPU returns the GPU, for observation.

@@ -17,8 +17,8 @@ const (
 	Rate   = 0x0c
 	Clock  = 0x10
 
-	Port    = 0x14 // the addresses of a station
-	Address = 0x18
+	Station = 0x14 // the addresses of a station, from here on
+	MACLow  = 0x18
 	IP      = 0x1c
 
 	MAC      = 0x20 // eight counters, in the order of rtl/eth
@@ -44,8 +44,8 @@ const (
 	StateUART  = 1 << 8
 	StateMAC   = 1 << 9
 
-	PortUpper = 0xffff // bytes 0 and 1 of the MAC address
-	PortUDP   = 0xffff << 16
+	StationMAC  = 0xffff // bytes 0 and 1 of the MAC address
+	StationPort = 0xffff << 16
 
 	RatePeriod = 0xffff
 )
@@ -94,11 +94,11 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 		{Mask: RatePeriod, Name: "PERIOD", Unit: "1/16 clocks", Doc: "of a bit; 0 at an Ethernet"},
 	}},
 	{Off: Clock, Name: "CLOCK", Config: true, Unit: "Hz", Doc: "clock of the link"},
-	{Off: Port, Name: "STATION", Config: true, Doc: "port of the station, and its MAC address. The first byte of an address is the most significant one", Fields: []reg.Field{
-		{Mask: PortUpper, Name: "MAC_HI", Doc: "bytes 0 and 1 of the MAC address"},
-		{Mask: PortUDP, Name: "PORT", Doc: "UDP port"},
+	{Off: Station, Name: "STATION", Config: true, Doc: "port of the station, and its MAC address. The first byte of an address is the most significant one", Fields: []reg.Field{
+		{Mask: StationMAC, Name: "MAC_HI", Doc: "bytes 0 and 1 of the MAC address"},
+		{Mask: StationPort, Name: "PORT", Doc: "UDP port"},
 	}},
-	{Off: Address, Name: "MAC_LO", Config: true, Doc: "bytes 2 to 5 of the MAC address"},
+	{Off: MACLow, Name: "MAC_LO", Config: true, Doc: "bytes 2 to 5 of the MAC address"},
 	{Off: IP, Name: "IP", Config: true, Doc: "IPv4 address"},
 	counter(MAC+4*0, "RUNTS", "carriers with less than 64 bytes, or without a delimiter"),
 	counter(MAC+4*1, "OVERSIZED", "Ethernet frames above 1518 bytes"),
@@ -122,7 +122,7 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 // Causes are the names of the values of STATE.CAUSE, those of linkport.Cause.
 var Causes = []string{"NONE", "CLOSED", "REPLAY", "DEAD", "PROTOCOL", "NEW_SESSION"}
 
-// counter describes a counter, modulo 2^32.
+// counter describes a counter, modulo 2^16.
 func counter(off uint32, name, doc string) reg.Reg {
 	return reg.Reg{Off: off, Name: name, Volatile: true, Doc: doc}
 }

@@ -3,6 +3,13 @@ package linkport
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
+// MaxPacket is the size of the largest packet of a hardwired link, in bytes: a header of 16
+// and a payload of 128.
+const MaxPacket = 144
+
+// Place returns the address of a byte of a packet in a memory with MaxPacket bytes a slot.
+func Place(slot, at uint8) uint32 { return uint32(slot)<<7 + uint32(slot)<<4 + uint32(at) }
+
 // GPU is the outputs of the GPU's two ports: a completion of its target port, a header and
 // a beat of its initiator port.
 type GPU struct {

@@ -192,9 +192,9 @@ func (m *Module) fixed(status linkport.Status, period uint16) uint32 {
 		return uint32(period)
 	case linkreg.Clock >> 2:
 		return m.cfg.Hz
-	case linkreg.Port >> 2:
-		return uint32(m.cfg.At.Port)<<16 | uint32(m.cfg.At.MAC>>32)&linkreg.PortUpper
-	case linkreg.Address >> 2:
+	case linkreg.Station >> 2:
+		return uint32(m.cfg.At.Port)<<16 | uint32(m.cfg.At.MAC>>32)&linkreg.StationMAC
+	case linkreg.MACLow >> 2:
 		return uint32(m.cfg.At.MAC)
 	case linkreg.IP >> 2:
 		return m.cfg.At.IP

@@ -12,17 +12,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
-// MaxPacket is the size of the largest packet of the board, in bytes: a header of 16 and a
-// payload of 128.
-const MaxPacket = receive.SlotBytes
-
-// MaxFrame is the size of the largest frame of the board, in bytes: that packet, with head,
-// acknowledgement and check.
-const MaxFrame = MaxPacket + 8
+// MaxFrame is the size of the largest frame of the board, in bytes: the largest packet, with
+// head, acknowledgement and check.
+const MaxFrame = linkport.MaxPacket + 8
 
 // MinDatagram is the size of the smallest datagram with that frame, in bytes: its length comes
 // first.
-const MinDatagram = MaxFrame + 2
+const MinDatagram = receive.MinDatagram
 
 // Version is the version of the frames, that of bus/datalink.
 const Version = 3
@@ -101,7 +97,7 @@ func New(c Config) Module {
 	hdl.Assert(c.Datagram == 0 || c.Datagram >= MinDatagram && c.Datagram < 1<<12, "dlink: a datagram without room for a frame, or above 4095 bytes")
 	hdl.Assert(c.TickClocks >= 1 && c.TickClocks <= 1<<20, "dlink: a tick of 0 clocks or more than 2^20")
 	hdl.Assert(c.Ack > 0 && c.Replay > 0 && c.Limit > 0 && c.Nak > 0 && c.Ping > 0 && c.Ping&(c.Ping-1) == 0 && c.Dead > c.Ping && c.Expiry > 0, "dlink: a time of 0, or a period of pings that is no power of two")
-	g := transmit.Greeting{MaxPacket: MaxPacket, Window: uint8(c.Window), Datagram: c.Datagram, AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
+	g := transmit.Greeting{MaxPacket: linkport.MaxPacket, Window: uint8(c.Window), Datagram: c.Datagram, AckMicros: uint32(c.Ack) * c.TickMicros, MapHash: c.MapHash}
 	m := Module{
 		cfg: c, rx: receive.New(c.Window, c.Datagram, c.MapHash), tx: transmit.New(c.Send, g), down: inbound.New(), up: outbound.New(),
 		slots: uint8(c.Send), every: uint8(min(mostUnacked, max(1, c.Window/2))),

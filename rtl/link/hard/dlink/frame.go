@@ -259,7 +259,7 @@ func (c *credits) raise(grants uint64) {
 }
 
 // longest is the units of data of the longest write.
-const longest = (MaxPacket - 16) / 16
+const longest = (linkport.MaxPacket - 16) / 16
 
 // write reports whether the host has room for the longest write.
 func (c *credits) write() bool {

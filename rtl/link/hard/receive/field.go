@@ -1,14 +1,16 @@
 package receive
 
+import "github.com/hilgpu/hilgpu/rtl/link/linkport"
+
 // The length of the fixed fields of a hello, in bytes.
 const (
 	minFixed = 40
 	maxFixed = 64
 )
 
-// leastDatagram has room for the largest frame: its length, head, acknowledgement, packet and
-// check.
-const leastDatagram = 2 + 4 + SlotBytes + checkBytes
+// MinDatagram is the size of the smallest datagram with room for the largest frame, in bytes:
+// its length, head, acknowledgement, packet and check.
+const MinDatagram = 2 + 4 + linkport.MaxPacket + checkBytes
 
 // take takes byte k of the body of a frame. room reports whether a slot is free.
 func (m *Module) take(k, b uint8, room bool) {
@@ -43,11 +45,11 @@ func (m *Module) hello(k uint8) {
 		flags := uint8(m.field >> 32)
 		window := uint16(low)
 		m.fixed = uint8(m.field >> 40)
-		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= SlotBytes && window != 0
+		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= linkport.MaxPacket && window != 0
 		m.frame.Window = uint8(min(window, MaxSlots)) & 127
 	case atLargest:
 		largest := uint16(low)
-		m.frame.Fits = m.datagram == 0 || largest >= leastDatagram
+		m.frame.Fits = m.datagram == 0 || largest >= MinDatagram
 		m.frame.Largest = min(largest, m.datagram)
 	case atMap:
 		m.frame.SameMap = low == 0 || m.mapHash == 0 || low == m.mapHash

@@ -11,16 +11,10 @@ import (
 // MaxSlots is the largest number of packets that are kept.
 const MaxSlots = 64
 
-// SlotBytes is the size of the largest packet, in bytes.
-const SlotBytes = 144
-
 const (
 	checkBytes = 4
 	maxBody    = 250 // bytes of the largest frame before its check
 )
-
-// place returns the address of a byte of a packet.
-func place(slot, at uint8) uint32 { return uint32(slot)<<7 + uint32(slot)<<4 + uint32(at) }
 
 // Bits of the head of a frame.
 const (
@@ -137,7 +131,7 @@ func New(slots int, datagram uint16, mapHash uint32) Module {
 	hdl.Assert(slots >= 1 && slots <= MaxSlots && slots&(slots-1) == 0, "receive: the number of slots is not a power of two to 64")
 	m := Module{
 		slots: uint8(slots), datagram: datagram, mapHash: mapHash,
-		ram: hdl.NewNarrowRAM(slots*SlotBytes, 8), packets: hdl.NewFIFO[kept](slots),
+		ram: hdl.NewNarrowRAM(slots*linkport.MaxPacket, 8), packets: hdl.NewFIFO[kept](slots),
 	}
 	m.Reset()
 	return m
@@ -172,8 +166,8 @@ func (m *Module) Tick(in linkport.Piece, accept, fetch, release, flush bool) {
 	body := in.Valid && m.n >= checkBytes && m.n <= maxBody+checkBytes-1
 	k := m.n - checkBytes
 	packet := body && k >= 2 && m.frame.Head&Data != 0 && (k >= 4 || m.frame.Head&Acked == 0)
-	writes := packet && m.frame.Room && m.size < SlotBytes
-	to := place(m.fill, m.size)
+	writes := packet && m.frame.Room && m.size < linkport.MaxPacket
+	to := linkport.Place(m.fill, m.size)
 
 	m.keep(accept, fetch, release, flush, there, writes, to, oldest)
 	m.end(in)
@@ -228,7 +222,7 @@ func (m *Module) keep(accept, fetch, release, flush, there, writes bool, to uint
 	hdl.Assert(!fetch || m.loaded, "receive: a fetch without a packet")
 	oldest, _, _ := m.packets.Out()
 	reads := load || fetch && at != oldest.size
-	m.ram.Tick(reads, place(m.first, at), enable, to, uint64(data))
+	m.ram.Tick(reads, linkport.Place(m.first, at), enable, to, uint64(data))
 	if load || fetch {
 		m.at = at
 	}
@@ -254,7 +248,7 @@ func (f Frame) packet() uint8 {
 	if f.Head&Acked != 0 {
 		head = 4
 	}
-	if f.Size < head || f.Size > head+SlotBytes {
+	if f.Size < head || f.Size > head+linkport.MaxPacket {
 		return 0
 	}
 	return f.Size - head

@@ -11,12 +11,6 @@ import (
 // MaxSlots is the largest number of packets in the replay buffer.
 const MaxSlots = 64
 
-// SlotBytes is the size of the largest packet, in bytes.
-const SlotBytes = 144
-
-// place returns the address of a byte of a packet in the replay buffer.
-func place(slot, at uint8) uint32 { return uint32(slot)<<7 + uint32(slot)<<4 + uint32(at) }
-
 // shortCompletion is the form of a completion with data and a short header, in a head.
 const shortCompletion = 3 << 12
 
@@ -141,7 +135,7 @@ const shortBit = 1 << 8
 // New returns a transmitter after reset with a replay buffer of slots packets, 1 to MaxSlots.
 func New(slots int, g Greeting) Module {
 	hdl.Assert(slots >= 1 && slots <= MaxSlots, "transmit: the number of slots is not 1 to 64")
-	m := Module{greet: g, ram: hdl.NewNarrowRAM(slots*SlotBytes, 8), sizes: hdl.NewNarrowRAM(MaxSlots, 16)}
+	m := Module{greet: g, ram: hdl.NewNarrowRAM(slots*linkport.MaxPacket, 8), sizes: hdl.NewNarrowRAM(MaxSlots, 16)}
 	m.Reset()
 	return m
 }
@@ -292,7 +286,7 @@ func (m *Module) buffer(write Write, reads bool) {
 	if write.Valid {
 		enable = 1
 	}
-	m.ram.Tick(reads && m.packets(), place(m.job.Slot, at), enable, place(write.Slot, write.At), uint64(write.Data))
+	m.ram.Tick(reads && m.packets(), linkport.Place(m.job.Slot, at), enable, linkport.Place(write.Slot, write.At), uint64(write.Data))
 	size, sets := uint16(write.At), uint8(0)
 	if write.Short {
 		size |= shortBit
