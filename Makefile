@@ -86,7 +86,6 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
 	for b in ice40-hx8k ulx3s colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
-	$(GO) test -count 1 ./testbench/device/bringup -run TestPinFaults -bringup.all
 	for b in ulx3s ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000
@@ -121,7 +120,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 	  $(BIN) lockstep mutants --config $$config --seed $(SEED) --count $(MUTANTS); \
 	done
 	$(BIN) lockstep mutants --config default --seed $(SEED) --known
-	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.module all -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED

@@ -15,14 +15,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-var mutantsFlag = flag.Int("eth.mutants", 0, "mutants of TestMutants; 0: none")
+var mutantsFlag = flag.Int("eth.mutants", 3, "mutants of TestMutants; 50 take minutes")
 
 // TestMutants plants mistakes in the Verilog of the station, and runs each against the Go under
 // the traffic of TestLockstep. At least 98 % of those that are not equivalent are detected.
 func TestMutants(t *testing.T) {
-	if *mutantsFlag == 0 {
-		t.Skip("takes minutes: -eth.mutants 50")
-	}
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	traffic := func(top any, both *lockstep.Module, first bool) {
 		clocks := uint64(2_000_000)

@@ -1,16 +1,12 @@
 package bringup_test
 
 import (
-	"flag"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
-
-var allFlag = flag.Bool("bringup.all", false, "all rows of TestPinFaults")
 
 // Each fault at the pins of a board is named, with its likely cause, and no other one. Without
 // a fault there is no name.
@@ -40,9 +36,6 @@ func TestPinFaults(t *testing.T) {
 		{"pins:ice40-hx8k?hostclock=990", "ident.time", "% fast against the host", "the rate is off"},
 	} {
 		t.Run(tt.board, func(t *testing.T) {
-			if strings.Contains(tt.board, "colorlight-i5?faults=reset") && !*allFlag {
-				t.Skip("a reset takes the silence after which the host gives up; -bringup.all runs it")
-			}
 			t.Parallel()
 			r := run(t, bringup.Options{Board: tt.board, Only: []string{"link.errors", "ident.time"}})
 			if tt.stage == "" {
