@@ -93,6 +93,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 120m ./boards/pins -v -run TestFaultsAndCuts -pins.packets 1000000 -pins.cuts 100
 	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
+	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run 'TestQEMU|TestLockstep' -core.qemu 10000000 -core.clocks 10000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth
@@ -100,7 +101,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash qemu-system-misc gcc gcc-riscv64-unknown-elf
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default
@@ -122,6 +123,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 	$(BIN) lockstep mutants --config default --seed $(SEED) --known
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.module all -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./rtl/mcu/core -v -run TestMutants -core.mutants $(MUTANTS) -core.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

@@ -51,7 +51,7 @@ func (g *Gateware) files() []verilog.File {
 	s := g.Source
 	s.Files = bare(s.Files)
 	files := append(s.Files[:len(s.Files):len(s.Files)], verilog.File{Name: g.Part.PinsFile(), Text: g.Pins})
-	return append(files, verilog.File{Name: scriptFile, Text: []byte(script(s, g.Part.Target, false))})
+	return append(files, verilog.File{Name: scriptFile, Text: []byte(script(s, g.Part.Target, false, mapping(g.Part.Target)))})
 }
 
 // routing returns the arguments of nextpnr. A clock that is too slow is a finding, not an

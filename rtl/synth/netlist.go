@@ -89,7 +89,7 @@ func netlistPlace(s Source, cache string) (string, error) {
 
 // cellScript returns the commands that write netlist.v.
 func cellScript(s Source) string {
-	return script(s, ICE40, false) + "write_verilog -noattr netlist.v\n"
+	return script(s, ICE40, false, mapping(ICE40)) + "write_verilog -noattr netlist.v\n"
 }
 
 // mapCells runs yosys, stores the netlist at place and returns it.

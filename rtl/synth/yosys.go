@@ -19,10 +19,10 @@ type netlist struct {
 	json []byte // the netlist, of a run with flattened blocks
 }
 
-// script returns the commands of a run. The first check sees every module as it
+// script returns the commands of a run. mapping has the options of the mapping to cells. The first check sees every module as it
 // was written. Those of the synthesis see it flattened, before unused and
 // undriven nets are optimised away.
-func script(s Source, target Target, apart bool) string {
+func script(s Source, target Target, apart bool, mapping string) string {
 	var b strings.Builder
 	b.WriteString("read_verilog -D SYNTHESIS")
 	for _, f := range s.Files {
@@ -40,7 +40,7 @@ func script(s Source, target Target, apart bool) string {
 		}
 	}
 	fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/cmp.Or(s.MHz, GoalMHz)/2)
-	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping(target))
+	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping)
 	if !apart {
 		b.WriteString(" -json netlist.json")
 	}
@@ -94,10 +94,10 @@ func synthesise(s Source, target Target, apart bool) (*netlist, error) {
 
 // synthesiseIn runs yosys in the directory of the files.
 func synthesiseIn(dir string, s Source, target Target, apart bool) (*netlist, error) {
-	if err := os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script(s, target, apart)), 0o666); err != nil {
-		return nil, err
+	out, err := yosys(dir, script(s, target, apart, mapping(target)))
+	if err != nil && strings.Contains(out, unmapped) {
+		out, err = yosys(dir, script(s, target, apart, apartFromFF))
 	}
-	out, err := command(dir, "yosys", "-q", "-l", "log.txt", "-s", "run.ys")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, tail(out))
 	}
@@ -114,6 +114,26 @@ func synthesiseIn(dir string, s Source, target Target, apart bool) (*netlist, er
 		n.json, err = os.ReadFile(filepath.Join(dir, "netlist.json"))
 	}
 	return n, err
+}
+
+// unmapped is what ABC of yosys 0.23 prints when it finds no mapping with the flip-flops, and
+// apartFromFF the options without them, with which it does (YosysHQ/yosys issue 4766).
+const (
+	unmapped    = "Mapping of GIA has failed"
+	apartFromFF = " -abc9 -device hx"
+)
+
+// yosys runs a script in dir and returns the output.
+func yosys(dir, script string) (string, error) {
+	if err := os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script), 0o666); err != nil {
+		return "", err
+	}
+	out, err := command(dir, "yosys", "-q", "-l", "log.txt", "-s", "run.ys")
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log.txt"))
+		out += "\n" + string(log)
+	}
+	return out, err
 }
 
 // scratch returns a temporary directory with the files.

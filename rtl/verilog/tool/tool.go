@@ -32,7 +32,8 @@ func Programs() []Program {
 		{"icepack", "fpga-icestorm"}, {"iceunpack", "fpga-icestorm"}, {"icetime", "fpga-icestorm"},
 		{"icebox_chipdb", "fpga-icestorm"}, {"icebox_vlog", "fpga-icestorm"}, {"iceprog", "fpga-icestorm"},
 		{"nextpnr-ecp5", ""}, {"ecppack", ""},
-		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"git", "git"}, {"bash", "bash"},
+		{"qemu-system-riscv32", "qemu-system-misc"}, {"riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"},
+		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"gcc", "gcc"}, {"git", "git"}, {"bash", "bash"},
 	}
 }
 

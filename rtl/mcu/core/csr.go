@@ -1,0 +1,195 @@
+package core
+
+// Rows of the register RAMs after x31.
+const (
+	rowScratch = 32
+	rowEPC     = 33
+	rowCause   = 34
+	rowTVal    = 35
+	rowTVec    = 36
+	rowCycleH  = 38 // and minstreth after it
+	rows       = 64
+)
+
+// A csr is a control and status register, or a group of them.
+type csr uint8
+
+const (
+	csrNone    csr = iota // it does not exist
+	csrZero               // reads 0, writes are ignored
+	csrISA                // misa
+	csrStatus             // mstatus
+	csrIE                 // mie
+	csrIP                 // mip
+	csrRow                // mtvec, mscratch, mepc, mcause, mtval
+	csrCycle              // mcycle
+	csrInstret            // minstret
+	csrUpper              // mcycleh, minstreth: rows too
+	csrScratch            // dscratch0, only for the debugger
+)
+
+// isa is the value of misa: 32 bits, I.
+const isa = 1<<30 | 1<<8
+
+// register returns the CSR of an instruction (Privileged Architecture, tables 2.5 and 2.6).
+func register(ir uint32) csr {
+	low := uint8(ir>>20) & 0xff
+	switch uint8(ir >> 28) {
+	case 0x3:
+		return machine(low)
+	case 0xb:
+		return counter(low)
+	case 0xf:
+		if low >= 0x11 && low <= 0x15 && ir>>20&0xf00 == 0xf00 {
+			return csrZero
+		}
+	case 0x7:
+		if low == 0xb2 {
+			return csrScratch
+		}
+	default:
+	}
+	return csrNone
+}
+
+// machine returns the CSR at 0x300 and up.
+func machine(low uint8) csr {
+	switch low {
+	case 0x00:
+		return csrStatus
+	case 0x01:
+		return csrISA
+	case 0x04:
+		return csrIE
+	case 0x05, 0x40, 0x41, 0x42, 0x43:
+		return csrRow
+	case 0x44:
+		return csrIP
+	case 0x10, 0x20:
+		return csrZero // mstatush, mcountinhibit
+	default:
+		if low>>5 == 1 && low&31 >= 3 {
+			return csrZero // mhpmevent3 to 31
+		}
+		return csrNone
+	}
+}
+
+// counter returns the CSR at 0xb00 and up.
+func counter(low uint8) csr {
+	switch low {
+	case 0x00:
+		return csrCycle
+	case 0x02:
+		return csrInstret
+	case 0x80, 0x82:
+		return csrUpper
+	default:
+		if low&0x7f >= 3 && low&0x7f < 32 {
+			return csrZero // mhpmcounter3 to 31
+		}
+		return csrNone
+	}
+}
+
+// row returns the row that is read for an instruction of the opcode SYSTEM: that of its CSR,
+// mepc for MRET, and x0 for a CSR that is no row.
+func (m *Module) row(ir uint32) uint8 {
+	c := register(ir)
+	switch {
+	case funct3(ir) == 0:
+		return rowEPC
+	case c == csrUpper && m.cfg.Counters:
+		return rowCycleH | uint8(ir>>21)&1
+	case c != csrRow:
+		return 0
+	case ir>>26&1 != 0:
+		return rowScratch | uint8(ir>>20)&3
+	default:
+		return rowTVec
+	}
+}
+
+// changes reports whether an instruction writes its CSR. CSRRS and CSRRC with x0 do not.
+func changes(ir uint32) bool { return funct3(ir)&2 == 0 || rs1(ir) != 0 }
+
+// allowed reports whether the CSR of an instruction exists and may be used by it.
+func (m *Module) allowed(ir uint32) bool {
+	c := register(ir)
+	if c == csrNone || c == csrScratch && !(m.cfg.Debug && m.debug) {
+		return false
+	}
+	return ir>>30 != 3 || !changes(ir)
+}
+
+// read returns the value of a CSR that is no row, and 0 for others.
+func (m *Module) read(c csr, irq Interrupts, scratch uint32) uint32 {
+	switch c {
+	case csrISA:
+		return isa
+	case csrStatus:
+		return 3<<11 | bit(m.mpie)<<7 | bit(m.mie)<<3
+	case csrIE:
+		return levels(m.enable)
+	case csrIP:
+		return levels(pending(irq))
+	case csrCycle:
+		return m.cycle
+	case csrInstret:
+		return m.instret
+	case csrScratch:
+		if m.cfg.Debug {
+			return scratch
+		}
+		return 0
+	default:
+		return 0
+	}
+}
+
+// write writes acc to a CSR that is not a row.
+func (m *Module) write(c csr) {
+	switch c {
+	case csrStatus:
+		m.mpie, m.mie = m.acc>>7&1 != 0, m.acc>>3&1 != 0
+	case csrIE:
+		m.enable = uint8(m.acc>>3&1 | m.acc>>7&1<<1 | m.acc>>11&1<<2)
+	default:
+	}
+	if !m.cfg.Counters {
+		return
+	}
+	switch c {
+	case csrCycle:
+		m.cycle = m.acc
+	case csrInstret:
+		m.instret = m.acc
+	case csrUpper:
+		m.carry &^= 1 << (uint8(m.ir>>21) & 1) & 3 // it was before the write
+	default:
+	}
+}
+
+// kept returns the bits of acc that a row keeps. mtvec has only its direct mode, and an
+// address of an instruction is a multiple of 4.
+func kept(row uint8, v uint32) uint32 {
+	if row == rowTVec || row == rowEPC {
+		return v &^ 3
+	}
+	return v
+}
+
+func bit(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pending returns interrupts as bits: software, timer, external.
+func pending(irq Interrupts) uint8 {
+	return uint8(bit(irq.Software) | bit(irq.Timer)<<1 | bit(irq.External)<<2)
+}
+
+// levels returns those bits at their places in mie and mip.
+func levels(v uint8) uint32 { return uint32(v)&1<<3 | uint32(v)>>1&1<<7 | uint32(v)>>2&1<<11 }

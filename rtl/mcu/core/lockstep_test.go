@@ -1,0 +1,141 @@
+package core
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+var (
+	clocksFlag  = flag.Uint64("core.clocks", 60_000, "clocks of TestLockstep and of the traffic of TestMutants")
+	mutantsFlag = flag.Int("core.mutants", 3, "mistakes planted by TestMutants")
+	seedFlag    = flag.Uint64("core.seed", 1, "seed of TestLockstep and TestMutants")
+)
+
+// A traffic is the inputs of a core: it loads random programs, interrupts them, answers its
+// accesses, and halts it as a debugger would.
+type traffic struct {
+	r    *rand.Rand
+	p    *program
+	at   int // word to be loaded
+	irq  Interrupts
+	halt bool
+	stop bool
+}
+
+// next returns the inputs of a clock. m is the core as it is.
+func (s *traffic) next(m *Module) (Interrupts, Answer, Control, Debug, Load) {
+	r := s.r
+	one := func(n int) bool { return r.IntN(n) == 0 }
+	if m.state == stateStart && s.p == nil {
+		s.p, s.at, s.halt = newProgram(r.Uint64(), false), 0, one(8)
+	}
+	if m.state != stateStart {
+		s.p = nil
+	}
+	var load Load
+	hold := s.p != nil && s.at < len(s.p.words)
+	if hold && !one(8) {
+		load = Load{true, uint16(s.at), s.p.words[s.at]}
+		s.at++
+	} else if one(4) {
+		load = Load{one(2), uint16(r.UintN(1 << 14)), r.Uint32()}
+	}
+	if one(200) {
+		s.irq = Interrupts{one(2), one(2), one(2)}
+	}
+	if one(300) {
+		s.halt = !s.halt
+	}
+	if one(50) {
+		s.stop = one(6)
+	}
+	a := Answer{Data: r.Uint32(), Fault: one(3)}
+	a.Done = m.Request().Valid && one(3)
+	ctl := Control{Hold: hold, Halt: s.halt, Resume: one(12), Step: one(2)}
+	return s.irq, a, ctl, Debug{Exec: one(6), Stop: s.stop, Catch: one(2), Word: s.word(), Data: r.Uint32()}, load
+}
+
+// word is an instruction of a debugger, or any word.
+func (s *traffic) word() uint32 {
+	r := s.r
+	d, a := r.Uint32N(32), r.Uint32N(32)
+	switch r.IntN(8) {
+	case 0:
+		return itype(0x73, 1, 0, a, 0x7b2)
+	case 1:
+		return itype(0x73, 1+r.Uint32N(3), d, a, 0x7b2)
+	case 2:
+		return itype(0x73, r.Uint32N(8), d, a, []uint32{0x300, 0x304, 0xb00, 0xb02, 0xb80, 0xb82}[r.IntN(6)])
+	case 3:
+		return itype(0x13, 0, d, 0, r.Uint32N(1<<12))
+	case 4:
+		return itype(0x03, r.Uint32N(6), d, a, r.Uint32N(1<<12))
+	case 5:
+		return stype(0x23, r.Uint32N(3), a, d, r.Uint32N(1<<12))
+	case 6:
+		return itype(0x67, 0, d, 0, codeAt+4*r.Uint32N(64))
+	default:
+		return r.Uint32()
+	}
+}
+
+// drive runs both sides for a number of clocks, with resets.
+func drive(m *Module, both *lockstep.Module, seed, clocks uint64) {
+	s := traffic{r: rand.New(rand.NewPCG(seed, 2))}
+	for both.Clocks() < clocks && both.Err() == nil {
+		if s.r.IntN(30_000) == 0 {
+			both.Reset()
+			s.p = nil
+		}
+		irq, a, ctl, dbg, load := s.next(m)
+		both.Tick(irq, a, ctl, dbg, load)
+	}
+}
+
+var all = Config{Bytes: imageSize, Counters: true, Debug: true}
+
+// The Verilog of a core does the same as the Go, register by register, with all options and
+// with none.
+func TestLockstep(t *testing.T) {
+	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
+	for name, c := range map[string]Config{"all": all, "none": {Bytes: imageSize}} {
+		m := New(c)
+		both, err := lockstep.NewModule("../../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, Outputs...)
+		require.NoError(t, err)
+		drive(&m, both, *seedFlag, *clocksFlag)
+		assert.NoError(t, both.Close(), name)
+		t.Logf("%s: %d clocks", name, both.Clocks())
+	}
+}
+
+// Lockstep detects mistakes in the Verilog of a core.
+func TestMutants(t *testing.T) {
+	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
+	fresh := func() any {
+		m := New(all)
+		return &m
+	}
+	run := func(top any, both *lockstep.Module, first bool) {
+		clocks := 10 * *clocksFlag
+		if first {
+			clocks = *clocksFlag
+		}
+		drive(top.(*Module), both, *seedFlag, clocks)
+	}
+	s, err := mutant.OfModule("../../..", fresh, run, simtest.Cache(), Outputs...)
+	require.NoError(t, err)
+	r, err := mutant.Plant(s, mutant.Options{Name: "core", Seed: *seedFlag, Count: *mutantsFlag, Progress: func(line string) { t.Log(line) }})
+	require.NoError(t, err)
+	require.NoError(t, r.Print(os.Stdout))
+	assert.GreaterOrEqual(t, r.Rate(), 0.98)
+}
