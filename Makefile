@@ -93,7 +93,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 120m ./boards/pins -v -run TestFaultsAndCuts -pins.packets 1000000 -pins.cuts 100
 	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
-	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run 'TestQEMU|TestLockstep' -core.qemu 10000000 -core.clocks 10000000
+	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
+	$(GO) test -count 1 -timeout 60m ./rtl/mcu/rv32 -v -rv32.qemu 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth

@@ -147,7 +147,8 @@ func (m *Module) read(c csr, irq Interrupts, scratch uint32) uint32 {
 	}
 }
 
-// write writes acc to a CSR that is not a row.
+// write writes acc to a CSR that is not a row. A value of minstret is that after the
+// instruction, which is not counted then.
 func (m *Module) write(c csr) {
 	switch c {
 	case csrStatus:
@@ -163,9 +164,11 @@ func (m *Module) write(c csr) {
 	case csrCycle:
 		m.cycle = m.acc
 	case csrInstret:
-		m.instret = m.acc
+		m.instret, m.retired = m.acc, false
 	case csrUpper:
-		m.carry &^= 1 << (uint8(m.ir>>21) & 1) & 3 // it was before the write
+		upper := uint8(m.ir>>21) & 1
+		m.carry &^= 1 << upper & 3 // it was before the write
+		m.retired = m.retired && upper == 0
 	default:
 	}
 }

@@ -5,11 +5,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
 // counting is a program that counts in x1, three instructions a turn.
 func counting() []uint32 {
-	return []uint32{itype(0x13, 0, 1, 1, 1), stype(0x23, 2, 0, 1, 0x100), jtype(0, 0x1ffff8)}
+	return []uint32{rv32test.I(0x13, 0, 1, 1, 1), rv32test.S(0x23, 2, 0, 1, 0x100), rv32test.J(0, 0x1ffff8)}
 }
 
 // halted returns the cause of a halt; the core must be halted.
@@ -69,8 +71,8 @@ func TestStep(t *testing.T) {
 
 // A step over WFI does not wait, and one of an exception ends at its handler.
 func TestStepOverOthers(t *testing.T) {
-	r := newRig(t, small, itype(0x13, 0, 5, 0, 0x300), itype(0x73, 1, 0, 5, 0x305), insWFI, insECALL)
-	r.load(0x300, insMRET)
+	r := newRig(t, small, rv32test.I(0x13, 0, 5, 0, 0x300), rv32test.I(0x73, 1, 0, 5, 0x305), rv32test.WFI, rv32test.ECALL)
+	r.load(0x300, rv32test.MRET)
 	r.ctl.Halt = true
 	r.halted()
 	r.ctl.Halt = false
@@ -112,7 +114,7 @@ func TestWatchpoint(t *testing.T) {
 
 // EBREAK halts if a debugger catches it, at its own address.
 func TestCatch(t *testing.T) {
-	r := newRig(t, small, itype(0x13, 0, 1, 1, 1), insEBREAK)
+	r := newRig(t, small, rv32test.I(0x13, 0, 1, 1, 1), rv32test.EBREAK)
 	r.dbg.Catch = true
 	assert.Equal(t, Break, r.halted())
 	assert.EqualValues(t, 4, r.m.PC())
@@ -138,30 +140,30 @@ func TestExec(t *testing.T) {
 		}
 		return sent
 	}
-	assert.Equal(t, r.x(1), get(itype(0x73, 1, 0, 1, 0x7b2)), "csrw dscratch0, x1")
+	assert.Equal(t, r.x(1), get(rv32test.I(0x73, 1, 0, 1, 0x7b2)), "csrw dscratch0, x1")
 	r.dbg.Data = 0x12345678
-	assert.Equal(t, Executed, r.exec(itype(0x73, 2, 9, 0, 0x7b2)), "csrr x9, dscratch0")
+	assert.Equal(t, Executed, r.exec(rv32test.I(0x73, 2, 9, 0, 0x7b2)), "csrr x9, dscratch0")
 	assert.EqualValues(t, 0x12345678, r.x(9))
 	r.set(8, 0x100)
-	assert.Equal(t, Executed, r.exec(itype(0x03, 2, 9, 8, 0)), "lw x9, 0(x8)")
+	assert.Equal(t, Executed, r.exec(rv32test.I(0x03, 2, 9, 8, 0)), "lw x9, 0(x8)")
 	assert.EqualValues(t, r.m.mem.Word(0x40), r.x(9))
-	r.exec(stype(0x23, 2, 8, 1, 0x10))
+	r.exec(rv32test.S(0x23, 2, 8, 1, 0x10))
 	assert.EqualValues(t, r.x(1), r.m.mem.Word(0x44))
-	r.exec(itype(0x73, 1, 0, 1, 0x343))
+	r.exec(rv32test.I(0x73, 1, 0, 1, 0x343))
 	assert.EqualValues(t, r.x(1), r.row(rowTVal))
 	assert.Equal(t, Executed, r.exec(9<<7|0x17), "auipc x9, 0")
 	assert.EqualValues(t, []uint32{pc, pc, done}, []uint32{r.x(9), r.m.PC(), r.m.instret})
 
-	for _, word := range []uint32{0, itype(0x03, 2, 9, 8, 1), insECALL, itype(0x03, 2, 9, 2, 0)} {
+	for _, word := range []uint32{0, rv32test.I(0x03, 2, 9, 8, 1), rv32test.ECALL, rv32test.I(0x03, 2, 9, 2, 0)} {
 		r.set(2, 0x70000000)
 		assert.Equal(t, Failed, r.exec(word), "%08x", word)
 		assert.Equal(t, pc, r.m.PC())
 		assert.Zero(t, r.row(rowCause))
 	}
-	assert.Equal(t, Executed, r.exec(insWFI))
-	assert.Equal(t, Executed, r.exec(jtype(9, 0x1ffffc)), "a jump")
+	assert.Equal(t, Executed, r.exec(rv32test.WFI))
+	assert.Equal(t, Executed, r.exec(rv32test.J(9, 0x1ffffc)), "a jump")
 	assert.Equal(t, []uint32{pc - 4, pc + 4}, []uint32{r.m.PC(), r.x(9)})
-	assert.Equal(t, Executed, r.exec(itype(0x67, 0, 0, 8, 4)), "a jump to a register")
+	assert.Equal(t, Executed, r.exec(rv32test.I(0x67, 0, 0, 8, 4)), "a jump to a register")
 	assert.EqualValues(t, 0x104, r.m.PC())
 }
 

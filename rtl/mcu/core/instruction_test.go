@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
 // Each instruction without memory does what the specification says (Unprivileged ISA, 2.4).
@@ -17,40 +19,40 @@ func TestOperations(t *testing.T) {
 		word       uint32
 		a, b, want uint32
 	}{
-		{"ADD", rtype(0x33, 0, 0, 3, 1, 2), 7, 8, 15},
-		{"ADD wraps", rtype(0x33, 0, 0, 3, 1, 2), minus, 2, 1},
-		{"SUB", rtype(0x33, 0, 0x20, 3, 1, 2), 7, 8, minus},
-		{"SUB wraps", rtype(0x33, 0, 0x20, 3, 1, 2), 0x80000000, 1, 0x7fffffff},
-		{"SLL", rtype(0x33, 1, 0, 3, 1, 2), 0x80000003, 4, 0x30},
-		{"SLL by 32 is by 0", rtype(0x33, 1, 0, 3, 1, 2), 5, 32, 5},
-		{"SLL by 31", rtype(0x33, 1, 0, 3, 1, 2), 3, 0xffffffff, 0x80000000},
-		{"SLT", rtype(0x33, 2, 0, 3, 1, 2), minus, 0, 1},
-		{"SLT of the least and the greatest", rtype(0x33, 2, 0, 3, 1, 2), 0x80000000, 0x7fffffff, 1},
-		{"SLT of equals", rtype(0x33, 2, 0, 3, 1, 2), 5, 5, 0},
-		{"SLT greater", rtype(0x33, 2, 0, 3, 1, 2), 0x7fffffff, 0x80000000, 0},
-		{"SLTU", rtype(0x33, 3, 0, 3, 1, 2), minus, 0, 0},
-		{"SLTU below", rtype(0x33, 3, 0, 3, 1, 2), 0x7fffffff, 0x80000000, 1},
-		{"SLTU of equals", rtype(0x33, 3, 0, 3, 1, 2), minus, minus, 0},
-		{"XOR", rtype(0x33, 4, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0xf0f0f0f0},
-		{"SRL", rtype(0x33, 5, 0, 3, 1, 2), 0x80000000, 31, 1},
-		{"SRL by 33 is by 1", rtype(0x33, 5, 0, 3, 1, 2), 0x80000000, 33, 0x40000000},
-		{"SRA", rtype(0x33, 5, 0x20, 3, 1, 2), 0x80000000, 4, 0xf8000000},
-		{"SRA of a positive", rtype(0x33, 5, 0x20, 3, 1, 2), 0x40000000, 30, 1},
-		{"OR", rtype(0x33, 6, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0xfff0fff0},
-		{"AND", rtype(0x33, 7, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0x0f000f00},
-		{"ADDI", itype(0x13, 0, 3, 1, 0x7ff), 1, 0, 0x800},
-		{"ADDI negative", itype(0x13, 0, 3, 1, 0x800), 0, 0, 0xfffff800},
-		{"SLTI", itype(0x13, 2, 3, 1, 0xfff), 0xfffffffe, 0, 1},
-		{"SLTI not", itype(0x13, 2, 3, 1, 0xfff), 0, 0, 0},
-		{"SLTIU with a sign", itype(0x13, 3, 3, 1, 0xfff), 0xfffffffe, 0, 1},
-		{"SLTIU 1, which tests for 0", itype(0x13, 3, 3, 1, 1), 0, 0, 1},
-		{"XORI -1, which inverts", itype(0x13, 4, 3, 1, 0xfff), 0x12345678, 0, 0xedcba987},
-		{"ORI", itype(0x13, 6, 3, 1, 0x801), 0x10, 0, 0xfffff811},
-		{"ANDI", itype(0x13, 7, 3, 1, 0xff0), 0x12345678, 0, 0x12345670},
-		{"SLLI", itype(0x13, 1, 3, 1, 31), 3, 0, 0x80000000},
-		{"SRLI", itype(0x13, 5, 3, 1, 4), 0x80000000, 0, 0x08000000},
-		{"SRAI", itype(0x13, 5, 3, 1, 0x400|4), 0x80000000, 0, 0xf8000000},
-		{"SRAI by 0", itype(0x13, 5, 3, 1, 0x400), 0x80000001, 0, 0x80000001},
+		{"ADD", rv32test.R(0x33, 0, 0, 3, 1, 2), 7, 8, 15},
+		{"ADD wraps", rv32test.R(0x33, 0, 0, 3, 1, 2), minus, 2, 1},
+		{"SUB", rv32test.R(0x33, 0, 0x20, 3, 1, 2), 7, 8, minus},
+		{"SUB wraps", rv32test.R(0x33, 0, 0x20, 3, 1, 2), 0x80000000, 1, 0x7fffffff},
+		{"SLL", rv32test.R(0x33, 1, 0, 3, 1, 2), 0x80000003, 4, 0x30},
+		{"SLL by 32 is by 0", rv32test.R(0x33, 1, 0, 3, 1, 2), 5, 32, 5},
+		{"SLL by 31", rv32test.R(0x33, 1, 0, 3, 1, 2), 3, 0xffffffff, 0x80000000},
+		{"SLT", rv32test.R(0x33, 2, 0, 3, 1, 2), minus, 0, 1},
+		{"SLT of the least and the greatest", rv32test.R(0x33, 2, 0, 3, 1, 2), 0x80000000, 0x7fffffff, 1},
+		{"SLT of equals", rv32test.R(0x33, 2, 0, 3, 1, 2), 5, 5, 0},
+		{"SLT greater", rv32test.R(0x33, 2, 0, 3, 1, 2), 0x7fffffff, 0x80000000, 0},
+		{"SLTU", rv32test.R(0x33, 3, 0, 3, 1, 2), minus, 0, 0},
+		{"SLTU below", rv32test.R(0x33, 3, 0, 3, 1, 2), 0x7fffffff, 0x80000000, 1},
+		{"SLTU of equals", rv32test.R(0x33, 3, 0, 3, 1, 2), minus, minus, 0},
+		{"XOR", rv32test.R(0x33, 4, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0xf0f0f0f0},
+		{"SRL", rv32test.R(0x33, 5, 0, 3, 1, 2), 0x80000000, 31, 1},
+		{"SRL by 33 is by 1", rv32test.R(0x33, 5, 0, 3, 1, 2), 0x80000000, 33, 0x40000000},
+		{"SRA", rv32test.R(0x33, 5, 0x20, 3, 1, 2), 0x80000000, 4, 0xf8000000},
+		{"SRA of a positive", rv32test.R(0x33, 5, 0x20, 3, 1, 2), 0x40000000, 30, 1},
+		{"OR", rv32test.R(0x33, 6, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0xfff0fff0},
+		{"AND", rv32test.R(0x33, 7, 0, 3, 1, 2), 0xff00ff00, 0x0ff00ff0, 0x0f000f00},
+		{"ADDI", rv32test.I(0x13, 0, 3, 1, 0x7ff), 1, 0, 0x800},
+		{"ADDI negative", rv32test.I(0x13, 0, 3, 1, 0x800), 0, 0, 0xfffff800},
+		{"SLTI", rv32test.I(0x13, 2, 3, 1, 0xfff), 0xfffffffe, 0, 1},
+		{"SLTI not", rv32test.I(0x13, 2, 3, 1, 0xfff), 0, 0, 0},
+		{"SLTIU with a sign", rv32test.I(0x13, 3, 3, 1, 0xfff), 0xfffffffe, 0, 1},
+		{"SLTIU 1, which tests for 0", rv32test.I(0x13, 3, 3, 1, 1), 0, 0, 1},
+		{"XORI -1, which inverts", rv32test.I(0x13, 4, 3, 1, 0xfff), 0x12345678, 0, 0xedcba987},
+		{"ORI", rv32test.I(0x13, 6, 3, 1, 0x801), 0x10, 0, 0xfffff811},
+		{"ANDI", rv32test.I(0x13, 7, 3, 1, 0xff0), 0x12345678, 0, 0x12345670},
+		{"SLLI", rv32test.I(0x13, 1, 3, 1, 31), 3, 0, 0x80000000},
+		{"SRLI", rv32test.I(0x13, 5, 3, 1, 4), 0x80000000, 0, 0x08000000},
+		{"SRAI", rv32test.I(0x13, 5, 3, 1, 0x400|4), 0x80000000, 0, 0xf8000000},
+		{"SRAI by 0", rv32test.I(0x13, 5, 3, 1, 0x400), 0x80000001, 0, 0x80000001},
 		{"LUI", 0xfffff<<12 | 3<<7 | 0x37, 1, 1, 0xfffff000},
 		{"AUIPC", 0x12345<<12 | 3<<7 | 0x17, 0, 0, 0x12345000},
 	} {
@@ -65,7 +67,7 @@ func TestOperations(t *testing.T) {
 
 // A result for x0 is dropped.
 func TestX0(t *testing.T) {
-	for _, word := range []uint32{itype(0x13, 0, 0, 1, 5), rtype(0x33, 0, 0, 0, 1, 1), 0x37 | 1<<12, 0x17 | 1<<12, itype(0x03, 2, 0, 0, 0), itype(0x73, 2, 0, 0, 0x301)} {
+	for _, word := range []uint32{rv32test.I(0x13, 0, 0, 1, 5), rv32test.R(0x33, 0, 0, 0, 1, 1), 0x37 | 1<<12, 0x17 | 1<<12, rv32test.I(0x03, 2, 0, 0, 0), rv32test.I(0x73, 2, 0, 0, 0x301)} {
 		r := newRig(t, small, word)
 		r.set(1, 9)
 		r.at(4)
@@ -84,32 +86,32 @@ func TestJumps(t *testing.T) {
 		pc   uint32
 		link uint32 // x3
 	}{
-		{"JAL", jtype(3, 0x200), 0, 0, start + 0x200, start + 4},
-		{"JAL back", jtype(3, 0x1fff00), 0, 0, 0, start + 4},
-		{"JAL the farthest within", jtype(3, 0x1000), 0, 0, start + 0x1000, start + 4},
-		{"JALR", itype(0x67, 0, 3, 1, 0x10), 0x200, 0, 0x210, start + 4},
-		{"JALR clears bit 0", itype(0x67, 0, 3, 1, 1), 0x200, 0, 0x200, start + 4},
-		{"JALR negative", itype(0x67, 0, 3, 1, 0xffc), 0x200, 0, 0x1fc, start + 4},
-		{"JALR to its own register", itype(0x67, 0, 1, 1, 0), 0x240, 0, 0x240, 0},
-		{"BEQ", btype(0, 1, 2, 0x40), 5, 5, start + 0x40, 0},
-		{"BEQ not", btype(0, 1, 2, 0x40), 5, 6, start + 4, 0},
-		{"BNE", btype(1, 1, 2, 0x40), 5, 6, start + 0x40, 0},
-		{"BNE not", btype(1, 1, 2, 0x40), 6, 6, start + 4, 0},
-		{"BLT", btype(4, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 0x40, 0},
-		{"BLT not", btype(4, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 4, 0},
-		{"BLT of equals", btype(4, 1, 2, 0x40), 1, 1, start + 4, 0},
-		{"BGE", btype(5, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 0x40, 0},
-		{"BGE of equals", btype(5, 1, 2, 0x40), 1, 1, start + 0x40, 0},
-		{"BGE not", btype(5, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 4, 0},
-		{"BLTU", btype(6, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 0x40, 0},
-		{"BLTU not", btype(6, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 4, 0},
-		{"BGEU", btype(7, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 0x40, 0},
-		{"BGEU of equals", btype(7, 1, 2, 0x40), 3, 3, start + 0x40, 0},
-		{"BGEU not", btype(7, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 4, 0},
-		{"a branch back", btype(0, 0, 0, 0x1f00), 0, 0, 0, 0},
-		{"a branch with bit 11", btype(0, 0, 0, 0x800), 0, 0, start + 0x800, 0},
+		{"JAL", rv32test.J(3, 0x200), 0, 0, start + 0x200, start + 4},
+		{"JAL back", rv32test.J(3, 0x1fff00), 0, 0, 0, start + 4},
+		{"JAL the farthest within", rv32test.J(3, 0x1000), 0, 0, start + 0x1000, start + 4},
+		{"JALR", rv32test.I(0x67, 0, 3, 1, 0x10), 0x200, 0, 0x210, start + 4},
+		{"JALR clears bit 0", rv32test.I(0x67, 0, 3, 1, 1), 0x200, 0, 0x200, start + 4},
+		{"JALR negative", rv32test.I(0x67, 0, 3, 1, 0xffc), 0x200, 0, 0x1fc, start + 4},
+		{"JALR to its own register", rv32test.I(0x67, 0, 1, 1, 0), 0x240, 0, 0x240, 0},
+		{"BEQ", rv32test.B(0, 1, 2, 0x40), 5, 5, start + 0x40, 0},
+		{"BEQ not", rv32test.B(0, 1, 2, 0x40), 5, 6, start + 4, 0},
+		{"BNE", rv32test.B(1, 1, 2, 0x40), 5, 6, start + 0x40, 0},
+		{"BNE not", rv32test.B(1, 1, 2, 0x40), 6, 6, start + 4, 0},
+		{"BLT", rv32test.B(4, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 0x40, 0},
+		{"BLT not", rv32test.B(4, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 4, 0},
+		{"BLT of equals", rv32test.B(4, 1, 2, 0x40), 1, 1, start + 4, 0},
+		{"BGE", rv32test.B(5, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 0x40, 0},
+		{"BGE of equals", rv32test.B(5, 1, 2, 0x40), 1, 1, start + 0x40, 0},
+		{"BGE not", rv32test.B(5, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 4, 0},
+		{"BLTU", rv32test.B(6, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 0x40, 0},
+		{"BLTU not", rv32test.B(6, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 4, 0},
+		{"BGEU", rv32test.B(7, 1, 2, 0x40), 0x80000000, 0x7fffffff, start + 0x40, 0},
+		{"BGEU of equals", rv32test.B(7, 1, 2, 0x40), 3, 3, start + 0x40, 0},
+		{"BGEU not", rv32test.B(7, 1, 2, 0x40), 0x7fffffff, 0x80000000, start + 4, 0},
+		{"a branch back", rv32test.B(0, 0, 0, 0x1f00), 0, 0, 0, 0},
+		{"a branch with bit 11", rv32test.B(0, 0, 0, 0x800), 0, 0, start + 0x800, 0},
 	} {
-		r := newRig(t, small, jtype(0, start))
+		r := newRig(t, small, rv32test.J(0, start))
 		r.load(start, tt.word)
 		r.at(start)
 		r.set(1, tt.a)
@@ -131,26 +133,26 @@ func TestMemory(t *testing.T) {
 		want  uint32 // x3
 		after uint32 // the word
 	}{
-		{"LW", itype(0x03, 2, 3, 1, 0), word, word},
-		{"LH", itype(0x03, 1, 3, 1, 0), 0xfffff2f3, word},
-		{"LH upper", itype(0x03, 1, 3, 1, 2), 0xffff8081, word},
-		{"LHU", itype(0x03, 5, 3, 1, 0), 0xf2f3, word},
-		{"LHU upper", itype(0x03, 5, 3, 1, 2), 0x8081, word},
-		{"LB 0", itype(0x03, 0, 3, 1, 0), 0xfffffff3, word},
-		{"LB 1", itype(0x03, 0, 3, 1, 1), 0xfffffff2, word},
-		{"LB 2", itype(0x03, 0, 3, 1, 2), 0xffffff81, word},
-		{"LB 3", itype(0x03, 0, 3, 1, 3), 0xffffff80, word},
-		{"LBU 0", itype(0x03, 4, 3, 1, 0), 0xf3, word},
-		{"LBU 3", itype(0x03, 4, 3, 1, 3), 0x80, word},
-		{"LW of a lower address", itype(0x03, 2, 3, 4, 0xffc), word, word},
-		{"SW", stype(0x23, 2, 1, 2, 0), 0, 0x11223344},
-		{"SH", stype(0x23, 1, 1, 2, 0), 0, 0x80813344},
-		{"SH upper", stype(0x23, 1, 1, 2, 2), 0, 0x3344f2f3},
-		{"SB 0", stype(0x23, 0, 1, 2, 0), 0, 0x8081f244},
-		{"SB 1", stype(0x23, 0, 1, 2, 1), 0, 0x808144f3},
-		{"SB 2", stype(0x23, 0, 1, 2, 2), 0, 0x8044f2f3},
-		{"SB 3", stype(0x23, 0, 1, 2, 3), 0, 0x4481f2f3},
-		{"SW at a lower address", stype(0x23, 2, 4, 2, 0xffc), 0, 0x11223344},
+		{"LW", rv32test.I(0x03, 2, 3, 1, 0), word, word},
+		{"LH", rv32test.I(0x03, 1, 3, 1, 0), 0xfffff2f3, word},
+		{"LH upper", rv32test.I(0x03, 1, 3, 1, 2), 0xffff8081, word},
+		{"LHU", rv32test.I(0x03, 5, 3, 1, 0), 0xf2f3, word},
+		{"LHU upper", rv32test.I(0x03, 5, 3, 1, 2), 0x8081, word},
+		{"LB 0", rv32test.I(0x03, 0, 3, 1, 0), 0xfffffff3, word},
+		{"LB 1", rv32test.I(0x03, 0, 3, 1, 1), 0xfffffff2, word},
+		{"LB 2", rv32test.I(0x03, 0, 3, 1, 2), 0xffffff81, word},
+		{"LB 3", rv32test.I(0x03, 0, 3, 1, 3), 0xffffff80, word},
+		{"LBU 0", rv32test.I(0x03, 4, 3, 1, 0), 0xf3, word},
+		{"LBU 3", rv32test.I(0x03, 4, 3, 1, 3), 0x80, word},
+		{"LW of a lower address", rv32test.I(0x03, 2, 3, 4, 0xffc), word, word},
+		{"SW", rv32test.S(0x23, 2, 1, 2, 0), 0, 0x11223344},
+		{"SH", rv32test.S(0x23, 1, 1, 2, 0), 0, 0x80813344},
+		{"SH upper", rv32test.S(0x23, 1, 1, 2, 2), 0, 0x3344f2f3},
+		{"SB 0", rv32test.S(0x23, 0, 1, 2, 0), 0, 0x8081f244},
+		{"SB 1", rv32test.S(0x23, 0, 1, 2, 1), 0, 0x808144f3},
+		{"SB 2", rv32test.S(0x23, 0, 1, 2, 2), 0, 0x8044f2f3},
+		{"SB 3", rv32test.S(0x23, 0, 1, 2, 3), 0, 0x4481f2f3},
+		{"SW at a lower address", rv32test.S(0x23, 2, 4, 2, 0xffc), 0, 0x11223344},
 	} {
 		r := newRig(t, small, tt.ins)
 		r.load(0x100, word)
@@ -165,8 +167,8 @@ func TestMemory(t *testing.T) {
 
 // An instruction that was stored is executed: FENCE.I has nothing left to do.
 func TestFenceI(t *testing.T) {
-	r := newRig(t, small, stype(0x23, 2, 0, 1, 8), 0x0000100f, 0)
-	r.set(1, itype(0x13, 0, 3, 0, 77))
+	r := newRig(t, small, rv32test.S(0x23, 2, 0, 1, 8), 0x0000100f, 0)
+	r.set(1, rv32test.I(0x13, 0, 3, 0, 77))
 	r.at(12)
 	assert.EqualValues(t, 77, r.x(3))
 }
@@ -191,7 +193,7 @@ func TestCSR(t *testing.T) {
 		{"CSRRCI", 7, 31, old, 0xf0f0f0e0},
 		{"CSRRCI with 0", 7, 0, old, old},
 	} {
-		r := newRig(t, small, itype(0x73, tt.f3, 3, tt.s, 0x340))
+		r := newRig(t, small, rv32test.I(0x73, tt.f3, 3, tt.s, 0x340))
 		r.set(1, 0x0ff00ff0)
 		r.set(rowScratch, old)
 		r.at(4)
@@ -225,7 +227,7 @@ func TestRegisters(t *testing.T) {
 		{"mcycleh", 0xb80, 0, 0xffffffff},
 		{"minstreth", 0xb82, 0, 0xffffffff},
 	} {
-		r := newRig(t, small, itype(0x73, 1, 3, 1, tt.csr), itype(0x73, 1, 4, 2, tt.csr), itype(0x73, 1, 5, 0, tt.csr), itype(0x73, 2, 6, 0, tt.csr))
+		r := newRig(t, small, rv32test.I(0x73, 1, 3, 1, tt.csr), rv32test.I(0x73, 1, 4, 2, tt.csr), rv32test.I(0x73, 1, 5, 0, tt.csr), rv32test.I(0x73, 2, 6, 0, tt.csr))
 		r.set(1, 0xffffffff)
 		r.at(16)
 		assert.Equal(t, tt.begins, r.x(3), tt.name)
@@ -233,7 +235,7 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, tt.begins, r.x(6), tt.name)
 	}
 	for _, csr := range []uint32{0xf11, 0xf12, 0xf13, 0xf14, 0xf15} {
-		r := newRig(t, small, itype(0x73, 2, 3, 0, csr), itype(0x73, 6, 4, 0, csr))
+		r := newRig(t, small, rv32test.I(0x73, 2, 3, 0, csr), rv32test.I(0x73, 6, 4, 0, csr))
 		r.set(3, 1)
 		r.set(4, 1)
 		r.at(8)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
@@ -25,7 +26,7 @@ var (
 // accesses, and halts it as a debugger would.
 type traffic struct {
 	r    *rand.Rand
-	p    *program
+	p    *rv32test.Program
 	at   int // word to be loaded
 	irq  Interrupts
 	halt bool
@@ -37,15 +38,15 @@ func (s *traffic) next(m *Module) (Interrupts, Answer, Control, Debug, Load) {
 	r := s.r
 	one := func(n int) bool { return r.IntN(n) == 0 }
 	if m.state == stateStart && s.p == nil {
-		s.p, s.at, s.halt = newProgram(r.Uint64(), false), 0, one(8)
+		s.p, s.at, s.halt = rv32test.NewProgram(r.Uint64(), rv32test.Full), 0, one(8)
 	}
 	if m.state != stateStart {
 		s.p = nil
 	}
 	var load Load
-	hold := s.p != nil && s.at < len(s.p.words)
+	hold := s.p != nil && s.at < len(s.p.Words)
 	if hold && !one(8) {
-		load = Load{true, uint16(s.at), s.p.words[s.at]}
+		load = Load{true, uint16(s.at), s.p.Words[s.at]}
 		s.at++
 	} else if one(4) {
 		load = Load{one(2), uint16(r.UintN(1 << 14)), r.Uint32()}
@@ -69,21 +70,27 @@ func (s *traffic) next(m *Module) (Interrupts, Answer, Control, Debug, Load) {
 func (s *traffic) word() uint32 {
 	r := s.r
 	d, a := r.Uint32N(32), r.Uint32N(32)
-	switch r.IntN(8) {
+	switch r.IntN(11) {
 	case 0:
-		return itype(0x73, 1, 0, a, 0x7b2)
+		return rv32test.I(0x73, 1, 0, a, 0x7b2)
 	case 1:
-		return itype(0x73, 1+r.Uint32N(3), d, a, 0x7b2)
+		return rv32test.I(0x73, 1+r.Uint32N(3), d, a, 0x7b2)
 	case 2:
-		return itype(0x73, r.Uint32N(8), d, a, []uint32{0x300, 0x304, 0xb00, 0xb02, 0xb80, 0xb82}[r.IntN(6)])
+		return rv32test.I(0x73, r.Uint32N(8), d, a, []uint32{0x300, 0x304, 0xb00, 0xb02, 0xb80, 0xb82}[r.IntN(6)])
 	case 3:
-		return itype(0x13, 0, d, 0, r.Uint32N(1<<12))
+		return rv32test.I(0x13, 0, d, 0, r.Uint32N(1<<12))
 	case 4:
-		return itype(0x03, r.Uint32N(6), d, a, r.Uint32N(1<<12))
+		return rv32test.I(0x03, r.Uint32N(6), d, a, r.Uint32N(1<<12))
 	case 5:
-		return stype(0x23, r.Uint32N(3), a, d, r.Uint32N(1<<12))
+		return rv32test.S(0x23, r.Uint32N(3), a, d, r.Uint32N(1<<12))
 	case 6:
-		return itype(0x67, 0, d, 0, codeAt+4*r.Uint32N(64))
+		return rv32test.I(0x67, 0, d, 0, rv32test.CodeAt+4*r.Uint32N(64))
+	case 7:
+		return rv32test.I(0x13, 1+4*r.Uint32N(2), d, a, r.Uint32N(8)) // shifts
+	case 8:
+		return rv32test.B(r.Uint32N(8), a, d, 4*r.Uint32N(16))
+	case 9:
+		return []uint32{d<<7 | 0x17, rv32test.J(d, 4*r.Uint32N(16)), rv32test.MRET, rv32test.WFI, rv32test.EBREAK, rv32test.ECALL}[r.IntN(6)]
 	default:
 		return r.Uint32()
 	}
@@ -102,13 +109,13 @@ func drive(m *Module, both *lockstep.Module, seed, clocks uint64) {
 	}
 }
 
-var all = Config{Bytes: imageSize, Counters: true, Debug: true}
+var all = Config{Bytes: rv32test.Size, Counters: true, Debug: true}
 
 // The Verilog of a core does the same as the Go, register by register, with all options and
 // with none.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
-	for name, c := range map[string]Config{"all": all, "none": {Bytes: imageSize}} {
+	for name, c := range map[string]Config{"all": all, "none": {Bytes: rv32test.Size}} {
 		m := New(c)
 		both, err := lockstep.NewModule("../../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, Outputs...)
 		require.NoError(t, err)

@@ -43,13 +43,9 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	case stateModify:
 		m.acc, m.state = modified(m.ir, m.acc, in.a), stateCSR
 	case stateCSR:
-		c := register(m.ir)
-		if changes(m.ir) {
-			m.write(c)
-		}
 		m.finish(near)
-		if c == csrInstret || c == csrUpper {
-			m.retired = false // the value written is the one after this instruction
+		if changes(m.ir) {
+			m.write(register(m.ir))
 		}
 	case stateWait:
 		if ready != 0 || m.cfg.Debug && ctl.Halt {
@@ -113,7 +109,7 @@ func (m *Module) increment(passes bool) {
 }
 
 // stop halts the core.
-func (m *Module) stop(c Cause) { m.state, m.halted, m.steps = stateHalt, c, false }
+func (m *Module) stop(c Cause) { m.state, m.halted = stateHalt, c }
 
 // halt waits for the debugger.
 func (m *Module) halt(ctl Control, exec bool, word uint32) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
 // Exceptions have the codes of table 3.6 of the Privileged Architecture, the address of the
@@ -18,32 +20,32 @@ func TestExceptions(t *testing.T) {
 		base        uint32 // x1
 		cause, tval uint32
 	}{
-		{"JAL to an address that is no multiple of 4", jtype(3, 6), 0, 0, start + 6},
-		{"JALR to one", itype(0x67, 0, 3, 1, 0), 0x202, 0, 0x202},
-		{"BEQ to one", btype(0, 0, 0, 0x42), 0, 0, start + 0x42},
+		{"JAL to an address that is no multiple of 4", rv32test.J(3, 6), 0, 0, start + 6},
+		{"JALR to one", rv32test.I(0x67, 0, 3, 1, 0), 0x202, 0, 0x202},
+		{"BEQ to one", rv32test.B(0, 0, 0, 0x42), 0, 0, start + 0x42},
 		{"a word of zeros", 0, 0, 2, 0},
 		{"a word of ones", 0xffffffff, 0, 2, 0},
-		{"a shift with wrong upper bits", rtype(0x13, 1, 1, 3, 1, 2), 0, 2, 0},
-		{"an operation with wrong upper bits", rtype(0x33, 0, 1, 3, 1, 2), 0, 2, 0},
-		{"an AND with the bit of a SUB", rtype(0x33, 7, 0x20, 3, 1, 2), 0, 2, 0},
-		{"a CSR that does not exist", itype(0x73, 2, 3, 0, 0x180), 0, 2, 0},
-		{"a write of a CSR that is read only", itype(0x73, 1, 3, 0, 0xf11), 0, 2, 0},
-		{"CSRRS of one with a register that has 0", itype(0x73, 2, 3, 1, 0xf14), 0, 2, 0},
-		{"the debugger's CSR", itype(0x73, 2, 3, 0, 0x7b2), 0, 2, 0},
+		{"a shift with wrong upper bits", rv32test.R(0x13, 1, 1, 3, 1, 2), 0, 2, 0},
+		{"an operation with wrong upper bits", rv32test.R(0x33, 0, 1, 3, 1, 2), 0, 2, 0},
+		{"an AND with the bit of a SUB", rv32test.R(0x33, 7, 0x20, 3, 1, 2), 0, 2, 0},
+		{"a CSR that does not exist", rv32test.I(0x73, 2, 3, 0, 0x180), 0, 2, 0},
+		{"a write of a CSR that is read only", rv32test.I(0x73, 1, 3, 0, 0xf11), 0, 2, 0},
+		{"CSRRS of one with a register that has 0", rv32test.I(0x73, 2, 3, 1, 0xf14), 0, 2, 0},
+		{"the debugger's CSR", rv32test.I(0x73, 2, 3, 0, 0x7b2), 0, 2, 0},
 		{"SRET", 0x10200073, 0, 2, 0},
-		{"EBREAK", insEBREAK, 0, 3, 0},
-		{"LH misaligned", itype(0x03, 1, 3, 1, 1), 0x200, 4, 0x201},
-		{"LHU misaligned", itype(0x03, 5, 3, 1, 3), 0x200, 4, 0x203},
-		{"LW misaligned", itype(0x03, 2, 3, 1, 2), 0x200, 4, 0x202},
-		{"LW outside, misaligned", itype(0x03, 2, 3, 1, 1), outside, 4, outside + 1},
-		{"LB outside", itype(0x03, 0, 3, 1, 0), outside, 5, outside},
-		{"LW far outside", itype(0x03, 2, 3, 1, 0), 0x80000000, 5, 0x80000000},
-		{"SH misaligned", stype(0x23, 1, 1, 2, 1), 0x200, 6, 0x201},
-		{"SW misaligned", stype(0x23, 2, 1, 2, 3), 0x200, 6, 0x203},
-		{"SB outside", stype(0x23, 0, 1, 2, 1), outside, 7, outside + 1},
-		{"ECALL", insECALL, 0, 11, 0},
+		{"EBREAK", rv32test.EBREAK, 0, 3, 0},
+		{"LH misaligned", rv32test.I(0x03, 1, 3, 1, 1), 0x200, 4, 0x201},
+		{"LHU misaligned", rv32test.I(0x03, 5, 3, 1, 3), 0x200, 4, 0x203},
+		{"LW misaligned", rv32test.I(0x03, 2, 3, 1, 2), 0x200, 4, 0x202},
+		{"LW outside, misaligned", rv32test.I(0x03, 2, 3, 1, 1), outside, 4, outside + 1},
+		{"LB outside", rv32test.I(0x03, 0, 3, 1, 0), outside, 5, outside},
+		{"LW far outside", rv32test.I(0x03, 2, 3, 1, 0), 0x80000000, 5, 0x80000000},
+		{"SH misaligned", rv32test.S(0x23, 1, 1, 2, 1), 0x200, 6, 0x201},
+		{"SW misaligned", rv32test.S(0x23, 2, 1, 2, 3), 0x200, 6, 0x203},
+		{"SB outside", rv32test.S(0x23, 0, 1, 2, 1), outside, 7, outside + 1},
+		{"ECALL", rv32test.ECALL, 0, 11, 0},
 	} {
-		r := newRig(t, small, itype(0x13, 0, 5, 0, vector), itype(0x73, 1, 0, 5, 0x305), itype(0x73, 6, 0, 8, 0x300), jtype(0, start-12))
+		r := newRig(t, small, rv32test.I(0x13, 0, 5, 0, vector), rv32test.I(0x73, 1, 0, 5, 0x305), rv32test.I(0x73, 6, 0, 8, 0x300), rv32test.J(0, start-12))
 		r.load(start, tt.word)
 		r.set(1, tt.base)
 		r.set(2, 0x11223344)
@@ -65,15 +67,15 @@ func TestExceptions(t *testing.T) {
 
 // An instruction outside of the memory is an access fault there, and not at the jump.
 func TestFetchOutside(t *testing.T) {
-	r := newRig(t, small, itype(0x13, 0, 5, 0, 0x300), itype(0x73, 1, 0, 5, 0x305), 2<<12|1<<7|0x37, itype(0x67, 0, 3, 1, 4))
+	r := newRig(t, small, rv32test.I(0x13, 0, 5, 0, 0x300), rv32test.I(0x73, 1, 0, 5, 0x305), 2<<12|1<<7|0x37, rv32test.I(0x67, 0, 3, 1, 4))
 	r.at(0x300)
 	assert.EqualValues(t, []uint32{1, 0x2004, 0x2004, 16}, []uint32{r.row(rowCause), r.row(rowEPC), r.row(rowTVal), r.x(3)})
 }
 
 // MRET returns to mepc with MIE as it was (Privileged Architecture, 3.1.6.1).
 func TestMRET(t *testing.T) {
-	r := newRig(t, small, itype(0x13, 0, 5, 0, 0x300), itype(0x73, 1, 0, 5, 0x341), insMRET)
-	r.load(0x300, insMRET)
+	r := newRig(t, small, rv32test.I(0x13, 0, 5, 0, 0x300), rv32test.I(0x73, 1, 0, 5, 0x341), rv32test.MRET)
+	r.load(0x300, rv32test.MRET)
 	r.at(8)
 	r.m.mpie = true
 	r.at(0x300)
@@ -85,13 +87,13 @@ func TestMRET(t *testing.T) {
 func interrupted(enables uint32) []uint32 {
 	words := make([]uint32, 0x40)
 	copy(words, []uint32{
-		itype(0x13, 0, 5, 0, 0x80), itype(0x73, 1, 0, 5, 0x305),
-		enables<<12 | 6<<7 | 0x37, itype(0x13, 5, 6, 6, 12), itype(0x73, 1, 0, 6, 0x304),
-		itype(0x73, 6, 0, 8, 0x300),
-		itype(0x13, 0, 1, 1, 1), jtype(0, 0x1ffffc),
+		rv32test.I(0x13, 0, 5, 0, 0x80), rv32test.I(0x73, 1, 0, 5, 0x305),
+		enables<<12 | 6<<7 | 0x37, rv32test.I(0x13, 5, 6, 6, 12), rv32test.I(0x73, 1, 0, 6, 0x304),
+		rv32test.I(0x73, 6, 0, 8, 0x300),
+		rv32test.I(0x13, 0, 1, 1, 1), rv32test.J(0, 0x1ffffc),
 	})
 	copy(words[0x20:], []uint32{
-		itype(0x13, 0, 2, 2, 1), itype(0x73, 2, 3, 0, 0x342), itype(0x73, 1, 0, 0, 0x304), insMRET,
+		rv32test.I(0x13, 0, 2, 2, 1), rv32test.I(0x73, 2, 3, 0, 0x342), rv32test.I(0x73, 1, 0, 0, 0x304), rv32test.MRET,
 	})
 	return words
 }
@@ -129,7 +131,7 @@ func TestInterrupts(t *testing.T) {
 // No interrupt is taken while mstatus.MIE is off, and none in a handler.
 func TestMasked(t *testing.T) {
 	r := newRig(t, small, interrupted(0x888)...)
-	r.load(20, itype(0x13, 0, 0, 0, 0))
+	r.load(20, rv32test.I(0x13, 0, 0, 0, 0))
 	r.irq = Interrupts{true, true, true}
 	r.run(40)
 	assert.Zero(t, r.x(2))
@@ -159,7 +161,7 @@ func TestInterruptAtEachClock(t *testing.T) {
 func TestWFI(t *testing.T) {
 	for _, mie := range []uint32{0, 8} {
 		r := newRig(t, small, interrupted(0x080)...)
-		r.load(20, itype(0x73, 6, 0, mie, 0x300), insWFI, itype(0x13, 0, 1, 1, 1), jtype(0, 0))
+		r.load(20, rv32test.I(0x73, 6, 0, mie, 0x300), rv32test.WFI, rv32test.I(0x13, 0, 1, 1, 1), rv32test.J(0, 0))
 		r.until("sleep", func() bool { return r.m.State().Asleep })
 		r.irq = Interrupts{Software: true, External: true}
 		for range 1000 {
@@ -175,12 +177,12 @@ func TestWFI(t *testing.T) {
 // mcycle counts clocks and minstret instructions, in 64 bits. A value that is written is that
 // after the instruction (Unprivileged ISA, chapter 9; Privileged Architecture, 3.1.10).
 func TestCounters(t *testing.T) {
-	nop := itype(0x13, 0, 0, 0, 0)
+	nop := rv32test.I(0x13, 0, 0, 0, 0)
 	r := newRig(t, small,
-		itype(0x73, 1, 0, 1, 0xb02), nop, nop, itype(0x73, 2, 3, 0, 0xb02), // minstret
-		itype(0x73, 1, 0, 1, 0xb00), nop, nop, itype(0x73, 2, 4, 0, 0xb00), // mcycle
-		itype(0x73, 1, 0, 1, 0xb82), itype(0x73, 1, 0, 2, 0xb02), nop, nop, itype(0x73, 2, 5, 0, 0xb02), itype(0x73, 2, 6, 0, 0xb82),
-		itype(0x73, 1, 0, 1, 0xb80), itype(0x73, 1, 0, 2, 0xb00), nop, nop, itype(0x73, 2, 7, 0, 0xb00), itype(0x73, 2, 8, 0, 0xb80),
+		rv32test.I(0x73, 1, 0, 1, 0xb02), nop, nop, rv32test.I(0x73, 2, 3, 0, 0xb02), // minstret
+		rv32test.I(0x73, 1, 0, 1, 0xb00), nop, nop, rv32test.I(0x73, 2, 4, 0, 0xb00), // mcycle
+		rv32test.I(0x73, 1, 0, 1, 0xb82), rv32test.I(0x73, 1, 0, 2, 0xb02), nop, nop, rv32test.I(0x73, 2, 5, 0, 0xb02), rv32test.I(0x73, 2, 6, 0, 0xb82),
+		rv32test.I(0x73, 1, 0, 1, 0xb80), rv32test.I(0x73, 1, 0, 2, 0xb00), nop, nop, rv32test.I(0x73, 2, 7, 0, 0xb00), rv32test.I(0x73, 2, 8, 0, 0xb80),
 	)
 	r.set(1, 100)
 	r.set(2, 0xffffffff)
@@ -194,7 +196,7 @@ func TestCounters(t *testing.T) {
 // Without counters they read 0, and writes are ignored.
 func TestNoCounters(t *testing.T) {
 	for _, csr := range []uint32{0xb00, 0xb02, 0xb80, 0xb82} {
-		r := newRig(t, Config{Bytes: MinBytes}, itype(0x73, 1, 3, 1, csr), itype(0x73, 2, 4, 0, csr))
+		r := newRig(t, Config{Bytes: MinBytes}, rv32test.I(0x73, 1, 3, 1, csr), rv32test.I(0x73, 2, 4, 0, csr))
 		for _, i := range []uint32{1, 3, 4} {
 			r.set(i, 0xffffffff)
 		}
@@ -210,19 +212,19 @@ func TestTiming(t *testing.T) {
 		word   uint32
 		clocks uint64
 	}{
-		{"ADD", rtype(0x33, 0, 0, 3, 1, 2), 3},
+		{"ADD", rv32test.R(0x33, 0, 0, 3, 1, 2), 3},
 		{"LUI", 3<<7 | 0x37, 3},
 		{"AUIPC", 3<<7 | 0x17, 4},
-		{"JAL", jtype(0, 4), 4},
-		{"JALR", itype(0x67, 0, 0, 1, 4), 3},
-		{"BEQ taken", btype(0, 0, 0, 4), 4},
-		{"BNE not taken", btype(1, 0, 0, 4), 3},
-		{"LW", itype(0x03, 2, 3, 1, 0), 4},
-		{"SW", stype(0x23, 2, 1, 2, 0x40), 4},
-		{"SLLI by 0", itype(0x13, 1, 3, 1, 0), 3},
-		{"SLLI by 1", itype(0x13, 1, 3, 1, 1), 4},
-		{"SRAI by 31", itype(0x13, 5, 3, 1, 0x400|31), 34},
-		{"CSRRW", itype(0x73, 1, 3, 1, 0x340), 5},
+		{"JAL", rv32test.J(0, 4), 4},
+		{"JALR", rv32test.I(0x67, 0, 0, 1, 4), 3},
+		{"BEQ taken", rv32test.B(0, 0, 0, 4), 4},
+		{"BNE not taken", rv32test.B(1, 0, 0, 4), 3},
+		{"LW", rv32test.I(0x03, 2, 3, 1, 0), 4},
+		{"SW", rv32test.S(0x23, 2, 1, 2, 0x40), 4},
+		{"SLLI by 0", rv32test.I(0x13, 1, 3, 1, 0), 3},
+		{"SLLI by 1", rv32test.I(0x13, 1, 3, 1, 1), 4},
+		{"SRAI by 31", rv32test.I(0x13, 5, 3, 1, 0x400|31), 34},
+		{"CSRRW", rv32test.I(0x73, 1, 3, 1, 0x340), 5},
 		{"FENCE", 0x0000000f, 3},
 	} {
 		r := newRig(t, small, tt.word)
@@ -239,8 +241,8 @@ func TestBus(t *testing.T) {
 		var got []Request
 		left := wait
 		r := newRig(t, small,
-			stype(0x23, 0, 1, 2, 1), stype(0x23, 1, 1, 2, 2), stype(0x23, 2, 1, 2, 4),
-			itype(0x03, 2, 3, 1, 8), itype(0x03, 0, 4, 1, 9), itype(0x03, 5, 6, 1, 10))
+			rv32test.S(0x23, 0, 1, 2, 1), rv32test.S(0x23, 1, 1, 2, 2), rv32test.S(0x23, 2, 1, 2, 4),
+			rv32test.I(0x03, 2, 3, 1, 8), rv32test.I(0x03, 0, 4, 1, 9), rv32test.I(0x03, 5, 6, 1, 10))
 		r.slave = func(q Request) Answer {
 			if left > 0 {
 				left--
