@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xb289167a,
+		"ice40-hx8k":    0xbd41d572,
 		"ulx3s":         0xe983fe1f,
 		"ulx3s-25f":     0x31455e85,
 		"ulx3s-12f":     0xd54f842c,

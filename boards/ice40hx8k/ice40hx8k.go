@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
@@ -44,12 +45,13 @@ const VRAMBytes = 4 << 10
 //	Reset   that of the GPU and of the link; the memories keep their words
 //	Order   as the link and the GPU
 //	Paths   none
-//	Size    29 block RAMs
+//	Size    30 block RAMs
 //	Faults  as the link
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
 	uart uart.Module
 	link link.Module
+	regs vsec.Module
 	gpu  gpu.GPU
 }
 
@@ -73,7 +75,10 @@ func New(build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{uart: uart.New(), link: link.New(p.Words, Hz/1000), gpu: *g}, nil
+	return &Module{
+		uart: uart.New(), link: link.New(p.Words, Hz/1000),
+		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g,
+	}, nil
 }
 
 // GPU returns the GPU, for observation.
@@ -83,6 +88,7 @@ func (m *Module) GPU() *gpu.GPU { return &m.gpu }
 func (m *Module) Reset() {
 	m.uart.Reset()
 	m.link.Reset()
+	m.regs.Reset()
 	m.gpu.Reset()
 }
 
@@ -106,6 +112,9 @@ const period = (16*Hz + Baud/2) / Baud
 func (m *Module) Tick(rx bool) {
 	valid, data := m.uart.Received()
 	framing, _ := m.uart.Errors()
+	glitch, low := m.uart.Noise()
+	answer := m.regs.Answer()
+	status := m.link.Status()
 	sends, what := m.link.Byte()
 	ready := m.uart.Ready()
 	req, beat := m.link.Target()
@@ -114,6 +123,7 @@ func (m *Module) Tick(rx bool) {
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
 	m.uart.Tick(rx, period, sends, what)
-	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: cpl, Req: up, Beat: upBeat}, reqReady, dataReady)
-	m.gpu.Tick(req, beat, takesCpl, complete, takesReq, takesBeat)
+	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
+	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, period, vsec.Asked{Req: req, Taken: reqReady})
+	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
 }

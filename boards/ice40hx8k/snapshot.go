@@ -6,11 +6,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 0 + uart.ModuleWords + link.ModuleWords + gpu.GPUWords
+const ModuleWords = 0 + uart.ModuleWords + link.ModuleWords + vsec.ModuleWords + gpu.GPUWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,6 +20,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s = s[uart.ModuleWords:]
 	m.link.Snapshot(s)
 	s = s[link.ModuleWords:]
+	m.regs.Snapshot(s)
+	s = s[vsec.ModuleWords:]
 	m.gpu.Snapshot(s)
 }
 
@@ -29,6 +32,8 @@ func (m *Module) Restore(s []uint64) {
 	s = s[uart.ModuleWords:]
 	m.link.Restore(s)
 	s = s[link.ModuleWords:]
+	m.regs.Restore(s)
+	s = s[vsec.ModuleWords:]
 	m.gpu.Restore(s)
 }
 
@@ -36,6 +41,7 @@ func (m *Module) Restore(s []uint64) {
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.uart.Signals(at+".uart", s)
 	s = m.link.Signals(at+".link", s)
+	s = m.regs.Signals(at+".regs", s)
 	s = m.gpu.Signals(at+".gpu", s)
 	return s
 }
@@ -44,5 +50,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 func (m *Module) Memories(v hdl.Visitor) {
 	m.uart.Memories(v)
 	m.link.Memories(v)
+	m.regs.Memories(v)
 	m.gpu.Memories(v)
 }

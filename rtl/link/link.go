@@ -20,7 +20,7 @@ const maxFrame = seq.MaxPacket + 8
 //	        gpu linkport.GPU, the outputs of the GPU; reqReady, dataReady, whether its
 //	        target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
-//	        LEDs
+//	        LEDs; Status
 //	Timing  that of the program: 600 to 1100 clocks from a request to its answer
 //	Reset   no session: the GPU's writes are lost and its reads are aborted
 //	Order   that of PCIe: completions do not pass the writes that the GPU offered before
@@ -37,7 +37,7 @@ type Module struct {
 }
 
 // Outputs are the methods of Module whose results are its outputs.
-var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs"}
+var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs", "Status"}
 
 // New returns a link after reset. program has the instructions of the sequencer; a tick
 // is tickClocks clocks.
@@ -64,8 +64,21 @@ func (m *Module) Takes() (cpl, req, beat bool) { return m.seq.Takes() }
 // Complete returns a beat of a completion for the GPU's initiator port.
 func (m *Module) Complete() port.Completion { return m.seq.Complete() }
 
+// Status returns the state of the link. The program counts frames; pieces of the line that
+// are none, and frames without room, it does not see.
+func (m *Module) Status() linkport.Status {
+	s := m.seq.Status()
+	s.Refused = s.Refused || m.rx.Damaged() || m.rx.Overflow()
+	return s
+}
+
 // LEDs returns the levels of the lights: bit 0 in a session.
-func (m *Module) LEDs() uint8 { return m.seq.LEDs() }
+func (m *Module) LEDs() uint8 {
+	if m.seq.Status().Up {
+		return 1
+	}
+	return 0
+}
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, dataReady bool) {

@@ -1,6 +1,10 @@
 package seq
 
-import "github.com/hilgpu/hilgpu/rtl/abi/port"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/link/linkport"
+)
 
 // Fetch returns a read of the receive buffer: the position in the oldest frame, or
 // in the one after it.
@@ -51,5 +55,17 @@ func (m *Module) Complete() port.Completion {
 	return port.Completion{Tag: m.arg, Status: status, Last: m.a>>7 != 0, Data: m.x}
 }
 
-// LEDs returns the levels that the program shows.
-func (m *Module) LEDs() uint8 { return m.leds }
+// Status returns the state of the link, and the events that the program reports in this
+// clock.
+func (m *Module) Status() linkport.Status {
+	s := linkport.Status{Up: m.state>>7 != 0, Cause: linkport.Cause(m.state & 7)}
+	if m.writes(outEvent) {
+		s.Began = m.a>>linkreg.Sessions&1 != 0
+		s.Received = m.a>>linkreg.Received&1 != 0
+		s.Refused = m.a>>linkreg.Refused&1 != 0
+		s.Repeated = m.a>>linkreg.Repeated&1 != 0
+		s.Nak = m.a>>linkreg.Naks&1 != 0
+		s.Packet = m.a>>linkreg.Packets&1 != 0
+	}
+	return s
+}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 	"github.com/hilgpu/hilgpu/rtl/link/asm"
 )
 
@@ -38,6 +39,8 @@ func Program(o Options) (*asm.Program, error) {
 		{"map0", int(o.MapHash >> 24)}, {"map1", int(o.MapHash >> 16 & 0xff)}, {"map2", int(o.MapHash >> 8 & 0xff)}, {"map3", int(o.MapHash & 0xff)},
 		{"max_packet", MaxPacket}, {"ack_us1", ackMicros >> 8}, {"ack_us0", ackMicros & 0xff},
 		{"replay_ticks", int(o.Replay)}, {"replay_limit", 64}, {"nak_ticks", 3}, {"dead_ticks", 2},
+		{"ev_session", 1 << linkreg.Sessions}, {"ev_received", 1 << linkreg.Received}, {"ev_refused", 1 << linkreg.Refused},
+		{"ev_repeated", 1 << linkreg.Repeated}, {"ev_nak", 1 << linkreg.Naks}, {"ev_packet", 1 << linkreg.Packets},
 	} {
 		head += fmt.Sprintf("%s = %d\n", c.name, c.value)
 	}

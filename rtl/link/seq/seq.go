@@ -63,7 +63,8 @@ const (
 	outRelease  = 11 // frees the received frame
 	outOther    = 12 // 1: reads are of the frame after the oldest one
 	outRx       = 13 // read position in the received frame
-	outLEDs     = 14 // levels that the board's top shows
+	outState    = 14 // state of the link: bit 7 a session, bits 2..0 cause of the end of the last one
+	outEvent    = 15 // events of the link, a bit for each, see Status
 )
 
 // Module runs its program from a ROM: the parent gives it, assembled by package asm.
@@ -74,7 +75,7 @@ const (
 //	        what is taken, and whether a new frame may begin; gpu linkport.GPU, the outputs of
 //	        the GPU
 //	Out     Fetch, Release, for the receiver; Send, for the transmitter; Target, Takes,
-//	        Complete, for the two ports of the GPU; LEDs
+//	        Complete, for the two ports of the GPU; Status
 //	Timing  two clocks an instruction; the word of a frame's check stays until the
 //	        program writes x again
 //	Reset   the program begins at its first instruction; the memory keeps its bytes
@@ -109,7 +110,7 @@ type Module struct {
 	arg    uint8  // length or tag at the ports
 	clocks uint16 // until the next tick, less 2^16
 	tick   bool
-	leds   uint8
+	state  uint8 // of the link, see outState
 }
 
 // New returns a sequencer after reset. program has the instructions, at most 2048. A
@@ -130,6 +131,6 @@ func (m *Module) Reset() {
 	m.ret0, m.ret1, m.ret2, m.ret3 = 0, 0, 0, 0
 	m.rxAt, m.later, m.damaged = 0, false, false
 	m.x, m.arg = 0, 0
-	m.clocks, m.tick, m.leds = 0xffff, false, 0
+	m.clocks, m.tick, m.state = 0xffff, false, 0
 	m.begun = false
 }

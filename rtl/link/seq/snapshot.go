@@ -31,7 +31,7 @@ func (m *Module) Snapshot(s []uint64) {
 	s[16] = uint64(m.arg)
 	s[17] = uint64(m.clocks)
 	s[18] = hdl.Bit(m.tick)
-	s[19] = uint64(m.leds)
+	s[19] = uint64(m.state)
 	s = s[20:]
 	m.rom.Snapshot(s)
 	s = s[hdl.ROMWords:]
@@ -60,7 +60,7 @@ func (m *Module) Restore(s []uint64) {
 	m.arg = uint8(s[16])
 	m.clocks = uint16(s[17])
 	m.tick = s[18] != 0
-	m.leds = uint8(s[19])
+	m.state = uint8(s[19])
 	s = s[20:]
 	m.rom.Restore(s)
 	s = s[hdl.ROMWords:]
@@ -89,7 +89,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".arg", Width: 8},
 		hdl.Signal{Name: at + ".clocks", Width: 16},
 		hdl.Signal{Name: at + ".tick", Width: 1},
-		hdl.Signal{Name: at + ".leds", Width: 8},
+		hdl.Signal{Name: at + ".state", Width: 8},
 	)
 	s = m.rom.Signals(at+".rom", s)
 	s = m.mem.Signals(at+".mem", s)

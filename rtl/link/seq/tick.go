@@ -236,8 +236,8 @@ func (m *Module) output(in uint16) {
 		m.arg = m.a
 	case outOther:
 		m.later = m.a&1 != 0
-	case outLEDs:
-		m.leds = m.a
+	case outState:
+		m.state = m.a
 	default:
 	}
 }
