@@ -12,6 +12,7 @@ const (
 	timeReads   = 8    // of which the fastest counts
 	timeTrips   = 200  // round trips of the interval
 	leastTime   = 50   // of a second: the shortest interval
+	restTime    = 1000 // of a second: the line is idle before a sample
 	clocksDrift = 2e-4 // what two crystals of 100 ppm differ in
 	simulated   = 0.1  // a difference that no crystal has
 )
@@ -23,8 +24,10 @@ type sample struct {
 	trip float64 // seconds
 }
 
-// sample reads TIME a few times, and returns the fastest one.
+// sample reads TIME a few times, and returns the fastest one. The line is idle before, so that
+// no acknowledgement delays the first read, and two samples are alike.
 func (s *session) sample() sample {
+	s.sleep(restTime)
 	best := sample{trip: math.Inf(1)}
 	tick := 1 / float64(s.Clock.Hz())
 	for range timeReads {
