@@ -82,7 +82,7 @@ func (r *reader) words(off int, to ...*uint32) {
 }
 
 // Read reads the registers. It returns nil and no error if the board has none: the emulator,
-// a link with a program, and a recording. It fails with an error of the link.
+// and a recording. It fails with an error of the link.
 func Read(link bus.Link) (*State, error) {
 	r := &reader{link: link}
 	header := r.word(linkreg.Header)
