@@ -35,6 +35,7 @@ func TestBoards(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, WriteBoards(&b, all[:1]))
 	assert.Regexp(t, `^SELECTOR +IDENTITY +STATE\nemu\?nodes=1&vram=8KiB  1234:4847 v[0-9.]+, map [0-9a-f]{8}, 1 nodes, 8 KiB VRAM  ready\n$`, b.String())
+	assert.Nil(t, all[0].Link)
 	text, err := json.Marshal(all[2])
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `{"selector":"tcp:127.0.0.1:1","identity":null,"state":"`)
@@ -43,8 +44,9 @@ func TestBoards(t *testing.T) {
 	require.NoError(t, err)
 	b.Reset()
 	require.NoError(t, WriteBoards(&b, all))
-	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n$`, b.String())
-	assert.Nil(t, all[0].Link)
+	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n`+
+		`pins:ice40-hx8k\n  link up, cause of the last end NONE, 1500000 bit/s, clock 21000000 Hz\n`+
+		`  sessions 1, received [0-9]+, refused 0, repeated 0, naks 0, packets 0\n  framing 0, glitches 0, breaks 0\n$`, b.String())
 	assert.Equal(t, "build 00000001 (of another source), ", build("00000001", nil))
 
 	all, err = Boards([]string{"pins:colorlight-i5?mac=02:00:00:00:00:09&ip=192.168.7.8"}, boards.Options{})
