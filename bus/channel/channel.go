@@ -110,6 +110,8 @@ type Channel struct {
 	first    []byte        // the first bytes that were read, before a session
 	live     liveness
 	inbox    inbox
+	queued   bool          // packets wait in the link for others of the same frame
+	spare    []byte        // memory for the next packet of Send
 	pending  outbox        // encoded frames to be written
 	least    int           // how many of their bytes make the holder of token write on
 	wroteAt  time.Duration // when bytes were last written
@@ -241,11 +243,14 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	var written bool
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.Now()
-	c.release(now)
+	c.release()
 	if timeout > 0 {
 		c.turns.calls++
 	}
+	if !c.announce && c.inbox.n > 0 {
+		return c.inbox.pop(), nil
+	}
+	now := c.Now()
 	for {
 		switch {
 		case c.announce:
@@ -258,6 +263,10 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 		case c.room || c.broken:
 			c.room, c.broken = false, false
 			return nil, nil
+		case c.queued:
+			c.sendQueued(now)
+			c.arm(now)
+			continue
 		case c.pending.len() > 0 && !written:
 			if written = true; timeout > 0 {
 				now = c.flush(now, 1)
@@ -290,14 +299,27 @@ func (c *Channel) Interrupt() {
 }
 
 // release returns the credits of the packet that Receive returned last.
-func (c *Channel) release(now time.Duration) {
+func (c *Channel) release() {
 	packet, session := c.inbox.taken()
-	if packet == nil || session != c.session {
+	if packet == nil || session != c.session || !c.link.Free(packet) {
 		return
 	}
-	c.link.Release(packet, now, c.output())
+	now := c.Now()
+	c.link.SendCredits(now, c.output())
 	c.settle(now)
 	c.arm(now)
+}
+
+// Arrived returns the next packet if one has arrived, or nil. It is a Receive that neither
+// waits nor takes note of the time. The packet is valid until the next Receive or Arrived.
+func (c *Channel) Arrived() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.announce || c.inbox.n == 0 {
+		return nil
+	}
+	c.release()
+	return c.inbox.pop()
 }
 
 // Ahead returns how long the path needs for all that waits or is in flight, and n bytes

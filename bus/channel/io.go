@@ -28,6 +28,9 @@ func (c *Channel) runTimer() {
 			c.link.Tick(now, c.output())
 		}
 		c.settle(now)
+		if c.queued {
+			c.sendQueued(now)
+		}
 		c.arm(c.flush(now, 1))
 		c.mu.Unlock()
 	}
@@ -301,6 +304,9 @@ func (c *Channel) sendDown() {
 	if !alive {
 		c.writeAll() // the link has sent the end itself, if it failed
 		return
+	}
+	if c.queued {
+		c.sendQueued(c.Now())
 	}
 	c.link.Close(c.output())
 	var down []byte

@@ -22,6 +22,12 @@ func (c *Channel) Send(packet []byte) error {
 	if err := c.maySend(); err != nil {
 		return err
 	}
+	if c.link.Bundle() > 0 {
+		spare := append(c.spare[:0], packet...)
+		var err error
+		c.spare, err = c.queue(spare)
+		return err
+	}
 	now := c.Now()
 	return c.sent(c.link.Send(packet, now, c.output()), now)
 }
@@ -36,9 +42,43 @@ func (c *Channel) Give(packet []byte) (spare []byte, err error) {
 	if err := c.maySend(); err != nil {
 		return packet, err
 	}
+	if c.link.Bundle() > 0 {
+		return c.queue(packet)
+	}
 	now := c.Now()
 	spare, err = c.link.Give(packet, now, c.output())
 	return spare, c.sent(err, now)
+}
+
+// queue queues a packet in a session whose frames have several packets. If it does not fit
+// into a frame with those that wait, they are sent first.
+func (c *Channel) queue(packet []byte) (spare []byte, err error) {
+	if !c.link.Fits(len(packet)) {
+		least := c.largestWrite()
+		if c.config.Datagram > 0 {
+			least = 1 // a frame fills a datagram
+		}
+		now := c.Now()
+		c.sendQueued(now)
+		c.arm(c.flush(now, least))
+	}
+	spare, err = c.link.Queue(packet)
+	switch {
+	case err != nil:
+		return spare, c.sent(err, 0)
+	case !c.queued:
+		c.queued = true
+		c.arm(c.Now())
+	}
+	return spare, nil
+}
+
+// sendQueued makes frames of the packets that are queued, as far as the window and credits
+// allow.
+func (c *Channel) sendQueued(now time.Duration) {
+	c.queued = false
+	c.link.SendWaiting(now, c.output())
+	c.settle(now)
 }
 
 // maySend returns why no packet can be sent, or nil.
@@ -70,7 +110,11 @@ func (c *Channel) sent(err error, now time.Duration) error {
 func (c *Channel) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pending.len() > 0 {
-		c.arm(c.flush(c.Now(), 1))
+	if c.queued || c.pending.len() > 0 {
+		now := c.Now()
+		if c.queued {
+			c.sendQueued(now)
+		}
+		c.arm(c.flush(now, 1))
 	}
 }

@@ -215,7 +215,7 @@ func (c *Channel) arm(now time.Duration) {
 	if next, ok := c.link.Next(); ok {
 		at = next
 	}
-	if c.pending.len() > 0 {
+	if c.queued || c.pending.len() > 0 {
 		at = min(at, max(c.freeAt, now+linger))
 	}
 	if at <= now && c.starved(now) {

@@ -13,8 +13,11 @@ const never = time.Duration(math.MaxInt64)
 
 // largest returns the size of the largest frame that can arrive, in bytes.
 func (c *Config) largest() int {
-	return datalink.LargestFrame(c.Link.MaxPacket)
+	return max(c.single(), c.Link.Bundle)
 }
+
+// single returns the size of the largest frame with one packet, in bytes.
+func (c *Config) single() int { return datalink.LargestFrame(c.Link.MaxPacket) }
 
 // SetDatagram sets the size of the largest datagram, in bytes, and that of the largest
 // packet to what fits into one.
@@ -40,11 +43,12 @@ const (
 	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up
 	burst        = 2 * time.Millisecond   // line time of the largest single write with a rate
 	chunk        = 32 << 10               // largest Write to a stream, and size of a Read, in bytes
+	bundle       = 8 << 10                // largest frame with several packets on a stream, in bytes
 )
 
 // maxPending bounds the bytes that wait to be written: a window of data frames,
 // and more control frames than a peer causes unless it floods.
-func (c *Config) maxPending() int { return c.Link.Window*frame.Size(c.largest()) + 1<<16 }
+func (c *Config) maxPending() int { return c.Link.Window*frame.Size(c.single()) + 1<<16 }
 
 // lineTime returns how long n bytes take on the line.
 func (c *Config) lineTime(n int) time.Duration {
@@ -63,7 +67,8 @@ func (c *Config) setTimes() {
 	l := &c.Link
 	l.Adapt, l.Rate = true, c.Baud/10
 	orDefault(&l.MaxPacket, 280)
-	one := c.lineTime(frame.Size(c.largest()))
+	c.setBundle()
+	one := c.lineTime(frame.Size(c.single()))
 	if l.Window == 0 {
 		l.Window = 64
 		if c.Baud == 0 {
@@ -89,6 +94,25 @@ func (c *Config) setTimes() {
 		packets := max(128, 2*l.Window)
 		grant := datalink.Credit{Headers: uint16(packets), Data: uint16(min(packets*((l.MaxPacket-1)/16), most))}
 		l.Credits[tlp.Posted], l.Credits[tlp.NonPosted] = grant, grant
+	}
+}
+
+// setBundle sets the size of the largest frame with several packets: that of a datagram, or
+// of a part of a stream. A line of a known rate has none, since a damaged byte costs the
+// time of the frame.
+func (c *Config) setBundle() {
+	l := &c.Link
+	switch {
+	case l.Bundle < 0 || c.Baud > 0:
+		l.Bundle = 0
+	case l.Bundle > 0:
+	case c.Datagram > 0:
+		l.Bundle = c.Datagram - 2
+	default:
+		l.Bundle = bundle
+	}
+	if l.Bundle > 0 {
+		orDefault(&l.Queue, 128)
 	}
 }
 

@@ -117,7 +117,7 @@ func raise(limit *uint16, to, used, first uint16) bool {
 
 // accept takes credits for a packet that arrived and reports whether the peer
 // had them.
-func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
+func (f *flow) accept(ours *Credits, c tlp.Class, size int) bool {
 	take(&f.arrived[c], size)
 	left := Credit{f.granted[c].Headers - f.arrived[c].Headers, f.granted[c].Data - f.arrived[c].Data}
 	return (ours[c].Headers == 0 || left.Headers <= maxCredit) && (ours[c].Data == 0 || left.Data <= maxCredit)
@@ -128,22 +128,34 @@ func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
 // of a small first grant, or an eighth of a large one, is free again, or with the next
 // refresh.
 func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
+	if l.Free(packet) {
+		l.sendCredits(now, out)
+	}
+}
+
+// Free is Release without the update. It reports whether SendCredits must send one.
+func (l *Link) Free(packet []byte) (due bool) {
 	if l.state != Up || len(packet) == 0 {
-		return
+		return false
 	}
 	f, c := &l.fc, classOf(packet)
 	take(&f.granted[c], len(packet))
 	ours := l.cfg.Credits[c]
 	heads := f.granted[c].Headers - f.advertised[c].Headers
 	data := f.granted[c].Data - f.advertised[c].Data
-	if due(heads, ours.Headers) || due(data, ours.Data) {
+	return updateDue(heads, ours.Headers) || updateDue(data, ours.Data)
+}
+
+// SendCredits sends an update of the credits of the peer.
+func (l *Link) SendCredits(now time.Duration, out *Output) {
+	if l.state == Up {
 		l.sendCredits(now, out)
 	}
 }
 
-// due reports whether an update is due: half of a small grant, or an eighth of a large
+// updateDue reports whether an update is due: half of a small grant, or an eighth of a large
 // one, is free again. The loss of one update of a large grant does not stop the peer.
-func due(freed, grant uint16) bool {
+func updateDue(freed, grant uint16) bool {
 	if grant >= 64 {
 		return freed >= grant/8
 	}

@@ -12,8 +12,10 @@
 //	        14      an acknowledgement follows
 //	        13..12  form of the packet, see docs/design.md "Link layers"
 //	        11..0   sequence number
-//	2, 3    11..0   next sequence number expected, if bit 14 was set
-//	...             the packet
+//	2, 3    15      several packets, if bit 14 was set
+//	        11..0   next sequence number expected, if bit 14 was set
+//	...             the packet, or several packets, each with its length before it,
+//	                16 bits, see bundle.go
 //	last 4          check: CRC-32 (IEEE 802.3) of all bytes before it, exclusive or the
 //	                word of the epoch
 //
@@ -131,6 +133,8 @@ const (
 //	             begins with at most that
 //	InOrder      keep no frame that arrives after a missing one
 //	ShortSequence  do not extend sequence numbers
+//	Bundle       largest frame with several packets, in bytes, to 65533; 0: none. The
+//	             smaller value of the two ends applies, and that of the datagram
 //
 //	Window       frames in flight, a power of two to MaxWindow (64)
 //	Queue        packets that may wait to be sent, per class (64)
@@ -166,6 +170,7 @@ type Config struct {
 	Rate          int
 	InOrder       bool
 	ShortSequence bool
+	Bundle        int
 
 	Window      int
 	Queue       int
@@ -211,6 +216,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("datalink: MaxPacket %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
 	case c.Datagram < 0 || c.Datagram > math.MaxUint16:
 		return fmt.Errorf("datalink: Datagram %d bytes, want 0 to %d", c.Datagram, math.MaxUint16)
+	case c.Bundle < 0 || c.Bundle > math.MaxUint16-2:
+		return fmt.Errorf("datalink: Bundle %d bytes, want 0 to %d", c.Bundle, math.MaxUint16-2)
 	case !validWindow(c.Window):
 		return fmt.Errorf("datalink: Window %d frames, want a power of two to %d", c.Window, MaxWindow)
 	case c.Queue < 1 || c.AckEvery < 1 || c.ReplayLimit < 1:
@@ -243,7 +250,7 @@ type Stats struct {
 	OutOfWindow     uint64 // frames too far ahead
 	BadAcks         uint64 // acknowledgements of frames not in flight
 	BadCheck        uint64 // damaged frames, or frames of an unknown session
-	BadFrames       uint64 // too short, too long, or of an impossible form
+	BadFrames       uint64 // too short, too long, or of an impossible form or content
 	Stale           uint64 // frames of an earlier epoch
 	Refused         uint64 // hellos with another version or register map
 	CreditStalls    uint64 // times a packet had to wait for credits
@@ -259,6 +266,7 @@ type Link struct {
 	epoch      uint32 // word of the session
 	past       ring   // words of earlier sessions
 	long       bool   // sequence numbers are extended
+	bundle     int    // largest frame with several packets, in bytes; 0: none
 	datagram   int    // largest one that both ends take, in bytes; 0: a stream of bytes
 	nonce      uint32
 	asked      hello      // on a host: the Welcome that asks for another Hello

@@ -25,6 +25,8 @@ const (
 	shiftForm = 12
 	shiftType = 12
 	maskSeq   = 0xfff
+
+	bitSeveral = 1 << 15 // of the word of the acknowledgement
 )
 
 // Overhead is the largest number of bytes that a data frame adds to its packet:
@@ -109,8 +111,13 @@ func (l *Link) sendAcked(typ int, body []byte, out *Output) {
 	l.rx.acknowledged()
 }
 
-// sendData sends the packet of a slot under its sequence number.
-func (l *Link) sendData(n uint64, packet []byte, out *Output) {
+// sendData sends the packets of a frame under its sequence number.
+func (l *Link) sendData(n uint64, packets [][]byte, out *Output) {
+	if len(packets) > 1 {
+		l.sendBundle(n, packets, out)
+		return
+	}
+	packet := packets[0]
 	form := formOf(packet)
 	h := bitData | uint16(form)<<shiftForm | uint16(n&maskSeq)
 	b := &out.Frames

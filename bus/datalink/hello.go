@@ -94,7 +94,7 @@ func (l *Link) ours(host, board uint32) hello {
 	h := hello{
 		maxPacket: l.cfg.MaxPacket, window: l.cfg.Window, kept: l.cfg.Window - 1, maxRead: l.cfg.MaxRead, datagram: l.cfg.Datagram,
 		ackDelay: l.cfg.AckDelay, mapHash: l.cfg.MapHash, host: host, board: board, credits: l.cfg.Credits,
-		options: options{long: !l.cfg.ShortSequence},
+		options: options{long: !l.cfg.ShortSequence, bundle: l.cfg.Bundle},
 	}
 	if l.cfg.InOrder {
 		h.kept = 0
@@ -264,6 +264,7 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.long = !l.cfg.ShortSequence && s.peer.options.long
 	l.tx.maxPacket = min(l.cfg.MaxPacket, s.peer.maxPacket)
 	l.datagram = min(l.cfg.Datagram, s.peer.datagram)
+	l.bundle = l.agreedBundle(&s.peer)
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.tx.all = s.peer.kept == 0
 	l.rx.every = min(l.cfg.AckEvery, max(1, s.peer.window/2))

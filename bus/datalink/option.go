@@ -17,12 +17,14 @@ import (
 //	3     of a Hello, 16 bytes: the proof that the host has the token
 //	4     of a Welcome that refuses, to 65 bytes: why, as a code and in words. Code 1
 //	      is about the token, 0 everything else
+//	5     2 bytes: the largest frame with several packets, in bytes, that the end takes
 type options struct {
 	long      bool
 	challenge []byte
 	proof     []byte
 	code      byte
 	refusal   string
+	bundle    int // 0: the end takes no frame with several packets
 }
 
 // Codes of a refusal.
@@ -36,6 +38,7 @@ const (
 	optionChallenge
 	optionProof
 	optionRefusal
+	optionBundle
 )
 
 const (
@@ -47,6 +50,9 @@ const (
 func (o *options) append(b []byte) []byte {
 	if o.long {
 		b = append(b, optionLong, 0)
+	}
+	if o.bundle > 0 {
+		b = binary.BigEndian.AppendUint16(append(b, optionBundle, 2), uint16(o.bundle))
 	}
 	for _, v := range []struct {
 		kind  byte
@@ -85,7 +91,9 @@ func parseOptions(b []byte) (o options, ok bool) {
 			o.proof = append([]byte(nil), value...)
 		case kind == optionRefusal && len(value) >= 1 && len(value) <= 1+maxRefusal:
 			o.code, o.refusal = value[0], string(value[1:])
-		case kind >= optionLong && kind <= optionRefusal:
+		case kind == optionBundle && len(value) == 2:
+			o.bundle = int(binary.BigEndian.Uint16(value))
+		case kind >= optionLong && kind <= optionBundle:
 			return o, false
 		}
 	}

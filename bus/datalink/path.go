@@ -168,7 +168,7 @@ func (l *Link) patience() time.Duration {
 	if !l.cfg.Adapt {
 		return l.trip()
 	}
-	slow := l.trip() + min(queueTime, l.tx.path.took(leastWindow*l.maxFrame()))
+	slow := l.trip() + min(queueTime, l.tx.path.took(leastWindow*LargestFrame(l.cfg.MaxPacket)))
 	return min(slow, l.trip()<<min(l.rx.repeats, 16))
 }
 

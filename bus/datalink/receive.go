@@ -1,19 +1,19 @@
 package datalink
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"time"
-
-	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// An rxSlot is a packet that arrived before a missing one.
+// An rxSlot is a frame that arrived before a missing one.
 type rxSlot struct {
-	packet []byte
-	here   bool
+	packet  []byte
+	several []byte // the packets of a frame with several, with their lengths, or nil
+	here    bool
 }
 
 // A receiver is the receiving half.
@@ -22,10 +22,11 @@ type receiver struct {
 	spares  spares
 	next    uint64 // number of the next packet to deliver
 	held    int    // slots in use
-	unacked int    // packets delivered since the last acknowledgement
+	unacked int    // frames delivered since the last acknowledgement
+	bytes   int    // of their packets
 	ackDue  time.Duration
 	ackNow  bool
-	every   int // packets that are acknowledged without waiting
+	every   int // frames that are acknowledged without waiting
 	nakDue  time.Duration
 	nak     bool
 	damaged bool          // a Nak is due for a damaged frame, with or without a gap
@@ -48,7 +49,7 @@ func (r *receiver) slot(n uint64) *rxSlot { return &r.slots[n%uint64(len(r.slots
 // 4096.
 func (r *receiver) ahead(seq uint16) int { return int((uint64(seq) - r.next) & maskSeq) }
 
-func (r *receiver) acknowledged() { r.unacked, r.ackNow = 0, false }
+func (r *receiver) acknowledged() { r.unacked, r.bytes, r.ackNow = 0, 0, false }
 
 func (r *receiver) wantNak(at time.Duration) {
 	if !r.nak || at < r.nakDue {
@@ -57,7 +58,7 @@ func (r *receiver) wantNak(at time.Duration) {
 }
 
 // maxFrame returns the size of the largest valid frame.
-func (l *Link) maxFrame() int { return LargestFrame(l.cfg.MaxPacket) }
+func (l *Link) maxFrame() int { return max(LargestFrame(l.cfg.MaxPacket), l.cfg.Bundle) }
 
 // Receive processes a frame from the transport. The frame may hold anything,
 // and Receive does not retain it. A link that is down ignores it.
@@ -178,13 +179,21 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 }
 
 func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output) {
+	several := false
 	if h&bitAck != 0 {
-		if len(body) < 2 || body[0]>>4 != 0 {
+		if len(body) < 2 || body[0]>>4&^(bitSeveral>>12) != 0 {
 			l.fail(fmt.Errorf("%w: data frame too short for its acknowledgement", ErrProtocol), out)
 			return
 		}
-		l.handleAck(binary.BigEndian.Uint16(body), now)
+		ack := binary.BigEndian.Uint16(body)
+		several = ack&bitSeveral != 0
 		body = body[2:]
+		if several && !l.validBundle(h, body) {
+			l.stats.BadFrames++
+			l.fail(fmt.Errorf("%w: several packets that do not fill a frame of at most %d bytes", ErrProtocol, l.bundle), out)
+			return
+		}
+		l.handleAck(ack&maskSeq, now)
 	}
 	r := &l.rx
 	d := r.ahead(h & maskSeq)
@@ -207,19 +216,35 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 		l.stats.Duplicates++
 		return
 	}
-	var ok bool
-	slot.packet, ok = expand(r.spares.get(), int(h>>shiftForm&3), body, l.tx.maxPacket)
-	if !ok {
-		l.fail(fmt.Errorf("%w: packet with an invalid form or over %d bytes", ErrProtocol, l.tx.maxPacket), out)
+	if !l.keep(slot, h, body, several, d > 0, out) {
 		return
 	}
-	slot.here = true
-	r.held++
 	if d > 0 {
 		l.gap(n, now)
 		return
 	}
 	l.deliver(now, out)
+}
+
+// keep stores what a data frame holds. The packets of a frame with several are copied if
+// they must wait for an earlier frame. It reports false if the link has failed.
+func (l *Link) keep(slot *rxSlot, h uint16, body []byte, several, waits bool, out *Output) (ok bool) {
+	r := &l.rx
+	switch {
+	case !several:
+		slot.packet, ok = expand(r.spares.get(), int(h>>shiftForm&3), body, l.tx.maxPacket)
+		if !ok {
+			l.fail(fmt.Errorf("%w: packet with an invalid form or over %d bytes", ErrProtocol, l.tx.maxPacket), out)
+			return false
+		}
+	case waits:
+		slot.several = bytes.Clone(body)
+	default:
+		slot.several = body
+	}
+	slot.here = true
+	r.held++
+	return true
 }
 
 // missed requests the missing frames for an end that keeps none out of order.
@@ -247,14 +272,11 @@ func (l *Link) gap(n uint64, now time.Duration) {
 func (l *Link) deliver(now time.Duration, out *Output) {
 	r := &l.rx
 	for slot := r.slot(r.next); slot.here; slot = r.slot(r.next) {
-		c := classOf(slot.packet)
-		if !l.fc.accept(l.cfg.Credits, c, len(slot.packet)) {
-			l.fail(fmt.Errorf("%w: %v packet of %d bytes without credits", ErrProtocol, tlp.Class(c), len(slot.packet)), out)
+		several := slot.several
+		slot.several, slot.here = nil, false
+		if several == nil && !l.accept(slot.packet, out) || !l.acceptAll(several, out) {
 			return
 		}
-		r.spares.put(out.Packets.add(slot.packet))
-		l.stats.PacketsReceived++
-		slot.here = false
 		r.held--
 		r.next++
 		r.repeats = 0
@@ -262,10 +284,28 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 			r.ackDue = now + l.cfg.AckDelay
 		}
 	}
-	r.ackNow = r.ackNow || r.unacked >= r.every
+	r.ackNow = r.ackNow || r.unacked >= r.every || r.bytes >= ackBytes
 	if r.held == 0 && !r.damaged {
 		r.nak = false
 	}
+}
+
+// ackBytes is the number of bytes that are acknowledged without waiting: a quarter of what
+// may be in flight.
+const ackBytes = maxFlying / 4
+
+// accept delivers a packet, whose memory it takes. It reports false if the peer had no
+// credits for it: the link has failed.
+func (l *Link) accept(packet []byte, out *Output) bool {
+	c := classOf(packet)
+	if !l.fc.accept(&l.cfg.Credits, c, len(packet)) {
+		l.fail(fmt.Errorf("%w: %v packet of %d bytes without credits", ErrProtocol, c, len(packet)), out)
+		return false
+	}
+	l.rx.spares.put(out.Packets.add(packet))
+	l.rx.bytes += len(packet)
+	l.stats.PacketsReceived++
+	return true
 }
 
 // sendNak sends the expected sequence number and the frames received after it.

@@ -8,9 +8,9 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// A txSlot is a frame in flight. It holds its packet until the acknowledgement.
+// A txSlot is a frame in flight. It holds its packets until the acknowledgement.
 type txSlot struct {
-	packet  []byte
+	packets [][]byte
 	firstAt time.Duration // first transmission
 	sentAt  time.Duration // last transmission
 	stamp   uint64        // order of the last transmission among all frames
@@ -71,6 +71,9 @@ func (q *queue) push(it item, limit int) {
 	q.bytes += len(it.packet)
 	q.n++
 }
+
+// first returns the size of the first packet, in bytes. The queue is not empty.
+func (q *queue) first() int { return len(q.items[q.head].packet) }
 
 func (q *queue) pop() (packet []byte) {
 	packet, q.items[q.head].packet = q.items[q.head].packet, nil
@@ -137,6 +140,24 @@ func (l *Link) Give(packet []byte, now time.Duration, out *Output) (spare []byte
 	return spare, nil
 }
 
+// Queue is Give without a frame: the packet waits for SendWaiting, or for a frame or a
+// time that makes the link send.
+func (l *Link) Queue(packet []byte) (spare []byte, err error) {
+	if err := l.accepts(packet); err != nil {
+		return packet, err
+	}
+	spare = l.tx.spares.get()
+	l.wait(packet)
+	return spare, nil
+}
+
+// SendWaiting sends the packets that wait, as far as the window and credits allow.
+func (l *Link) SendWaiting(now time.Duration, out *Output) {
+	if l.state == Up {
+		l.transmit(now, out)
+	}
+}
+
 // accepts returns why a packet cannot be queued, or nil.
 func (l *Link) accepts(packet []byte) error {
 	switch {
@@ -154,9 +175,13 @@ func (l *Link) accepts(packet []byte) error {
 
 // enqueue queues a packet that the link accepts, and sends what may be sent.
 func (l *Link) enqueue(packet []byte, now time.Duration, out *Output) {
+	l.wait(packet)
+	l.transmit(now, out)
+}
+
+func (l *Link) wait(packet []byte) {
 	l.tx.queues[classOf(packet)].push(item{packet, l.tx.order}, l.cfg.Queue)
 	l.tx.order++
-	l.transmit(now, out)
 }
 
 // transmit sends packets as far as the window and credits allow.
@@ -167,18 +192,15 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 		if !ok {
 			break
 		}
-		q := &s.queues[c]
-		it := &q.items[q.head]
-		if !l.mayFly(len(it.packet) + Overhead) {
+		if !l.mayFly(l.frameSize(c)) {
 			return
 		}
-		slot := s.slot(s.next)
-		slot.packet, slot.sends, slot.replays, slot.lost, slot.arrived = q.pop(), 0, 0, 0, false
-		take(&l.fc.used[c], len(slot.packet))
-		l.stats.PacketsSent++
 		n := s.next
+		slot := s.slot(n)
+		slot.sends, slot.replays, slot.lost, slot.arrived = 0, 0, 0, false
+		size := l.load(slot, c)
 		s.next++
-		s.path.send(&slot.mark, len(slot.packet)+Overhead, now)
+		s.path.send(&slot.mark, size, now)
 		l.put(n, now, out)
 	}
 	if s.inFlight() < s.window {
@@ -230,7 +252,7 @@ func (l *Link) put(n uint64, now time.Duration, out *Output) {
 		slot.first = slot.stamp
 	}
 	l.tx.stamp++
-	l.sendData(n, slot.packet, out)
+	l.sendData(n, slot.packets, out)
 }
 
 // handleAck processes a cumulative acknowledgement: next is the first frame that
@@ -251,7 +273,9 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	for i := range n {
 		slot := s.slot(s.first + i)
 		s.path.acknowledge(&slot.mark)
-		s.spares.put(slot.packet)
+		for _, p := range slot.packets {
+			s.spares.put(p)
+		}
 	}
 	last := s.slot(s.first + n - 1)
 	s.probe.heard(last.first)

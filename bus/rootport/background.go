@@ -7,7 +7,7 @@ import (
 
 const (
 	lookEvery   = time.Millisecond // how often the background looks for a port that no call receives from
-	lastPackets = 64               // packets that it takes at most after a call has begun
+	lastBursts  = 4                // how often it takes packets at most after a call has begun
 )
 
 // background is the state of the goroutine that serves the device between calls.
@@ -66,7 +66,7 @@ func (r *RootPort) enter() {
 func (r *RootPort) leave() {
 	if r.back.due.Load() {
 		r.back.due.Store(false)
-		for left := lastPackets; left > 0 && r.down == nil && r.pump(0); left-- {
+		for left := lastBursts; left > 0 && r.down == nil && r.pump(0); left-- {
 		}
 	}
 	r.port.Flush()
@@ -111,7 +111,7 @@ func (r *RootPort) runBackground() {
 func (r *RootPort) serve() {
 	r.back.waits.Store(true)
 	defer r.back.waits.Store(false)
-	for left := lastPackets; left > 0 && r.down == nil; {
+	for left := lastBursts; left > 0 && r.down == nil; {
 		until := r.now() + maxWait
 		called := r.back.callers.Load() != 0
 		if called {

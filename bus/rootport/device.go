@@ -162,6 +162,10 @@ func (r *RootPort) deviceWrite(p *tlp.Packet) {
 		r.refuse(Poisoned, "its data is poisoned")
 		return
 	}
+	if p.First == 0xf && (p.Len == 1 || p.Last == 0xf) {
+		r.writeRun(p.Addr, p.Data)
+		return
+	}
 	for at := 0; at < len(p.Data); {
 		if !enabled(p, at) {
 			at++

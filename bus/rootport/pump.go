@@ -9,9 +9,9 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// pump receives one packet from the port, waiting for it until Now reaches
-// until, and handles it. Waiting answers are sent first. It reports whether it
-// received one.
+// pump receives packets that have arrived, or else one packet from the port, waiting for
+// it until Now reaches until, and handles them. Waiting answers are sent first. It reports
+// whether it received any.
 func (r *RootPort) pump(until time.Duration) bool {
 	r.sendAnswers()
 	if r.down != nil {
@@ -22,6 +22,9 @@ func (r *RootPort) pump(until time.Duration) bool {
 		return false
 	}
 	r.received++
+	if r.takeArrived() {
+		return true
+	}
 	packet, err := r.port.Receive(max(0, until-r.now()))
 	switch {
 	case err != nil:
@@ -31,6 +34,32 @@ func (r *RootPort) pump(until time.Duration) bool {
 		r.sendAnswers()
 	}
 	return packet != nil
+}
+
+// burst is the number of packets after which the time is checked again.
+const burst = 16
+
+// takeArrived handles packets that have arrived, to burst of them or the next message. It
+// reports whether there was one.
+func (r *RootPort) takeArrived() bool {
+	port, ok := r.port.(arriver)
+	if !ok {
+		return false
+	}
+	n := 0
+	for n < burst && r.down == nil {
+		packet := port.Arrived()
+		if packet == nil {
+			break
+		}
+		n++
+		r.receive(packet)
+		r.sendAnswers()
+		if r.event {
+			break
+		}
+	}
+	return n > 0
 }
 
 // transmit sends the packet in r.buf, and serves the device while the port has

@@ -87,6 +87,13 @@ type giver interface {
 	Give(packet []byte) (spare []byte, err error)
 }
 
+// An arriver is a Port that tells at little cost what has arrived.
+type arriver interface {
+	// Arrived is a Receive that returns nil where Receive would wait or fail, and does not
+	// look at the time.
+	Arrived() []byte
+}
+
 // Options configure a root port. The zero value is the default. A line that needs
 // longer than Timeout to send a full queue needs a larger one. A packet to the device
 // also obeys the device's Device Control register, which allows 128 bytes after reset,
