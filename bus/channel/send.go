@@ -53,24 +53,24 @@ func (c *Channel) Give(packet []byte) (spare []byte, err error) {
 // queue queues a packet in a session whose frames have several packets. If it does not fit
 // into a frame with those that wait, they are sent first.
 func (c *Channel) queue(packet []byte) (spare []byte, err error) {
-	if !c.link.Fits(len(packet)) {
-		least := c.largestWrite()
-		if c.config.Datagram > 0 {
-			least = 1 // a frame fills a datagram
-		}
-		now := c.Now()
+	var now time.Duration
+	full := c.link.Full(len(packet))
+	if full {
+		now = c.Now()
 		c.sendQueued(now)
-		c.arm(c.flush(now, least))
 	}
-	spare, err = c.link.Queue(packet)
+	if spare, err = c.link.Queue(packet); err != nil {
+		err = c.sent(err, 0)
+	}
 	switch {
-	case err != nil:
-		return spare, c.sent(err, 0)
+	case full:
+		c.queued = true
+		c.arm(c.flush(now, c.largestWrite()-c.link.Most()+1))
 	case !c.queued:
 		c.queued = true
 		c.arm(c.Now())
 	}
-	return spare, nil
+	return spare, err
 }
 
 // sendQueued makes frames of the packets that are queued, as far as the window and credits

@@ -67,6 +67,13 @@ func recordedPair(t *testing.T, c Config) (h *Channel, r *recorded) {
 	return h, r
 }
 
+// Sizes of writes of packets of 272 bytes. A frame with several has 8 bytes, and 2 for each
+// packet. A frame of at most 1,024 bytes has three of them.
+const (
+	datagram = 2 + 8 + 2*(2+272)
+	stream   = 1 + (8 + 3*(2+272) + 2) + (8 + 2*(2+272) + 2) // a delimiter first, and a code and a delimiter for each
+)
+
 // TestWritesTogether: packets are written together, at Flush, when a Receive has nothing
 // to return, when a datagram is full, and after a millisecond.
 func TestWritesTogether(t *testing.T) {
@@ -79,11 +86,11 @@ func TestWritesTogether(t *testing.T) {
 		sizes   []int
 		after   time.Duration
 	}{
-		"flush":     {Config{}, 5, func(h *Channel) { h.Flush() }, []int{1401}, 0},
-		"receive":   {Config{}, 5, func(h *Channel) { h.Receive(5 * time.Millisecond) }, []int{1401}, 0},
-		"poll":      {Config{}, 5, func(h *Channel) { h.Receive(0) }, []int{1401}, 0},
-		"timer":     {Config{}, 5, func(h *Channel) { time.Sleep(5 * time.Millisecond) }, []int{1401}, time.Millisecond},
-		"datagrams": {datagrams, 5, func(h *Channel) { time.Sleep(500 * time.Microsecond) }, []int{560, 560}, 0},
+		"flush":     {Config{}, 5, func(h *Channel) { h.Flush() }, []int{stream}, 0},
+		"receive":   {Config{}, 5, func(h *Channel) { h.Receive(5 * time.Millisecond) }, []int{stream}, 0},
+		"poll":      {Config{}, 5, func(h *Channel) { h.Receive(0) }, []int{stream}, 0},
+		"timer":     {Config{}, 5, func(h *Channel) { time.Sleep(5 * time.Millisecond) }, []int{stream}, time.Millisecond},
+		"datagrams": {datagrams, 5, func(h *Channel) { time.Sleep(500 * time.Microsecond) }, []int{datagram, datagram}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,7 +127,7 @@ func TestFlushDuringSend(t *testing.T) {
 		time.Sleep(400 * time.Microsecond)
 		synctest.Wait()
 		sizes, times := r.writes()
-		assert.Equal(t, []int{560, 560}, sizes)
+		assert.Equal(t, []int{datagram, datagram}, sizes)
 		assert.Equal(t, []time.Duration{0, 100 * time.Microsecond}, times, "the rest does not wait for the timer")
 	})
 }

@@ -2,6 +2,7 @@ package datalink
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
@@ -41,8 +42,15 @@ func (l *Link) Bundle() int {
 	return l.bundle
 }
 
-// Fits reports whether the packets that wait and one more of a size fit into one frame.
-func (l *Link) Fits(size int) bool { return l.allWaiting()+lengthLen+size <= l.bundle }
+// Full reports whether SendWaiting should be called before a packet of a size is queued:
+// the packets that wait and this one do not fit into one frame, and the window and credits
+// may allow one.
+func (l *Link) Full(size int) bool {
+	return !l.tx.blocked && l.allWaiting()+lengthLen+size > l.tx.most
+}
+
+// Most returns the size of the largest frame with several packets at present, in bytes.
+func (l *Link) Most() int { return l.tx.most }
 
 // allWaiting returns the size of a frame with all packets that wait.
 func (l *Link) allWaiting() int {
@@ -54,20 +62,39 @@ func (l *Link) allWaiting() int {
 	return n
 }
 
-// most returns the size of the largest frame with several packets at present. On a slow
-// path one frame must not take the time of many, so several fill the window of an adaptive
-// link.
-func (l *Link) most() int {
-	if !l.cfg.Adapt || l.bundle == 0 {
-		return l.bundle
+// setMost sets the size of the largest frame with several packets. On a slow path one frame
+// must not take the time of many, so several fill the window of an adaptive link.
+func (l *Link) setMost() {
+	s := &l.tx
+	s.most = min(l.bundle, s.safe)
+	if l.cfg.Adapt && s.most > 0 {
+		s.most = min(s.most, s.bytesWindow()/4)
 	}
-	return min(l.bundle, l.tx.bytesWindow()/4)
 }
+
+// Design note: a path may damage bytes, and then it damages large frames more often. A frame
+// is replayed as it is, so it must not be so large that it never arrives. The largest size
+// is halved by each replay. It grows by an eighth with each frame of at least half of it
+// that arrives at once. A path that loses fewer than about one frame in six gets the largest frames.
+const (
+	firstSafe = 1024 // bytes, at the beginning of a session
+	leastSafe = 128
+)
+
+// arrivedAtOnce records that a frame of a size has arrived after one transmission.
+func (s *sender) arrivedAtOnce(size int) {
+	if size >= s.safe/2 {
+		s.safe = min(s.safe+s.safe/8, math.MaxUint16)
+	}
+}
+
+// harmed records that a frame is sent again.
+func (s *sender) harmed() { s.safe = max(s.safe/2, leastSafe) }
 
 // frameSize returns the size of the next frame, which has the first packet of a class. A
 // frame that would be cut short by the window waits for the next acknowledgement instead.
 func (l *Link) frameSize(c tlp.Class) int {
-	return max(Overhead+l.tx.queues[c].first(), min(l.most(), l.allWaiting()))
+	return max(Overhead+l.tx.queues[c].first(), min(l.tx.most, l.allWaiting()))
 }
 
 // load moves waiting packets to the slot of a frame: the first one of a class, and as many
@@ -78,13 +105,12 @@ func (l *Link) load(slot *txSlot, c tlp.Class) int {
 	if l.bundle == 0 {
 		return size
 	}
-	limit := l.most()
 	for sum := size + lengthLen; ; size = sum {
 		c, ok := l.pick()
 		if !ok {
 			return size
 		}
-		if sum += lengthLen + l.tx.queues[c].first(); sum > limit {
+		if sum += lengthLen + l.tx.queues[c].first(); sum > l.tx.most {
 			return size
 		}
 		slot.packets = append(slot.packets, l.next(c))

@@ -265,10 +265,12 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.tx.maxPacket = min(l.cfg.MaxPacket, s.peer.maxPacket)
 	l.datagram = min(l.cfg.Datagram, s.peer.datagram)
 	l.bundle = l.agreedBundle(&s.peer)
+	l.tx.path.begin(float64(l.cfg.Rate))
+	l.tx.safe = firstSafe
+	l.setMost()
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.tx.all = s.peer.kept == 0
 	l.rx.every = min(l.cfg.AckEvery, max(1, s.peer.window/2))
-	l.tx.path.begin(float64(l.cfg.Rate))
 	l.tx.probe.ackDelay = s.peer.ackDelay
 	l.tx.least = max(l.cfg.ReplayMin, 2*s.peer.ackDelay)
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)

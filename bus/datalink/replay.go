@@ -86,6 +86,7 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 		return
 	}
 	slot.replays++
+	l.tx.harmed()
 	for range l.copies(slot) {
 		l.stats.Replays++
 		l.put(n, now, out)

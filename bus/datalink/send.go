@@ -11,6 +11,7 @@ import (
 // A txSlot is a frame in flight. It holds its packets until the acknowledgement.
 type txSlot struct {
 	packets [][]byte
+	size    int           // of the frame, in bytes
 	firstAt time.Duration // first transmission
 	sentAt  time.Duration // last transmission
 	stamp   uint64        // order of the last transmission among all frames
@@ -28,6 +29,8 @@ type sender struct {
 	slots     []txSlot // by sequence number, modulo the window
 	window    int
 	maxPacket int
+	most      int           // largest frame with several packets at present, in bytes
+	safe      int           // largest such frame that the path has shown to carry
 	all       bool          // the peer needs everything after a lost frame again
 	least     time.Duration // shortest time to a replay
 	first     uint64        // number of the oldest frame in flight
@@ -38,7 +41,8 @@ type sender struct {
 	queues    [3]queue
 	spares    spares
 	order     uint64
-	stalled   bool
+	stalled   bool // credits keep a packet waiting
+	blocked   bool // credits or the window did, when the link sent last
 
 	measured bool
 	rtt      time.Duration // smoothed
@@ -186,6 +190,12 @@ func (l *Link) wait(packet []byte) {
 
 // transmit sends packets as far as the window and credits allow.
 func (l *Link) transmit(now time.Duration, out *Output) {
+	l.setMost()
+	l.sendFrames(now, out)
+	l.tx.blocked = l.tx.waiting() > 0
+}
+
+func (l *Link) sendFrames(now time.Duration, out *Output) {
 	s := &l.tx
 	for s.inFlight() < s.window {
 		c, ok := l.pick()
@@ -198,9 +208,9 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 		n := s.next
 		slot := s.slot(n)
 		slot.sends, slot.replays, slot.lost, slot.arrived = 0, 0, 0, false
-		size := l.load(slot, c)
+		slot.size = l.load(slot, c)
 		s.next++
-		s.path.send(&slot.mark, size, now)
+		s.path.send(&slot.mark, slot.size, now)
 		l.put(n, now, out)
 	}
 	if s.inFlight() < s.window {
@@ -272,6 +282,9 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	// waited for another.
 	for i := range n {
 		slot := s.slot(s.first + i)
+		if slot.sends == 1 {
+			s.arrivedAtOnce(slot.size)
+		}
 		s.path.acknowledge(&slot.mark)
 		for _, p := range slot.packets {
 			s.spares.put(p)
