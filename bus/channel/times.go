@@ -43,7 +43,7 @@ const (
 	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up
 	burst        = 2 * time.Millisecond   // line time of the largest single write with a rate
 	chunk        = 32 << 10               // largest Write to a stream, and size of a Read, in bytes
-	bundle       = 8 << 10                // largest frame with several packets on a stream, in bytes
+	bundle       = 4 << 10                // largest frame with several packets on a stream, in bytes
 )
 
 // maxPending bounds the bytes that wait to be written: a window of data frames,

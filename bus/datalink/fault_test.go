@@ -19,13 +19,19 @@ var (
 
 var noisy = faults{loss: 0.05, dup: 0.03, flip: 0.02, truncate: 0.01, reorder: 0.02}
 
+// bundles are sizes of the largest frame with several packets: none, two of the largest
+// packets, and many.
+var bundles = []int{0, 576, 4096}
+
 // finite are credits for a few packets of each class.
 var finite = Credits{{24, 24 * 17}, {12, 12 * 17}, {0, 0}}
 
 // exchange sends n packets in both directions and returns how long it took.
-// Cuts are short, so the session survives them.
-func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, *sim) {
-	s := newSim(t, seed, f, Config{Credits: finite}, Config{Credits: finite})
+// Cuts are short, so the session survives them. Frames have several packets, to bundle
+// bytes, unless that is 0.
+func exchange(t testing.TB, seed uint64, f faults, n, cuts, bundle int) (time.Duration, *sim) {
+	c := Config{Credits: finite, Bundle: bundle}
+	s := newSim(t, seed, f, c, c)
 	span := time.Duration(n) * 200 * time.Second / 300_000 // approximate, without injected faults
 	cut := func(now time.Duration) bool {
 		return cuts > 0 && now%(span/time.Duration(cuts)+1) > span/time.Duration(cuts)-20*time.Millisecond
@@ -62,9 +68,20 @@ func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, 
 // Every packet arrives once, in order and unchanged, whatever the channel does;
 // the sequence numbers wrap several times (L1, L2, L3).
 func TestFaults(t *testing.T) {
+	t.Run("single", func(t *testing.T) { testFaults(t, 0) })
+	t.Run("several", func(t *testing.T) {
+		s := testFaults(t, 1200)
+		for i := range s.links {
+			st := s.links[i].Stats()
+			assert.Greater(t, st.PacketsSent, (st.FramesSent-st.Replays)*5/4, "packets to a frame, of which some are acknowledgements only")
+		}
+	})
+}
+
+func testFaults(t *testing.T, bundle int) *sim {
 	t.Logf("seed %d", *seedFlag)
-	clean, _ := exchange(t, *seedFlag, faults{}, *packetsFlag, 0)
-	took, s := exchange(t, *seedFlag, noisy, *packetsFlag, max(2, *packetsFlag/10_000))
+	clean, _ := exchange(t, *seedFlag, faults{}, *packetsFlag, 0, bundle)
+	took, s := exchange(t, *seedFlag, noisy, *packetsFlag, max(2, *packetsFlag/10_000), bundle)
 	t.Logf("goodput %.2f of a clean line; host %+v", float64(clean)/float64(took), s.links[0].Stats())
 	assert.GreaterOrEqual(t, float64(clean)/float64(took), 0.6)
 	for i := range s.links {
@@ -74,13 +91,16 @@ func TestFaults(t *testing.T) {
 			assert.Positive(t, n, name)
 		}
 	}
+	return s
 }
 
 func TestFaultsSeeds(t *testing.T) {
 	for seed := *seedFlag; seed < *seedFlag+20; seed++ {
 		f := noisy
 		f.reorder = 0.2
-		exchange(t, seed, f, 400, 1)
+		for _, bundle := range bundles {
+			exchange(t, seed, f, 400, 1, bundle)
+		}
 	}
 }
 
@@ -90,7 +110,11 @@ func TestSingleFaults(t *testing.T) {
 		"loss": {loss: 0.25}, "duplicates": {dup: 0.5}, "bit flips": {flip: 0.25},
 		"truncation": {truncate: 0.25}, "reordering": {reorder: 0.5},
 	} {
-		t.Run(name, func(t *testing.T) { exchange(t, 7, f, 1000, 0) })
+		t.Run(name, func(t *testing.T) {
+			for _, bundle := range bundles {
+				exchange(t, 7, f, 1000, 0, bundle)
+			}
+		})
 	}
 }
 

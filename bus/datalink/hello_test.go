@@ -18,6 +18,8 @@ func TestConfig(t *testing.T) {
 		"replay before the ack": {ReplayMin: time.Millisecond},
 		"dead before the ping":  {DeadAfter: 100 * time.Millisecond},
 		"too many credits":      {Credits: Credits{{Headers: 1 << 15}}},
+		"bundle too large":      {Bundle: 65534},
+		"negative bundle":       {Bundle: -1},
 		"less than a packet":    {Credits: Credits{{Headers: 1, Data: 16}}},
 	} {
 		_, err := New(c)
@@ -28,6 +30,7 @@ func TestConfig(t *testing.T) {
 		"largest packet":  {MaxPacket: MaxPacket},
 		"window of one":   {Window: 1},
 		"largest window":  {Window: 1024},
+		"largest bundle":  {Bundle: 65533},
 		"most credits":    {Credits: Credits{{Headers: 1<<15 - 1}}},
 		"just a packet":   {Credits: Credits{{Headers: 1, Data: 17}}},
 	} {
