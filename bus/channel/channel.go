@@ -315,10 +315,10 @@ func (c *Channel) release() {
 func (c *Channel) Arrived() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.release()
 	if c.announce || c.inbox.n == 0 {
 		return nil
 	}
-	c.release()
 	return c.inbox.pop()
 }
 

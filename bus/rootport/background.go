@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	lookEvery   = time.Millisecond // how often the background looks for a port that no call receives from
-	lastBursts  = 4                // how often it takes packets at most after a call has begun
+	lookEvery  = time.Millisecond // how often the background looks for a port that no call receives from
+	lastBursts = 4                // how often it takes packets at most after a call has begun
 )
 
 // background is the state of the goroutine that serves the device between calls.
