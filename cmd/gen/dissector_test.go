@@ -164,7 +164,8 @@ func dissectionFile(t *testing.T) []byte {
 }
 
 // TestLinkDissector runs Wireshark on frames of the data link in an Ethernet frame and
-// in a UDP datagram. The frames are those of TestGoldenFrames in bus/datalink.
+// in a UDP datagram. The frames are those of TestGoldenFrames and TestGoldenBundle in
+// bus/datalink, and damaged ones.
 func TestLinkDissector(t *testing.T) {
 	tooltest.Need(t, "tshark")
 	dir := t.TempDir()
@@ -189,15 +190,21 @@ func TestLinkDissector(t *testing.T) {
 		{capture.Ethernet, ethernet + "0008 0006 3000 30419fd1" + strings.Repeat("00", 36)},
 		{capture.IP, udp + "000b 9001 d4 05 fe 10 10 b4a2b47e 000c d001 0002 00 000000 b4a2b47e"},
 		{capture.Ethernet, ethernet + "0008 0007 3000 30419fd1" + strings.Repeat("00", 36)},
+		{capture.Ethernet, ethernet + "002a 0028 c000 8000 0010 40000001 0000000f fe001014 01020304 000c 00000001 0000050f fe001010 0b6d93dc"},
+		{capture.Ethernet, ethernet + "002a 0028 c000 8000 0010 40000001 0000000f fe001014 01020304 000d 00000001 0000050f fe001010 0b6d93dc"},
 	} {
 		require.NoError(t, w.WriteFrame(f.wire, capture.Down, time.Unix(1, 0), unhex(f.hex)))
 	}
 	path := filepath.Join(dir, "a.pcapng")
 	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
 	c := exec.Command("tshark", "-X", "lua_script:"+lua, "-r", path, "-T", "fields", "-E", "separator=/t",
-		"-e", "_ws.col.Info", "-e", "hilgpu_link.seq", "-e", "hilgpu_link.ack", "-e", "hilgpu_link.check")
+		"-e", "_ws.col.Info", "-e", "hilgpu_link.seq", "-e", "hilgpu_link.ack", "-e", "hilgpu_link.check", "-e", "hilgpu_link.length", "-e", "hilgpu_link.packet")
 	c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	out, err := c.Output()
 	require.NoError(t, err)
-	assert.Equal(t, "Ping 0\t\t0\t0x30419fd1\nshort read 1; short read 1, ack 2\t1,1\t2\t0xb4a2b47e,0xb4a2b47e\ndamaged datagram\t\t\t\n", string(out))
+	assert.Equal(t, []string{
+		"Ping 0\t\t0\t0x30419fd1\t\t", "short read 1; short read 1, ack 2\t1,1\t2\t0xb4a2b47e,0xb4a2b47e\t\t", "damaged datagram\t\t\t\t\t",
+		"2 TLPs 0, ack 0\t0\t0\t0x0b6d93dc\t16,12\t400000010000000ffe00101401020304,000000010000050ffe001010",
+		"damaged frame, TLP 0, ack 0\t0\t0\t0x0b6d93dc\t16\t400000010000000ffe00101401020304", "",
+	}, strings.Split(string(out), "\n"))
 }

@@ -1117,9 +1117,12 @@ local l = {
 	version = ProtoField.uint16("hilgpu_link.version", "Version", base.DEC, nil, 0x0fff),
 	cause = ProtoField.uint16("hilgpu_link.cause", "Cause", base.DEC, nil, 0x0fff),
 	body = ProtoField.bytes("hilgpu_link.body", "Body"),
+	several = ProtoField.uint16("hilgpu_link.several", "Several packets", base.DEC, nil, 0x8000),
+	length = ProtoField.uint16("hilgpu_link.length", "Length of the packet"),
+	packet = ProtoField.bytes("hilgpu_link.packet", "TLP"),
 	check = ProtoField.uint32("hilgpu_link.check", "CRC-32, exclusive or the session", base.HEX),
 }
-link.fields = { l.frame, l.kind, l.form, l.seq, l.ack, l.version, l.cause, l.body, l.check }
+link.fields = { l.frame, l.kind, l.form, l.seq, l.ack, l.version, l.cause, l.body, l.several, l.length, l.packet, l.check }
 
 -- frames returns the ranges of the frames of a datagram, or nil if they do not fill it.
 local function frames(buf)
@@ -1135,6 +1138,21 @@ local function frames(buf)
 	return all
 end
 
+-- add_several adds the packets of a frame that has several, each after its length. It
+-- returns their number, or nil if they do not fill the range.
+local function add_several(tree, range)
+	local n, at = 0, 0
+	while at < range:len() do
+		if range:len() - at < 2 then return nil end
+		local size = range(at, 2):uint()
+		if size == 0 or at + 2 + size > range:len() then return nil end
+		tree:add(l.length, range(at, 2))
+		tree:add(l.packet, range(at + 2, size))
+		n, at = n + 1, at + 2 + size
+	end
+	return n
+end
+
 -- add_frame adds a frame to the tree and returns its text.
 local function add_frame(tree, range)
 	local head, text, from = range(0, 2):uint(), nil, HEADER
@@ -1147,6 +1165,12 @@ local function add_frame(tree, range)
 			sub:add(l.ack, range(2, 2))
 			text = string.format("%s, ack %d", text, range(2, 2):uint() % 0x1000)
 			from = 2 * HEADER
+			if range(2, 1):uint() >= 0x80 and range:len() > from + CHECK then
+				sub:add(l.several, range(2, 2))
+				local n = math.floor(head / 0x1000) % 4 == 0 and add_several(sub, range(from, range:len() - from - CHECK))
+				text = n and string.format("%d TLPs%s", n, text:sub(4)) or "damaged frame, " .. text
+				from = range:len() - CHECK
+			end
 		end
 	else
 		local typ = math.floor(head / 0x1000)
