@@ -46,7 +46,7 @@ func BenchmarkBulk(b *testing.B) {
 }
 
 // BenchmarkBulkTCP compares bulk transfers over TCP with those of a plain link in the
-// same run: packets of 128 bytes, eight tags, a window of 64 packets, a write to the
+// same run: packets of 128 bytes, eight tags, a window of 64 packets, one to a frame, a write to the
 // stream after each packet, and reads and writes of at most 4 KiB.
 func BenchmarkBulkTCP(b *testing.B) {
 	m := medium{"tcp", 0, serve.TCPPayload, false, pairTCP, nil}
@@ -136,8 +136,10 @@ const (
 	// linkWindow is the most that a link has in flight on such a path, in bytes.
 	linkWindow = 256 << 10
 
-	// linkAck is the most packets that a link does not acknowledge at once.
-	linkAck = 32
+	// linkAck and linkAckBytes are the most frames, and bytes, that a link does not
+	// acknowledge at once. A datagram has one frame, unless its packets are large.
+	linkAck      = 32
+	linkAckBytes = 64 << 10
 )
 
 // recorded records the sizes of the datagrams that are written.
@@ -194,7 +196,7 @@ func (m *medium) open(b *testing.B) *rig {
 		if m.datagram > 0 {
 			c.SetDatagram(m.datagram)
 		} else if m.plain {
-			c.Link.Window = 64
+			c.Link.Window, c.Link.Bundle = 64, -1
 		} else {
 			c.Link.MaxPacket = serve.TCPPacket
 		}
@@ -290,15 +292,15 @@ func (m *medium) compare(b *testing.B, r *rig, k bulk, near, far conn) {
 	}
 	k.move(r) // the window and the times of the link follow the path
 	var ratios, rates []float64
-	var size, acks, perDatagram int
+	var size, acks int
 	for range rounds {
 		from.take()
 		to.take()
 		took := k.move(r)
 		sizes := from.take()
 		size, acks = mean(sizes), max(1, len(sizes)/max(1, len(to.take())))
-		perDatagram = max(1, bulkBytes/k.request(m.payload)/len(sizes))
-		bare := bareSend(b, k.ends(r, sender, receiver), sizes, linkWindow/size, min(acks, max(1, linkAck/perDatagram)))
+		every := min(acks, linkAck, max(1, linkAckBytes/size))
+		bare := bareSend(b, k.ends(r, sender, receiver), sizes, linkWindow/size, every)
 		ratios = append(ratios, bare.Seconds()/took.Seconds())
 		rates = append(rates, bulkBytes/took.Seconds()/1e6)
 	}
