@@ -90,6 +90,7 @@ func TestWritesTogether(t *testing.T) {
 		"receive":   {Config{}, 5, func(h *Channel) { h.Receive(5 * time.Millisecond) }, []int{stream}, 0},
 		"poll":      {Config{}, 5, func(h *Channel) { h.Receive(0) }, []int{stream}, 0},
 		"timer":     {Config{}, 5, func(h *Channel) { time.Sleep(5 * time.Millisecond) }, []int{stream}, time.Millisecond},
+		"no frame":  {Config{}, 2, func(h *Channel) { time.Sleep(5 * time.Millisecond) }, []int{1 + 8 + 2*(2+272) + 2}, time.Millisecond},
 		"single":    {single(Config{}), 5, func(h *Channel) { h.Flush() }, []int{1 + 5*(2+4+272+2)}, 0},
 		"datagrams": {datagrams, 5, func(h *Channel) { time.Sleep(500 * time.Microsecond) }, []int{datagram, datagram}, 0},
 	} {
