@@ -171,6 +171,7 @@ func (s *sim) step(limit time.Duration) bool {
 	default:
 		a := heap.Pop(&s.wires[what-2].flying).(arrival)
 		s.do(3-what, func(l *Link, out *Output) { l.Receive(a.frame, s.now, out) })
+		clear(a.frame) // a link does not retain it
 	}
 	return true
 }
