@@ -148,8 +148,8 @@ const (
 //	        debugger; State
 //	Timing  3 clocks an instruction; 4 for JAL, AUIPC, a branch that is taken, and a
 //	        load or a store to the local memory; the answer of the bus for others; 5 for a CSR; one more for each bit
-//	        of a shift; 4 more for an exception or an interrupt; 2 when the lower half of a
-//	        counter wraps
+//	        of a shift; 4 more for an exception or an interrupt; 2 or 3 when the lower half of
+//	        a counter wraps
 //	Reset   the core starts at address 0; memory and registers keep their values, but x0 is 0
 //	Order   an access is complete before the next instruction begins
 //	Paths   none

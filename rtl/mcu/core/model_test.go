@@ -90,7 +90,7 @@ func advance(r *rig, irq *rand.Rand, p *rv32.Processor) bool {
 			p.Waits = r.m.state == stateWait
 		case was == stateFetch && r.m.state == stateValue && !r.m.irq:
 			p.Execute(v) // cannot be read
-		case was == stateFetch && r.m.state != stateExecute:
+		case was == stateFetch && (r.m.state == stateDecode || r.m.state == stateValue):
 			require.Equal(r.t, p.Interrupt(v), r.m.state == stateValue, "an interrupt at %#x", p.PC)
 		}
 		if r.m.state == stateDecode {

@@ -1,16 +1,18 @@
 package core
 
-// operands are what the memories returned: the instruction, rs1, and rs2 or the CSR.
+// operands are what the memories returned: the instruction, rs1, and rs2 or the CSR; and the
+// counters that wrap again.
 type operands struct {
-	next uint32
-	a    uint32
-	b    uint32
+	next  uint32
+	a     uint32
+	b     uint32
+	again uint8
 }
 
 // step does the work of a clock, apart from the memories.
 func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in operands) {
 	ready := pending(irq) & m.enable
-	settled := m.settled()
+	settled, carried := m.settled(), m.carries
 	if m.state == stateFetch || m.state == stateHalt {
 		m.writes, m.loads, m.stored, m.carries = false, false, false, false
 	}
@@ -21,7 +23,7 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 			m.state = stateFetch
 		}
 	case stateFetch:
-		m.fetch(ready, ctl.Halt, dbg.Stop)
+		m.fetch(ready, ctl.Halt, dbg.Stop, carried, in.again)
 	case stateDecode:
 		m.ir, m.state = in.next, stateExecute
 	case stateExecute:
@@ -58,14 +60,17 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	}
 }
 
-// fetch begins an instruction, unless the core halts or takes an interrupt.
-func (m *Module) fetch(ready uint8, halt, stop bool) {
+// fetch begins an instruction, unless the core halts or takes an interrupt. carried tells that
+// the row of a counter is being written, so that it cannot be read for another increment.
+func (m *Module) fetch(ready uint8, halt, stop, carried bool, again uint8) {
 	m.state = stateDecode
 	passes := m.passes
 	m.passes = false
 	switch {
+	case m.cfg.Counters && m.carry != 0 && carried:
+		m.state, m.passes = stateFetch, passes
 	case m.cfg.Counters && m.carry != 0:
-		m.increment(passes)
+		m.increment(passes, again)
 	case m.cfg.Debug && m.steps && !passes:
 		m.stop(Stepped)
 	case m.cfg.Debug && halt:
@@ -102,9 +107,9 @@ func (m *Module) offset() uint32 {
 func (m *Module) upper() uint8 { return m.carry >> 1 &^ m.carry & 1 }
 
 // increment begins to increment the upper half of a counter, as an ADDI that the program does not have.
-func (m *Module) increment(passes bool) {
+func (m *Module) increment(passes bool, again uint8) {
 	m.counted = m.upper()
-	m.carry &^= 1 << m.upper() & 3
+	m.carry = (m.carry&^(1<<m.upper()) | again) & 3
 	m.ir, m.state, m.carries, m.passes = insIncrement, stateExecute, true, passes
 }
 

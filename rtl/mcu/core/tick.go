@@ -28,9 +28,9 @@ type port struct {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load Load) {
-	m.tally()
+	again := m.tally()
 	word := uint32(m.mem.Out())
-	in := operands{next: word, a: uint32(m.left.Out()), b: uint32(m.right.Out())}
+	in := operands{next: word, again: again, a: uint32(m.left.Out()), b: uint32(m.right.Out())}
 	if m.cfg.Debug && m.state == stateHalt {
 		in.next = dbg.Word
 	}
@@ -49,14 +49,18 @@ func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load L
 	m.right.Tick(right.read, right.from, regs.enable, regs.to, uint64(value))
 }
 
-// tally counts clocks and instructions.
-func (m *Module) tally() {
+// tally counts clocks and instructions. It returns the counters whose lower half wraps while
+// their upper half waits to be incremented: software wrote the lower half in between.
+func (m *Module) tally() (again uint8) {
 	if !m.cfg.Counters || m.state == stateHalt {
-		return
+		return 0
 	}
 	clocks, done := uint64(m.cycle)+1, uint64(m.instret)+uint64(bit(m.retired))
 	m.cycle, m.instret = uint32(clocks), uint32(done)
-	m.carry |= uint8(clocks>>32)&1 | uint8(done>>32)&1<<1
+	wraps := uint8(clocks>>32)&1 | uint8(done>>32)&1<<1
+	again = m.carry & wraps
+	m.carry |= wraps
+	return again
 }
 
 // memory returns what the local memory does in this clock.
@@ -95,7 +99,7 @@ func (m *Module) reads(next uint32, exec bool) (left, right port) {
 	}
 	switch m.state {
 	case stateFetch:
-		left.from, left.read = rowCycleH|uint32(m.upper()), m.cfg.Counters && m.carry != 0
+		left.from, left.read = rowCycleH|uint32(m.upper()), m.cfg.Counters && m.carry != 0 && !m.carries
 	case stateExecute:
 		left.from, left.read = uint32(rs1(m.ir)), modifies(m.ir)
 	case stateVector:

@@ -193,6 +193,23 @@ func TestCounters(t *testing.T) {
 	assert.EqualValues(t, []uint32{2 + 3 + 3 + 3 - 1, 101}, []uint32{r.x(7), r.x(8)}, "mcycle carries, which takes 2 clocks")
 }
 
+// A counter that wraps while its upper half is being incremented is incremented again.
+func TestCarryTwice(t *testing.T) {
+	for k := range uint32(12) {
+		r := newRig(t, small,
+			rv32test.I(0x73, 1, 0, 0, 0xb80), rv32test.I(0x73, 1, 0, 1, 0xb00), rv32test.I(0x73, 1, 0, 2, 0xb00),
+			rv32test.I(0x13, 0, 0, 0, 0), rv32test.I(0x13, 0, 0, 0, 0), rv32test.I(0x13, 0, 0, 0, 0), rv32test.I(0x73, 2, 3, 0, 0xb80))
+		r.set(1, 0xfffffffc) // wraps in the clock in which the next value is written
+		r.set(2, -k)
+		r.at(28)
+		wraps := uint32(1)
+		if k > 0 {
+			wraps++
+		}
+		assert.Equal(t, wraps, r.x(3), "%d clocks before a wrap", k)
+	}
+}
+
 // Without counters they read 0, and writes are ignored.
 func TestNoCounters(t *testing.T) {
 	for _, csr := range []uint32{0xb00, 0xb02, 0xb80, 0xb82} {
