@@ -3,7 +3,6 @@ package dlink
 import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard/outbound"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
-	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
 
@@ -17,57 +16,20 @@ type clock struct {
 	expires bool   // they are, in this clock
 }
 
-// A sender is the numbers of the frames in flight. Packets are in the slots of the replay
-// buffer in their order, and after the last slot the first one follows.
-type sender struct {
-	first  uint16 `w:"12"` // number of the oldest one
-	slot   uint8  `w:"6"`  // of the oldest one
-	flying uint8  `w:"7"`  // packets in the replay buffer
-	sent   uint8  `w:"7"`  // of them, those sent since the last replay began
-	flown  uint8  `w:"7"`  // those sent at least once
-	window uint8  `w:"7"`  // packets that may be there
-	since  uint8  // units of Replay since the oldest one was sent
-	rest   uint8  `w:"2"` // ticks until a Nak is heeded again
-	tries  uint8  // replays since an acknowledgement
-}
-
-// restTicks is the time after the beginning of a replay in which Naks are not heeded: one
-// tick and a part of another one.
-const restTicks = 2
-
-// after returns the slot of the packet that follows the oldest one by k, at most the slots.
-func (s *sender) after(k, slots uint8) uint8 {
-	n := s.slot + k
-	if n >= slots {
-		n -= slots
-	}
-	return n & 63
-}
-
-// number returns the number of the next frame to send.
-func (s *sender) number() uint16 { return (s.first + uint16(s.sent)) & maskNumber }
-
-// room reports whether the slot of the next packet is free.
-func (s *sender) room(busy transmit.Busy, next uint8) bool {
-	return s.flying < s.window && !(busy.Packet && busy.Slot == next)
-}
-
 // mostUnacked is how many packets at most wait for an acknowledgement together. The host
 // sends the next ones meanwhile.
 const mostUnacked = 8
 
 // An acknowledger is what the host is owed.
 type acknowledger struct {
-	expected uint16 `w:"12"` // number of the next data frame
-	next     uint16 `w:"12"` // number of the next packet to be done with
-	unacked  uint8  `w:"4"`  // packets done with since an acknowledgement
-	every    uint8  `w:"4"`  // of them, those that do not wait
-	now      bool   // an acknowledgement does not wait
-	waits    uint8  // ticks that it waits
-	nak      bool   // a Nak is due
-	pong     bool   // a Pong is
-	ping     bool   // a Ping is
-	quiet    uint8  // units of Nak until the next Nak
+	unacked uint8 `w:"4"` // packets done with since an acknowledgement
+	every   uint8 `w:"4"` // of them, those that do not wait
+	now     bool  // an acknowledgement does not wait
+	waits   uint8 // ticks that it waits
+	nak     bool  // a Nak is due
+	pong    bool  // a Pong is
+	ping    bool  // a Ping is
+	quiet   uint8 // units of Nak until the next Nak
 }
 
 // waiting reports whether an acknowledgement is due now or later.
@@ -82,16 +44,13 @@ func (a *acknowledger) due(every, ticks uint8) bool {
 func (a *acknowledger) acknowledged() { a.unacked, a.now, a.waits = 0, false, 0 }
 
 // consumed counts a packet that is done with.
-func (a *acknowledger) consumed() {
-	a.next = (a.next + 1) & maskNumber
-	a.unacked = min(a.unacked+1, 15) & 15
-}
+func (a *acknowledger) consumed() { a.unacked = min(a.unacked+1, 15) & 15 }
 
 // frame takes a frame of the session. It reports whether its packet is accepted.
-func (m *Module) frame(f receive.Frame, grants uint64) (accept bool) {
+func (m *Module) frame(f receive.Frame, kept receive.Kept, field uint64) (accept bool) {
 	m.time.silence = 0
 	if f.Head&headData != 0 {
-		return m.dataFrame(f)
+		return m.dataFrame(f, kept)
 	}
 	kind, low := f.Head&maskType, f.Head&maskNumber
 	if kind == headDown {
@@ -105,16 +64,16 @@ func (m *Module) frame(f receive.Frame, grants uint64) (accept bool) {
 	known := m.acked(low)
 	switch kind {
 	case headNak:
-		// A replay that has just begun answers this one too.
-		if known && m.send.rest == 0 {
-			m.send.sent, m.send.rest = 0, restTicks
+		if known {
+			m.send.missing(field, f.Top)
 		}
 	case headCredit:
 		if f.Size == creditSize {
-			m.credit.raise(grants)
+			m.credit.raise(field >> 16)
 		}
 	case headPing:
 		m.ack.pong = true
+		m.ack.nak = m.ack.nak || kept.Holds()
 	default:
 	}
 	return false
@@ -135,21 +94,26 @@ func (m *Module) closed(cause uint16) {
 }
 
 // dataFrame takes a data frame.
-func (m *Module) dataFrame(f receive.Frame) (accept bool) {
+func (m *Module) dataFrame(f receive.Frame, kept receive.Kept) (accept bool) {
 	if f.Head&headAcked != 0 {
 		m.acked(f.Ack)
 	}
-	ahead := (f.Head - m.ack.expected) & maskNumber
+	ahead := (f.Head - kept.Next) & maskNumber
 	switch {
 	case ahead > maskNumber/2:
 		m.ack.now = true
 		m.status.Refused = true
-	case ahead != 0 || !f.Room:
+	case f.Again:
+		m.status.Refused = true
+	case !f.Room:
 		m.damaged()
 	default:
-		m.ack.expected = (m.ack.expected + 1) & maskNumber
-		m.ack.quiet, m.ack.nak = 0, false
 		accept = true
+		if f.Gap {
+			m.ack.nak = true
+		} else if kept.Here == 0 {
+			m.ack.nak = false
+		}
 	}
 	return accept
 }
@@ -164,15 +128,8 @@ func (m *Module) acked(low uint16) bool {
 	if n == 0 {
 		return true
 	}
-	k := uint8(n) & 127
-	m.send.first, m.send.slot = low&maskNumber, m.send.after(k, m.slots)
-	m.send.flying, m.send.flown = (m.send.flying-k)&127, (m.send.flown-k)&127
-	if m.send.sent > k {
-		m.send.sent = (m.send.sent - k) & 127
-	} else {
-		m.send.sent = 0
-	}
-	m.send.since, m.send.tries = 0, 0
+	m.send.first, m.send.slot = low&maskNumber, m.send.after(uint8(n)&127, m.slots)
+	m.send.arrived(uint8(n) & 127)
 	return true
 }
 
@@ -219,7 +176,8 @@ func (m *Module) tick(slow uint8) {
 		m.send.rest = (m.send.rest - 1) & 3
 	}
 	if m.send.since == m.cfg.Replay {
-		m.send.since, m.send.sent, m.send.rest = 0, 0, restTicks
+		m.send.all()
+		m.send.since = 0
 		m.send.tries++
 	}
 	if m.time.silence == m.cfg.Dead {

@@ -40,7 +40,8 @@ type session struct {
 	offered bool           // there is an offer, and its word is known
 	wanted  bool           // a frame of the offer has arrived: its session begins when nothing is left of the last one
 	packet  bool           // such a frame had a packet
-	window  uint8          `w:"7"`  // of the host of the offer
+	window  uint8          `w:"7"` // of the host of the offer
+	keeps   bool           // it keeps frames out of order
 	allowed uint16         `w:"12"` // bytes of its largest datagram
 	largest uint16         `w:"12"` // bytes of the largest datagram in the session
 	grants  uint64         `w:"48"` // credits of its host
@@ -70,7 +71,7 @@ func (s *session) mix(offer transmit.Nonces) {
 
 // receive takes a frame. grants are the credits in it, and offers reports whether it gets an
 // offer. It reports whether the packet of a data frame is accepted.
-func (m *Module) receive(f receive.Frame, grants uint64, offers bool) (accept bool) {
+func (m *Module) receive(f receive.Frame, kept receive.Kept, field uint64, offers bool) (accept bool) {
 	if f.Damaged {
 		m.damaged()
 	}
@@ -80,9 +81,9 @@ func (m *Module) receive(f receive.Frame, grants uint64, offers bool) (accept bo
 	switch {
 	case m.status.Up && f.Word == m.session.epoch:
 		m.status.Received = true
-		accept = m.frame(f, grants)
+		accept = m.frame(f, kept, field)
 	case f.Word == helloWord:
-		m.hello(f, grants, offers)
+		m.hello(f, field, offers)
 	case m.session.offered && f.Word == m.session.offer:
 		if m.status.Up {
 			m.end(linkport.NewSession)
@@ -124,10 +125,11 @@ func (m *Module) offers(f receive.Frame, offer transmit.Nonces, welcome bool) bo
 // hello answers a hello. The session that it offers begins with its first frame. A host of
 // another version or register map gets a Welcome that tells those of the board. One whose
 // datagrams have no room for the largest frame gets no answer.
-func (m *Module) hello(f receive.Frame, grants uint64, offers bool) {
+func (m *Module) hello(f receive.Frame, field uint64, offers bool) {
 	if offers {
 		m.session.offered, m.session.wanted, m.session.left, m.session.offer = false, false, 16, crc32.Init
-		m.session.window, m.session.allowed, m.session.grants = f.Window, f.Largest&0xfff, grants
+		m.session.window, m.session.keeps = f.Window, f.Keeps
+		m.session.allowed, m.session.grants = f.Largest&0xfff, field>>16
 	}
 	up := m.status.Up && f.Host == m.session.ours
 	narrow := f.Head == headHello|Version && !f.Fits
@@ -146,7 +148,7 @@ func (m *Module) begin(host uint32) {
 	packet := m.session.packet
 	m.session.epoch, m.session.ours, m.session.offered, m.session.wanted = m.session.offer, host, false, false
 	m.session.down, m.session.largest = linkport.NoCause, m.session.allowed
-	m.send = sender{window: min(m.session.window, m.slots)}
+	m.send = sender{window: min(m.session.window, m.slots), keeps: m.session.keeps}
 	m.ack = acknowledger{every: half(m.session.window), nak: packet, pong: !packet}
 	m.credit.begin(m.session.grants)
 	m.time.silence = 0

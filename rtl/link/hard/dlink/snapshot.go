@@ -12,7 +12,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 55 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
+const ModuleWords = 60 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -32,47 +32,52 @@ func (m *Module) Snapshot(s []uint64) {
 	s[12] = hdl.Bit(m.session.wanted)
 	s[13] = hdl.Bit(m.session.packet)
 	s[14] = uint64(m.session.window)
-	s[15] = uint64(m.session.allowed)
-	s[16] = uint64(m.session.largest)
-	s[17] = m.session.grants
-	s[18] = uint64(m.session.left)
-	s[19] = hdl.Bit(m.session.welcome)
-	s[20] = uint64(m.session.down)
-	s[21] = uint64(m.send.first)
-	s[22] = uint64(m.send.slot)
-	s[23] = uint64(m.send.flying)
-	s[24] = uint64(m.send.sent)
-	s[25] = uint64(m.send.flown)
-	s[26] = uint64(m.send.window)
-	s[27] = uint64(m.send.since)
-	s[28] = uint64(m.send.rest)
-	s[29] = uint64(m.send.tries)
-	s[30] = uint64(m.ack.expected)
-	s[31] = uint64(m.ack.next)
-	s[32] = uint64(m.ack.unacked)
-	s[33] = uint64(m.ack.every)
-	s[34] = hdl.Bit(m.ack.now)
-	s[35] = uint64(m.ack.waits)
-	s[36] = hdl.Bit(m.ack.nak)
-	s[37] = hdl.Bit(m.ack.pong)
-	s[38] = hdl.Bit(m.ack.ping)
-	s[39] = uint64(m.ack.quiet)
-	s[40] = uint64(m.credit.limit[0])
-	s[41] = uint64(m.credit.limit[1])
-	s[42] = uint64(m.credit.limit[2])
-	s[43] = uint64(m.credit.used[0])
-	s[44] = uint64(m.credit.used[1])
-	s[45] = uint64(m.credit.used[2])
-	s[46] = uint64(m.credit.finite)
-	s[47] = hdl.Bit(m.status.Up)
-	s[48] = uint64(m.status.Cause)
-	s[49] = hdl.Bit(m.status.Began)
-	s[50] = hdl.Bit(m.status.Received)
-	s[51] = hdl.Bit(m.status.Refused)
-	s[52] = hdl.Bit(m.status.Repeated)
-	s[53] = hdl.Bit(m.status.Nak)
-	s[54] = hdl.Bit(m.status.Packet)
-	s = s[55:]
+	s[15] = hdl.Bit(m.session.keeps)
+	s[16] = uint64(m.session.allowed)
+	s[17] = uint64(m.session.largest)
+	s[18] = m.session.grants
+	s[19] = uint64(m.session.left)
+	s[20] = hdl.Bit(m.session.welcome)
+	s[21] = uint64(m.session.down)
+	s[22] = uint64(m.send.first)
+	s[23] = uint64(m.send.slot)
+	s[24] = uint64(m.send.flying)
+	s[25] = uint64(m.send.sent)
+	s[26] = uint64(m.send.flown)
+	s[27] = uint64(m.send.window)
+	s[28] = uint64(m.send.since)
+	s[29] = uint64(m.send.rest)
+	s[30] = uint64(m.send.tries)
+	s[31] = hdl.Bit(m.send.keeps)
+	s[32] = hdl.Bit(m.send.some)
+	s[33] = m.send.marks
+	s[34] = uint64(m.send.end)
+	s[35] = uint64(m.send.done)
+	s[36] = uint64(m.send.edge)
+	s[37] = uint64(m.ack.unacked)
+	s[38] = uint64(m.ack.every)
+	s[39] = hdl.Bit(m.ack.now)
+	s[40] = uint64(m.ack.waits)
+	s[41] = hdl.Bit(m.ack.nak)
+	s[42] = hdl.Bit(m.ack.pong)
+	s[43] = hdl.Bit(m.ack.ping)
+	s[44] = uint64(m.ack.quiet)
+	s[45] = uint64(m.credit.limit[0])
+	s[46] = uint64(m.credit.limit[1])
+	s[47] = uint64(m.credit.limit[2])
+	s[48] = uint64(m.credit.used[0])
+	s[49] = uint64(m.credit.used[1])
+	s[50] = uint64(m.credit.used[2])
+	s[51] = uint64(m.credit.finite)
+	s[52] = hdl.Bit(m.status.Up)
+	s[53] = uint64(m.status.Cause)
+	s[54] = hdl.Bit(m.status.Began)
+	s[55] = hdl.Bit(m.status.Received)
+	s[56] = hdl.Bit(m.status.Refused)
+	s[57] = hdl.Bit(m.status.Repeated)
+	s[58] = hdl.Bit(m.status.Nak)
+	s[59] = hdl.Bit(m.status.Packet)
+	s = s[60:]
 	m.rx.Snapshot(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Snapshot(s)
@@ -100,47 +105,52 @@ func (m *Module) Restore(s []uint64) {
 	m.session.wanted = s[12] != 0
 	m.session.packet = s[13] != 0
 	m.session.window = uint8(s[14])
-	m.session.allowed = uint16(s[15])
-	m.session.largest = uint16(s[16])
-	m.session.grants = s[17]
-	m.session.left = uint8(s[18])
-	m.session.welcome = s[19] != 0
-	m.session.down = linkport.Cause(s[20])
-	m.send.first = uint16(s[21])
-	m.send.slot = uint8(s[22])
-	m.send.flying = uint8(s[23])
-	m.send.sent = uint8(s[24])
-	m.send.flown = uint8(s[25])
-	m.send.window = uint8(s[26])
-	m.send.since = uint8(s[27])
-	m.send.rest = uint8(s[28])
-	m.send.tries = uint8(s[29])
-	m.ack.expected = uint16(s[30])
-	m.ack.next = uint16(s[31])
-	m.ack.unacked = uint8(s[32])
-	m.ack.every = uint8(s[33])
-	m.ack.now = s[34] != 0
-	m.ack.waits = uint8(s[35])
-	m.ack.nak = s[36] != 0
-	m.ack.pong = s[37] != 0
-	m.ack.ping = s[38] != 0
-	m.ack.quiet = uint8(s[39])
-	m.credit.limit[0] = uint16(s[40])
-	m.credit.limit[1] = uint16(s[41])
-	m.credit.limit[2] = uint16(s[42])
-	m.credit.used[0] = uint16(s[43])
-	m.credit.used[1] = uint16(s[44])
-	m.credit.used[2] = uint16(s[45])
-	m.credit.finite = uint8(s[46])
-	m.status.Up = s[47] != 0
-	m.status.Cause = linkport.Cause(s[48])
-	m.status.Began = s[49] != 0
-	m.status.Received = s[50] != 0
-	m.status.Refused = s[51] != 0
-	m.status.Repeated = s[52] != 0
-	m.status.Nak = s[53] != 0
-	m.status.Packet = s[54] != 0
-	s = s[55:]
+	m.session.keeps = s[15] != 0
+	m.session.allowed = uint16(s[16])
+	m.session.largest = uint16(s[17])
+	m.session.grants = s[18]
+	m.session.left = uint8(s[19])
+	m.session.welcome = s[20] != 0
+	m.session.down = linkport.Cause(s[21])
+	m.send.first = uint16(s[22])
+	m.send.slot = uint8(s[23])
+	m.send.flying = uint8(s[24])
+	m.send.sent = uint8(s[25])
+	m.send.flown = uint8(s[26])
+	m.send.window = uint8(s[27])
+	m.send.since = uint8(s[28])
+	m.send.rest = uint8(s[29])
+	m.send.tries = uint8(s[30])
+	m.send.keeps = s[31] != 0
+	m.send.some = s[32] != 0
+	m.send.marks = s[33]
+	m.send.end = uint8(s[34])
+	m.send.done = uint8(s[35])
+	m.send.edge = uint8(s[36])
+	m.ack.unacked = uint8(s[37])
+	m.ack.every = uint8(s[38])
+	m.ack.now = s[39] != 0
+	m.ack.waits = uint8(s[40])
+	m.ack.nak = s[41] != 0
+	m.ack.pong = s[42] != 0
+	m.ack.ping = s[43] != 0
+	m.ack.quiet = uint8(s[44])
+	m.credit.limit[0] = uint16(s[45])
+	m.credit.limit[1] = uint16(s[46])
+	m.credit.limit[2] = uint16(s[47])
+	m.credit.used[0] = uint16(s[48])
+	m.credit.used[1] = uint16(s[49])
+	m.credit.used[2] = uint16(s[50])
+	m.credit.finite = uint8(s[51])
+	m.status.Up = s[52] != 0
+	m.status.Cause = linkport.Cause(s[53])
+	m.status.Began = s[54] != 0
+	m.status.Received = s[55] != 0
+	m.status.Refused = s[56] != 0
+	m.status.Repeated = s[57] != 0
+	m.status.Nak = s[58] != 0
+	m.status.Packet = s[59] != 0
+	s = s[60:]
 	m.rx.Restore(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Restore(s)
@@ -168,6 +178,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".session_wanted", Width: 1},
 		hdl.Signal{Name: at + ".session_packet", Width: 1},
 		hdl.Signal{Name: at + ".session_window", Width: 7},
+		hdl.Signal{Name: at + ".session_keeps", Width: 1},
 		hdl.Signal{Name: at + ".session_allowed", Width: 12},
 		hdl.Signal{Name: at + ".session_largest", Width: 12},
 		hdl.Signal{Name: at + ".session_grants", Width: 48},
@@ -183,8 +194,12 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".send_since", Width: 8},
 		hdl.Signal{Name: at + ".send_rest", Width: 2},
 		hdl.Signal{Name: at + ".send_tries", Width: 8},
-		hdl.Signal{Name: at + ".ack_expected", Width: 12},
-		hdl.Signal{Name: at + ".ack_next", Width: 12},
+		hdl.Signal{Name: at + ".send_keeps", Width: 1},
+		hdl.Signal{Name: at + ".send_some", Width: 1},
+		hdl.Signal{Name: at + ".send_marks", Width: 64},
+		hdl.Signal{Name: at + ".send_end", Width: 7},
+		hdl.Signal{Name: at + ".send_done", Width: 7},
+		hdl.Signal{Name: at + ".send_edge", Width: 7},
 		hdl.Signal{Name: at + ".ack_unacked", Width: 4},
 		hdl.Signal{Name: at + ".ack_every", Width: 4},
 		hdl.Signal{Name: at + ".ack_now", Width: 1},

@@ -2,6 +2,7 @@ package dlink
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/link/hard/outbound"
+	"github.com/hilgpu/hilgpu/rtl/link/hard/receive"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 )
@@ -9,7 +10,7 @@ import (
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady, dataReady bool, slow uint8) {
 	frame, packet, busy, offer := m.rx.Frame(), m.rx.Packet(), m.tx.Busy(), m.tx.Offer()
-	grants := m.rx.Credits() >> 16
+	field, kept := m.rx.Field(), m.rx.Kept()
 	fetch, release, idle, rests := m.down.Fetch(), m.down.Release(), m.down.Idle(), m.down.Free()
 	answer, issue, refused := m.down.Answer(), m.up.Issue(), m.down.Refused()
 	free, failed, quiet := m.up.Free(), m.up.Failed(), m.up.Idle()
@@ -26,22 +27,25 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)
 	up := m.status.Up
-	accept := m.receive(frame, grants, nonces.Set)
-	if m.session.wanted && !up && idle && quiet && !packet.There {
+	accept := m.receive(frame, kept, field, nonces.Set)
+	begins := m.session.wanted && !up && idle && quiet && !packet.There
+	if begins {
 		m.begin(offer.Host)
+		kept = receive.Kept{}
 	}
 	if release && m.status.Up {
 		m.ack.consumed()
 	}
 	m.queued(sent)
 	m.passTime(slow)
-	job := m.pick(busy.Any)
+	holds := m.send.skip()
+	job := m.pick(busy.Any, holds, kept)
 	if refused {
 		m.status.Packet = true
 	}
 	room.Live = m.status.Up
 	room.Waits = m.session.wanted && rests
-	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests)
+	m.rx.Tick(in, accept && room.Live, fetch, release, !room.Live && rests || begins)
 	m.tx.Tick(job, write, nonces, ready)
 	m.down.Tick(packet, room.Live, issue, free, failed, expires, reqReady, dataReady)
 	m.up.Tick(gpu, answer, room)
@@ -56,10 +60,11 @@ func (m *Module) queued(sent outbound.Sent) {
 	m.credit.take(sent)
 }
 
-// pick returns the next frame to send.
-func (m *Module) pick(busy bool) transmit.Job {
+// pick returns the next frame to send. holds reports whether the next data frame waits; kept is
+// which packets are in their slots.
+func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
 	job := transmit.Job{Word: m.session.epoch}
-	low := m.ack.next
+	low := kept.Next
 	if busy {
 		return job
 	}
@@ -78,15 +83,16 @@ func (m *Module) pick(busy bool) transmit.Job {
 		job.Head = headDown | uint16(m.session.down)
 		m.end(m.session.down)
 		return job
-	case m.ack.nak:
-		job.Head = headNak | low
+	case m.ack.nak || kept.Holds() && m.ack.quiet == 0:
+		job.Kind, job.Head = transmit.Nak, headNak|low
+		job.Marks, job.Size = kept.Here>>1, bytes(kept.Here>>1)
 		m.ack.nak, m.ack.quiet = false, m.cfg.Nak
 		m.status.Nak = true
 	case m.ack.pong:
 		job.Head, m.ack.pong = headPong|low, false
 	case m.ack.ping:
 		job.Head, m.ack.ping = headPing|low, false
-	case m.send.sent != m.send.flying:
+	case m.send.sent != m.send.flying && !holds:
 		data = true
 	case m.ack.due(m.every, m.cfg.Ack):
 		job.Head = headAck | low
@@ -95,18 +101,29 @@ func (m *Module) pick(busy bool) transmit.Job {
 		return job
 	}
 	if data {
-		job = m.data(job)
+		job = m.data(job, low)
 	}
 	m.ack.acknowledged()
 	return job
 }
 
-// data makes the frame of the next packet.
-func (m *Module) data(job transmit.Job) transmit.Job {
+// bytes returns how many bytes the marks of a Nak have.
+func bytes(marks uint64) uint8 {
+	n := uint8(0)
+	for i := range uint8(8) {
+		if uint8(marks>>(8*i)) != 0 {
+			n = i + 1
+		}
+	}
+	return n
+}
+
+// data makes the frame of the next packet. low is the number of an acknowledgement.
+func (m *Module) data(job transmit.Job, low uint16) transmit.Job {
 	n, slot := m.send.number(), m.send.after(m.send.sent, m.slots)
 	job.Kind, job.Head, job.Slot = transmit.Data, headData|n, slot
 	if m.ack.waiting() {
-		job.Kind, job.Head, job.Ack = transmit.Acked, headData|headAcked|n, m.ack.next
+		job.Kind, job.Head, job.Ack = transmit.Acked, headData|headAcked|n, low
 	}
 	if m.send.sent == 0 {
 		m.send.since = 0
@@ -116,6 +133,6 @@ func (m *Module) data(job transmit.Job) transmit.Job {
 	} else {
 		m.send.flown = (m.send.sent + 1) & 127
 	}
-	m.send.sent = (m.send.sent + 1) & 127
+	m.send.step()
 	return job
 }

@@ -12,14 +12,15 @@ const (
 // its length, head, acknowledgement, packet and check.
 const MinDatagram = 2 + 4 + linkport.MaxPacket + checkBytes
 
-// take takes byte k of the body of a frame. room reports whether a slot is free.
-func (m *Module) take(k, b uint8, room bool) {
+// take takes byte k of the body of a frame.
+func (m *Module) take(k, b uint8) {
 	switch k {
 	case 0:
 		m.frame.Head = uint16(b)<<8 | m.frame.Head&0xff
-		m.frame.Room = room
+		m.frame.Top, m.field = 0, 0
 	case 1:
 		m.frame.Head = m.frame.Head&0xff00 | uint16(b)
+		m.number(m.ahead(m.frame.Head))
 	default:
 	}
 	if m.frame.Head&Data != 0 {
@@ -30,10 +31,31 @@ func (m *Module) take(k, b uint8, room bool) {
 		}
 		return
 	}
-	hello := uint8(m.frame.Head>>12) == typeHello
+	kind := uint8(m.frame.Head >> 12)
 	m.hello(k)
-	if k < atUpdate || hello && k < atCredits {
+	if k >= 2 && k < atUpdate && kind == typeNak {
+		m.marks(k-2, b)
+	} else if k < atUpdate || kind == typeHello && k < atCredits {
 		m.field = m.field<<8 | uint64(b)
+	}
+}
+
+// number takes the number of a data frame, as its distance from the oldest one that is not done
+// with.
+func (m *Module) number(ahead uint16) {
+	waits := ahead < uint16(m.slots)
+	m.frame.Again = waits && m.here>>(ahead&63)&1 != 0
+	m.frame.Room = waits && !m.frame.Again
+	m.frame.Gap = ahead != 0 && m.here>>((ahead-1)&63)&1 == 0
+}
+
+// marks takes byte i of the marks of a Nak, at most 7.
+func (m *Module) marks(i, b uint8) {
+	m.field |= uint64(b) << ((i & 7) * 8)
+	for j := range uint8(8) {
+		if b>>j&1 != 0 {
+			m.frame.Top = ((i&7)*8 + j + 1) & 127
+		}
 	}
 }
 
@@ -47,6 +69,8 @@ func (m *Module) hello(k uint8) {
 		m.fixed = uint8(m.field >> 40)
 		m.frame.Hello = m.fixed >= minFixed && m.fixed <= maxFixed && flags == 0 && low>>16 >= linkport.MaxPacket && window != 0
 		m.frame.Window = uint8(min(window, MaxSlots)) & 127
+	case atKept:
+		m.frame.Keeps = uint16(low) != 0
 	case atLargest:
 		largest := uint16(low)
 		m.frame.Fits = m.datagram == 0 || largest >= MinDatagram

@@ -12,6 +12,7 @@ import (
 const MaxSlots = 64
 
 const (
+	maskNumber = 0xfff
 	checkBytes = 4
 	maxBody    = 250 // bytes of the largest frame before its check
 )
@@ -22,18 +23,22 @@ const (
 	Acked = 1 << 14 // of a data frame: an acknowledgement follows
 )
 
-// typeHello is a control frame with a body of more than 12 bytes, as the upper four bits
-// of its head.
-const typeHello = 5
+// Types of control frames with a body of other than 12 bytes, as the upper four bits of the
+// head.
+const (
+	typeNak   = 1
+	typeHello = 5
+)
 
 // Place of fields of a hello in its frame, in bytes after the last one of the field.
 const (
 	atFixed   = 8  // length of the fixed fields, flags, largest packet, window
+	atKept    = 10 // frames kept out of order
 	atLargest = 14 // largest datagram
 	atMap     = 22 // hash of the register map
 	atHost    = 26 // nonce of the host
 	atCredits = 38
-	atUpdate  = 10 // credits of posted and non-posted packets in an update
+	atUpdate  = 10 // credits of posted and non-posted packets in an update, or the marks of a Nak
 )
 
 // A Frame is a frame that has arrived complete, for the clock in which Valid is set. The
@@ -45,7 +50,11 @@ const (
 //	Head     its first two bytes
 //	Ack      of a data frame with an acknowledgement: the next number expected
 //	Size     bytes before the check
-//	Room     there was a slot for the packet of a data frame
+//	Room     of a data frame: its packet is not there, and there is a slot for it
+//	Again    its packet is there
+//	Gap      the one before it is not
+//	Top      of a Nak: the number after its own of the last frame that has arrived, 0 if none has
+//	Keeps    of a hello: the host keeps frames out of order
 //	Hello    the fields of a hello are in range, and the host takes the largest packet
 //	Fits     the largest datagram of the host, in a hello, has room for the largest frame
 //	SameMap  the hash of the register map in a hello is 0 or that of this board
@@ -60,6 +69,10 @@ type Frame struct {
 	Ack     uint16 `w:"12"`
 	Size    uint8
 	Room    bool
+	Again   bool
+	Gap     bool
+	Top     uint8 `w:"7"`
+	Keeps   bool
 	Hello   bool
 	Fits    bool
 	SameMap bool
@@ -68,7 +81,7 @@ type Frame struct {
 	Host    uint32
 }
 
-// A Packet is the oldest packet that was accepted.
+// A Packet is the oldest packet, if it was accepted.
 //
 //	There  there is one, and its next byte is Data
 //	Size   its bytes in the frame; 0 if they are too many
@@ -81,22 +94,30 @@ type Packet struct {
 	Data  uint8
 }
 
-// kept describes a packet in a slot.
-type kept struct {
-	size uint8
-	form uint8 `w:"2"`
+// Kept is which packets are in their slots.
+//
+//	Next  number of the oldest packet that is not done with
+//	Here  bit i: the packet i after it is in its slot
+type Kept struct {
+	Next uint16 `w:"12"`
+	Here uint64
 }
 
-// Module checks frames and keeps packets.
+// Holds reports whether the oldest packet is missing, and one after it is not.
+func (k Kept) Holds() bool { return k.Here&1 == 0 && k.Here != 0 }
+
+// Module checks frames and keeps packets, also those after a missing one. The slot of a packet
+// is that of the lower bits of its number.
 //
 //	In      in linkport.Piece; accept, the packet of the frame that Frame shows is kept,
 //	        only if Room is set; fetch, the byte of the packet is taken, only if There is
-//	        set; release, the packet is done with; flush, all packets are dropped
-//	Out     Frame, Credits, Packet
+//	        set; release, the packet is done with; flush, all packets are dropped, and the
+//	        next number is 0
+//	Out     Frame, Field, Packet, Kept
 //	Timing  Frame follows the end of a frame by a clock; a byte of a packet in every
 //	        clock; There is set 2 clocks after accept or release
 //	Reset   no frame, no packet
-//	Order   that of the frames
+//	Order   that of the numbers of the frames
 //	Paths   none
 //	Size    144 bytes a slot
 //	Faults  a frame with fewer bytes than a head and a check, or with more than 250 before
@@ -107,19 +128,19 @@ type Module struct {
 	datagram uint16 // bytes of the largest datagram; 0: a stream
 	mapHash  uint32
 
-	ram     hdl.RAM
-	packets hdl.FIFO[kept]
-	first   uint8 `w:"6"` // slot of the oldest packet
-	fill    uint8 `w:"6"` // slot of the next one
-	loaded  bool  // the output of the memory is the next byte of the oldest packet
-	at      uint8 // place of that byte
+	ram    hdl.RAM
+	sizes  hdl.RAM // of the packets: bytes, and the form from bit 8 on
+	next   uint16  `w:"12"` // number of the oldest packet that is not done with
+	here   uint64  // bit i: the packet i after it is in its slot
+	loaded bool    // the outputs of the memories are the next byte of the oldest packet and its size
+	at     uint8   // place of that byte
 
 	n    uint8 // bytes of the frame so far, or one more than the largest has
 	last uint32
 	crc  uint32
 	size uint8 // bytes of the packet so far
 
-	field uint64 // bytes of a control frame, the newest in the low bits
+	field uint64 // bytes of a control frame, the newest in the low bits; of a Nak, in the top ones
 	fixed uint8  // length of the fixed fields of a hello
 	frame Frame
 }
@@ -131,7 +152,7 @@ func New(slots int, datagram uint16, mapHash uint32) Module {
 	hdl.Assert(slots >= 1 && slots <= MaxSlots && slots&(slots-1) == 0, "receive: the number of slots is not a power of two to 64")
 	m := Module{
 		slots: uint8(slots), datagram: datagram, mapHash: mapHash,
-		ram: hdl.NewNarrowRAM(slots*linkport.MaxPacket, 8), packets: hdl.NewFIFO[kept](slots),
+		ram: hdl.NewNarrowRAM(slots*linkport.MaxPacket, 8), sizes: hdl.NewNarrowRAM(MaxSlots, 16),
 	}
 	m.Reset()
 	return m
@@ -139,8 +160,7 @@ func New(slots int, datagram uint16, mapHash uint32) Module {
 
 // Reset drops all frames and packets.
 func (m *Module) Reset() {
-	m.packets.Reset()
-	m.first, m.fill, m.loaded, m.at = 0, 0, false, 0
+	m.next, m.here, m.loaded, m.at = 0, 0, false, 0
 	m.n, m.last, m.crc, m.size, m.field, m.fixed = 0, 0, crc32.Init, 0, 0, 0
 	m.frame = Frame{}
 }
@@ -148,31 +168,39 @@ func (m *Module) Reset() {
 // Frame returns the frame that has arrived.
 func (m *Module) Frame() Frame { return m.frame }
 
-// Credits returns the credits in the hello or the update that Frame shows: four words of 16
-// bits, posted headers and data, non-posted headers and data, from the top.
-func (m *Module) Credits() uint64 { return m.field }
+// Field returns a field of the control frame that Frame shows. Of a hello and of an update
+// these are the credits: four words of 16 bits, posted headers and data, non-posted headers
+// and data, from the top. Of a Nak, bit i: frame i+1 after its number has arrived.
+func (m *Module) Field() uint64 { return m.field }
 
 // Packet returns the oldest packet.
 func (m *Module) Packet() Packet {
-	k, _, _ := m.packets.Out()
-	return Packet{There: m.loaded, Size: k.size, Form: k.form, Data: uint8(m.ram.Out())}
+	k := m.sizes.Out()
+	return Packet{There: m.loaded, Size: uint8(k), Form: uint8(k>>8) & 3, Data: uint8(m.ram.Out())}
 }
+
+// Kept returns which packets are in their slots.
+func (m *Module) Kept() Kept { return Kept{m.next, m.here} }
+
+// ahead returns the number in a head, from that of the oldest packet.
+func (m *Module) ahead(head uint16) uint16 { return (head - m.next) & maskNumber }
+
+// slot returns the slot of a packet.
+func (m *Module) slot(number uint16) uint8 { return uint8(number) & (m.slots - 1) & 63 }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(in linkport.Piece, accept, fetch, release, flush bool) {
-	room := !m.packets.Full()
-	there := !m.packets.Empty()
 	oldest := uint8(m.last >> 24)
 	body := in.Valid && m.n >= checkBytes && m.n <= maxBody+checkBytes-1
 	k := m.n - checkBytes
 	packet := body && k >= 2 && m.frame.Head&Data != 0 && (k >= 4 || m.frame.Head&Acked == 0)
 	writes := packet && m.frame.Room && m.size < linkport.MaxPacket
-	to := linkport.Place(m.fill, m.size)
+	to := linkport.Place(m.slot(m.frame.Head), m.size)
 
-	m.keep(accept, fetch, release, flush, there, writes, to, oldest)
+	m.keep(accept, fetch, release, flush, writes, to, oldest)
 	m.end(in)
 	if body {
-		m.take(k, oldest, room)
+		m.take(k, oldest)
 	}
 	if packet {
 		m.size++
@@ -209,36 +237,45 @@ func (m *Module) end(in linkport.Piece) {
 }
 
 // keep moves packets in and out of the slots.
-func (m *Module) keep(accept, fetch, release, flush, there, writes bool, to uint32, data uint8) {
+func (m *Module) keep(accept, fetch, release, flush, writes bool, to uint32, data uint8) {
 	enable := uint8(0)
 	if writes {
 		enable = 1
 	}
-	load := there && !m.loaded && !release && !flush
+	load := m.here&1 != 0 && !m.loaded && !release && !flush
 	at := uint8(0)
 	if !load {
 		at = m.at + 1
 	}
 	hdl.Assert(!fetch || m.loaded, "receive: a fetch without a packet")
-	oldest, _, _ := m.packets.Out()
-	reads := load || fetch && at != oldest.size
-	m.ram.Tick(reads, linkport.Place(m.first, at), enable, to, uint64(data))
+	reads := load || fetch && at != uint8(m.sizes.Out())
+	first := m.slot(m.next)
+	m.ram.Tick(reads, linkport.Place(first, at), enable, to, uint64(data))
+	m.describe(load, first, accept)
 	if load || fetch {
 		m.at = at
 	}
-	if flush {
-		m.packets.Reset()
-	}
-	m.packets.Tick(accept && !flush, kept{m.frame.packet(), uint8(m.frame.Head>>12) & 3}, release && !flush)
 	m.loaded = (m.loaded || load) && !release && !flush
+	if accept {
+		m.here |= 1 << m.ahead(m.frame.Head)
+	}
+	if release {
+		m.next, m.here = (m.next+1)&maskNumber, m.here>>1
+	}
 	if flush {
-		m.first = m.fill
-	} else if release {
-		m.first = (m.first + 1) & (m.slots - 1) & 63
+		m.next, m.here = 0, 0
 	}
-	if accept && !flush {
-		m.fill = (m.fill + 1) & (m.slots - 1) & 63
+}
+
+// describe reads the size and the form of the oldest packet, and keeps those of one that is
+// accepted.
+func (m *Module) describe(load bool, first uint8, accept bool) {
+	sets := uint8(0)
+	if accept {
+		sets = 3
 	}
+	what := uint16(m.frame.Head>>12&3)<<8 | uint16(m.frame.packet())
+	m.sizes.Tick(load, uint32(first), sets, uint32(m.slot(m.frame.Head)), uint64(what))
 }
 
 // packet returns the bytes of the packet of a data frame, also 0, and 0 of one that is too

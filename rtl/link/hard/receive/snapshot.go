@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 26 + hdl.RAMWords + hdl.FIFOWords
+const ModuleWords = 30 + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -15,8 +15,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s[0] = uint64(m.slots)
 	s[1] = uint64(m.datagram)
 	s[2] = uint64(m.mapHash)
-	s[3] = uint64(m.first)
-	s[4] = uint64(m.fill)
+	s[3] = uint64(m.next)
+	s[4] = m.here
 	s[5] = hdl.Bit(m.loaded)
 	s[6] = uint64(m.at)
 	s[7] = uint64(m.n)
@@ -32,16 +32,20 @@ func (m *Module) Snapshot(s []uint64) {
 	s[17] = uint64(m.frame.Ack)
 	s[18] = uint64(m.frame.Size)
 	s[19] = hdl.Bit(m.frame.Room)
-	s[20] = hdl.Bit(m.frame.Hello)
-	s[21] = hdl.Bit(m.frame.Fits)
-	s[22] = hdl.Bit(m.frame.SameMap)
-	s[23] = uint64(m.frame.Window)
-	s[24] = uint64(m.frame.Largest)
-	s[25] = uint64(m.frame.Host)
-	s = s[26:]
+	s[20] = hdl.Bit(m.frame.Again)
+	s[21] = hdl.Bit(m.frame.Gap)
+	s[22] = uint64(m.frame.Top)
+	s[23] = hdl.Bit(m.frame.Keeps)
+	s[24] = hdl.Bit(m.frame.Hello)
+	s[25] = hdl.Bit(m.frame.Fits)
+	s[26] = hdl.Bit(m.frame.SameMap)
+	s[27] = uint64(m.frame.Window)
+	s[28] = uint64(m.frame.Largest)
+	s[29] = uint64(m.frame.Host)
+	s = s[30:]
 	m.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
-	m.packets.Snapshot(s)
+	m.sizes.Snapshot(s)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
@@ -50,8 +54,8 @@ func (m *Module) Restore(s []uint64) {
 	m.slots = uint8(s[0])
 	m.datagram = uint16(s[1])
 	m.mapHash = uint32(s[2])
-	m.first = uint8(s[3])
-	m.fill = uint8(s[4])
+	m.next = uint16(s[3])
+	m.here = s[4]
 	m.loaded = s[5] != 0
 	m.at = uint8(s[6])
 	m.n = uint8(s[7])
@@ -67,16 +71,20 @@ func (m *Module) Restore(s []uint64) {
 	m.frame.Ack = uint16(s[17])
 	m.frame.Size = uint8(s[18])
 	m.frame.Room = s[19] != 0
-	m.frame.Hello = s[20] != 0
-	m.frame.Fits = s[21] != 0
-	m.frame.SameMap = s[22] != 0
-	m.frame.Window = uint8(s[23])
-	m.frame.Largest = uint16(s[24])
-	m.frame.Host = uint32(s[25])
-	s = s[26:]
+	m.frame.Again = s[20] != 0
+	m.frame.Gap = s[21] != 0
+	m.frame.Top = uint8(s[22])
+	m.frame.Keeps = s[23] != 0
+	m.frame.Hello = s[24] != 0
+	m.frame.Fits = s[25] != 0
+	m.frame.SameMap = s[26] != 0
+	m.frame.Window = uint8(s[27])
+	m.frame.Largest = uint16(s[28])
+	m.frame.Host = uint32(s[29])
+	s = s[30:]
 	m.ram.Restore(s)
 	s = s[hdl.RAMWords:]
-	m.packets.Restore(s)
+	m.sizes.Restore(s)
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
@@ -85,8 +93,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".slots", Width: 8},
 		hdl.Signal{Name: at + ".datagram", Width: 16},
 		hdl.Signal{Name: at + ".mapHash", Width: 32},
-		hdl.Signal{Name: at + ".first", Width: 6},
-		hdl.Signal{Name: at + ".fill", Width: 6},
+		hdl.Signal{Name: at + ".next", Width: 12},
+		hdl.Signal{Name: at + ".here", Width: 64},
 		hdl.Signal{Name: at + ".loaded", Width: 1},
 		hdl.Signal{Name: at + ".at", Width: 8},
 		hdl.Signal{Name: at + ".n", Width: 8},
@@ -102,6 +110,10 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".frame_Ack", Width: 12},
 		hdl.Signal{Name: at + ".frame_Size", Width: 8},
 		hdl.Signal{Name: at + ".frame_Room", Width: 1},
+		hdl.Signal{Name: at + ".frame_Again", Width: 1},
+		hdl.Signal{Name: at + ".frame_Gap", Width: 1},
+		hdl.Signal{Name: at + ".frame_Top", Width: 7},
+		hdl.Signal{Name: at + ".frame_Keeps", Width: 1},
 		hdl.Signal{Name: at + ".frame_Hello", Width: 1},
 		hdl.Signal{Name: at + ".frame_Fits", Width: 1},
 		hdl.Signal{Name: at + ".frame_SameMap", Width: 1},
@@ -110,19 +122,12 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".frame_Host", Width: 32},
 	)
 	s = m.ram.Signals(at+".ram", s)
-	s = m.packets.Signals(at+".packets", s)
+	s = m.sizes.Signals(at+".sizes", s)
 	return s
 }
 
 // Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.ram.Words())
-	for i := range m.packets.Slots() {
-		x, w := &m.packets.Slots()[i], v.Room(2)
-		w[0] = uint64(x.size)
-		w[1] = uint64(x.form)
-		v.Words(w)
-		x.size = uint8(w[0])
-		x.form = uint8(w[1])
-	}
+	v.Words(m.sizes.Words())
 }

@@ -4,8 +4,8 @@ package transmit
 const helloBytes = 40
 
 // hello returns the byte of the hello at the present place; docs/design.md and bus/datalink
-// have its fields. Nothing is kept out of order, and the window is the only bound on
-// packets: there are no credits.
+// have its fields. A window of packets is kept, all but the missing one out of order. It is the
+// only bound on packets: there are no credits.
 func (m *Module) hello() uint8 {
 	g := m.greet
 	switch m.at {
@@ -17,6 +17,8 @@ func (m *Module) hello() uint8 {
 		return uint8(g.MaxPacket)
 	case 5:
 		return g.Window
+	case 7:
+		return g.Window - 1
 	case 10:
 		return uint8(g.Datagram >> 8)
 	case 11:

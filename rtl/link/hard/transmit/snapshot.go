@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 16 + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 18 + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -23,12 +23,14 @@ func (m *Module) Snapshot(s []uint64) {
 	s[8] = uint64(m.job.Head)
 	s[9] = uint64(m.job.Ack)
 	s[10] = uint64(m.job.Word)
-	s[11] = hdl.Bit(m.offer.Set)
-	s[12] = uint64(m.offer.Host)
-	s[13] = uint64(m.offer.Board)
-	s[14] = uint64(m.at)
-	s[15] = uint64(m.crc)
-	s = s[16:]
+	s[11] = uint64(m.job.Size)
+	s[12] = m.job.Marks
+	s[13] = hdl.Bit(m.offer.Set)
+	s[14] = uint64(m.offer.Host)
+	s[15] = uint64(m.offer.Board)
+	s[16] = uint64(m.at)
+	s[17] = uint64(m.crc)
+	s = s[18:]
 	m.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.sizes.Snapshot(s)
@@ -48,12 +50,14 @@ func (m *Module) Restore(s []uint64) {
 	m.job.Head = uint16(s[8])
 	m.job.Ack = uint16(s[9])
 	m.job.Word = uint32(s[10])
-	m.offer.Set = s[11] != 0
-	m.offer.Host = uint32(s[12])
-	m.offer.Board = uint32(s[13])
-	m.at = uint8(s[14])
-	m.crc = uint32(s[15])
-	s = s[16:]
+	m.job.Size = uint8(s[11])
+	m.job.Marks = s[12]
+	m.offer.Set = s[13] != 0
+	m.offer.Host = uint32(s[14])
+	m.offer.Board = uint32(s[15])
+	m.at = uint8(s[16])
+	m.crc = uint32(s[17])
+	s = s[18:]
 	m.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.sizes.Restore(s)
@@ -73,6 +77,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".job_Head", Width: 16},
 		hdl.Signal{Name: at + ".job_Ack", Width: 12},
 		hdl.Signal{Name: at + ".job_Word", Width: 32},
+		hdl.Signal{Name: at + ".job_Size", Width: 4},
+		hdl.Signal{Name: at + ".job_Marks", Width: 64},
 		hdl.Signal{Name: at + ".offer_Set", Width: 1},
 		hdl.Signal{Name: at + ".offer_Host", Width: 32},
 		hdl.Signal{Name: at + ".offer_Board", Width: 32},
@@ -94,6 +100,7 @@ func kindNames() []string {
 	return []string{
 		"None",
 		"Control",
+		"Nak",
 		"Welcome",
 		"Data",
 		"Acked",

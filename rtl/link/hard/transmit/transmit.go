@@ -21,6 +21,7 @@ type Kind uint8
 const (
 	None    Kind = iota
 	Control      // a head only
+	Nak          // a head and marks
 	Welcome      // a head and a hello
 	Data         // a head and a packet
 	Acked        // a head, an acknowledgement and a packet
@@ -32,13 +33,17 @@ const (
 //	Head  its first two bytes
 //	Ack   the next number expected, for Acked
 //	Slot  of its packet, for Data and Acked
+//	Marks for Nak: its body, the first byte in the low bits
+//	Size  for Nak: bytes of the body, 0 to 8
 //	Word  exclusive or its CRC-32 is its check
 type Job struct {
-	Kind Kind
-	Slot uint8 `w:"6"`
-	Head uint16
-	Ack  uint16 `w:"12"`
-	Word uint32
+	Kind  Kind
+	Slot  uint8 `w:"6"`
+	Head  uint16
+	Ack   uint16 `w:"12"`
+	Word  uint32
+	Size  uint8 `w:"4"`
+	Marks uint64
 }
 
 // Nonces are those of a Welcome.
@@ -168,6 +173,8 @@ func (m *Module) body() uint8 {
 	switch m.job.Kind {
 	case Welcome:
 		return helloBytes
+	case Nak:
+		return m.job.Size
 	case Data, Acked:
 		return uint8(m.sizes.Out())
 	default:
@@ -201,6 +208,8 @@ func (m *Module) byte() uint8 {
 	case stateBody:
 		if m.packets() {
 			return uint8(m.ram.Out())
+		} else if m.job.Kind == Nak {
+			return uint8(m.job.Marks)
 		}
 		return m.hello()
 	default:
@@ -237,6 +246,9 @@ func (m *Module) Tick(job Job, write Write, nonces Nonces, ready bool) {
 		} else {
 			m.crc = crc32.Byte(m.crc, b)
 		}
+		if m.state == stateBody {
+			m.job.Marks >>= 8
+		}
 		m.step(last)
 	}
 }
@@ -260,7 +272,7 @@ func (m *Module) step(last bool) {
 	case stateHead:
 		if m.job.Kind == Acked {
 			following = stateAck
-		} else if m.job.Kind != Control {
+		} else if m.job.Kind != Control && (m.job.Kind != Nak || m.job.Size != 0) {
 			following = stateBody
 		}
 	case stateAck:

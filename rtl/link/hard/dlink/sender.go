@@ -1,0 +1,123 @@
+package dlink
+
+import "github.com/hilgpu/hilgpu/rtl/link/hard/transmit"
+
+// A sender is the numbers of the frames in flight. Packets are in the slots of the replay
+// buffer in their order, and after the last slot the first one follows. A replay sends all
+// frames again, or only those that a Nak reports missing: end, done and edge are numbers of
+// frames from the oldest one on.
+type sender struct {
+	first  uint16 `w:"12"` // number of the oldest one
+	slot   uint8  `w:"6"`  // of the oldest one
+	flying uint8  `w:"7"`  // packets in the replay buffer
+	sent   uint8  `w:"7"`  // of them, those sent since the last replay began
+	flown  uint8  `w:"7"`  // those sent at least once
+	window uint8  `w:"7"`  // packets that may be there
+	since  uint8  // units of Replay since the oldest one was sent
+	rest   uint8  `w:"2"` // ticks until a frame that is sent again can be reported missing
+	tries  uint8  // replays since an acknowledgement
+	keeps  bool   // the host keeps frames out of order
+	some   bool   // a replay sends only the missing frames
+	marks  uint64 // of that replay: bit i, frame i after those sent has arrived
+	end    uint8  `w:"7"` // the frames that the Nak is about
+	done   uint8  `w:"7"` // those that are not sent again
+	edge   uint8  `w:"7"` // those that had been sent when the last replay began
+}
+
+// restTicks is the time after the beginning of a replay in which Naks are not heeded: one
+// tick and a part of another one.
+const restTicks = 2
+
+// after returns the slot of the packet that follows the oldest one by k, at most the slots.
+func (s *sender) after(k, slots uint8) uint8 {
+	n := s.slot + k
+	if n >= slots {
+		n -= slots
+	}
+	return n & 63
+}
+
+// number returns the number of the next frame to send.
+func (s *sender) number() uint16 { return (s.first + uint16(s.sent)) & maskNumber }
+
+// room reports whether the slot of the next packet is free.
+func (s *sender) room(busy transmit.Busy, next uint8) bool {
+	return s.flying < s.window && !(busy.Packet && busy.Slot == next)
+}
+
+// less returns n without the k oldest frames.
+func less(n, k uint8) uint8 {
+	if n < k {
+		return 0
+	}
+	return (n - k) & 127
+}
+
+// arrived forgets the k oldest frames, at most those that were sent.
+func (s *sender) arrived(k uint8) {
+	behind := s.sent < k
+	s.flying, s.flown, s.sent = less(s.flying, k), less(s.flown, k), less(s.sent, k)
+	s.end, s.done, s.edge = less(s.end, k), less(s.done, k), less(s.edge, k)
+	if s.some && behind {
+		// The marks are those of other frames now. A Nak will tell what is still missing.
+		s.some, s.sent = false, s.flown
+	}
+	s.since, s.tries = 0, 0
+}
+
+// all begins a replay of all frames.
+func (s *sender) all() {
+	s.some, s.sent, s.rest = false, 0, restTicks
+	s.done, s.edge = s.flown, s.flown
+}
+
+// missing takes a Nak with its marks. The host asks for the frames before the last one that it
+// reports, or for the oldest one if it reports none. Those that were sent again are not sent
+// once more before the host can have received them: it reports a frame that was sent later, or
+// some time has passed.
+func (s *sender) missing(marks uint64, top uint8) {
+	if !s.keeps {
+		if s.rest == 0 {
+			s.all()
+		}
+		return
+	}
+	end := max(top, 1) & 127
+	if s.flown <= top {
+		return
+	}
+	if top >= s.edge || s.rest == 0 {
+		s.done = 0
+	}
+	if s.done >= end {
+		return
+	}
+	s.some, s.sent, s.marks, s.end = true, 0, marks<<1, end
+	s.edge, s.rest = s.flown, restTicks
+}
+
+// step counts a frame that is sent, or not sent again.
+func (s *sender) step() {
+	s.sent = (s.sent + 1) & 127
+	s.marks >>= 1
+	if s.some && s.sent > s.done {
+		s.done = s.sent
+	}
+}
+
+// skip leaves out a frame that is not sent again. It reports whether no frame may be sent in
+// this clock.
+func (s *sender) skip() bool {
+	switch {
+	case !s.some:
+		return false
+	case s.sent >= s.end:
+		s.some, s.sent = false, s.flown
+		return true
+	case s.sent < s.done || s.marks&1 != 0:
+		s.step()
+		return true
+	default:
+		return false
+	}
+}
