@@ -67,7 +67,7 @@ func Config(build uint32) gpu.Config {
 func Link() dlink.Config {
 	return dlink.Config{
 		MapHash: regmap.Hash(), Window: 64, Send: 56, Datagram: ip.MaxData, TickClocks: Hz / 10_000, TickMicros: 100,
-		Ack: 3, Replay: 100, Limit: 100, Nak: 20, Ping: 1024, Dead: 5000, Expiry: 10_000,
+		Ack: 3, Replay: 100, Limit: 100, Nak: 3, Ping: 1024, Dead: 5000, Expiry: 10_000,
 	}
 }
 

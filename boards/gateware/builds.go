@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xbd41d572,
-		"ulx3s":         0xe983fe1f,
-		"ulx3s-25f":     0x31455e85,
-		"ulx3s-12f":     0xd54f842c,
-		"colorlight-i5": 0x69ef5512,
+		"ulx3s":         0xb71c5e5e,
+		"ulx3s-25f":     0x58d57ebd,
+		"ulx3s-12f":     0xf532f682,
+		"colorlight-i5": 0xf847243c,
 	}
 }

@@ -35,11 +35,12 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	}
 	if release && m.status.Up {
 		m.ack.consumed()
+		kept.Next, kept.Here = (kept.Next+1)&maskNumber, kept.Here>>1
 	}
 	m.queued(sent)
 	m.passTime(slow)
 	holds := m.send.skip()
-	job := m.pick(busy.Any, holds, kept)
+	job := m.pick(busy.Any || accept, holds, kept) // kept does not have a packet that is accepted now
 	if refused {
 		m.status.Packet = true
 	}
