@@ -22,14 +22,15 @@ const mostUnacked = 8
 
 // An acknowledger is what the host is owed.
 type acknowledger struct {
-	unacked uint8 `w:"4"` // packets done with since an acknowledgement
-	every   uint8 `w:"4"` // of them, those that do not wait
-	now     bool  // an acknowledgement does not wait
-	waits   uint8 // ticks that it waits
-	nak     bool  // a Nak is due
-	pong    bool  // a Pong is
-	ping    bool  // a Ping is
-	quiet   uint8 // units of Nak until the next Nak
+	newest  uint16 `w:"12"` // number after that of the newest data frame
+	unacked uint8  `w:"4"`  // packets done with since an acknowledgement
+	every   uint8  `w:"4"`  // of them, those that do not wait
+	now     bool   // an acknowledgement does not wait
+	waits   uint8  // ticks that it waits
+	nak     bool   // a Nak is due
+	pong    bool   // a Pong is
+	ping    bool   // a Ping is
+	quiet   uint8  // units of Nak until the next Nak
 }
 
 // waiting reports whether an acknowledgement is due now or later.
@@ -57,7 +58,8 @@ func (m *Module) frame(f receive.Frame, kept receive.Kept, field uint64) (accept
 		m.closed(low)
 		return false
 	}
-	if kind == headHello || kind == headWelcome {
+	long := kind == headNak && f.Size > 2+(m.send.window+7)>>3
+	if kind == headHello || kind == headWelcome || long {
 		m.status.Refused = true
 		return false
 	}
@@ -109,13 +111,25 @@ func (m *Module) dataFrame(f receive.Frame, kept receive.Kept) (accept bool) {
 		m.damaged()
 	default:
 		accept = true
-		if f.Gap {
-			m.ack.nak = true
-		} else if kept.Here == 0 {
-			m.ack.nak = false
-		}
+		m.accepted(f, kept)
 	}
 	return accept
+}
+
+// accepted counts a data frame that is accepted. One that is newer than all others and not the
+// one after them is beyond a gap, which gets a Nak.
+func (m *Module) accepted(f receive.Frame, kept receive.Kept) {
+	newer := (f.Head - m.ack.newest) & maskNumber
+	if newer <= maskNumber/2 {
+		m.ack.newest = (f.Head + 1) & maskNumber
+		if newer != 0 {
+			m.ack.nak, m.status.Refused = true, true
+			return
+		}
+	}
+	if kept.Here == 0 {
+		m.ack.nak = false
+	}
 }
 
 // acked takes a cumulative acknowledgement: low is the first frame that has not arrived. It

@@ -12,7 +12,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 60 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
+const ModuleWords = 61 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -54,30 +54,31 @@ func (m *Module) Snapshot(s []uint64) {
 	s[34] = uint64(m.send.end)
 	s[35] = uint64(m.send.done)
 	s[36] = uint64(m.send.edge)
-	s[37] = uint64(m.ack.unacked)
-	s[38] = uint64(m.ack.every)
-	s[39] = hdl.Bit(m.ack.now)
-	s[40] = uint64(m.ack.waits)
-	s[41] = hdl.Bit(m.ack.nak)
-	s[42] = hdl.Bit(m.ack.pong)
-	s[43] = hdl.Bit(m.ack.ping)
-	s[44] = uint64(m.ack.quiet)
-	s[45] = uint64(m.credit.limit[0])
-	s[46] = uint64(m.credit.limit[1])
-	s[47] = uint64(m.credit.limit[2])
-	s[48] = uint64(m.credit.used[0])
-	s[49] = uint64(m.credit.used[1])
-	s[50] = uint64(m.credit.used[2])
-	s[51] = uint64(m.credit.finite)
-	s[52] = hdl.Bit(m.status.Up)
-	s[53] = uint64(m.status.Cause)
-	s[54] = hdl.Bit(m.status.Began)
-	s[55] = hdl.Bit(m.status.Received)
-	s[56] = hdl.Bit(m.status.Refused)
-	s[57] = hdl.Bit(m.status.Repeated)
-	s[58] = hdl.Bit(m.status.Nak)
-	s[59] = hdl.Bit(m.status.Packet)
-	s = s[60:]
+	s[37] = uint64(m.ack.newest)
+	s[38] = uint64(m.ack.unacked)
+	s[39] = uint64(m.ack.every)
+	s[40] = hdl.Bit(m.ack.now)
+	s[41] = uint64(m.ack.waits)
+	s[42] = hdl.Bit(m.ack.nak)
+	s[43] = hdl.Bit(m.ack.pong)
+	s[44] = hdl.Bit(m.ack.ping)
+	s[45] = uint64(m.ack.quiet)
+	s[46] = uint64(m.credit.limit[0])
+	s[47] = uint64(m.credit.limit[1])
+	s[48] = uint64(m.credit.limit[2])
+	s[49] = uint64(m.credit.used[0])
+	s[50] = uint64(m.credit.used[1])
+	s[51] = uint64(m.credit.used[2])
+	s[52] = uint64(m.credit.finite)
+	s[53] = hdl.Bit(m.status.Up)
+	s[54] = uint64(m.status.Cause)
+	s[55] = hdl.Bit(m.status.Began)
+	s[56] = hdl.Bit(m.status.Received)
+	s[57] = hdl.Bit(m.status.Refused)
+	s[58] = hdl.Bit(m.status.Repeated)
+	s[59] = hdl.Bit(m.status.Nak)
+	s[60] = hdl.Bit(m.status.Packet)
+	s = s[61:]
 	m.rx.Snapshot(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Snapshot(s)
@@ -127,30 +128,31 @@ func (m *Module) Restore(s []uint64) {
 	m.send.end = uint8(s[34])
 	m.send.done = uint8(s[35])
 	m.send.edge = uint8(s[36])
-	m.ack.unacked = uint8(s[37])
-	m.ack.every = uint8(s[38])
-	m.ack.now = s[39] != 0
-	m.ack.waits = uint8(s[40])
-	m.ack.nak = s[41] != 0
-	m.ack.pong = s[42] != 0
-	m.ack.ping = s[43] != 0
-	m.ack.quiet = uint8(s[44])
-	m.credit.limit[0] = uint16(s[45])
-	m.credit.limit[1] = uint16(s[46])
-	m.credit.limit[2] = uint16(s[47])
-	m.credit.used[0] = uint16(s[48])
-	m.credit.used[1] = uint16(s[49])
-	m.credit.used[2] = uint16(s[50])
-	m.credit.finite = uint8(s[51])
-	m.status.Up = s[52] != 0
-	m.status.Cause = linkport.Cause(s[53])
-	m.status.Began = s[54] != 0
-	m.status.Received = s[55] != 0
-	m.status.Refused = s[56] != 0
-	m.status.Repeated = s[57] != 0
-	m.status.Nak = s[58] != 0
-	m.status.Packet = s[59] != 0
-	s = s[60:]
+	m.ack.newest = uint16(s[37])
+	m.ack.unacked = uint8(s[38])
+	m.ack.every = uint8(s[39])
+	m.ack.now = s[40] != 0
+	m.ack.waits = uint8(s[41])
+	m.ack.nak = s[42] != 0
+	m.ack.pong = s[43] != 0
+	m.ack.ping = s[44] != 0
+	m.ack.quiet = uint8(s[45])
+	m.credit.limit[0] = uint16(s[46])
+	m.credit.limit[1] = uint16(s[47])
+	m.credit.limit[2] = uint16(s[48])
+	m.credit.used[0] = uint16(s[49])
+	m.credit.used[1] = uint16(s[50])
+	m.credit.used[2] = uint16(s[51])
+	m.credit.finite = uint8(s[52])
+	m.status.Up = s[53] != 0
+	m.status.Cause = linkport.Cause(s[54])
+	m.status.Began = s[55] != 0
+	m.status.Received = s[56] != 0
+	m.status.Refused = s[57] != 0
+	m.status.Repeated = s[58] != 0
+	m.status.Nak = s[59] != 0
+	m.status.Packet = s[60] != 0
+	s = s[61:]
 	m.rx.Restore(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Restore(s)
@@ -200,6 +202,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".send_end", Width: 7},
 		hdl.Signal{Name: at + ".send_done", Width: 7},
 		hdl.Signal{Name: at + ".send_edge", Width: 7},
+		hdl.Signal{Name: at + ".ack_newest", Width: 12},
 		hdl.Signal{Name: at + ".ack_unacked", Width: 4},
 		hdl.Signal{Name: at + ".ack_every", Width: 4},
 		hdl.Signal{Name: at + ".ack_now", Width: 1},

@@ -46,7 +46,6 @@ func (m *Module) number(ahead uint16) {
 	waits := ahead < uint16(m.slots)
 	m.frame.Again = waits && m.here>>(ahead&63)&1 != 0
 	m.frame.Room = waits && !m.frame.Again
-	m.frame.Gap = ahead != 0 && m.here>>((ahead-1)&63)&1 == 0
 }
 
 // marks takes byte i of the marks of a Nak, at most 7.

@@ -52,7 +52,6 @@ const (
 //	Size     bytes before the check
 //	Room     of a data frame: its packet is not there, and there is a slot for it
 //	Again    its packet is there
-//	Gap      the one before it is not
 //	Top      of a Nak: the number after its own of the last frame that has arrived, 0 if none has
 //	Keeps    of a hello: the host keeps frames out of order
 //	Hello    the fields of a hello are in range, and the host takes the largest packet
@@ -70,7 +69,6 @@ type Frame struct {
 	Size    uint8
 	Room    bool
 	Again   bool
-	Gap     bool
 	Top     uint8 `w:"7"`
 	Keeps   bool
 	Hello   bool

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 30 + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 29 + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -33,16 +33,15 @@ func (m *Module) Snapshot(s []uint64) {
 	s[18] = uint64(m.frame.Size)
 	s[19] = hdl.Bit(m.frame.Room)
 	s[20] = hdl.Bit(m.frame.Again)
-	s[21] = hdl.Bit(m.frame.Gap)
-	s[22] = uint64(m.frame.Top)
-	s[23] = hdl.Bit(m.frame.Keeps)
-	s[24] = hdl.Bit(m.frame.Hello)
-	s[25] = hdl.Bit(m.frame.Fits)
-	s[26] = hdl.Bit(m.frame.SameMap)
-	s[27] = uint64(m.frame.Window)
-	s[28] = uint64(m.frame.Largest)
-	s[29] = uint64(m.frame.Host)
-	s = s[30:]
+	s[21] = uint64(m.frame.Top)
+	s[22] = hdl.Bit(m.frame.Keeps)
+	s[23] = hdl.Bit(m.frame.Hello)
+	s[24] = hdl.Bit(m.frame.Fits)
+	s[25] = hdl.Bit(m.frame.SameMap)
+	s[26] = uint64(m.frame.Window)
+	s[27] = uint64(m.frame.Largest)
+	s[28] = uint64(m.frame.Host)
+	s = s[29:]
 	m.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.sizes.Snapshot(s)
@@ -72,16 +71,15 @@ func (m *Module) Restore(s []uint64) {
 	m.frame.Size = uint8(s[18])
 	m.frame.Room = s[19] != 0
 	m.frame.Again = s[20] != 0
-	m.frame.Gap = s[21] != 0
-	m.frame.Top = uint8(s[22])
-	m.frame.Keeps = s[23] != 0
-	m.frame.Hello = s[24] != 0
-	m.frame.Fits = s[25] != 0
-	m.frame.SameMap = s[26] != 0
-	m.frame.Window = uint8(s[27])
-	m.frame.Largest = uint16(s[28])
-	m.frame.Host = uint32(s[29])
-	s = s[30:]
+	m.frame.Top = uint8(s[21])
+	m.frame.Keeps = s[22] != 0
+	m.frame.Hello = s[23] != 0
+	m.frame.Fits = s[24] != 0
+	m.frame.SameMap = s[25] != 0
+	m.frame.Window = uint8(s[26])
+	m.frame.Largest = uint16(s[27])
+	m.frame.Host = uint32(s[28])
+	s = s[29:]
 	m.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.sizes.Restore(s)
@@ -111,7 +109,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".frame_Size", Width: 8},
 		hdl.Signal{Name: at + ".frame_Room", Width: 1},
 		hdl.Signal{Name: at + ".frame_Again", Width: 1},
-		hdl.Signal{Name: at + ".frame_Gap", Width: 1},
 		hdl.Signal{Name: at + ".frame_Top", Width: 7},
 		hdl.Signal{Name: at + ".frame_Keeps", Width: 1},
 		hdl.Signal{Name: at + ".frame_Hello", Width: 1},
