@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xbd41d572,
-		"ulx3s":         0xf27246a3,
-		"ulx3s-25f":     0xa88c427c,
-		"ulx3s-12f":     0x5935cc93,
-		"colorlight-i5": 0xe6247541,
+		"ulx3s":         0xc4f9a3bc,
+		"ulx3s-25f":     0x1f81439b,
+		"ulx3s-12f":     0x5e6a689d,
+		"colorlight-i5": 0x0878689c,
 	}
 }

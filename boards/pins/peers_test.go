@@ -58,10 +58,11 @@ func (p *peer) send(body []byte, word uint32) {
 	p.queue = p.enc.Append(p.queue, binary.BigEndian.AppendUint32(append([]byte(nil), body...), crc32.ChecksumIEEE(body)^word))
 }
 
-// greet makes the board offer a session, of a host with the window of a board and no limits.
+// greet makes the board offer a session, of a host with the window of a board and no limits
+// that keeps frames out of order.
 func (p *peer) greet(window byte) {
 	h := make([]byte, 42)
-	copy(h, []byte{5 << 4, datalink.Version, 40, 0, 0, 144, 0, window})
+	copy(h, []byte{5 << 4, datalink.Version, 40, 0, 0, 144, 0, window, 0, window - 1})
 	binary.BigEndian.PutUint32(h[22:], p.nonce)
 	p.send(h, helloWord)
 }

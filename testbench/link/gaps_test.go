@@ -31,7 +31,7 @@ func openKept(t *testing.T, c dlink.Config) *bench {
 func patient(window, send int) dlink.Config {
 	c := quick
 	c.Window, c.Send, c.Replay, c.Limit, c.Ack, c.Nak, c.Ping, c.Dead = window, send, 255, 255, 255, 255, 1<<14, 1<<15
-	c.TickClocks = 1000
+	c.TickClocks = 10_000
 	return c
 }
 
@@ -61,10 +61,11 @@ func TestOutOfOrder(t *testing.T) {
 			here := make([]bool, window+1)
 			for _, k := range r.Perm(window)[round&1:] {
 				here[k] = true
+				before := next
 				for ; here[next]; next++ {
 				}
 				b.frames = nil
-				b.send(packet(base+uint16(k)), b.epoch, 200*window)
+				b.send(packet(base+uint16(k)), b.epoch, 200*(1+next-before))
 				var naks [][]byte
 				for _, f := range b.frames {
 					if f[0]>>4 == 1 {
@@ -156,7 +157,7 @@ func TestMissing(t *testing.T) {
 			for range 20 {
 				n := 2 + r.IntN(send-1)
 				b.flight(first, n)
-				b.run(3000)
+				b.run(30_000)
 				top := 1 + r.IntN(n-1)
 				marks := (r.Uint64()&r.Uint64() | 1<<63) >> (64 - top)
 				var want []uint16
@@ -170,7 +171,7 @@ func TestMissing(t *testing.T) {
 				b.send(nak(first, marks), b.epoch, 200)
 				require.Empty(t, b.repeats(), "the host cannot have received them")
 				first += uint16(n)
-				b.send(number(0, first), b.epoch, 3000)
+				b.send(number(0, first), b.epoch, 30_000)
 			}
 		})
 	}
@@ -180,7 +181,7 @@ func TestMissing(t *testing.T) {
 // has arrived, or after some time. A time-out sends everything again.
 func TestMissingAgain(t *testing.T) {
 	c := patient(8, 8)
-	c.Replay = 20
+	c.Replay, c.TickClocks = 20, 1000
 	b := openKept(t, c)
 	b.flight(0, 5)
 	b.send(nak(1, 1), b.epoch, 300) // 0 and 2 have arrived
@@ -197,7 +198,7 @@ func TestMissingAgain(t *testing.T) {
 	require.Equal(t, []uint16{1}, b.repeats(), "after some time")
 	b.send(nak(1, 1<<4), b.epoch, 300)
 	require.Empty(t, b.repeats(), "no frame 6 is in flight")
-	b.run(18_000)
+	b.run(20_000)
 	require.Equal(t, []uint16{1, 2, 3, 4, 5}, b.repeats())
 }
 

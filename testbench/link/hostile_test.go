@@ -152,17 +152,29 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 				f[0] = 0x80
 			}
 			b.send(f, b.epoch, r.IntN(300))
+		case 3:
+			f := number(1, ack)
+			for range r.IntN(9) {
+				f = append(f, byte(r.Uint32()&r.Uint32()))
+			}
+			b.send(f, b.epoch, r.IntN(300))
 		default:
 			p := random(r)
 			if r.IntN(2) == 0 { // a completion for one of the newest reads
 				p = reply(r, asked)
 			}
-			head := number(8, next)
+			n := next
+			if r.IntN(6) == 0 { // beyond a gap
+				n += uint16(1 + r.IntN(9))
+			}
+			head := number(8, n)
 			if r.IntN(3) == 0 {
-				head = append(number(12, next), number(uint16(r.IntN(16)), ack)...)
+				head = append(number(12, n), number(uint16(r.IntN(16)), ack)...)
 			}
 			b.send(append(head, p...), b.epoch, r.IntN(400))
-			next++
+			if n == next {
+				next++
+			}
 		}
 		for _, f := range b.frames {
 			if f[0]>>7 == 1 {

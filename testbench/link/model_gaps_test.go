@@ -56,7 +56,7 @@ func (s *script) shuffled(n int) (p []int, acked []bool) {
 
 // naks sends a Nak, one or two of them with marks, some of which are impossible.
 func (s *script) naks() {
-	marks := uint8(s.r.Uint32())
+	marks := s.marks()
 	if s.r.IntN(4) == 0 {
 		s.frame(number(1, s.first), 0)
 		return
@@ -77,5 +77,15 @@ func (s *script) naks() {
 		}
 	}
 	// More frames have arrived, perhaps also one that was sent after the replay.
-	s.frame(append(number(1, s.first), marks|uint8(s.r.Uint32())>>s.r.IntN(8)), 0)
+	if marks |= s.marks(); marks != 0 {
+		s.frame(append(number(1, s.first), marks), 0)
+	}
+}
+
+// marks returns marks of frames in flight, but for some.
+func (s *script) marks() uint8 {
+	if s.r.IntN(8) == 0 {
+		return uint8(s.r.Uint32())
+	}
+	return uint8(s.r.Uint32()) >> min(8, 9-s.flying())
 }

@@ -281,7 +281,7 @@ func (s *script) step() {
 		for range 1 + s.r.IntN(window-1) {
 			s.post()
 		}
-		s.run(30 * tickClocks)
+		s.run(10 * tickClocks)
 		s.first += uint16(s.r.IntN(s.flying() + 1))
 		s.naks()
 	case 10:

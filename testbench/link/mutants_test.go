@@ -306,6 +306,7 @@ func (g *rig) run(frames, pace int) {
 		}
 		h := hello(uint32(n) + 1)
 		h[7] = byte(1 + g.r.IntN(16))
+		h[8+g.r.IntN(2)] = byte(g.r.IntN(3)) // frames kept out of order
 		for i := range 3 * g.r.IntN(2) {
 			binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
 		}

@@ -17,10 +17,10 @@ func (m *Module) take(k, b uint8) {
 	switch k {
 	case 0:
 		m.frame.Head = uint16(b)<<8 | m.frame.Head&0xff
-		m.frame.Top, m.field = 0, 0
 	case 1:
 		m.frame.Head = m.frame.Head&0xff00 | uint16(b)
 		m.number(m.ahead(m.frame.Head))
+		m.frame.Top, m.field = 0, 0
 	default:
 	}
 	if m.frame.Head&Data != 0 {
@@ -33,10 +33,13 @@ func (m *Module) take(k, b uint8) {
 	}
 	kind := uint8(m.frame.Head >> 12)
 	m.hello(k)
-	if k >= 2 && k < atUpdate && kind == typeNak {
+	switch {
+	case k < 2:
+	case k < atUpdate && kind == typeNak:
 		m.marks(k-2, b)
-	} else if k < atUpdate || kind == typeHello && k < atCredits {
+	case k < atUpdate || kind == typeHello && k < atCredits:
 		m.field = m.field<<8 | uint64(b)
+	default:
 	}
 }
 
