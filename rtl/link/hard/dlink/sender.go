@@ -24,8 +24,9 @@ type sender struct {
 	edge   uint8  `w:"7"` // those that had been sent when the last replay began
 }
 
-// restTicks is the time after the beginning of a replay in which Naks are not heeded: one
-// tick and a part of another one.
+// restTicks is the time after the beginning of a replay in which a frame of it is not sent once
+// more for a Nak, unless the host reports one that was sent later: one tick and a part of
+// another one.
 const restTicks = 2
 
 // after returns the slot of the packet that follows the oldest one by k, at most the slots.
