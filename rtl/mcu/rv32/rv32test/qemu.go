@@ -76,6 +76,7 @@ func (q *QEMU) Close() {
 	_ = q.pipe.Close()
 	_ = q.cmd.Process.Kill()
 	_ = q.cmd.Wait()
+	q.in = nil // the test keeps q to its end
 }
 
 // Next returns the state before the next instruction. Where QEMU 7.2 differs from the
