@@ -287,6 +287,14 @@ func TestHostileSequencer(t *testing.T) {
 	require.Greater(t, g.ended+g.dev.ended, *hostileFlag/40)
 }
 
+// TestHostileHard: the same for the hardwired link.
+func TestHostileHard(t *testing.T) {
+	m := freshHard().(*hard.Module)
+	g := newRig(t, newByteEnd(m, &alone{link: m}, 1), int(busy.TickClocks))
+	g.run(*hostileFlag, 1)
+	require.Greater(t, g.ended+g.dev.ended, *hostileFlag/40)
+}
+
 // framesOf returns the frames of the host in a traffic.
 func framesOf(first bool) int {
 	if first {
@@ -307,6 +315,7 @@ func (g *rig) run(frames, pace int) {
 		h := hello(uint32(n) + 1)
 		h[7] = byte(1 + g.r.IntN(16))
 		h[8+g.r.IntN(2)] = byte(g.r.IntN(3)) // frames kept out of order
+		binary.BigEndian.PutUint16(h[12:], uint16(busy.Datagram-1000+uint16(g.r.IntN(2000))))
 		for i := range 3 * g.r.IntN(2) {
 			binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
 		}

@@ -67,7 +67,7 @@ func (m *Module) frame(f receive.Frame, kept receive.Kept, field uint64) (accept
 	switch kind {
 	case headNak:
 		if known {
-			m.send.missing(field, f.Top)
+			m.send.missing(field, f.Size-2, f.Top)
 		}
 	case headCredit:
 		if f.Size == creditSize {
@@ -127,7 +127,7 @@ func (m *Module) accepted(f receive.Frame, kept receive.Kept) {
 			return
 		}
 	}
-	if kept.Here == 0 {
+	if kept.Here&1 == 0 && !kept.Holds() {
 		m.ack.nak = false
 	}
 }

@@ -18,7 +18,8 @@ type sender struct {
 	tries  uint8  // replays since an acknowledgement
 	keeps  bool   // the host keeps frames out of order
 	some   bool   // a replay sends only the missing frames
-	marks  uint64 // of that replay: bit i, frame i after those sent has arrived
+	marks  uint64 // of that replay: bit i, frame i after those sent has arrived, if lag is 0
+	lag    uint8  `w:"6"` // bits of marks before those of the Nak
 	end    uint8  `w:"7"` // the frames that the Nak is about
 	done   uint8  `w:"7"` // those that are not sent again
 	edge   uint8  `w:"7"` // those that had been sent when the last replay began
@@ -57,7 +58,7 @@ func less(n, k uint8) uint8 {
 // arrived forgets the k oldest frames, at most those that were sent.
 func (s *sender) arrived(k uint8) {
 	behind := s.sent < k
-	s.flying, s.flown, s.sent = less(s.flying, k), less(s.flown, k), less(s.sent, k)
+	s.flying, s.flown, s.sent = (s.flying-k)&127, (s.flown-k)&127, less(s.sent, k)
 	s.end, s.done, s.edge = less(s.end, k), less(s.done, k), less(s.edge, k)
 	if s.some && behind {
 		// The marks are those of other frames now. A Nak will tell what is still missing.
@@ -72,11 +73,12 @@ func (s *sender) all() {
 	s.done, s.edge = s.flown, s.flown
 }
 
-// missing takes a Nak with its marks. The host asks for the frames before the last one that it
-// reports, or for the oldest one if it reports none. Those that were sent again are not sent
-// once more before the host can have received them: it reports a frame that was sent later, or
-// some time has passed.
-func (s *sender) missing(marks uint64, top uint8) {
+// missing takes a Nak with its marks, the last one of their bytes in the low bits, and the
+// number of these bytes. The host asks for the frames before the last one that it reports, or
+// for the oldest one if it reports none. Those that were sent again are not sent once more
+// before the host can have received them: it reports a frame that was sent later, or some time
+// has passed.
+func (s *sender) missing(field uint64, size, top uint8) {
 	if !s.keeps {
 		if s.rest == 0 {
 			s.all()
@@ -93,8 +95,17 @@ func (s *sender) missing(marks uint64, top uint8) {
 	if s.done >= end {
 		return
 	}
-	s.some, s.sent, s.marks, s.end = true, 0, marks<<1, end
+	s.some, s.sent, s.end = true, 0, end
+	s.marks, s.lag = turned(field)<<1, -size<<3&63
 	s.edge, s.rest = s.flown, restTicks
+}
+
+// turned returns bytes in the other order.
+func turned(v uint64) (w uint64) {
+	for i := range 8 {
+		w |= v >> (8 * i) & 255 << (56 - 8*i)
+	}
+	return w
 }
 
 // step counts a frame that is sent, or not sent again.
@@ -112,10 +123,13 @@ func (s *sender) skip() bool {
 	switch {
 	case !s.some:
 		return false
+	case s.lag != 0:
+		s.lag, s.marks = (s.lag-1)&63, s.marks>>1
+		return true
 	case s.sent >= s.end:
 		s.some, s.sent = false, s.flown
 		return true
-	case s.sent < s.done || s.marks&1 != 0:
+	case s.sent < s.done || s.marks&1 != 0 && s.sent != 0: // the oldest frame has not arrived
 		s.step()
 		return true
 	default:

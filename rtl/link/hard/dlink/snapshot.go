@@ -12,7 +12,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 61 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
+const ModuleWords = 62 + receive.ModuleWords + transmit.ModuleWords + inbound.ModuleWords + outbound.ModuleWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -51,34 +51,35 @@ func (m *Module) Snapshot(s []uint64) {
 	s[31] = hdl.Bit(m.send.keeps)
 	s[32] = hdl.Bit(m.send.some)
 	s[33] = m.send.marks
-	s[34] = uint64(m.send.end)
-	s[35] = uint64(m.send.done)
-	s[36] = uint64(m.send.edge)
-	s[37] = uint64(m.ack.newest)
-	s[38] = uint64(m.ack.unacked)
-	s[39] = uint64(m.ack.every)
-	s[40] = hdl.Bit(m.ack.now)
-	s[41] = uint64(m.ack.waits)
-	s[42] = hdl.Bit(m.ack.nak)
-	s[43] = hdl.Bit(m.ack.pong)
-	s[44] = hdl.Bit(m.ack.ping)
-	s[45] = uint64(m.ack.quiet)
-	s[46] = uint64(m.credit.limit[0])
-	s[47] = uint64(m.credit.limit[1])
-	s[48] = uint64(m.credit.limit[2])
-	s[49] = uint64(m.credit.used[0])
-	s[50] = uint64(m.credit.used[1])
-	s[51] = uint64(m.credit.used[2])
-	s[52] = uint64(m.credit.finite)
-	s[53] = hdl.Bit(m.status.Up)
-	s[54] = uint64(m.status.Cause)
-	s[55] = hdl.Bit(m.status.Began)
-	s[56] = hdl.Bit(m.status.Received)
-	s[57] = hdl.Bit(m.status.Refused)
-	s[58] = hdl.Bit(m.status.Repeated)
-	s[59] = hdl.Bit(m.status.Nak)
-	s[60] = hdl.Bit(m.status.Packet)
-	s = s[61:]
+	s[34] = uint64(m.send.lag)
+	s[35] = uint64(m.send.end)
+	s[36] = uint64(m.send.done)
+	s[37] = uint64(m.send.edge)
+	s[38] = uint64(m.ack.newest)
+	s[39] = uint64(m.ack.unacked)
+	s[40] = uint64(m.ack.every)
+	s[41] = hdl.Bit(m.ack.now)
+	s[42] = uint64(m.ack.waits)
+	s[43] = hdl.Bit(m.ack.nak)
+	s[44] = hdl.Bit(m.ack.pong)
+	s[45] = hdl.Bit(m.ack.ping)
+	s[46] = uint64(m.ack.quiet)
+	s[47] = uint64(m.credit.limit[0])
+	s[48] = uint64(m.credit.limit[1])
+	s[49] = uint64(m.credit.limit[2])
+	s[50] = uint64(m.credit.used[0])
+	s[51] = uint64(m.credit.used[1])
+	s[52] = uint64(m.credit.used[2])
+	s[53] = uint64(m.credit.finite)
+	s[54] = hdl.Bit(m.status.Up)
+	s[55] = uint64(m.status.Cause)
+	s[56] = hdl.Bit(m.status.Began)
+	s[57] = hdl.Bit(m.status.Received)
+	s[58] = hdl.Bit(m.status.Refused)
+	s[59] = hdl.Bit(m.status.Repeated)
+	s[60] = hdl.Bit(m.status.Nak)
+	s[61] = hdl.Bit(m.status.Packet)
+	s = s[62:]
 	m.rx.Snapshot(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Snapshot(s)
@@ -125,34 +126,35 @@ func (m *Module) Restore(s []uint64) {
 	m.send.keeps = s[31] != 0
 	m.send.some = s[32] != 0
 	m.send.marks = s[33]
-	m.send.end = uint8(s[34])
-	m.send.done = uint8(s[35])
-	m.send.edge = uint8(s[36])
-	m.ack.newest = uint16(s[37])
-	m.ack.unacked = uint8(s[38])
-	m.ack.every = uint8(s[39])
-	m.ack.now = s[40] != 0
-	m.ack.waits = uint8(s[41])
-	m.ack.nak = s[42] != 0
-	m.ack.pong = s[43] != 0
-	m.ack.ping = s[44] != 0
-	m.ack.quiet = uint8(s[45])
-	m.credit.limit[0] = uint16(s[46])
-	m.credit.limit[1] = uint16(s[47])
-	m.credit.limit[2] = uint16(s[48])
-	m.credit.used[0] = uint16(s[49])
-	m.credit.used[1] = uint16(s[50])
-	m.credit.used[2] = uint16(s[51])
-	m.credit.finite = uint8(s[52])
-	m.status.Up = s[53] != 0
-	m.status.Cause = linkport.Cause(s[54])
-	m.status.Began = s[55] != 0
-	m.status.Received = s[56] != 0
-	m.status.Refused = s[57] != 0
-	m.status.Repeated = s[58] != 0
-	m.status.Nak = s[59] != 0
-	m.status.Packet = s[60] != 0
-	s = s[61:]
+	m.send.lag = uint8(s[34])
+	m.send.end = uint8(s[35])
+	m.send.done = uint8(s[36])
+	m.send.edge = uint8(s[37])
+	m.ack.newest = uint16(s[38])
+	m.ack.unacked = uint8(s[39])
+	m.ack.every = uint8(s[40])
+	m.ack.now = s[41] != 0
+	m.ack.waits = uint8(s[42])
+	m.ack.nak = s[43] != 0
+	m.ack.pong = s[44] != 0
+	m.ack.ping = s[45] != 0
+	m.ack.quiet = uint8(s[46])
+	m.credit.limit[0] = uint16(s[47])
+	m.credit.limit[1] = uint16(s[48])
+	m.credit.limit[2] = uint16(s[49])
+	m.credit.used[0] = uint16(s[50])
+	m.credit.used[1] = uint16(s[51])
+	m.credit.used[2] = uint16(s[52])
+	m.credit.finite = uint8(s[53])
+	m.status.Up = s[54] != 0
+	m.status.Cause = linkport.Cause(s[55])
+	m.status.Began = s[56] != 0
+	m.status.Received = s[57] != 0
+	m.status.Refused = s[58] != 0
+	m.status.Repeated = s[59] != 0
+	m.status.Nak = s[60] != 0
+	m.status.Packet = s[61] != 0
+	s = s[62:]
 	m.rx.Restore(s)
 	s = s[receive.ModuleWords:]
 	m.tx.Restore(s)
@@ -199,6 +201,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".send_keeps", Width: 1},
 		hdl.Signal{Name: at + ".send_some", Width: 1},
 		hdl.Signal{Name: at + ".send_marks", Width: 64},
+		hdl.Signal{Name: at + ".send_lag", Width: 6},
 		hdl.Signal{Name: at + ".send_end", Width: 7},
 		hdl.Signal{Name: at + ".send_done", Width: 7},
 		hdl.Signal{Name: at + ".send_edge", Width: 7},

@@ -31,16 +31,15 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	begins := m.session.wanted && !up && idle && quiet && !packet.There
 	if begins {
 		m.begin(offer.Host)
-		kept = receive.Kept{}
 	}
 	if release && m.status.Up {
 		m.ack.consumed()
-		kept.Next, kept.Here = (kept.Next+1)&maskNumber, kept.Here>>1
 	}
 	m.queued(sent)
 	m.passTime(slow)
 	holds := m.send.skip()
-	job := m.pick(busy.Any || accept, holds, kept) // kept does not have a packet that is accepted now
+	changes := accept || release || begins // what is kept
+	job := m.pick(busy.Any || changes, holds, kept)
 	if refused {
 		m.status.Packet = true
 	}
@@ -64,7 +63,7 @@ func (m *Module) queued(sent outbound.Sent) {
 // pick returns the next frame to send. holds reports whether the next data frame waits; kept is
 // which packets are in their slots.
 func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
-	job := transmit.Job{Word: m.session.epoch}
+	job := transmit.Job{Word: m.session.epoch, Marks: kept.Marks(), Size: bytes(kept.Marks())}
 	low := kept.Next
 	if busy {
 		return job
@@ -86,7 +85,6 @@ func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
 		return job
 	case m.ack.nak || kept.Holds() && m.ack.quiet == 0:
 		job.Kind, job.Head = transmit.Nak, headNak|low
-		job.Marks, job.Size = kept.Here>>1, bytes(kept.Here>>1)
 		m.ack.nak, m.ack.quiet = false, m.cfg.Nak
 		m.status.Nak = true
 	case m.ack.pong:

@@ -20,7 +20,7 @@ func (m *Module) take(k, b uint8) {
 	case 1:
 		m.frame.Head = m.frame.Head&0xff00 | uint16(b)
 		m.number(m.ahead(m.frame.Head))
-		m.frame.Top, m.field = 0, 0
+		m.frame.Top = 0
 	default:
 	}
 	if m.frame.Head&Data != 0 {
@@ -33,13 +33,11 @@ func (m *Module) take(k, b uint8) {
 	}
 	kind := uint8(m.frame.Head >> 12)
 	m.hello(k)
-	switch {
-	case k < 2:
-	case k < atUpdate && kind == typeNak:
-		m.marks(k-2, b)
-	case k < atUpdate || kind == typeHello && k < atCredits:
+	if kind == typeNak && k >= 2 && k < atUpdate {
+		m.top(k-2, b)
+	}
+	if k < atUpdate || kind == typeHello && k < atCredits {
 		m.field = m.field<<8 | uint64(b)
-	default:
 	}
 }
 
@@ -51,9 +49,8 @@ func (m *Module) number(ahead uint16) {
 	m.frame.Room = waits && !m.frame.Again
 }
 
-// marks takes byte i of the marks of a Nak, at most 7.
-func (m *Module) marks(i, b uint8) {
-	m.field |= uint64(b) << ((i & 7) * 8)
+// top takes byte i of the marks of a Nak, at most 7.
+func (m *Module) top(i, b uint8) {
 	for j := range uint8(8) {
 		if b>>j&1 != 0 {
 			m.frame.Top = ((i&7)*8 + j + 1) & 127

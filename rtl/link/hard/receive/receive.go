@@ -102,7 +102,10 @@ type Kept struct {
 }
 
 // Holds reports whether the oldest packet is missing, and one after it is not.
-func (k Kept) Holds() bool { return k.Here&1 == 0 && k.Here != 0 }
+func (k Kept) Holds() bool { return k.Here&1 == 0 && k.Marks() != 0 }
+
+// Marks returns the marks of a Nak: bit i, the packet i+1 after the oldest is there.
+func (k Kept) Marks() uint64 { return k.Here >> 1 }
 
 // Module checks frames and keeps packets, also those after a missing one. The slot of a packet
 // is that of the lower bits of its number.
@@ -138,7 +141,7 @@ type Module struct {
 	crc  uint32
 	size uint8 // bytes of the packet so far
 
-	field uint64 // bytes of a control frame, the newest in the low bits; of a Nak, in the top ones
+	field uint64 // bytes of a control frame, the newest in the low bits
 	fixed uint8  // length of the fixed fields of a hello
 	frame Frame
 }
@@ -168,7 +171,7 @@ func (m *Module) Frame() Frame { return m.frame }
 
 // Field returns a field of the control frame that Frame shows. Of a hello and of an update
 // these are the credits: four words of 16 bits, posted headers and data, non-posted headers
-// and data, from the top. Of a Nak, bit i: frame i+1 after its number has arrived.
+// and data, from the top. Of a Nak these are its marks, the last byte in the low bits.
 func (m *Module) Field() uint64 { return m.field }
 
 // Packet returns the oldest packet.
@@ -254,11 +257,11 @@ func (m *Module) keep(accept, fetch, release, flush, writes bool, to uint32, dat
 		m.at = at
 	}
 	m.loaded = (m.loaded || load) && !release && !flush
-	if accept {
-		m.here |= 1 << m.ahead(m.frame.Head)
-	}
 	if release {
 		m.next, m.here = (m.next+1)&maskNumber, m.here>>1
+	}
+	if ahead := m.ahead(m.frame.Head); accept && ahead < MaxSlots {
+		m.here |= 1 << (ahead & 63)
 	}
 	if flush {
 		m.next, m.here = 0, 0
