@@ -228,6 +228,8 @@ type rig struct {
 	tick uint64 // clocks
 	from uint64 // clock of the last reset
 
+	greeting []byte // the last hello
+
 	restless bool
 	ended    int // reads of the devices before the present one
 }
@@ -319,6 +321,7 @@ func (g *rig) run(frames, pace int) {
 		for i := range 3 * g.r.IntN(2) {
 			binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
 		}
+		g.greeting = h
 		g.begin(h)
 		return true
 	})
@@ -332,6 +335,10 @@ func (g *rig) disturb(n int) {
 		g.bench.run(g.r.IntN(7000))
 	case 1:
 		g.line.put(piece(g.r)...)
+	case 13:
+		if g.greeting != nil { // repeated
+			g.send(g.greeting, helloWord, g.r.IntN(300))
+		}
 	case 2:
 		for range 1 + g.r.IntN(3) {
 			g.line.line = append(g.line.line, linkport.Byte{Valid: g.line.gap == 1 && g.r.IntN(2) == 0, Broken: true, Data: byte(g.r.Uint32())})

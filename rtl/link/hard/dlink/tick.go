@@ -37,8 +37,11 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	}
 	m.queued(sent)
 	m.passTime(slow)
-	holds := m.send.skip()
-	changes := accept || release || begins // what is kept
+	// In a clock that changes what is kept or what is in flight, nothing is picked.
+	changes, holds := frame.Valid || release || begins, false
+	if !changes {
+		holds = m.send.skip()
+	}
 	job := m.pick(busy.Any || changes, holds, kept)
 	if refused {
 		m.status.Packet = true
