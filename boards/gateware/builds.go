@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xbd41d572,
-		"ulx3s":         0xc4f9a3bc,
-		"ulx3s-25f":     0x1f81439b,
-		"ulx3s-12f":     0x5e6a689d,
-		"colorlight-i5": 0x0878689c,
+		"ulx3s":         0xb18876b3,
+		"ulx3s-25f":     0xdbf11d16,
+		"ulx3s-12f":     0x1f1dc8da,
+		"colorlight-i5": 0xb69562e8,
 	}
 }

@@ -108,31 +108,39 @@ func turned(v uint64) (w uint64) {
 	return w
 }
 
-// step counts a frame that is sent, or not sent again.
-func (s *sender) step() {
-	s.sent = (s.sent + 1) & 127
-	s.marks >>= 1
-	if s.some && s.sent > s.done {
-		s.done = s.sent
-	}
+// lags reports whether the marks are being shifted into place.
+func (s *sender) lags() bool { return s.some && s.lag != 0 }
+
+// ends reports whether a replay of the missing frames has come to its end.
+func (s *sender) ends() bool { return s.some && s.lag == 0 && s.sent >= s.end }
+
+// skips reports whether a frame is not sent again. The oldest one has not arrived.
+func (s *sender) skips() bool {
+	arrived := s.marks&1 != 0 && s.sent != 0
+	return s.some && s.lag == 0 && s.sent < s.end && (s.sent < s.done || arrived)
 }
 
-// skip leaves out a frame that is not sent again. It reports whether no frame may be sent in
-// this clock.
-func (s *sender) skip() bool {
-	switch {
-	case !s.some:
-		return false
-	case s.lag != 0:
-		s.lag, s.marks = (s.lag-1)&63, s.marks>>1
-		return true
-	case s.sent >= s.end:
-		s.some, s.sent = false, s.flown
-		return true
-	case s.sent < s.done || s.marks&1 != 0 && s.sent != 0: // the oldest frame has not arrived
-		s.step()
-		return true
-	default:
-		return false
+// holds reports whether no packet may be sent in this clock.
+func (s *sender) holds() bool { return s.lags() || s.ends() || s.skips() }
+
+// advance moves to the next frame. was is the sender before this clock, in which no frame has
+// arrived; sends reports whether a packet is sent.
+func (s *sender) advance(was sender, sends bool) {
+	next := (was.sent + 1) & 127
+	moves := was.skips() || sends
+	if was.lags() {
+		s.lag = (was.lag - 1) & 63
+	}
+	if was.ends() {
+		s.some, s.sent = false, was.flown
+	}
+	if moves {
+		s.sent = next
+	}
+	if moves && was.some && was.sent >= was.done {
+		s.done = next
+	}
+	if moves || was.lags() {
+		s.marks = was.marks >> 1
 	}
 }

@@ -26,7 +26,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	m.session.mix(offer)
 	nonces := transmit.Nonces{Host: frame.Host, Board: m.time.now}
 	nonces.Set = m.offers(frame, offer, busy.Welcome)
-	up := m.status.Up
+	was, up := m.send, m.status.Up
 	accept := m.receive(frame, kept, field, nonces.Set)
 	begins := m.session.wanted && !up && idle && quiet && !packet.There
 	if begins {
@@ -36,13 +36,13 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 		m.ack.consumed()
 	}
 	m.queued(sent)
-	m.passTime(slow)
 	// In a clock that changes what is kept or what is in flight, nothing is picked.
-	changes, holds := frame.Valid || release || begins, false
+	changes := frame.Valid || release || begins
+	job := m.pick(busy.Any || changes, was, kept)
 	if !changes {
-		holds = m.send.skip()
+		m.send.advance(was, job.Kind == transmit.Data || job.Kind == transmit.Acked)
 	}
-	job := m.pick(busy.Any || changes, holds, kept)
+	m.passTime(slow)
 	if refused {
 		m.status.Packet = true
 	}
@@ -63,9 +63,9 @@ func (m *Module) queued(sent outbound.Sent) {
 	m.credit.take(sent)
 }
 
-// pick returns the next frame to send. holds reports whether the next data frame waits; kept is
-// which packets are in their slots.
-func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
+// pick returns the next frame to send. was is the numbers of those in flight before
+// this clock, and kept is which packets are in their slots.
+func (m *Module) pick(busy bool, was sender, kept receive.Kept) transmit.Job {
 	job := transmit.Job{Word: m.session.epoch, Marks: kept.Marks(), Size: bytes(kept.Marks())}
 	low := kept.Next
 	if busy {
@@ -94,7 +94,7 @@ func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
 		job.Head, m.ack.pong = headPong|low, false
 	case m.ack.ping:
 		job.Head, m.ack.ping = headPing|low, false
-	case m.send.sent != m.send.flying && !holds:
+	case was.sent != m.send.flying && !was.holds():
 		data = true
 	case m.ack.due(m.every, m.cfg.Ack):
 		job.Head = headAck | low
@@ -103,7 +103,7 @@ func (m *Module) pick(busy, holds bool, kept receive.Kept) transmit.Job {
 		return job
 	}
 	if data {
-		job = m.data(job, low)
+		job = m.data(job, was, low)
 	}
 	m.ack.acknowledged()
 	return job
@@ -121,20 +121,19 @@ func bytes(marks uint64) uint8 {
 }
 
 // data makes the frame of the next packet. low is the number of an acknowledgement.
-func (m *Module) data(job transmit.Job, low uint16) transmit.Job {
-	n, slot := m.send.number(), m.send.after(m.send.sent, m.slots)
+func (m *Module) data(job transmit.Job, was sender, low uint16) transmit.Job {
+	n, slot := was.number(), was.after(was.sent, m.slots)
 	job.Kind, job.Head, job.Slot = transmit.Data, headData|n, slot
 	if m.ack.waiting() {
 		job.Kind, job.Head, job.Ack = transmit.Acked, headData|headAcked|n, low
 	}
-	if m.send.sent == 0 {
+	if was.sent == 0 {
 		m.send.since = 0
 	}
-	if m.send.sent < m.send.flown {
+	if was.sent < was.flown {
 		m.status.Repeated = true
 	} else {
-		m.send.flown = (m.send.sent + 1) & 127
+		m.send.flown = (was.sent + 1) & 127
 	}
-	m.send.step()
 	return job
 }
