@@ -17,9 +17,8 @@ var modelCount = flag.Int("core.model", 300_000, "instructions compared with the
 // A device answers the accesses of core and model. What it answers depends on the access and
 // on how many there were.
 type device struct {
-	r     *rand.Rand
-	seen  []access
-	asked int
+	r    *rand.Rand
+	seen []access
 }
 
 type access struct {
