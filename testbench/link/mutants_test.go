@@ -314,17 +314,22 @@ func (g *rig) run(frames, pace int) {
 		if g.line.LEDs()&1 != 0 && g.r.IntN(100) != 0 {
 			return false
 		}
-		h := hello(uint32(n) + 1)
-		h[7] = byte(1 + g.r.IntN(16))
-		h[8+g.r.IntN(2)] = byte(g.r.IntN(3)) // frames kept out of order
-		binary.BigEndian.PutUint16(h[12:], uint16(busy.Datagram-1000+uint16(g.r.IntN(2000))))
-		for i := range 3 * g.r.IntN(2) {
-			binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
-		}
-		g.greeting = h
-		g.begin(h)
+		g.greeting = g.hello(uint32(n) + 1)
+		g.begin(g.greeting)
 		return true
 	})
+}
+
+// hello returns a hello of a host of any kind.
+func (g *rig) hello(nonce uint32) []byte {
+	h := hello(nonce)
+	h[7] = byte(1 + g.r.IntN(16))
+	h[8+g.r.IntN(2)] = byte(g.r.IntN(3)) // frames kept out of order
+	binary.BigEndian.PutUint16(h[12:], busy.Datagram-1000+uint16(g.r.IntN(2000)))
+	for i := range 3 * g.r.IntN(2) {
+		binary.BigEndian.PutUint16(h[30+2*i:], uint16(g.r.IntN(100)))
+	}
+	return h
 }
 
 // disturb is what happens besides frames.
@@ -338,6 +343,10 @@ func (g *rig) disturb(n int) {
 	case 13:
 		if g.greeting != nil { // repeated
 			g.send(g.greeting, helloWord, g.r.IntN(300))
+		}
+	case 14: // of another host, which gets no session, while the answer to one is sent
+		for range 2 {
+			g.send(g.hello(g.r.Uint32()|1<<31), helloWord, g.r.IntN(60))
 		}
 	case 2:
 		for range 1 + g.r.IntN(3) {
