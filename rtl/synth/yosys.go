@@ -95,7 +95,7 @@ func synthesise(s Source, target Target, apart bool) (*netlist, error) {
 // synthesiseIn runs yosys in the directory of the files.
 func synthesiseIn(dir string, s Source, target Target, apart bool) (*netlist, error) {
 	out, err := yosys(dir, script(s, target, apart, mapping(target)))
-	if err != nil && strings.Contains(out, unmapped) {
+	if err != nil && target == ICE40 && strings.Contains(out, unmapped) {
 		out, err = yosys(dir, script(s, target, apart, apartFromFF))
 	}
 	if err != nil {

@@ -106,7 +106,7 @@ const (
 //
 //	Asleep   it is in WFI
 //	Halted   it is halted, for Cause
-//	Retired  pulse: an instruction is complete
+//	Retired  pulse: an instruction is complete that minstret counts
 //	Cause    of the halt
 type State struct {
 	Asleep  bool
@@ -123,7 +123,7 @@ const (
 	stateFetch                // the instruction is read, the last result is written
 	stateDecode               // its operands are read
 	stateExecute              // acc gets the result or the address
-	stateJump                 // pc gets the target of a JAL
+	stateJump                 // pc gets the target of a JAL or of a branch
 	stateNext                 // pc gets the address of the next instruction
 	stateShift                // acc is shifted
 	stateMemory               // the local memory is read or written
@@ -147,13 +147,13 @@ const (
 //	Out     Request, for the bus; PC; Stored, an address written to; Sent, a value for the
 //	        debugger; State
 //	Timing  3 clocks an instruction; 4 for JAL, AUIPC, a branch that is taken, and a
-//	        load or a store to the local memory; the answer of the bus for others; 5 for a CSR; one more for each bit
-//	        of a shift; 4 more for an exception or an interrupt; 2 or 3 when the lower half of
-//	        a counter wraps
+//	        load or a store to the local memory; the answer of the bus for others; 5 for a
+//	        CSR; one more for each bit of a shift; 4 more for an exception or an interrupt;
+//	        2 or 3 when the lower half of a counter wraps
 //	Reset   the core starts at address 0; memory and registers keep their values, but x0 is 0
 //	Order   an access is complete before the next instruction begins
 //	Paths   none
-//	Size    Config.Bytes, and 148 bits with all options; the registers of software are in 64 words
+//	Size    Config.Bytes, and 194 bits with all options; the registers of software are in 64 words
 //	Faults  exceptions are precise: mepc is the instruction, and it has changed nothing
 //	Source  RISC-V Unprivileged ISA 20191213, chapters 2, 3 and 9; Privileged
 //	        Architecture 20211203, chapter 3
