@@ -178,7 +178,7 @@ func TestLateDatagrams(t *testing.T) {
 	} {
 		late := tt.late()
 		assert.Greater(t, late, uint64(2000), "datagrams to %s", tt.end)
-		const few = 100 // dropped by the system, or of a hello
+		few := late / 20 // dropped by a busy system, or of a hello
 		assert.Eventually(t, func() bool { return tt.refused()+few >= late }, patience, 10*time.Millisecond, "%s refuses all frames with an old number", tt.end)
 		t.Logf("%d datagrams are late; %s refuses %d frames", late, tt.end, tt.refused())
 	}

@@ -26,6 +26,7 @@ const (
 	Signal      Set = 1 << 33
 	Trace       Set = 1 << 34
 	Master      Set = 1 << 35
+	MCU         Set = 1 << 36
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number

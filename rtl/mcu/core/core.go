@@ -14,7 +14,7 @@ const (
 //
 //	Bytes     size of the local memory at address 0, a power of two, MinBytes to MaxBytes
 //	Counters  the counters mcycle and minstret exist; without them they read 0. They stop in a
-//	          halt
+//	          halt, and in WFI
 //	Debug     the core obeys Control.Halt, Control.Resume and Debug; without it they are ignored
 type Config struct {
 	Bytes    int
@@ -55,7 +55,8 @@ type Answer struct {
 
 // Control starts and stops the core.
 //
-//	Hold    the core is held at its start; its memory may be written with Load
+//	Hold    level: the core is reset, and held at its start; its memory may be written with Load
+//	        from the next clock on
 //	Halt    level: the core halts before its next instruction
 //	Resume  pulse: a halted core continues
 //	Step    with Resume: it halts again after one instruction, without interrupts
@@ -235,6 +236,21 @@ func (m *Module) Sent() (value uint32, ok bool) {
 // State returns what the core is doing.
 func (m *Module) State() State {
 	return State{Asleep: m.state == stateWait, Halted: m.state == stateHalt && m.settled(), Retired: m.retired, Cause: m.halted}
+}
+
+// Sleeps reports whether a Tick with these inputs, without an instruction of the debugger and
+// without Load, changes nothing.
+func (m *Module) Sleeps(irq Interrupts, ctl Control) bool {
+	switch m.state {
+	case stateStart:
+		return ctl.Hold
+	case stateWait:
+		return pending(irq)&m.enable == 0 && !ctl.Halt && !ctl.Hold && !m.retired && !m.writes && !m.loads
+	case stateHalt:
+		return m.settled() && !m.stored && !m.carries && !ctl.Resume && !ctl.Hold && !m.retired
+	default:
+		return false
+	}
 }
 
 // settled reports whether no result is still to be written.

@@ -19,9 +19,7 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	near := m.pc + m.offset()
 	switch m.state {
 	case stateStart:
-		if !ctl.Hold {
-			m.state = stateFetch
-		}
+		m.state = stateFetch
 	case stateFetch:
 		m.fetch(ready, ctl.Halt, dbg.Stop, carried, in.again)
 	case stateDecode:

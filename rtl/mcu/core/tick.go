@@ -47,6 +47,9 @@ func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load L
 	m.mem.Tick(mem.read, mem.from, mem.enable, mem.to, uint64(stored))
 	m.left.Tick(left.read, left.from, regs.enable, regs.to, uint64(value))
 	m.right.Tick(right.read, right.from, regs.enable, regs.to, uint64(value))
+	if ctl.Hold {
+		m.Reset()
+	}
 }
 
 // tally counts clocks and instructions. It returns the counters whose lower half wraps while
@@ -55,7 +58,7 @@ func (m *Module) tally() (again uint8) {
 	if !m.cfg.Counters || m.state == stateHalt {
 		return 0
 	}
-	clocks, done := uint64(m.cycle)+1, uint64(m.instret)+uint64(bit(m.retired))
+	clocks, done := uint64(m.cycle)+uint64(bit(m.state != stateWait)), uint64(m.instret)+uint64(bit(m.retired))
 	m.cycle, m.instret = uint32(clocks), uint32(done)
 	wraps := uint8(clocks>>32)&1 | uint8(done>>32)&1<<1
 	again = m.carry & wraps
