@@ -133,7 +133,7 @@ func TestSelectorOptions(t *testing.T) {
 
 // Each capability has an option, which changes it alone, and a line in the manual.
 func TestCapabilityOptions(t *testing.T) {
-	full, small := gpu.Default(), gpu.Small()
+	normal, small := gpu.Default(), gpu.Small()
 	var manual []string
 	for _, s := range Manual() {
 		for _, e := range s.Entries {
@@ -142,13 +142,13 @@ func TestCapabilityOptions(t *testing.T) {
 	}
 	for _, c := range caps.Table {
 		name := strings.ToLower(c.Name)
-		for config, have := range map[string]gpu.Config{"full": full, "small": small} {
+		for config, have := range map[string]gpu.Config{"default": normal, "small": small} {
 			without, err := Config(config + "?" + name + "=0")
 			require.NoError(t, err)
 			with, err := Config(config + "?" + name + "=1")
 			require.NoError(t, err)
 			assert.Equal(t, have.Caps&^c.Bit, without.Caps, "%s without %s", config, name)
-			assert.Equal(t, have.Caps|c.Bit, with.Caps, "%s with %s", config, name)
+			assert.Equal(t, have.Caps|c.Bit|c.With, with.Caps, "%s with %s", config, name)
 		}
 		_, err := Config("small?" + name + "=2")
 		assert.ErrorContains(t, err, name+"=2, want 0 or 1")
@@ -335,8 +335,10 @@ func TestCounters(t *testing.T) {
 func TestConfig(t *testing.T) {
 	for text, change := range map[string]func(c *gpu.Config){
 		"default":                     func(*gpu.Config) {},
-		"full?":                       func(*gpu.Config) {},
-		"full?vramports=1&tags=8":     func(c *gpu.Config) { c.VRAMPorts, c.Tags = 1, 8 },
+		"full":                        func(c *gpu.Config) { c.Caps |= caps.Master | caps.MCU },
+		"full?mcu=0&master=0":         func(*gpu.Config) {},
+		"default?mcu=1&mcumem=64KiB":  func(c *gpu.Config) { c.Caps, c.MCUBytes = c.Caps|caps.Master|caps.MCU, 64<<10 },
+		"default?vramports=1&tags=8":  func(c *gpu.Config) { c.VRAMPorts, c.Tags = 1, 8 },
 		"small":                       func(c *gpu.Config) { *c = gpu.Small() },
 		"small?vram=64KiB&watchdog=1": func(c *gpu.Config) { *c = gpu.Small(); c.VRAMBytes, c.Caps = 64<<10, c.Caps|caps.Watchdog },
 	} {
@@ -348,6 +350,8 @@ func TestConfig(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"":                     `configuration "", want full, default or small`,
+		"full?master=0":        "master=0, want 1, because another capability needs it",
+		"full?mcumem=4KiB":     "mcumem=4KiB, want",
 		"huge?tags=4":          `configuration "huge?tags=4", want full, default or small`,
 		"small?tags=17":        "tags=17, want a number from 2 to 16",
 		"small?latency=1":      `unknown "latency"`,

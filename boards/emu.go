@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 )
 
 func emulator() scheme {
@@ -35,7 +36,7 @@ func options(hardware bool) []option {
 // configOptions are those that choose what is built.
 func configOptions() []option {
 	all := []option{
-		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags; capabilities: " + caps.Small().String() + "); options change it", values: ConfigNames()},
+		{name: "config", doc: "default; full, which has a microcontroller too; or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags; capabilities: " + caps.Small().String() + "); options change it", values: ConfigNames()},
 		{name: "nodes", doc: "nodes, 1 or 2", values: []string{"1", "2"}},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB", values: []string{"8KiB", "64KiB", "1MiB", "16MiB"}},
 		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other", values: []string{"1", "2"}},
@@ -47,8 +48,13 @@ func configOptions() []option {
 		name: "payload", doc: "largest payload of a PCIe packet to the GPU in bytes, a power of two, 128 to 4096; 128 by default",
 		values: []string{"128", "256", "512", "1024", "2048", "4096"},
 	})
+	all = append(all, option{name: "mcumem", doc: "memory of the microcontroller, a power of two, 8KiB to 64KiB", values: []string{"8KiB", "16KiB", "32KiB", "64KiB"}})
 	for _, c := range caps.Table {
-		all = append(all, option{name: c.Option(), doc: "1 for " + c.Doc + ", 0 for none", values: []string{"0", "1"}})
+		doc := "1 for " + c.Doc + ", 0 for none"
+		if c.With != 0 {
+			doc += "; 1 brings " + c.With.String()
+		}
+		all = append(all, option{name: c.Option(), doc: doc, values: []string{"0", "1"}})
 	}
 	return append(all, option{name: "hz", doc: "clocks in a second, 1 to 4294967295"})
 }
@@ -59,8 +65,10 @@ var wireOptions = []string{"latency", "bandwidth", "timeout"}
 // configs returns a named configuration.
 func configs(name string) (gpu.Config, bool) {
 	switch name {
-	case "", "default", "full":
+	case "", "default":
 		return gpu.Default(), true
+	case "full":
+		return gpu.Full(), true
 	case "small":
 		return gpu.Small(), true
 	}
@@ -165,6 +173,10 @@ func (o *values) config() gpu.Config {
 	for _, c := range caps.Table {
 		o.capability(c, &config.Caps)
 	}
+	o.needed(&config.Caps)
+	mcu := uint64(config.MCUBytes)
+	o.bytes("mcumem", &mcu, core.MinBytes, core.MaxBytes)
+	config.MCUBytes = int(mcu)
 	o.number("hz", &hz, 1, 1<<32-1)
 	config.ClockHz = uint32(hz)
 	return config

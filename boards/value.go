@@ -84,6 +84,18 @@ func (o *values) capability(c caps.Cap, s *caps.Set) {
 	}
 }
 
+// needed adds the capabilities without which others of s cannot be built, unless an option
+// turns them off.
+func (o *values) needed(s *caps.Set) {
+	missing := s.Missing()
+	for _, c := range caps.Table {
+		if missing.Has(c.Bit) && o.Has(c.Option()) {
+			o.bad(c.Option(), "1, because another capability needs it")
+		}
+	}
+	*s |= missing
+}
+
 func (o *values) set(name string, v *uint64, n uint64, ok bool, want string) {
 	if ok {
 		*v = n

@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xbd41d572,
-		"ulx3s":         0xb18876b3,
-		"ulx3s-25f":     0xdbf11d16,
-		"ulx3s-12f":     0x1f1dc8da,
-		"colorlight-i5": 0xb69562e8,
+		"ice40-hx8k":    0x28a5d325,
+		"ulx3s":         0x072be0ce,
+		"ulx3s-25f":     0xe8e2b323,
+		"ulx3s-12f":     0x28283828,
+		"colorlight-i5": 0xc23994ef,
 	}
 }

@@ -28,7 +28,7 @@ func TestComment(t *testing.T) {
 		{capture.Up, "4a000001 01000004 00000100 01000000", "completion of rd config+0x7c = 0x1"},
 		{capture.Down, "40000001 0000000f e0001018 40000000", "wr cp0.wptr = 0x40 (64 dwords)"},
 		{capture.Down, "00000001 0000020f e0000100", "rd intc.status"},
-		{capture.Up, "4a000001 01000004 00000200 01020000", "completion of rd intc.status = 0x201 (done0=1 done1=0 fault0=0 fault1=1)"},
+		{capture.Up, "4a000001 01000004 00000200 01020000", "completion of rd intc.status = 0x201 (done0=1 done1=0 firmware=0 hung=0 fault0=0 fault1=1)"},
 		{capture.Down, "00000002 000002ff e0001008", "rd cp0.ring_base_lo, cp0.ring_base_hi"},
 		{capture.Up, "4a000001 01000008 00000208 00100000", "completion of rd cp0.ring_base_lo = 0x1000"},
 		{capture.Up, "4a000001 01000004 0000020c 00000080", "completion of rd cp0.ring_base_hi = 0x80000000"},

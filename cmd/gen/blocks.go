@@ -252,4 +252,9 @@ func either(terms []string) string {
 	return "or(" + either(terms[:half]) + ", " + either(terms[half:]) + ")"
 }
 
-func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+func title(name string) string {
+	if name == "mcu" {
+		return "MCU"
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}

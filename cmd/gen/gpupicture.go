@@ -21,6 +21,8 @@ var spots = map[string]spot{
 
 	"arbiter": {rect{60, 326, 150, 60}, "second master"},
 
+	"mcu": {rect{430, 326, 120, 60}, "microcontroller"},
+
 	"descs": {rect{270, 211, 110, 60}, "arbiter"},
 	"dma":   {rect{430, 211, 120, 60}, "DMA engine"},
 

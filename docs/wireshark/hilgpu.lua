@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map ad276d79.
+-- fetches from rings and indirect buffers. Register map 0ae976ec.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -177,6 +177,7 @@ local REGS = {
 		{ name = "signal", mask = 0x00000002 },
 		{ name = "trace", mask = 0x00000004 },
 		{ name = "master", mask = 0x00000008 },
+		{ name = "mcu", mask = 0x00000010 },
 	} },
 	[0x004c] = { name = "id.read_timeout", fields = {
 		{ name = "range", mask = 0x00000007 },
@@ -185,18 +186,24 @@ local REGS = {
 	[0x0100] = { name = "intc.status", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },
+		{ name = "firmware", mask = 0x00000004 },
+		{ name = "hung", mask = 0x00000080 },
 		{ name = "fault0", mask = 0x00000100 },
 		{ name = "fault1", mask = 0x00000200 },
 	} },
 	[0x0104] = { name = "intc.mask", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },
+		{ name = "firmware", mask = 0x00000004 },
+		{ name = "hung", mask = 0x00000080 },
 		{ name = "fault0", mask = 0x00000100 },
 		{ name = "fault1", mask = 0x00000200 },
 	} },
 	[0x0108] = { name = "intc.raise", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },
+		{ name = "firmware", mask = 0x00000004 },
+		{ name = "hung", mask = 0x00000080 },
 		{ name = "fault0", mask = 0x00000100 },
 		{ name = "fault1", mask = 0x00000200 },
 	} },
@@ -255,6 +262,127 @@ local REGS = {
 	[0x0404] = { name = "arb.owner", fields = {
 		{ name = "node0", mask = 0x00000001 },
 		{ name = "node1", mask = 0x00000002 },
+	} },
+	[0x0600] = { name = "mcu.info", fields = {
+		{ name = "memory", mask = 0x0000007f },
+		{ name = "windows", mask = 0x00000f00 },
+		{ name = "breakpoints", mask = 0x0000f000 },
+		{ name = "watchpoints", mask = 0x000f0000 },
+	} },
+	[0x0604] = { name = "mcu.ctl", fields = {
+		{ name = "run", mask = 0x00000001 },
+	} },
+	[0x0608] = { name = "mcu.status", fields = {
+		{ name = "asleep", mask = 0x00000001 },
+		{ name = "halted", mask = 0x00000002 },
+		{ name = "hung", mask = 0x00000004 },
+	} },
+	[0x060c] = { name = "mcu.limit", fields = {} },
+	[0x0610] = { name = "mcu.load_addr", fields = {
+		{ name = "bytes", mask = 0x0000fffc },
+	} },
+	[0x0614] = { name = "mcu.load_data", fields = {} },
+	[0x0618] = { name = "mcu.crc", fields = {} },
+	[0x061c] = { name = "mcu.doorbell", fields = {} },
+	[0x0620] = { name = "mcu.blocks", fields = {} },
+	[0x0640] = { name = "mcu.mail0", fields = {} },
+	[0x0644] = { name = "mcu.mail1", fields = {} },
+	[0x0648] = { name = "mcu.mail2", fields = {} },
+	[0x064c] = { name = "mcu.mail3", fields = {} },
+	[0x0650] = { name = "mcu.mail4", fields = {} },
+	[0x0654] = { name = "mcu.mail5", fields = {} },
+	[0x0658] = { name = "mcu.mail6", fields = {} },
+	[0x065c] = { name = "mcu.mail7", fields = {} },
+	[0x0680] = { name = "mcu.window0_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x0684] = { name = "mcu.window0_base_hi", fields = {} },
+	[0x0688] = { name = "mcu.window0_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x0690] = { name = "mcu.window1_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x0694] = { name = "mcu.window1_base_hi", fields = {} },
+	[0x0698] = { name = "mcu.window1_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06a0] = { name = "mcu.window2_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x06a4] = { name = "mcu.window2_base_hi", fields = {} },
+	[0x06a8] = { name = "mcu.window2_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06b0] = { name = "mcu.window3_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x06b4] = { name = "mcu.window3_base_hi", fields = {} },
+	[0x06b8] = { name = "mcu.window3_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06c0] = { name = "mcu.window4_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x06c4] = { name = "mcu.window4_base_hi", fields = {} },
+	[0x06c8] = { name = "mcu.window4_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06d0] = { name = "mcu.window5_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x06d4] = { name = "mcu.window5_base_hi", fields = {} },
+	[0x06d8] = { name = "mcu.window5_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06e0] = { name = "mcu.window6_base_lo", fields = {
+		{ name = "bytes", mask = 0xfffffffc },
+	} },
+	[0x06e4] = { name = "mcu.window6_base_hi", fields = {} },
+	[0x06e8] = { name = "mcu.window6_size", fields = {
+		{ name = "write", mask = 0x00000001 },
+		{ name = "bytes", mask = 0x1ffffffc },
+	} },
+	[0x06f0] = { name = "mcu.window7_base_lo", fields = {} },
+	[0x06f4] = { name = "mcu.window7_base_hi", fields = {} },
+	[0x0700] = { name = "mcudbg.ctl", fields = {
+		{ name = "halt", mask = 0x00000001 },
+		{ name = "resume", mask = 0x00000002 },
+		{ name = "step", mask = 0x00000004 },
+		{ name = "catch", mask = 0x00000008 },
+	} },
+	[0x0704] = { name = "mcudbg.status", fields = {
+		{ name = "halted", mask = 0x00000001 },
+		{ name = "cause", mask = 0x00000070, enum = { [0] = "NONE", [1] = "HALT", [2] = "STEP", [3] = "POINT", [4] = "BREAK", [5] = "EXEC", [6] = "FAULT" } },
+	} },
+	[0x0708] = { name = "mcudbg.exec", fields = {} },
+	[0x070c] = { name = "mcudbg.data", fields = {} },
+	[0x0710] = { name = "mcudbg.pc", fields = {} },
+	[0x0720] = { name = "mcudbg.break0", fields = {
+		{ name = "enable", mask = 0x00000001 },
+		{ name = "addr", mask = 0xfffffffc },
+	} },
+	[0x0724] = { name = "mcudbg.break1", fields = {
+		{ name = "enable", mask = 0x00000001 },
+		{ name = "addr", mask = 0xfffffffc },
+	} },
+	[0x0728] = { name = "mcudbg.break2", fields = {
+		{ name = "enable", mask = 0x00000001 },
+		{ name = "addr", mask = 0xfffffffc },
+	} },
+	[0x072c] = { name = "mcudbg.break3", fields = {
+		{ name = "enable", mask = 0x00000001 },
+		{ name = "addr", mask = 0xfffffffc },
+	} },
+	[0x0730] = { name = "mcudbg.watch", fields = {
+		{ name = "enable", mask = 0x00000001 },
+		{ name = "addr", mask = 0xfffffffc },
 	} },
 	[0x1000] = { name = "cp0.ctl", fields = {
 		{ name = "run", mask = 0x00000001 },

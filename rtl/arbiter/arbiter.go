@@ -57,7 +57,7 @@ type High struct {
 //	        at the earliest that of the answer to the last one; turn Turn; regs
 //	        regbus.Req; ev0, ev1 Events; now High; rst reset.Signals, with Whole
 //	        or Function in no clock of an access
-//	Out     Waits, for Grant; Req; Awaits, a level; Refuses; Err ident.Error;
+//	Out     Waits, for Grant; Req; Awaits, a level; Pending; Refuses; Err ident.Error;
 //	        Registers regbus.Rsp
 //	Timing  an access is on the bus 1 clock after its ask if the bus is free. It
 //	        waits at most 5 more. The host waits at most 2 clocks for each access,
@@ -136,6 +136,9 @@ func (m *Module) Req() regbus.Req {
 func (m *Module) latched(off uint16) bool {
 	return off == idreg.Base+idreg.TimeHi || off == lineHi0 || m.twoNodes && off == lineHi1
 }
+
+// Pending returns EVENTS of the second master.
+func (m *Module) Pending() uint16 { return m.second }
 
 // Awaits reports whether the answer on the bus is for the second master.
 func (m *Module) Awaits() bool { return m.awaits }

@@ -25,6 +25,7 @@ func (g *GPU) Reset() {
 	g.perf.Reset()
 	g.watchdog.Reset()
 	g.arbiter.Reset()
+	g.mcu.Reset()
 	g.initiator.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
@@ -39,6 +40,7 @@ func (g *GPU) Reset() {
 	g.dmaSlept = false
 	g.vramSlept = false
 	g.initiatorSlept = false
+	g.mcuSlept = false
 }
 
 // Skip advances n clocks without input, n at most IdleFor(). A block that reads the
@@ -68,6 +70,9 @@ func (g *GPU) Skip(n uint64) {
 	if g.hasMaster() {
 		g.arbiter.Skip(n)
 	}
+	if g.hasMCU() {
+		g.mcu.Skip(n)
+	}
 	g.initiator.Skip(n)
 	g.controlIdle = false
 	g.hostQuiet = false
@@ -78,6 +83,7 @@ func (g *GPU) Skip(n uint64) {
 	g.dmaSlept = false
 	g.vramSlept = false
 	g.initiatorSlept = false
+	g.mcuSlept = false
 }
 
 // IdleFor returns the number of clocks that only count: the shortest sleep of the
@@ -139,6 +145,11 @@ func (g *GPU) IdleFor() uint64 {
 			return 0
 		}
 	}
+	if g.hasMCU() {
+		if n = min(n, g.idleMCU()); n == 0 {
+			return 0
+		}
+	}
 	if g.inTransit() {
 		return 0
 	}
@@ -161,5 +172,5 @@ func (g *GPU) controlQuiet() bool {
 
 // rsp returns the answer of the block that has the register, unless the arbiter has it.
 func (g *GPU) rsp() regbus.Rsp {
-	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
+	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), or(g.cp0.Rsp(), g.cp1.Rsp()))), or(or(g.fence0.Rsp(), g.fence1.Rsp()), or(g.perf.Rsp(), or(g.watchdog.Rsp(), g.mcu.Rsp()))))
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 )
 
 // ErrConfig is wrapped by the error for a configuration that cannot be built.
@@ -22,6 +23,7 @@ type Config struct {
 	Tags       int    // number of DMA reads in flight, 2, 4, 8 or 16
 	MaxPayload int    // largest payload of a PCIe packet to the GPU in bytes, power of two, 128 to 4096
 	ClockHz    uint32 // value of ID.CLOCK_HZ; not 0
+	MCUBytes   int    // memory of the microcontroller, a power of two, 8 KiB to 64 KiB; 0: the least
 	Build      uint32 // value of ID.BUILD; 0 if the GPU is not gateware of a board
 
 	Caps caps.Set // optional features to build, of caps.All
@@ -31,8 +33,16 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, MaxPayload: 128, ClockHz: 100_000_000,
-		Caps: caps.Default(),
+		MCUBytes: 32 << 10, Caps: caps.Default(),
 	}
+}
+
+// Full returns the configuration of the selector "emu?config=full": that of Default with a
+// microcontroller.
+func Full() Config {
+	c := Default()
+	c.Caps = caps.Full()
+	return c
 }
 
 // Small returns the configuration of the selector "emu?config=small": the
@@ -40,7 +50,7 @@ func Default() Config {
 func Small() Config {
 	return Config{
 		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, MaxPayload: 128, ClockHz: 100_000_000,
-		Caps: caps.Small(),
+		MCUBytes: 8 << 10, Caps: caps.Small(),
 	}
 }
 
@@ -59,6 +69,7 @@ func (c Config) check() error {
 		{"tags", uint64(c.Tags), 2, 16, true},
 		{"payload bytes", uint64(c.MaxPayload), 128, 4096, true},
 		{"clock Hz", uint64(c.ClockHz), 1, 1<<32 - 1, false},
+		{"bytes of the microcontroller", uint64(c.mcuBytes()), core.MinBytes, core.MaxBytes, true},
 	} {
 		if r.v < r.lo || r.v > r.hi || r.pow2 && bits.OnesCount64(r.v) != 1 {
 			return fmt.Errorf("%w: %s %d, want %d to %d%s", ErrConfig, r.name, r.v, r.lo, r.hi, pow2(r.pow2))
@@ -67,7 +78,18 @@ func (c Config) check() error {
 	if unknown := c.Caps &^ caps.All(); unknown != 0 {
 		return fmt.Errorf("%w: capabilities %#x, want of %#x", ErrConfig, uint64(c.Caps), uint64(caps.All()))
 	}
+	if missing := c.Caps.Missing(); missing != 0 {
+		return fmt.Errorf("%w: capabilities %v without %v", ErrConfig, c.Caps, missing)
+	}
 	return nil
+}
+
+// mcuBytes returns the size of the microcontroller's memory, the least one if there is none.
+func (c Config) mcuBytes() int {
+	if c.Caps.Has(caps.MCU) && c.MCUBytes != 0 {
+		return c.MCUBytes
+	}
+	return core.MinBytes
 }
 
 func pow2(p bool) string {

@@ -136,6 +136,7 @@ func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
 	fences := g.cp0.Fences() || g.cp1.Fences()
+	events = events || g.hasMCU() && (g.mcu.Hang() || g.mcu.Ask().Op != regbus.None)
 	return events || writes || fences || g.pcie.Regs().Op != regbus.None || g.pcie.Awaits() ||
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function() || g.ask.Op != regbus.None
 }
@@ -150,7 +151,7 @@ func (g *GPU) events() intc.Events {
 	hang0, hang1 := g.watchdog.Hang()
 	return intc.Events{
 		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
-		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1,
+		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1, Hung: g.hasMCU() && g.mcu.Hang(),
 	}
 }
 

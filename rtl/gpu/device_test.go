@@ -61,7 +61,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	}
 	for _, have := range caps.Table {
 		if r.IntN(3) != 0 {
-			c.Caps |= have.Bit
+			c.Caps |= have.Bit | have.With
 		}
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}

@@ -11,6 +11,8 @@
 //	                                                     │
 //	regram ── intc ── messages ──────────────────────────┤
 //	                                                     │
+//	mcu ── reads and writes of a dword ──────────────────┤
+//	                                                     │
 //	               pcie ── aperture ─────────────────── vram
 //
 // The beats of all writes except those of the aperture share one channel, which beats arbitrates.
@@ -29,6 +31,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/intc"
+	"github.com/hilgpu/hilgpu/rtl/mcu"
 	"github.com/hilgpu/hilgpu/rtl/mem"
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
@@ -62,6 +65,8 @@ type GPU struct {
 	watchdog watchdog.Module `if:"hasWatchdog" plane:"control" slept:"controlSlept"`
 	arbiter  arbiter.Module  `if:"hasMaster" plane:"control" slept:"controlSlept"`
 
+	mcu mcu.Module `if:"hasMCU" slept:"mcuSlept"`
+
 	initiator noc.Initiator `idle:"first" slept:"initiatorSlept"`
 	vramRead  noc.Reads     `idle:"-"`
 	vramWrite noc.Writes    `idle:"-"`
@@ -82,6 +87,7 @@ type GPU struct {
 	dmaSlept       hdl.Nap
 	vramSlept      hdl.Nap
 	initiatorSlept hdl.Nap
+	mcuSlept       hdl.Nap
 }
 
 var _ port.Device = (*GPU)(nil)
@@ -104,7 +110,7 @@ func New(c Config) (*GPU, error) {
 			Build: c.Build, Caps: c.Caps,
 		}),
 		regram: regram.New(c.Nodes),
-		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.HostBits),
+		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.Caps.Has(caps.MCU), c.HostBits),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
 		fence0: fence.New(0, c.Caps.Has(caps.Timeline), c.Caps.Has(caps.Signal)),
@@ -114,7 +120,8 @@ func New(c Config) (*GPU, error) {
 
 		perf:      perf.New(c.Nodes),
 		arbiter:   arbiter.New(c.Nodes),
-		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout)),
+		mcu:       mcu.New(mcu.Params{Bytes: c.mcuBytes(), HostBits: c.HostBits, VRAMBytes: c.VRAMBytes}),
+		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout), c.Caps.Has(caps.MCU)),
 	}, nil
 }
 
@@ -180,9 +187,16 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	awaited := noc.Awaits(cpl, g.initiator.Awaited())
 	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal(), g.initiator.Spares()), g.vram.Completion()
 	cpl0, cpl1, cplDMA, cplFirst := g.completions(fromHost, fromVRAM)
+	cplMCU := port.Completion{}
+	if g.hasMCU() {
+		cplMCU, cpl0 = noc.Split(cpl0)
+	}
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
+	if g.hasMCU() {
+		g.ask = g.mcu.Ask()
+	}
 	regs, turn := g.access(beat)
 	master := pcie.Master{Pending: g.initiator.Pending()}
 	if awaited {
@@ -190,6 +204,10 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 	bytes := written(beatReady, dropped, engineBeat)
 	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: bytes}
+	if g.writing() {
+		others := ^uint8(1 << noc.WriteMessage)
+		takes.header, takes.beat, takes.refused = headerReady&others, beatReady&others, refused&others
+	}
 	g.moved += uint64(bytes)
 	var ctl control
 	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
@@ -229,6 +247,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.hasNode1() && !hdl.Asleep(bool(g.cp1Slept)) {
 		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
+	g.tickMCU(regs, ctl, fabric{
+		host: hostReady, vram: readReady, header: headerReady, beat: beatReady, refused: refused, cpl: cplMCU,
+	})
 	g.ident.Tick(regs, ctl.err, ctl.rst)
 	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
 		g.tickControl(ctl, takes, regs, turn)
@@ -297,6 +318,9 @@ func (g *GPU) hasWatchdog() bool { return g.config.Caps.Has(caps.Watchdog) }
 
 // hasMaster reports whether the register bus has a second master.
 func (g *GPU) hasMaster() bool { return g.config.Caps.Has(caps.Master) }
+
+// hasMCU reports whether the GPU has a microcontroller.
+func (g *GPU) hasMCU() bool { return g.config.Caps.Has(caps.MCU) }
 
 // bit returns 1<<i if v, for use with has.
 func bit(v bool, i uint8) uint8 {

@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
 		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},
-		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000007270000f0, want of 0xf270000f0"},
+		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000007270000f0, want of 0x1f270000f0"},
 		{"clock", func(c *gpu.Config) { c.ClockHz = 0 }, "gpu: bad configuration: clock Hz 0, want 1 to 4294967295"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,9 +148,9 @@ func TestIdentity(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	for _, c := range caps.Table {
 		config := oneNode()
-		config.Caps = c.Bit
+		config.Caps = c.Bit | c.With
 		m := boot(t, config, 1)
-		assert.Equal(t, c.Bit, caps.Of(m.readReg(idreg.Caps), m.readReg(idreg.Caps2)), c.Name)
+		assert.Equal(t, c.Bit|c.With, caps.Of(m.readReg(idreg.Caps), m.readReg(idreg.Caps2)), c.Name)
 	}
 }
 

@@ -20,13 +20,17 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	message, _ := g.intc.Message()
+	message, look := g.message(), port.Request{}
+	if g.hasMCU() {
+		look = g.mcu.Read()
+	}
 
 	tagless := bit(noc.Tagless(noc.Tag(cp0, noc.ReadCP0), state, busy), noc.ReadCP0) |
 		bit(noc.Tagless(noc.Tag(cp1, noc.ReadCP1), state, busy), noc.ReadCP1) |
-		bit(noc.Tagless(noc.Tag(rd, noc.ReadDMA), state, busy), noc.ReadDMA)
+		bit(noc.Tagless(noc.Tag(rd, noc.ReadDMA), state, busy), noc.ReadDMA) |
+		bit(g.hasMCU() && noc.Tagless(noc.TagMCU, state, busy), noc.HostReadMCU)
 	o = noc.Decide(bit(noc.Outward(cp0), noc.ReadCP0)|bit(noc.Outward(cp1), noc.ReadCP1)|bit(noc.Outward(rd), noc.ReadDMA)|
-		bit(noc.Outward(wr), noc.HostWriteDMA)|bit(noc.Outward(fence0), noc.HostWriteFence0)|
+		bit(noc.Outward(look), noc.HostReadMCU)|bit(noc.Outward(wr), noc.HostWriteDMA)|bit(noc.Outward(fence0), noc.HostWriteFence0)|
 		bit(noc.Outward(fence1), noc.HostWriteFence1)|bit(noc.Outward(message), noc.HostWriteMessage),
 		tagless, state, g.pcie.BusMaster(), g.closed(), g.sweep().Open)
 	source := o.Source
@@ -49,9 +53,15 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 	case noc.HostWriteMessage:
 		req = message
 	default:
+		if o.Sources != 0 {
+			req = look
+		}
 	}
 	if req.Kind == port.MemRead {
 		own = noc.Tag(req, o.Source)
+		if o.Source == noc.HostReadMCU {
+			own = noc.TagMCU
+		}
 		req.Tag = noc.Sent(own, state, busy)
 	}
 	req.Addr &^= noc.Host
@@ -72,6 +82,10 @@ func (g *GPU) outward() bool {
 		fence1, _ := g.fence1.Write()
 		message, _ := g.intc.Message()
 		messages = fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None
+	}
+	if g.hasMCU() {
+		write, _ := g.mcu.Write()
+		messages = messages || noc.Outward(g.mcu.Read()) || noc.Outward(write)
 	}
 	return messages || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
 }
@@ -107,14 +121,13 @@ func (g *GPU) engineRoute() (route noc.Route, writer uint8) {
 
 // offers returns bit i for writer i that has a beat.
 func (g *GPU) offers() uint8 {
-	if hdl.Asleep(bool(g.controlIdle)) {
+	if hdl.Asleep(bool(g.controlIdle) && !g.writing()) {
 		return bit(g.dma.Offers(), noc.WriteDMA)
 	}
 	_, fence0 := g.fence0.Write()
 	_, fence1 := g.fence1.Write()
-	_, message := g.intc.Message()
 	return bit(g.dma.Offers(), noc.WriteDMA) | bit(fence0.Valid, noc.WriteFence0) |
-		bit(fence1.Valid, noc.WriteFence1) | bit(message.Valid, noc.WriteMessage)
+		bit(fence1.Valid, noc.WriteFence1) | bit(g.messageBeat().Valid, noc.WriteMessage)
 }
 
 // engineBeat returns the beat of writer, an invalid one if route leads nowhere.
@@ -137,7 +150,7 @@ func (g *GPU) engineBeat(route noc.Route, writer uint8) port.Beat {
 		_, fence = g.fence1.Write()
 	}
 	if has(of, noc.WriteMessage) {
-		_, message = g.intc.Message()
+		message = g.messageBeat()
 	}
 	return port.Beat{
 		Valid:  beat.Valid || fence.Valid || message.Valid,
@@ -157,6 +170,11 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 		target = g.pcie.VRAM()
 		valid |= bit(target.Kind != port.None, noc.ReadTarget)
 	}
+	look := port.Request{}
+	if g.hasMCU() {
+		look = g.mcu.Read()
+		valid |= bit(noc.Inward(look), noc.VRAMReadMCU)
+	}
 	valid = noc.Open(valid, g.vramRead.Turn(), g.closed(), 1<<noc.ReadTarget)
 	reader = noc.Grant(valid, g.vramRead.Turn())
 	switch reader {
@@ -166,10 +184,15 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 		req = cp1
 	case noc.ReadDMA:
 		req = rd
+	case noc.VRAMReadMCU:
+		req = look
 	default:
 		req = target
 	}
-	req.Tag = noc.Tag(req, reader)
+	req.Tag = noc.Tag(req, reader&3)
+	if reader == noc.VRAMReadMCU {
+		req.Tag = noc.TagMCU
+	}
 	if valid == 0 {
 		req.Kind = port.None
 	}
@@ -185,14 +208,20 @@ func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Reques
 	}
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
+	own := port.Request{}
+	if g.hasMCU() {
+		own, _ = g.mcu.Write()
+	}
 	valid = noc.Open(bit(noc.Inward(wr), noc.WriteDMA)|bit(noc.Inward(fence0), noc.WriteFence0)|
-		bit(noc.Inward(fence1), noc.WriteFence1), g.vramWrite.Turn(), g.closed(), 0)
+		bit(noc.Inward(fence1), noc.WriteFence1)|bit(noc.Inward(own), noc.WriteMessage), g.vramWrite.Turn(), g.closed(), 0)
 	writer = noc.Grant(valid, g.vramWrite.Turn())
 	switch writer {
 	case noc.WriteFence0:
 		req = fence0
 	case noc.WriteFence1:
 		req = fence1
+	case noc.WriteMessage:
+		req = own
 	default:
 		req = wr
 	}

@@ -22,6 +22,9 @@ func NewShared(c Config) (*Shared, error) {
 	if !c.Caps.Has(caps.Master) {
 		return nil, fmt.Errorf("%w: no second master", ErrConfig)
 	}
+	if c.Caps.Has(caps.MCU) {
+		return nil, fmt.Errorf("%w: the second master is the microcontroller", ErrConfig)
+	}
 	g, err := New(c)
 	if err != nil {
 		return nil, err

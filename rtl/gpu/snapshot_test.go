@@ -12,6 +12,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 )
 
 // A leaf is a scalar of a GPU, found by reflection.
@@ -33,7 +34,7 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 			if dots {
 				sep = "."
 			}
-			if v.Type() == reflect.TypeFor[gpu.Config]() {
+			if v.Type() == reflect.TypeFor[gpu.Config]() || v.Type() == reflect.TypeFor[core.Config]() {
 				return all
 			}
 			if v.Type() == reflect.TypeFor[hdl.RAM]() && (f.Name == "width" || f.Name == "single" || f.Name == "last") {
@@ -45,7 +46,11 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 			if instance {
 				inner = leaves(v.Field(i), name+sep+f.Name, true, "", inner)
 			} else {
-				all = leaves(v.Field(i), name+sep+f.Name, false, f.Tag.Get("w"), all)
+				tag := f.Tag.Get("w")
+				if v.Type() == reflect.TypeFor[hdl.RAM]() && f.Name == "q" {
+					tag = fmt.Sprint(v.FieldByName("width").Int())
+				}
+				all = leaves(v.Field(i), name+sep+f.Name, false, tag, all)
 			}
 		}
 		return append(all, inner...)

@@ -20,6 +20,7 @@ const host = uint64(1) << 63
 type Events struct {
 	Done0, Done1   bool // a node executed a FENCE with IRQ set
 	Fault0, Fault1 bool // a node stopped on a fault
+	Hung           bool // the microcontroller is hung
 }
 
 // Module is the interrupt controller. An event sets its STATUS bit and is due
@@ -56,6 +57,7 @@ type Events struct {
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
 	coalescing bool   // COALESCE_COUNT and COALESCE_TIME exist
+	all        uint16 // events that exist
 	hiMask     uint32 // implemented bits of ADDR_HI
 
 	status uint16 `w:"10"`
@@ -82,15 +84,18 @@ type Module struct {
 
 // New returns the controller after reset. hostBits is the width of a host
 // address, at least 32.
-func New(coalescing bool, hostBits int) Module {
-	m := Module{coalescing: coalescing, hiMask: uint32(1)<<(hostBits-32) - 1}
+func New(coalescing, mcu bool, hostBits int) Module {
+	m := Module{coalescing: coalescing, all: intcreg.NodesAll, hiMask: uint32(1)<<(hostBits-32) - 1}
+	if mcu {
+		m.all = intcreg.All
+	}
 	m.Reset()
 	return m
 }
 
 // Reset clears the registers and masks the vectors.
 func (m *Module) Reset() {
-	*m = Module{coalescing: m.coalescing, hiMask: m.hiMask}
+	*m = Module{coalescing: m.coalescing, all: m.all, hiMask: m.hiMask}
 	for v := range pcicfg.Vectors {
 		m.masked[v] = true
 	}
@@ -199,6 +204,9 @@ func bits(ev Events) uint16 {
 	if ev.Fault1 {
 		b |= intcreg.Fault1
 	}
+	if ev.Hung {
+		b |= intcreg.Hung
+	}
 	return b
 }
 
@@ -230,7 +238,7 @@ func (m *Module) pending() uint32 {
 // accessStatus serves INTC and returns the events that the host raises.
 func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) uint16 {
 	var raise uint16
-	v := uint16(data) & intcreg.All
+	v := uint16(data) & m.all
 	m.rsp.Hit = true
 	switch off {
 	case intcreg.Status:

@@ -24,7 +24,7 @@ type bench struct {
 }
 
 // start returns a controller after reset, with a random table.
-func start(coalescing bool) bench { return bench{Module: New(coalescing, 48)} }
+func start(coalescing bool) bench { return bench{Module: New(coalescing, false, 48)} }
 
 // Tick ticks both. It panics if the controller sleeps in a clock that changes
 // something.
@@ -216,7 +216,7 @@ func TestHolds(t *testing.T) {
 	}{
 		{"done", []step{{ev: done0}}, []int{0}, 0x001, 0},
 		{"fault", []step{{ev: Events{Fault0: true}}}, []int{1}, 0x100, 2},
-		{"all at once", []step{{ev: Events{true, true, true, true}}}, []int{0, 1}, 0x303, 2},
+		{"all at once", []step{{ev: Events{Done0: true, Done1: true, Fault0: true, Fault1: true}}}, []int{0, 1}, 0x303, 2},
 		{"raised", []step{{off: intcreg.Base + intcreg.Raise, data: 0xffffffff}}, []int{0, 1}, 0x303, 2},
 		{"while MASK is 0", []step{mask(0), {ev: done0}}, nil, 0x001, 0},
 		{"while MASK is 0, then set", []step{mask(0), {ev: done0}, mask(1)}, []int{0}, 0x001, 0},
@@ -338,7 +338,7 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, tt.want, read(&m, tt.off), "%#x", tt.off)
 	}
 	m.Reset()
-	assert.Equal(t, New(true, 48), m.Module)
+	assert.Equal(t, New(true, false, 48), m.Module)
 }
 
 func TestSleep(t *testing.T) {
@@ -380,7 +380,7 @@ func TestWakes(t *testing.T) {
 func TestWholeReset(t *testing.T) {
 	all := reset.Signals{Pending: true, Whole: true}
 	m := coalescing(3, 50)
-	m.Tick(Events{true, true, true, true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
+	m.Tick(Events{Done0: true, Done1: true, Fault0: true, Fault1: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	m.Tick(Events{Fault1: true}, true, false, false, false, false, regbus.Req{}, all)
 	want := ready()
 	write(&want, intcreg.Base+intcreg.Mask, 0)
@@ -390,5 +390,5 @@ func TestWholeReset(t *testing.T) {
 	assert.Equal(t, want, m)
 	all.Function = true
 	m.Tick(Events{Fault1: true}, true, false, false, false, false, regbus.Req{}, all)
-	assert.Equal(t, New(true, 48), m.Module)
+	assert.Equal(t, New(true, false, 48), m.Module)
 }

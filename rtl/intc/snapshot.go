@@ -7,70 +7,73 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 24
+const ModuleWords = 25
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = hdl.Bit(m.coalescing)
-	s[1] = uint64(m.hiMask)
-	s[2] = uint64(m.status)
-	s[3] = uint64(m.mask)
-	s[4] = uint64(m.due)
-	s[5] = uint64(m.sent)
-	s[6] = hdl.Bit(m.masked[0])
-	s[7] = hdl.Bit(m.masked[1])
-	s[8] = uint64(m.wait.events)
-	s[9] = uint64(m.wait.clocks)
-	s[10] = uint64(m.wait.number)
-	s[11] = uint64(m.wait.age)
-	s[12] = uint64(m.vector)
-	s[13] = uint64(m.have)
-	s[14] = hdl.Bit(m.asks)
-	s[15] = hdl.Bit(m.arrives)
-	s[16] = uint64(m.addrLo)
-	s[17] = uint64(m.addrHi)
-	s[18] = uint64(m.data)
-	s[19] = hdl.Bit(m.headerUp)
-	s[20] = hdl.Bit(m.beatUp)
-	s[21] = hdl.Bit(m.rsp.Hit)
-	s[22] = hdl.Bit(m.rsp.Retry)
-	s[23] = uint64(m.rsp.Data)
+	s[1] = uint64(m.all)
+	s[2] = uint64(m.hiMask)
+	s[3] = uint64(m.status)
+	s[4] = uint64(m.mask)
+	s[5] = uint64(m.due)
+	s[6] = uint64(m.sent)
+	s[7] = hdl.Bit(m.masked[0])
+	s[8] = hdl.Bit(m.masked[1])
+	s[9] = uint64(m.wait.events)
+	s[10] = uint64(m.wait.clocks)
+	s[11] = uint64(m.wait.number)
+	s[12] = uint64(m.wait.age)
+	s[13] = uint64(m.vector)
+	s[14] = uint64(m.have)
+	s[15] = hdl.Bit(m.asks)
+	s[16] = hdl.Bit(m.arrives)
+	s[17] = uint64(m.addrLo)
+	s[18] = uint64(m.addrHi)
+	s[19] = uint64(m.data)
+	s[20] = hdl.Bit(m.headerUp)
+	s[21] = hdl.Bit(m.beatUp)
+	s[22] = hdl.Bit(m.rsp.Hit)
+	s[23] = hdl.Bit(m.rsp.Retry)
+	s[24] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.coalescing = s[0] != 0
-	m.hiMask = uint32(s[1])
-	m.status = uint16(s[2])
-	m.mask = uint16(s[3])
-	m.due = uint16(s[4])
-	m.sent = uint16(s[5])
-	m.masked[0] = s[6] != 0
-	m.masked[1] = s[7] != 0
-	m.wait.events = uint8(s[8])
-	m.wait.clocks = uint32(s[9])
-	m.wait.number = uint8(s[10])
-	m.wait.age = uint32(s[11])
-	m.vector = uint8(s[12])
-	m.have = uint8(s[13])
-	m.asks = s[14] != 0
-	m.arrives = s[15] != 0
-	m.addrLo = uint32(s[16])
-	m.addrHi = uint32(s[17])
-	m.data = uint32(s[18])
-	m.headerUp = s[19] != 0
-	m.beatUp = s[20] != 0
-	m.rsp.Hit = s[21] != 0
-	m.rsp.Retry = s[22] != 0
-	m.rsp.Data = uint32(s[23])
+	m.all = uint16(s[1])
+	m.hiMask = uint32(s[2])
+	m.status = uint16(s[3])
+	m.mask = uint16(s[4])
+	m.due = uint16(s[5])
+	m.sent = uint16(s[6])
+	m.masked[0] = s[7] != 0
+	m.masked[1] = s[8] != 0
+	m.wait.events = uint8(s[9])
+	m.wait.clocks = uint32(s[10])
+	m.wait.number = uint8(s[11])
+	m.wait.age = uint32(s[12])
+	m.vector = uint8(s[13])
+	m.have = uint8(s[14])
+	m.asks = s[15] != 0
+	m.arrives = s[16] != 0
+	m.addrLo = uint32(s[17])
+	m.addrHi = uint32(s[18])
+	m.data = uint32(s[19])
+	m.headerUp = s[20] != 0
+	m.beatUp = s[21] != 0
+	m.rsp.Hit = s[22] != 0
+	m.rsp.Retry = s[23] != 0
+	m.rsp.Data = uint32(s[24])
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".coalescing", Width: 1},
+		hdl.Signal{Name: at + ".all", Width: 16},
 		hdl.Signal{Name: at + ".hiMask", Width: 32},
 		hdl.Signal{Name: at + ".status", Width: 10},
 		hdl.Signal{Name: at + ".mask", Width: 10},

@@ -25,7 +25,18 @@ const (
 	ReadTarget
 )
 
-// Writers, for Owner.Source. WriteMessage writes to host memory only.
+// TagMCU is the tag of the reads of the microcontroller: one that node 0 does not use.
+const TagMCU = ReadCP0<<4 | 15
+
+// The reads of the microcontroller, among the sources of the initiator port and among the
+// readers of VRAM.
+const (
+	HostReadMCU = HostNone
+	VRAMReadMCU = 4
+)
+
+// Writers, for Owner.Source. WriteMessage writes messages to host memory, and what the
+// microcontroller writes.
 const (
 	WriteDMA = iota
 	WriteFence0
@@ -36,7 +47,7 @@ const (
 // Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, then
 // from HostWrite on the writers.
 const (
-	HostNone  = 3 // no source
+	HostNone  = 3 // no source, or the microcontroller
 	HostWrite = 4
 
 	HostWriteDMA     = HostWrite + WriteDMA
@@ -117,6 +128,18 @@ func Completion(host, vram port.Completion, reader uint8) port.Completion {
 		vram = host
 	}
 	return Own(vram, reader)
+}
+
+// Split returns a completion for the readers of node 0's number as that of the
+// microcontroller and that of node 0, of which one is none.
+func Split(cpl port.Completion) (mcu, cp0 port.Completion) {
+	mcu, cp0 = cpl, cpl
+	if cpl.Tag == TagMCU {
+		cp0.Status = port.CplNone
+	} else {
+		mcu.Status = port.CplNone
+	}
+	return mcu, cp0
 }
 
 // Own returns a completion with its local tag if it is for the reader, and none

@@ -90,7 +90,7 @@ func TestEveryBlockIsBuilt(t *testing.T) {
 			n++
 		}
 	}
-	assert.Equal(t, 19, n)
+	assert.Equal(t, 20, n)
 }
 
 func TestOneNodeHasNoSecond(t *testing.T) {

@@ -42,6 +42,7 @@ type Cap struct {
 	There   string // its blocks, registers, packets and BARs
 	Default bool   // in the configuration "default"
 	Small   bool   // in the configuration "small"
+	With    Set    // capabilities without which it cannot be built
 }
 
 // Table has all capabilities, by bit.
@@ -58,6 +59,7 @@ var Table = []Cap{
 	{Bit: Signal, Name: "SIGNAL", Doc: "64-bit values that a packet writes, with an event", There: "SIGNAL", Default: true},
 	{Bit: Trace, Name: "TRACE", Doc: "a record of the last packets of each node", There: "the block TRACE0 and the block TRACE1", Default: true},
 	{Bit: Master, Name: "MASTER", Doc: "a second master on the register bus", There: "the block ARB"},
+	{Bit: MCU, Name: "MCU", Doc: "a microcontroller, which is the second master", There: "the block MCU and the block MCUDBG", With: Master},
 }
 
 // Option returns the name of the selector option for the capability.
@@ -72,6 +74,21 @@ func All() Set { return where(func(Cap) bool { return true }) }
 
 // Default returns the capabilities of the configuration "default".
 func Default() Set { return where(func(c Cap) bool { return c.Default }) }
+
+// Full returns the capabilities of the configuration "full".
+func Full() Set { return Default() | Master | MCU }
+
+// Missing returns the capabilities that those of s cannot be built without, and that are not
+// in s.
+func (s Set) Missing() Set {
+	var with Set
+	for _, c := range Table {
+		if s.Has(c.Bit) {
+			with |= c.With
+		}
+	}
+	return with &^ s
+}
 
 // Small returns the capabilities of the configuration "small".
 func Small() Set { return where(func(c Cap) bool { return c.Small }) }

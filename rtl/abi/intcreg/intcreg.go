@@ -23,9 +23,14 @@ const (
 	Fault0 = 1 << 8
 	Fault1 = 1 << 9
 
-	DoneAll  = Done0 | Done1
-	FaultAll = Fault0 | Fault1
+	// With caps.MCU.
+	Firmware = 1 << 2
+	Hung     = 1 << 7
+
+	DoneAll  = Done0 | Done1 | Firmware
+	FaultAll = Fault0 | Fault1 | Hung
 	All      = DoneAll | FaultAll
+	NodesAll = All &^ (Firmware | Hung)
 
 	CoalesceCountEvents = 0xff
 	CoalesceTimeClocks  = 0xffffff
@@ -37,6 +42,8 @@ const (
 var events = []reg.Field{
 	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE with IRQ set, or stopped for a preemption"},
 	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE with IRQ set, or stopped for a preemption"},
+	{Mask: Firmware, Name: "FIRMWARE", Needs: caps.MCU, Doc: "the program of the microcontroller has written this bit to RAISE"},
+	{Mask: Hung, Name: "HUNG", Needs: caps.MCU, Doc: "the microcontroller reached MCU.LIMIT"},
 	{Mask: Fault0, Name: "FAULT0", Doc: "node 0 stopped on a fault"},
 	{Mask: Fault1, Name: "FAULT1", Doc: "node 1 stopped on a fault"},
 }

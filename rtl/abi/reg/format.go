@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
 // String returns the access as it is in the register tables of the documents.
@@ -45,13 +47,18 @@ func (f Field) Format(x uint32) string {
 }
 
 // Mask returns the bits that belong to fields: all 32 if none is declared.
-func (r Reg) Mask() uint32 {
+func (r Reg) Mask() uint32 { return r.MaskIn(^caps.Set(0)) }
+
+// MaskIn is Mask for a device with these capabilities.
+func (r Reg) MaskIn(have caps.Set) uint32 {
 	if len(r.Fields) == 0 {
 		return ^uint32(0)
 	}
 	mask := uint32(0)
 	for _, f := range r.Fields {
-		mask |= f.Mask
+		if have.Has(f.Needs) {
+			mask |= f.Mask
+		}
 	}
 	return mask
 }

@@ -45,6 +45,7 @@ type Field struct {
 	Unit  string   // unit of the value, or ""
 	Write Effect   // effect of writing it
 	Enum  []string // names of the values from 0, or nil
+	Needs caps.Set // capabilities without which it is reserved: a write is ignored, a read returns 0
 }
 
 // A Reg is one 32-bit register.

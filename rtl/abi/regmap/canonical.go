@@ -62,6 +62,7 @@ type jsonField struct {
 	Unit  string   `json:"unit"`
 	Write string   `json:"write"`
 	Enum  []string `json:"enum"`
+	Needs caps.Set `json:"needs"`
 }
 
 type jsonPacket struct {
@@ -105,7 +106,7 @@ func jsonRegOf(r reg.Reg) jsonReg {
 		Off: r.Off, Name: r.Name, Access: r.Access.String(), Reset: r.Reset, Config: r.Config, Needs: r.Needs, Volatile: r.Volatile,
 		Read: r.Read.String(), Write: r.Write.String(), Unit: r.Unit,
 		Fields: mapSorted(r.Fields, func(f reg.Field) jsonField {
-			return jsonField{Mask: f.Mask, Name: f.Name, Unit: f.Unit, Write: f.Write.String(), Enum: f.Enum}
+			return jsonField{Mask: f.Mask, Name: f.Name, Unit: f.Unit, Write: f.Write.String(), Enum: f.Enum, Needs: f.Needs}
 		}, func(f jsonField) uint64 { return uint64(f.Mask) }),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
@@ -53,7 +54,7 @@ type Map struct {
 func New() *Map { return newMap(blocks()) }
 
 func blocks() []reg.Block {
-	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block, arbreg.Block}
+	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block, arbreg.Block, mcureg.Block, mcureg.Debug}
 	for n := range cpreg.Nodes {
 		bs = append(bs, cpreg.Block(n))
 	}

@@ -66,8 +66,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 21 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 21+5+27+2+2+2*23+2*16*4+2*4+2)
+	// 21 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 17 and 23 for the windows of MCU, 10 MCUDBG, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 21+5+27+2+2+17+7*3+2+10+2*23+2*16*4+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -75,7 +75,7 @@ func TestEntriesAreByOffset(t *testing.T) {
 	for _, b := range m.Blocks() {
 		names = append(names, b.Name)
 	}
-	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "ARB", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
+	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "ARB", "MCU", "MCUDBG", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
 }
 
 func TestMapDoesNotShareItsTables(t *testing.T) {
@@ -173,7 +173,7 @@ func TestEntryFormat(t *testing.T) {
 		{"CP1.FAULT_INFO", 0xc, "CP1.FAULT_INFO=0xc (CAUSE=WRITE_ERROR)"},
 		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 COUNTERS=0 WATCHDOG=0 TAGS=16 LENGTH=32 TIMELINE=0 CONTEXTS=0 PREEMPTION=0 VRAM_PORTS=0 APERTURE=0)"},
 		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 SECOND=0 BAR=2)"},
-		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=1)"},
+		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FIRMWARE=0 HUNG=0 FAULT0=0 FAULT1=1)"},
 		{"CP0.WPTR", 0x40, "CP0.WPTR=0x40"},
 	} {
 		e, ok := m.Find(tt.name)
@@ -211,8 +211,8 @@ func TestCanonicalGolden(t *testing.T) {
 	want := `{"blocks":[` +
 		`{"name":"A","base":0,"size":8,"needs":0,"regs":[` +
 		`{"off":0,"name":"R0","access":"w1c","reset":1,"config":true,"needs":0,"volatile":true,"read":"latch","write":"","unit":"bytes","fields":[` +
-		`{"mask":1,"name":"LO","unit":"Hz","write":"doorbell","enum":null},` +
-		`{"mask":6,"name":"HI","unit":"","write":"","enum":["X","Y"]}]},` +
+		`{"mask":1,"name":"LO","unit":"Hz","write":"doorbell","enum":null,"needs":0},` +
+		`{"mask":6,"name":"HI","unit":"","write":"","enum":["X","Y"],"needs":0}]},` +
 		`{"off":4,"name":"R4","access":"wo","reset":0,"config":false,"needs":16,"volatile":false,"read":"","write":"trigger","unit":"","fields":[]}]},` +
 		`{"name":"B","base":16,"size":4,"needs":2,"regs":[]}],` +
 		`"packets":[{"op":3,"name":"P","body":2,"variable":true,"privileged":true,"needs":1099511627776,"fields":[` +

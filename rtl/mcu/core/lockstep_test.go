@@ -1,4 +1,4 @@
-package core
+package core_test
 
 import (
 	"flag"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
@@ -28,31 +29,31 @@ type traffic struct {
 	r    *rand.Rand
 	p    *rv32test.Program
 	at   int // word to be loaded
-	irq  Interrupts
+	irq  core.Interrupts
 	halt bool
 	stop bool
 }
 
 // next returns the inputs of a clock. m is the core as it is.
-func (s *traffic) next(m *Module) (Interrupts, Answer, Control, Debug, Load) {
+func (s *traffic) next(m *core.Module) (core.Interrupts, core.Answer, core.Control, core.Debug, core.Load) {
 	r := s.r
 	one := func(n int) bool { return r.IntN(n) == 0 }
-	if m.state == stateStart && s.p == nil {
+	if m.Starting() && s.p == nil {
 		s.p, s.at, s.halt = rv32test.NewProgram(r.Uint64(), rv32test.Full), 0, one(8)
 	}
-	if m.state != stateStart {
+	if !m.Starting() {
 		s.p = nil
 	}
-	var load Load
+	var load core.Load
 	hold := s.p != nil && s.at < len(s.p.Words)
 	if hold && !one(8) {
-		load = Load{true, uint16(s.at), s.p.Words[s.at]}
+		load = core.Load{Valid: true, Addr: uint16(s.at), Data: s.p.Words[s.at]}
 		s.at++
 	} else if one(4) {
-		load = Load{one(2), uint16(r.UintN(1 << 14)), r.Uint32()}
+		load = core.Load{Valid: one(2), Addr: uint16(r.UintN(1 << 14)), Data: r.Uint32()}
 	}
 	if one(200) {
-		s.irq = Interrupts{one(2), one(2), one(2)}
+		s.irq = core.Interrupts{Software: one(2), Timer: one(2), External: one(2)}
 	}
 	if one(300) {
 		s.halt = !s.halt
@@ -60,10 +61,10 @@ func (s *traffic) next(m *Module) (Interrupts, Answer, Control, Debug, Load) {
 	if one(50) {
 		s.stop = one(6)
 	}
-	a := Answer{Data: r.Uint32(), Fault: one(3)}
+	a := core.Answer{Data: r.Uint32(), Fault: one(3)}
 	a.Done = m.Request().Valid && one(3)
-	ctl := Control{Hold: hold, Halt: s.halt, Resume: one(12), Step: one(2)}
-	return s.irq, a, ctl, Debug{Exec: one(6), Stop: s.stop, Catch: one(2), Word: s.word(), Data: r.Uint32()}, load
+	ctl := core.Control{Hold: hold || one(5000), Halt: s.halt, Resume: one(12), Step: one(2)}
+	return s.irq, a, ctl, core.Debug{Exec: one(6), Stop: s.stop, Catch: one(2), Word: s.word(), Data: r.Uint32()}, load
 }
 
 // word is an instruction of a debugger, or any word.
@@ -97,7 +98,7 @@ func (s *traffic) word() uint32 {
 }
 
 // drive runs both sides for a number of clocks, with resets.
-func drive(m *Module, both *lockstep.Module, seed, clocks uint64) {
+func drive(m *core.Module, both *lockstep.Module, seed, clocks uint64) {
 	s := traffic{r: rand.New(rand.NewPCG(seed, 2))}
 	for both.Clocks() < clocks && both.Err() == nil {
 		if s.r.IntN(30_000) == 0 {
@@ -109,15 +110,15 @@ func drive(m *Module, both *lockstep.Module, seed, clocks uint64) {
 	}
 }
 
-var all = Config{Bytes: rv32test.Size, Counters: true, Debug: true}
+var all = core.Config{Bytes: rv32test.Size, Counters: true, Debug: true}
 
 // The Verilog of a core does the same as the Go, register by register, with all options and
 // with none.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
-	for name, c := range map[string]Config{"all": all, "none": {Bytes: rv32test.Size}} {
-		m := New(c)
-		both, err := lockstep.NewModule("../../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, Outputs...)
+	for name, c := range map[string]core.Config{"all": all, "none": {Bytes: rv32test.Size}} {
+		m := core.New(c)
+		both, err := lockstep.NewModule("../../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, core.Outputs...)
 		require.NoError(t, err)
 		drive(&m, both, *seedFlag, *clocksFlag)
 		assert.NoError(t, both.Close(), name)
@@ -129,7 +130,7 @@ func TestLockstep(t *testing.T) {
 func TestMutants(t *testing.T) {
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	fresh := func() any {
-		m := New(all)
+		m := core.New(all)
 		return &m
 	}
 	run := func(top any, both *lockstep.Module, first bool) {
@@ -137,9 +138,9 @@ func TestMutants(t *testing.T) {
 		if first {
 			clocks = *clocksFlag
 		}
-		drive(top.(*Module), both, *seedFlag, clocks)
+		drive(top.(*core.Module), both, *seedFlag, clocks)
 	}
-	s, err := mutant.OfModule("../../..", fresh, run, simtest.Cache(), Outputs...)
+	s, err := mutant.OfModule("../../..", fresh, run, simtest.Cache(), core.Outputs...)
 	require.NoError(t, err)
 	r, err := mutant.Plant(s, mutant.Options{Name: "core", Seed: *seedFlag, Count: *mutantsFlag, Progress: func(line string) { t.Log(line) }})
 	require.NoError(t, err)

@@ -1,0 +1,396 @@
+package mcu_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
+)
+
+const (
+	none    = 0xffff_ffff // no trap
+	loadBad = 5           // load access fault
+	putBad  = 7           // store access fault
+)
+
+// All registers exist, have their value after reset, and keep what is written within their
+// fields. Other offsets of both blocks are unmapped.
+func TestRegisters(t *testing.T) {
+	r := newRig(t)
+	there := map[uint16]bool{}
+	for _, b := range []reg.Block{mcureg.Block, mcureg.Debug} {
+		for _, e := range b.Regs {
+			off := uint16(b.Base + e.Off)
+			there[off] = true
+			if e.Config || e.Name == "PC" {
+				continue
+			}
+			assert.Equal(t, e.Reset, r.get(off), e.Name)
+			if e.Access != reg.RW || e.Name == "CTL" {
+				continue
+			}
+			for _, v := range []uint32{0xffff_ffff, 0, 0xa5a5_a5a5} {
+				r.set(off, v)
+				assert.Equal(t, v&e.Mask(), r.get(off), "%s after %#x", e.Name, v)
+			}
+			r.set(off, e.Reset)
+		}
+	}
+	for off := uint16(mcureg.Base); off < mcureg.DebugBase+mcureg.DebugSize; off += 4 {
+		_, hit := r.bus(regbus.Req{Op: regbus.Read, Off: off})
+		assert.Equal(t, there[off], hit, "%#x", off)
+	}
+	assert.EqualValues(t, 8|8<<8|4<<12|1<<16, r.get(mcureg.Base+mcureg.Info))
+}
+
+// The CRC of what is loaded is that of hash/crc32, and the memory has it: the program reads it.
+func TestLoad(t *testing.T) {
+	r, rng := newRig(t), rand.New(rand.NewPCG(1, 1))
+	var data []byte
+	var words []uint32
+	for range 100 {
+		words = append(words, rng.Uint32())
+		data = binary.LittleEndian.AppendUint32(data, words[len(words)-1])
+	}
+	r.load(0x1c00, words...)
+	assert.Equal(t, crc32.ChecksumIEEE(data), r.get(mcureg.Base+mcureg.CRC))
+	assert.EqualValues(t, 0x1c00+400, r.get(mcureg.Base+mcureg.LoadAddr))
+	p := newProgram()
+	for i, at := range []uint32{0, 1, 57, 99} {
+		p.lw(1, 0x1c00+4*at)
+		p.say(uint32(i), 1)
+	}
+	r.start(p, 1000)
+	assert.Equal(t, []uint32{words[0], words[1], words[57], words[99]}, []uint32{r.says(0), r.says(1), r.says(2), r.says(3)})
+}
+
+// An access through a window reaches the address of its base and the offset, in VRAM and in host
+// memory, and carries into the high half. Bytes and halves are written alone.
+func TestWindows(t *testing.T) {
+	for _, base := range []uint64{0x100, 0x8000, onHost, onHost | 0xff_ffff_f000, onHost | 0x12_ffff_ff00} {
+		r := newRig(t)
+		r.window(2, base, 0x200|mcureg.SizeWrite)
+		const at = mcureg.Through + 2*mcureg.WindowMax
+		r.memory[base+0x1fc], r.memory[base+0x1f8] = 0x1234_5678, 0x9abc_def0
+		p := newProgram()
+		p.lw(1, at+0x1fc)
+		p.say(0, 1)
+		p.lw(1, at+0x1f8)
+		p.say(1, 1)
+		p.put(2, at+0x104, 0xcafe_f00d)
+		p.put(0, at+0x105, 0x77)
+		p.put(1, at+0x106, 0x1122)
+		r.start(p, 1000)
+		assert.Equal(t, []uint32{0x1234_5678, 0x9abc_def0, none}, []uint32{r.says(0), r.says(1), r.says(6)}, "%#x", base)
+		assert.EqualValues(t, 0x1122_770d, r.memory[base+0x104], "%#x", base)
+	}
+}
+
+// An access that a window does not allow is an access fault, and reaches no memory.
+func TestWindowFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		window uint16
+		base   uint64
+		size   uint32
+		at     uint32
+		write  bool
+		cause  uint32
+	}{
+		{"a write to a window for reads", 1, 0, 0x100, 0, true, putBad},
+		{"a read past the end", 1, 0, 0x100, 0x100, false, loadBad},
+		{"a write past the end", 1, 0, 0x100 | 1, 0x100, true, putBad},
+		{"the last byte of the address space of a window", 1, 0, 0x100, mcureg.WindowMax - 4, false, loadBad},
+		{"a closed window", 1, 0, 0, 0, false, loadBad},
+		{"behind VRAM", 1, vramBytes - 4, 0x100 | 1, 4, false, loadBad},
+		{"behind host memory", 1, onHost | 1<<hostBits - 4, 0x100 | 1, 4, true, putBad},
+		{"a host address that is too wide", 1, onHost | 1<<hostBits, 0x100, 0, false, loadBad},
+		{"from VRAM to the host", 1, onHost - 4, 0x100 | 1, 4, true, putBad},
+		{"past the last address", 1, 1<<64 - 4, 0x100, 4, false, loadBad},
+		{"a write to the free window", 7, 0, 0, 0, true, putBad},
+	} {
+		r := newRig(t)
+		if tt.window < 7 {
+			r.window(tt.window, tt.base, tt.size)
+		}
+		p := newProgram()
+		at := mcureg.Through + uint32(tt.window)*mcureg.WindowMax + tt.at
+		if tt.write {
+			p.put(2, at, 1)
+		} else {
+			p.lw(1, at)
+		}
+		r.start(p, 300)
+		assert.Equal(t, []uint32{tt.cause, at}, []uint32{r.says(6), r.says(7)}, tt.name)
+		assert.Empty(t, r.reads, tt.name)
+		assert.Empty(t, r.memory, tt.name)
+	}
+}
+
+// The program moves the free window, and reads through it alone. A read that fails and a write
+// that is refused are access faults.
+func TestFreeWindow(t *testing.T) {
+	r := newRig(t)
+	r.memory[onHost|0x12_3456_7000] = 42
+	p := newProgram()
+	p.put(2, mcureg.Local+mcureg.FreeLo, 0x3456_7000-0x40)
+	p.put(2, mcureg.Local+mcureg.FreeHi, 0x8000_0012)
+	p.lw(1, mcureg.Through+7*mcureg.WindowMax+0x40)
+	p.say(0, 1)
+	p.lw(2, mcureg.Local+mcureg.FreeHi)
+	p.say(1, 2)
+	p.lw(1, mcureg.Through+7*mcureg.WindowMax+0x44)
+	r.start(p, 500)
+	assert.Equal(t, []uint32{42, 0x8000_0012, loadBad}, []uint32{r.says(0), r.says(1), r.says(6)}, "the last read fails")
+	at := uint16(mcureg.Base + mcureg.Window + 7*mcureg.Stride)
+	assert.EqualValues(t, 0x3456_7000-0x40, r.get(at))
+	r.set(at, 0)
+	assert.EqualValues(t, 0x3456_7000-0x40, r.get(at), "the host does not move it")
+
+	r = newRig(t)
+	r.window(0, 0, 0x100|1)
+	r.refuse = true
+	p = newProgram()
+	p.put(2, mcureg.Through, 1)
+	r.start(p, 300)
+	assert.EqualValues(t, putBad, r.says(6), "refused")
+}
+
+// While the program runs, what it may reach is locked.
+func TestLocked(t *testing.T) {
+	r := newRig(t)
+	r.window(3, 0x40, 0x80|1)
+	r.set(mcureg.Base+mcureg.Blocks, 0x42)
+	r.start(newProgram(), 100)
+	crc := r.get(mcureg.Base + mcureg.CRC)
+	for _, off := range []uint16{mcureg.LoadAddr, mcureg.LoadData, mcureg.Blocks, mcureg.Window + 0x30, mcureg.Window + 0x34, mcureg.Window + 0x38} {
+		was := r.get(mcureg.Base + off)
+		r.set(mcureg.Base+off, ^was)
+		assert.Equal(t, was, r.get(mcureg.Base+off), "%#x", off)
+	}
+	assert.Equal(t, crc, r.get(mcureg.Base+mcureg.CRC))
+	r.set(mail, 7)
+	assert.EqualValues(t, 7, r.says(0), "mail words are open")
+	r.set(ctl, 0)
+	r.set(mcureg.Base+mcureg.Blocks, 1)
+	assert.EqualValues(t, 1, r.get(mcureg.Base+mcureg.Blocks))
+}
+
+// The program reads all registers of BAR0, and writes those of the blocks that it may.
+func TestBus(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		do    func(p *program)
+		cause uint32
+	}{
+		{"a read", func(p *program) { p.lw(1, mcureg.Bus+0x1004); p.say(0, 1) }, none},
+		{"a write", func(p *program) { p.put(2, mcureg.Bus+0x1f08, 99) }, none},
+		{"a write to another block", func(p *program) { p.put(2, mcureg.Bus+0x1004, 99) }, putBad},
+		{"a write above the blocks", func(p *program) { p.put(2, mcureg.Bus+0x8000, 99) }, putBad},
+		{"a write whose block differs above 8 KiB only", func(p *program) { p.put(2, mcureg.Bus+0x3f08, 99) }, putBad},
+		{"a part of a register", func(p *program) { p.put(0, mcureg.Bus+0x1f08, 99) }, putBad},
+		{"a register that does not exist", func(p *program) { p.lw(1, mcureg.Bus+0x10) }, loadBad},
+		{"above BAR0", func(p *program) { p.lw(1, mcureg.Bus+0x11004) }, loadBad},
+		{"nothing", func(p *program) { p.lw(1, 0x3000_0000) }, loadBad},
+		{"above the memory", func(p *program) { p.put(2, 0x2000, 1) }, putBad},
+		{"a register of its own that does not exist", func(p *program) { p.lw(1, mcureg.Local+0x1c) }, loadBad},
+		{"the mail words' end", func(p *program) { p.lw(1, mcureg.Local+0x60) }, loadBad},
+		{"above its registers", func(p *program) { p.lw(1, mcureg.Local+0x100) }, loadBad},
+		{"a part of a register of its own", func(p *program) { p.put(1, mcureg.Local+mcureg.Mail, 1) }, putBad},
+		{"the time", func(p *program) { p.put(2, mcureg.Local+mcureg.TimeLo, 1) }, putBad},
+	} {
+		r := newRig(t)
+		r.bar[0x1004], r.bar[0x1f08], r.bar[0x8000], r.bar[0x3f08] = 0xabcd, 5, 6, 7
+		r.set(mcureg.Base+mcureg.Blocks, 1<<31)
+		p := newProgram()
+		tt.do(p)
+		r.start(p, 300)
+		assert.Equal(t, tt.cause, r.says(6), tt.name)
+		want := []uint32{0xabcd, 5, 6, 7}
+		if tt.name == "a write" {
+			want[1] = 99
+		}
+		assert.Equal(t, want, []uint32{r.bar[0x1004], r.bar[0x1f08], r.bar[0x8000], r.bar[0x3f08]}, tt.name)
+		if tt.name == "a read" {
+			assert.EqualValues(t, 0xabcd, r.says(0))
+		}
+	}
+}
+
+// interrupted is a program that enables interrupts and sleeps. Its handler says mcause.
+func interrupted(enable uint32, more func(p *program)) *program {
+	p := newProgram()
+	more(p)
+	p.li(1, enable)
+	p.add(rv32test.I(0x73, 1, 0, 1, 0x304), rv32test.I(0x73, 6, 0, 8, 0x300), rv32test.WFI)
+	return p
+}
+
+// A doorbell is the software interrupt until it is cleared, the time reaches the compare value
+// for that of the timer, and an event that is chosen is the external one.
+func TestInterrupts(t *testing.T) {
+	r := newRig(t)
+	r.start(interrupted(0x888, func(*program) {}), 200)
+	assert.EqualValues(t, none, r.says(6))
+	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
+	r.set(mcureg.Base+mcureg.Doorbell, 1<<9)
+	r.run(100)
+	assert.EqualValues(t, 1<<31|3, r.says(6))
+
+	r = newRig(t)
+	r.start(interrupted(0x888, func(p *program) {
+		p.put(2, mcureg.Local+mcureg.CompareHi, 0)
+		p.put(2, mcureg.Local+mcureg.CompareLo, 3000)
+	}), 0)
+	for r.now < 2990 {
+		r.run(1)
+	}
+	assert.EqualValues(t, none, r.says(6))
+	r.run(100)
+	assert.EqualValues(t, 1<<31|7, r.says(6))
+
+	r = newRig(t)
+	r.events = 0x101
+	r.start(interrupted(0x888, func(p *program) { p.put(2, mcureg.Local+mcureg.Events, 0x402) }), 300)
+	assert.EqualValues(t, none, r.says(6), "events that are not chosen")
+	r.events = 0x501
+	r.run(100)
+	assert.EqualValues(t, 1<<31|11, r.says(6))
+}
+
+// The program sees the doorbells that rang, and clears them. The time is that of the GPU.
+func TestDoorbellAndTime(t *testing.T) {
+	r := newRig(t)
+	r.now = 5<<32 | 1000
+	r.set(mcureg.Base+mcureg.Doorbell, 0x8001)
+	r.set(mcureg.Base+mcureg.Doorbell, 0x10)
+	p := newProgram()
+	for i, at := range []uint32{mcureg.LocalDoorbell, mcureg.TimeLo, mcureg.TimeHi} {
+		p.lw(1, mcureg.Local+at)
+		p.say(uint32(i), 1)
+	}
+	p.put(2, mcureg.Local+mcureg.LocalDoorbell, 0x8000)
+	p.lw(1, mcureg.Local+mcureg.LocalDoorbell)
+	p.say(3, 1)
+	r.start(p, 400)
+	assert.Equal(t, []uint32{0x8011, 5, 0x11}, []uint32{r.says(0), r.says(2), r.says(3)})
+	assert.Less(t, r.says(1)-1000, uint32(2000))
+}
+
+// A program that is silent for LIMIT clocks is halted, with one event. One that writes KICK in
+// time, sleeps, or is halted is not.
+func TestLimit(t *testing.T) {
+	r := newRig(t)
+	r.set(mcureg.Base+mcureg.Limit, 500)
+	r.start(newProgram(), 0)
+	for n := 0; r.hangs == 0; n++ {
+		require.Less(t, n, 600)
+		r.run(1)
+	}
+	r.run(1000)
+	assert.Equal(t, 1, r.hangs)
+	assert.EqualValues(t, mcureg.StatusHung|mcureg.StatusHalted, r.get(mcureg.Base+mcureg.Status))
+	r.set(ctl, 0)
+	assert.EqualValues(t, 0, r.get(mcureg.Base+mcureg.Status))
+
+	r = newRig(t)
+	r.set(mcureg.Base+mcureg.Limit, 500)
+	p := newProgram()
+	p.li(2, mcureg.Local+mcureg.Kick)
+	p.add(rv32test.S(0x23, 2, 2, 0, 0), rv32test.J(0, 0x1ffffc))
+	r.start(p, 2000)
+	assert.Zero(t, r.hangs, "a program that kicks")
+
+	r = newRig(t)
+	r.set(mcureg.Base+mcureg.Limit, 500)
+	r.start(interrupted(0, func(*program) {}), 2000)
+	assert.Zero(t, r.hangs, "a program that sleeps")
+	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
+}
+
+// A reset of the processor leaves an access that has begun alone. The next program does not get
+// its answer.
+func TestResetDuringAccess(t *testing.T) {
+	r := newRig(t)
+	r.window(0, onHost, 0x100)
+	r.memory[onHost], r.memory[onHost|4] = 1, 2
+	p := newProgram()
+	p.lw(1, mcureg.Through)
+	r.silent = true
+	r.start(p, 200)
+	require.Equal(t, []uint64{onHost}, r.reads)
+	r.set(ctl, 0)
+	p = newProgram()
+	p.lw(1, mcureg.Through+4)
+	p.say(0, 1)
+	r.start(p, 200)
+	assert.Equal(t, []uint64{onHost}, r.reads, "it waits for the answer to the first")
+	r.silent = false
+	r.run(200)
+	assert.Equal(t, []uint32{2, none}, []uint32{r.says(0), r.says(6)})
+
+	r.tick(regbus.Req{}, reset.Signals{Whole: true})
+	r.run(64)
+	assert.Zero(t, r.get(ctl))
+	assert.Zero(t, r.says(0))
+	assert.Zero(t, r.get(mcureg.Base+mcureg.Window+mcureg.WindowSize))
+}
+
+// The debugger halts, steps, stops at a breakpoint and after a store, and executes instructions.
+func TestDebug(t *testing.T) {
+	r := newRig(t)
+	loop := []uint32{rv32test.I(0x13, 0, 1, 1, 1), rv32test.S(0x23, 2, 0, 1, 0x100), rv32test.J(0, 0x1ffff8)}
+	r.load(0, loop...)
+	halt := func(cause uint32) {
+		t.Helper()
+		r.run(30)
+		assert.Equal(t, mcureg.DebugHalted|cause<<4, r.get(debug+mcureg.DebugStatus))
+	}
+	x1 := func() uint32 {
+		r.set(debug+mcureg.Exec, rv32test.I(0x73, 1, 0, 1, mcureg.Scratch))
+		halt(mcureg.CauseExec)
+		return r.get(debug + mcureg.Data)
+	}
+	r.set(debug+mcureg.DebugCtl, mcureg.CtlHalt)
+	r.set(ctl, mcureg.CtlRun)
+	halt(mcureg.CauseHalt)
+	assert.Zero(t, r.get(debug+mcureg.PC))
+	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume|mcureg.CtlStep)
+	halt(mcureg.CauseStep)
+	assert.EqualValues(t, 4, r.get(debug+mcureg.PC))
+	before := x1()
+	for i := range uint16(4) {
+		r.set(debug+mcureg.Break+4*i, 8|mcureg.PointEnable)
+		r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
+		halt(mcureg.CausePoint)
+		assert.EqualValues(t, 8, r.get(debug+mcureg.PC))
+		r.set(debug+mcureg.Break+4*i, 8)
+	}
+	assert.Equal(t, before+3, x1())
+	r.set(debug+mcureg.Watch, 0x100|mcureg.PointEnable)
+	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
+	halt(mcureg.CausePoint)
+	assert.EqualValues(t, 8, r.get(debug+mcureg.PC), "after the store")
+	r.set(debug+mcureg.Watch, 0x104|mcureg.PointEnable)
+	r.set(debug+mcureg.Data, 0x55)
+	r.set(debug+mcureg.Exec, rv32test.I(0x73, 2, 1, 0, mcureg.Scratch))
+	halt(mcureg.CauseExec)
+	assert.EqualValues(t, 0x55, x1())
+	r.set(debug+mcureg.Exec, rv32test.I(0x03, 2, 2, 0, 0x2)) // misaligned
+	halt(mcureg.CauseFault)
+	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
+	r.run(30)
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted)
+	r.set(debug+mcureg.Exec, 0)
+	r.run(30)
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted, "EXEC does nothing while it runs")
+}
