@@ -161,7 +161,7 @@ const (
 type Module struct {
 	cfg    Config
 	words  uint32 // of the local memory
-	mem    hdl.RAM
+	ram    hdl.RAM
 	left   hdl.RAM // registers, for rs1
 	right  hdl.RAM // registers, for rs2 and CSRs
 	state  state
@@ -196,7 +196,7 @@ type Module struct {
 func New(c Config) Module {
 	hdl.Assert(c.Bytes >= MinBytes && c.Bytes <= MaxBytes && c.Bytes&(c.Bytes-1) == 0, "core: a memory that is no power of two, or below 8 or above 64 KiB")
 	m := Module{
-		cfg: c, words: uint32(c.Bytes / 4), mem: hdl.NewNarrowRAM(c.Bytes/4, 32),
+		cfg: c, words: uint32(c.Bytes / 4), ram: hdl.NewNarrowRAM(c.Bytes/4, 32),
 		left: hdl.NewNarrowRAM(rows, 32), right: hdl.NewNarrowRAM(rows, 32),
 	}
 	m.Reset()

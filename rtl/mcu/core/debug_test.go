@@ -95,7 +95,7 @@ func TestBreakpoint(t *testing.T) {
 		assert.Equal(t, Stopped, r.m.State().Cause)
 		assert.EqualValues(t, 4, r.m.PC())
 		assert.EqualValues(t, turn+1, r.x(1))
-		assert.EqualValues(t, turn, r.m.mem.Word(0x40))
+		assert.EqualValues(t, turn, r.m.ram.Word(0x40))
 		r.ctl.Resume = true
 		r.tick()
 	}
@@ -109,7 +109,7 @@ func TestWatchpoint(t *testing.T) {
 		r.dbg.Stop = ok && addr == 0x100
 		return r.m.State().Halted
 	})
-	assert.EqualValues(t, []uint32{8, 1, 1}, []uint32{r.m.PC(), r.x(1), uint32(r.m.mem.Word(0x40))})
+	assert.EqualValues(t, []uint32{8, 1, 1}, []uint32{r.m.PC(), r.x(1), uint32(r.m.ram.Word(0x40))})
 }
 
 // EBREAK halts if a debugger catches it, at its own address.
@@ -146,9 +146,9 @@ func TestExec(t *testing.T) {
 	assert.EqualValues(t, 0x12345678, r.x(9))
 	r.set(8, 0x100)
 	assert.Equal(t, Executed, r.exec(rv32test.I(0x03, 2, 9, 8, 0)), "lw x9, 0(x8)")
-	assert.EqualValues(t, r.m.mem.Word(0x40), r.x(9))
+	assert.EqualValues(t, r.m.ram.Word(0x40), r.x(9))
 	r.exec(rv32test.S(0x23, 2, 8, 1, 0x10))
-	assert.EqualValues(t, r.x(1), r.m.mem.Word(0x44))
+	assert.EqualValues(t, r.x(1), r.m.ram.Word(0x44))
 	r.exec(rv32test.I(0x73, 1, 0, 1, 0x343))
 	assert.EqualValues(t, r.x(1), r.row(rowTVal))
 	assert.Equal(t, Executed, r.exec(9<<7|0x17), "auipc x9, 0")

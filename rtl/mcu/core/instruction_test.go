@@ -161,7 +161,7 @@ func TestMemory(t *testing.T) {
 		r.set(4, 0x104)
 		r.at(4)
 		assert.Equal(t, tt.want, r.x(3), tt.name)
-		assert.Equal(t, tt.after, uint32(r.m.mem.Word(0x40)), tt.name)
+		assert.Equal(t, tt.after, uint32(r.m.ram.Word(0x40)), tt.name)
 	}
 }
 

@@ -37,7 +37,7 @@ func (m *Module) Snapshot(s []uint64) {
 	s[22] = hdl.Bit(m.steps)
 	s[23] = uint64(m.halted)
 	s = s[24:]
-	m.mem.Snapshot(s)
+	m.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.left.Snapshot(s)
 	s = s[hdl.RAMWords:]
@@ -72,7 +72,7 @@ func (m *Module) Restore(s []uint64) {
 	m.steps = s[22] != 0
 	m.halted = Cause(s[23])
 	s = s[24:]
-	m.mem.Restore(s)
+	m.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.left.Restore(s)
 	s = s[hdl.RAMWords:]
@@ -107,7 +107,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".steps", Width: 1},
 		hdl.Signal{Name: at + ".halted", Width: 8, Names: causeNames()},
 	)
-	s = m.mem.Signals(at+".mem", s)
+	s = m.ram.Signals(at+".ram", s)
 	s = m.left.Signals(at+".left", s)
 	s = m.right.Signals(at+".right", s)
 	return s
@@ -115,7 +115,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 
 // Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
-	v.Words(m.mem.Words())
+	v.Words(m.ram.Words())
 	v.Words(m.left.Words())
 	v.Words(m.right.Words())
 }

@@ -29,7 +29,7 @@ type port struct {
 // Tick is one rising clock edge.
 func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load Load) {
 	again := m.tally()
-	word := uint32(m.mem.Out())
+	word := uint32(m.ram.Out())
 	in := operands{next: word, again: again, a: uint32(m.left.Out()), b: uint32(m.right.Out())}
 	if m.cfg.Debug && m.state == stateHalt {
 		in.next = dbg.Word
@@ -44,7 +44,7 @@ func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load L
 	value := m.result(word, bus.Data)
 	m.retired = false
 	m.step(irq, bus, ctl, dbg, in)
-	m.mem.Tick(mem.read, mem.from, mem.enable, mem.to, uint64(stored))
+	m.ram.Tick(mem.read, mem.from, mem.enable, mem.to, uint64(stored))
 	m.left.Tick(left.read, left.from, regs.enable, regs.to, uint64(value))
 	m.right.Tick(right.read, right.from, regs.enable, regs.to, uint64(value))
 	if ctl.Hold {

@@ -60,7 +60,7 @@ func TestExceptions(t *testing.T) {
 		assert.Equal(t, []bool{false, true}, []bool{r.m.mie, r.m.mpie}, "%s: mstatus.MIE and MPIE", tt.name)
 		assert.Equal(t, done, r.m.instret, "%s: minstret", tt.name)
 		for i := range uint32(32) {
-			assert.Zero(t, r.m.mem.Word(0x200/4+i), tt.name)
+			assert.Zero(t, r.m.ram.Word(0x200/4+i), tt.name)
 		}
 	}
 }

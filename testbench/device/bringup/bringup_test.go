@@ -204,7 +204,7 @@ func TestRestores(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small&coalescing=1&watchdog=1", Open: open, Poke: reg.Idle})
 	assert.True(t, r.OK(), text(r))
 	details := strings.Join(result(t, r, "regs.reset").Details, "\n")
-	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=0), reset value 0x0: written since")
+	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FIRMWARE=0 HUNG=0 FAULT0=0 FAULT1=0), reset value 0x0: written since")
 }
 
 // A register fault names the register.
@@ -216,7 +216,7 @@ func TestRegistersNamed(t *testing.T) {
 		text  string
 	}{
 		{"regs.reset", msixreg.PendingBase + 4, func(uint32) uint32 { return 4 }, "PBA.PENDING_HI=0x4 @0x9004, want 0x0: D2 reads 1"},
-		{"regs.access", intcreg.Base + intcreg.Mask, func(v uint32) uint32 { return v &^ intcreg.Fault1 }, "INTC.MASK=0x0 (DONE0=0 DONE1=0 FAULT0=0 FAULT1=0) @0x0104 after 0x200 was written, want 0x200: D9 reads 0"},
+		{"regs.access", intcreg.Base + intcreg.Mask, func(v uint32) uint32 { return v &^ intcreg.Fault1 }, "INTC.MASK=0x0 (DONE0=0 DONE1=0 FIRMWARE=0 HUNG=0 FAULT0=0 FAULT1=0) @0x0104 after 0x200 was written, want 0x200: D9 reads 0"},
 		{"regs.unmapped", idreg.Base + idreg.ErrCount, func(uint32) uint32 { return 0 }, "ID.ERR_COUNT after an unmapped read is 0x0, want 0x1"},
 		{"ident.id", idreg.Base + idreg.MapHash, func(v uint32) uint32 { return v ^ 1<<31 }, "ID.MAP_HASH is"},
 		{"ident.id", idreg.Base + idreg.TimeLo, func(uint32) uint32 { return 9 }, "ID.TIME_LO stays at 0x9"},
