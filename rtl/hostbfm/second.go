@@ -86,7 +86,7 @@ type second struct {
 // has none.
 func newSecond(dev Device, seed uint64) second {
 	s := second{rng: rand.New(rand.NewPCG(seed, 0x7365636f6e64)), regs: regmap.New().Entries()}
-	if dev.Config().Caps.Has(caps.Master) {
+	if have := dev.Config().Caps; have.Has(caps.Master) && !have.Has(caps.MCU) {
 		s.port, _ = dev.(Second)
 	}
 	return s

@@ -13,7 +13,7 @@ import (
 )
 
 // A Top is a GPU that is compared: with a port for a second master if its
-// configuration has caps.Master.
+// configuration has caps.Master and no microcontroller, which is that master.
 type Top struct {
 	g      *gpu.GPU
 	shared *gpu.Shared // nil: no second master
@@ -21,7 +21,7 @@ type Top struct {
 
 // NewTop builds a GPU. It fails with gpu.ErrConfig.
 func NewTop(c gpu.Config) (Top, error) {
-	if !c.Caps.Has(caps.Master) {
+	if !c.Caps.Has(caps.Master) || c.Caps.Has(caps.MCU) {
 		g, err := gpu.New(c)
 		return Top{g: g}, err
 	}

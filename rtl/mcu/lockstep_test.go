@@ -64,7 +64,7 @@ func (s *traffic) address() uint32 {
 	}
 }
 
-// program queues a program of accesses, with a handler that returns behind the instruction.
+// program queues a program of accesses, with a handler that returns after the instruction.
 func (s *traffic) program() {
 	words := []uint32{rv32test.I(0x13, 0, 31, 0, 0x700), rv32test.I(0x73, 1, 0, 31, 0x305)}
 	words = append(words, rv32test.I(0x13, 0, 1, 0, s.r.Uint32N(1<<12)), rv32test.I(0x73, 1, 0, 1, 0x304))
