@@ -32,7 +32,7 @@ func Programs() []Program {
 		{"icepack", "fpga-icestorm"}, {"iceunpack", "fpga-icestorm"}, {"icetime", "fpga-icestorm"},
 		{"icebox_chipdb", "fpga-icestorm"}, {"icebox_vlog", "fpga-icestorm"}, {"iceprog", "fpga-icestorm"},
 		{"nextpnr-ecp5", ""}, {"ecppack", ""},
-		{"qemu-system-riscv32", "qemu-system-misc"}, {"riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"},
+		{"qemu-system-riscv32", "qemu-system-misc"}, {"riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"}, {"gdb-multiarch", "gdb-multiarch"},
 		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"gcc", "gcc"}, {"git", "git"}, {"bash", "bash"},
 	}
 }

@@ -1,0 +1,151 @@
+package gdbserver
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/boards/mcu"
+)
+
+// A session is the work for one client.
+type session struct {
+	target   Target
+	pause    func()
+	free     func()
+	to       io.Writer
+	messages <-chan message
+	last     []byte // the last packet sent
+	failure  error  // of the connection
+
+	quiet       bool // packets are not acknowledged
+	swbreak     bool // the client understands this stop reason
+	hwbreak     bool
+	text        bool // the client understands errors in words
+	running     bool
+	interrupted bool // by the client
+	ended       bool
+
+	breaks  map[uint32]breakKind // by address
+	watches bool
+	watch   span // that the client gave
+}
+
+// A span is a range of bytes.
+type span struct{ addr, size uint32 }
+
+// serve serves the client until it leaves. Then the program continues, unless the client left
+// it halted.
+func (s *session) serve() error {
+	if err := s.target.Halt(); err != nil && !errors.Is(err, mcu.ErrReset) {
+		return errors.Join(err, s.target.Detach())
+	}
+	for !s.ended && s.failure == nil {
+		if s.running {
+			s.poll()
+			continue
+		}
+		m, ok := <-s.messages
+		if !ok {
+			s.failure = errLost
+			break
+		}
+		s.handle(m)
+	}
+	if s.ended {
+		return s.failure
+	}
+	return errors.Join(s.failure, s.target.Detach())
+}
+
+// poll looks once for a message of the client and for a halt of the running program.
+func (s *session) poll() {
+	select {
+	case m, ok := <-s.messages:
+		if !ok {
+			s.failure = cmp.Or(s.failure, errLost)
+			return
+		}
+		s.handle(m)
+		return
+	default:
+	}
+	if s.pause != nil {
+		s.pause()
+	}
+	cause, err := s.target.State()
+	switch {
+	case err != nil:
+		s.console(err.Error())
+		s.failure = errors.Join(err, s.failure)
+	case cause != mcu.None:
+		s.running = false
+		s.reply(s.stopped(cause))
+		s.interrupted = false
+	}
+}
+
+// handle does what a message asks.
+func (s *session) handle(m message) {
+	switch {
+	case m.kind == nack:
+		s.write(s.last)
+	case m.kind == interrupt && s.running:
+		s.interrupted = true
+		if err := s.target.Halt(); err != nil {
+			s.console(err.Error())
+		}
+	case m.kind == broken && s.quiet:
+		s.reply(s.fault(errRequest))
+	case m.kind == broken:
+		s.write([]byte("-"))
+	case m.kind == request:
+		if !s.quiet {
+			s.write([]byte("+"))
+		}
+		s.request(m.data)
+	}
+}
+
+// request answers a packet.
+func (s *session) request(data string) {
+	command, answer := find(data)
+	if s.running && !command.always {
+		s.reply(s.fault(errBusy))
+		return
+	}
+	text, err := command.do(s, data[answer:])
+	switch {
+	case err != nil:
+		s.reply(s.fault(err))
+	case s.running || s.ended && text == "":
+	default:
+		s.reply(text)
+	}
+}
+
+// fault returns the answer for an error: a number, or the text if the client understands it.
+func (s *session) fault(err error) string {
+	if s.text {
+		return "E." + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return "E01"
+}
+
+// console prints a line at a client that waits for the program.
+func (s *session) console(line string) { s.reply("O" + hex.EncodeToString([]byte(line+"\n"))) }
+
+// reply sends a packet.
+func (s *session) reply(data string) {
+	s.last = packet(data)
+	s.write(s.last)
+}
+
+// write sends bytes. It keeps the first error.
+func (s *session) write(b []byte) {
+	if s.failure == nil {
+		_, s.failure = s.to.Write(b)
+	}
+}
