@@ -1,8 +1,6 @@
 package gdbserver_test
 
 import (
-	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards/gdbserver"
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
 	"github.com/hilgpu/hilgpu/rtl/mcu/core"
@@ -38,24 +35,6 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// serve serves a rig on loopback until the test ends, and returns the address.
-func serve(t *testing.T, r *mcutest.Rig) string {
-	t.Helper()
-	d, err := mcu.New(r, 1000)
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := gdbserver.Server{Target: d, Pause: r.Tick, Report: func(err error) { t.Log(err) }}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	return l.Addr().String()
-}
-
 func TestGDB(t *testing.T) {
 	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
 	elf, image := compile(t)
@@ -68,5 +47,5 @@ func TestGDB(t *testing.T) {
 	require.NoError(t, mcu.Run(r))
 	script := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(script, []byte(os.Getenv("GDBSCRIPT")), 0o644))
-	t.Log(run(t, "gdb-multiarch", "-nx", "-batch", "-ex", "target remote "+serve(t, r), "-x", script, elf))
+	t.Log(run(t, "gdb-multiarch", "-nx", "-batch", "-ex", "target remote "+serve(t, r, r.Tick).addr, "-x", script, elf))
 }
