@@ -1,11 +1,14 @@
 package gdbserver_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards/mcu"
@@ -19,7 +22,7 @@ func compile(t *testing.T) (elf string, image []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	elf, bin := filepath.Join(dir, "a.elf"), filepath.Join(dir, "a.bin")
-	run(t, "riscv64-unknown-elf-gcc", "-march=rv32i", "-misa-spec=2.2", "-mabi=ilp32", "-g", "-Og", "-fno-inline", "-nostdlib",
+	run(t, "riscv64-unknown-elf-gcc", "-march=rv32i", "-misa-spec=2.2", "-mabi=ilp32", "-g", "-O0", "-nostdlib",
 		"-nostartfiles", "-ffreestanding", "-Wall", "-Wextra", "-Werror", "-T", "testdata/program.ld",
 		"-Wl,--no-warn-rwx-segments", "-o", elf, "testdata/start.S", "testdata/program.c")
 	run(t, "riscv64-unknown-elf-objcopy", "-O", "binary", elf, bin)
@@ -35,17 +38,121 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-func TestGDB(t *testing.T) {
+// A step is a command of gdb and what it must print, as a regular expression.
+type step struct{ command, want string }
+
+// debug runs gdb with the program of testdata on a rig, and compares what each command prints.
+// pause is called while the program runs, with the process of gdb.
+func debug(t *testing.T, steps []step, pause func(gdb *exec.Cmd)) *service {
+	t.Helper()
 	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
 	elf, image := compile(t)
 	r := mcutest.New()
 	r.Slave = func(q core.Request) core.Answer {
 		r.IRQ.Software = q.Enable != 0 && q.Data != 0
-		return core.Answer{Done: true}
+		return core.Answer{Done: true, Fault: q.Addr != 0x40000000}
 	}
 	require.NoError(t, mcu.Load(r, 0, image))
 	require.NoError(t, mcu.Run(r))
-	script := filepath.Join(t.TempDir(), "script")
-	require.NoError(t, os.WriteFile(script, []byte(os.Getenv("GDBSCRIPT")), 0o644))
-	t.Log(run(t, "gdb-multiarch", "-nx", "-batch", "-ex", "target remote "+serve(t, r, r.Tick).addr, "-x", script, elf))
+	var gdb *exec.Cmd
+	s := serve(t, r, func() {
+		r.Tick()
+		if pause != nil {
+			pause(gdb)
+		}
+	})
+	args := []string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0", "-ex", "target remote " + s.addr}
+	for i, st := range steps {
+		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", st.command)
+	}
+	gdb = exec.Command("gdb-multiarch", append(args, elf)...)
+	gdb.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "HOME="+t.TempDir())
+	out, err := gdb.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for i, st := range steps {
+		_, printed, found := strings.Cut(string(out), fmt.Sprintf("\n<step %d>\n", i))
+		require.True(t, found, "gdb did not come to %q:\n%s", st.command, out)
+		printed, _, _ = strings.Cut(printed, "\n<step ")
+		printed = strings.TrimSpace(printed)
+		require.Regexp(t, "(?s)"+st.want, printed, "%s, in\n%s", st.command, out)
+	}
+	return s
+}
+
+// gdb debugs a program in C.
+func TestGDB(t *testing.T) {
+	s := debug(t, []step{
+		{"info registers misa", `misa +0x40000100\s+RV32I`},
+		{"monitor reset", "halted before the instruction at address 0"},
+		{"maintenance flush register-cache", ""},
+		{"print $pc", `= \(void \(\*\)\(\)\) 0x0 <_start>`},
+		{"break program.c:26", `Breakpoint 1 at 0x[0-9a-f]+: file testdata/program.c, line 26`},
+		{"continue", `Breakpoint 1, add \(a=0, b=1\) at testdata/program.c:26`},
+		{"backtrace", `^#0  add .*\n#1 .* in work \(n=1\) .*\n#2 .* in main \(\)[^#]*$`},
+		{"print corner", `= \{x = -3, y = 7, name = "top", color = \{r = 1 .*, g = 2 .*, b = 3 .*, a = 255 .*\}\}`},
+		{"set variable corner.color.g = 77", "^$"},
+		{"set variable corner.y = -2", "^$"},
+		{"print corner", `= \{x = -3, y = -2, name = "top", color = \{r = 1 .*, g = 77 .*, b = 3 .*, a = 255 .*\}\}`},
+		{"set variable sum = 1000", "^$"},
+		{"finish", `in work \(n=1\) .*Value returned is \$\d+ = 1000$`},
+		{"next", `32\s+RAISE = 1;`},
+		{"next", `33\s+rounds\+\+;`},
+		{"print total", "= 1000$"},
+		{"delete", ""},
+		{"watch total", "Hardware watchpoint 2: total"},
+		{"continue", `Hardware watchpoint 2: total\s+Old value = 1000\s+New value = 1001\s+work \(n=1\) at testdata/program.c:32`},
+		{"continue", `Old value = 1001\s+New value = 1002\s`},
+		{"rwatch rounds", ""},
+		{"continue", "Could not insert hardware watchpoint"},
+		{"delete", ""},
+		{"hbreak program.c:18", "Hardware assisted breakpoint"},
+		{"continue", `handle \(cause=2147483651\) at testdata/program.c:18`},
+		{"backtrace", `^#0  handle .*\n#1  <signal handler called>\n#2  .*work \(n=1\) at testdata/program.c:33\n#3 .* in main \(\)[^#]*$`},
+		{"up 2", `#2 .*work \(n=1\)`},
+		{"print n", "= 1$"},
+		{"delete", ""},
+		{"break *&trap", ""},
+		{"continue", "Breakpoint 5, <signal handler called>"},
+		{"backtrace", `^#0  <signal handler called>\n#1 .*work \(n=1\) at testdata/program.c:33\n#2 .* in main \(\)[^#]*$`},
+		{"up", `#1 .*work \(n=1\)`},
+		{"print $pc == $mepc", "= 1$"},
+		{"print total - interrupts", "= 1000$"},
+		{"info registers mcause mstatus mie", `mcause +0x80000003 .*mstatus +0x1880 .*mie +0x8 `},
+		{"set $mscratch = 0x12345678", "^$"},
+		{"print/x $mscratch", "= 0x12345678$"},
+		{"print *(unsigned *)0x4000", "Cannot access memory at address 0x4000"},
+		{"delete", ""},
+		{"stepi", ""},
+		{"detach", "detached"},
+	}, nil)
+	s.stop()
+	before := s.Accesses
+	running(t, s)
+	assert.NotEqual(t, before, s.Accesses)
+}
+
+// A fifth breakpoint is refused, and gdb says so.
+func TestGDBFiveBreakpoints(t *testing.T) {
+	debug(t, []step{
+		{"break handle", "Breakpoint 1"}, {"break add", "Breakpoint 2"}, {"break work", "Breakpoint 3"},
+		{"break main", "Breakpoint 4"}, {"break *0", "Breakpoint 5"},
+		{"continue", "Cannot insert breakpoint [1-5]"},
+		{"delete 5", ""},
+		{"continue", "Breakpoint 4, main"},
+		{"continue", "Breakpoint 3, work"},
+	}, nil)
+}
+
+// ctrl-C stops the program that runs.
+func TestGDBInterrupt(t *testing.T) {
+	pauses := 0
+	debug(t, []step{
+		{"continue", "Program received signal SIGINT, Interrupt"},
+		{"print rounds > 0", "= 1$"},
+		{"kill", "killed"},
+	}, func(gdb *exec.Cmd) {
+		if pauses++; pauses == 1000 {
+			assert.NoError(t, gdb.Process.Signal(os.Interrupt))
+		}
+	})
 }
