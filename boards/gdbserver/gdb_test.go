@@ -117,7 +117,7 @@ func TestGDB(t *testing.T) {
 		{"up", `#1 .*work \(n=1\)`},
 		{"print $pc == $mepc", "= 1$"},
 		{"print total - interrupts", "= 1000$"},
-		{"info registers mcause mstatus mie", `mcause +0x80000003 .*mstatus +0x1880 .*mie +0x8 `},
+		{"info registers mcause mstatus mie", `mcause +0x80000003\s.*mstatus +0x1880\s.*mie +0x8\s+8$`},
 		{"set $mscratch = 0x12345678", "^$"},
 		{"print/x $mscratch", "= 0x12345678$"},
 		{"print *(unsigned *)0x4000", "Cannot access memory at address 0x4000"},
@@ -155,4 +155,16 @@ func TestGDBInterrupt(t *testing.T) {
 			assert.NoError(t, gdb.Process.Signal(os.Interrupt))
 		}
 	})
+}
+
+// A watchpoint of more than a word is refused, unless gdb knows the limit and steps.
+func TestGDBLargeWatchpoint(t *testing.T) {
+	debug(t, []step{
+		{"watch *(long long *)&corner", "Hardware watchpoint 1"},
+		{"continue", "Could not insert hardware watchpoint 1"},
+		{"delete", ""},
+		{"set remote hardware-watchpoint-length-limit 4", "^$"},
+		{"watch corner", "^Watchpoint 2: corner"},
+		{"continue", "Watchpoint 2: corner.*Old value = .*r = 1 .*New value = .*r = 2 "},
+	}, nil)
 }

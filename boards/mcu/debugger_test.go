@@ -243,7 +243,7 @@ func TestReset(t *testing.T) {
 	assert.EqualValues(t, 42, register(t, d, 1))
 }
 
-// Detach leaves nothing of the debugger behind: no points, no halt, and EBREAK is an exception.
+// Detach leaves nothing of the debugger: no points, no halt, and EBREAK is an exception.
 func TestDetach(t *testing.T) {
 	r, d := start(t, addi(5, 0, 0x40), rv32test.I(0x73, 1, 0, 5, 0x305), addi(1, 1, 1), sw(1, 0, 0x100), rv32test.EBREAK, jal(0))
 	require.NoError(t, d.Reset())
