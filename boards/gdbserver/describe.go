@@ -72,10 +72,10 @@ func (s *session) features(args string) (string, error) {
 	}
 	all := description()
 	rest := all[min(uint64(from), uint64(len(all))):]
-	if uint64(size) >= uint64(len(rest)) && len(rest) <= maxPacket/2 {
+	if uint64(size) >= uint64(len(rest)) {
 		return "l" + rest, nil
 	}
-	return "m" + rest[:min(uint64(size), maxPacket/2, uint64(len(rest)))], nil
+	return "m" + rest[:size], nil
 }
 
 const help = `reset   restart the processor; it is halted before the instruction at address 0
@@ -94,6 +94,7 @@ func (s *session) monitor(args string) (string, error) {
 		if err := s.target.Reset(); err != nil {
 			return "", err
 		}
+		s.interrupted = false
 		text = "The processor is halted before the instruction at address 0. The command \"maintenance flush register-cache\" shows it.\n"
 	case "help", "":
 		text = help

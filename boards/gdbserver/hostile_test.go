@@ -80,6 +80,23 @@ func converse(t *testing.T, stream []byte) {
 	}
 }
 
+// A writer gives what is written to a function.
+type writer func(b []byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+
+// The next client may connect before a detach is answered.
+func TestDetachFrees(t *testing.T) {
+	freed, answered := false, false
+	s := &session{target: &fake{}, free: func() { freed = true }, quiet: true, to: writer(func(b []byte) {
+		answered = true
+		assert.Equal(t, "$OK#9a", string(b))
+		assert.True(t, freed)
+	})}
+	s.request("D")
+	assert.True(t, answered)
+}
+
 // seeds returns packets of all kinds.
 func seeds() []string {
 	return []string{

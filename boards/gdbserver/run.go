@@ -97,7 +97,7 @@ func (s *session) start(at string, do func() error) (string, error) {
 	if err := do(); err != nil {
 		return "", err
 	}
-	s.running = true
+	s.running, s.interrupted = true, false
 	return "", nil
 }
 

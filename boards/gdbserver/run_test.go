@@ -29,7 +29,8 @@ func TestStops(t *testing.T) {
 		{"c", "T05hwbreak:;thread:1;", "08"}, {"C05", "T05swbreak:;thread:1;", "04"}, {"vCont;c", "T05hwbreak:;thread:1;", "08"},
 		{"vCont;c:-1", "T05swbreak:;thread:1;", "04"}, {"c8", "T05swbreak:;thread:1;", "04"}, {"?", "T05swbreak:;thread:1;", "04"},
 		{"Z1,4,4", "OK", "04"}, {"z0,4,4", "OK", "04"}, {"z1,8,4", "OK", "04"}, {"c", "T05hwbreak:;thread:1;", "04"},
-		{"z1,4,4", "OK", "04"}, {"z1,4,4", "OK", "04"},
+		{"z1,4,4", "OK", "04"}, {"z1,4,4", "OK", "04"}, {"Z0,8,4", "OK", "04"}, {"z0,8,4", "OK", "04"},
+		{"Z1,8,4", "OK", "04"}, {"c", "T05hwbreak:;thread:1;", "08"}, {"z1,8,4", "OK", "08"}, {"P20=04000000", "OK", "04"},
 		{"Z2,101,1", "OK", "04"}, {"c", "T05watch:101;thread:1;", "08"}, {"c", "T05watch:101;thread:1;", "08"},
 		{"z2,100,4", "OK", "08"}, {"c", "T05watch:101;thread:1;", "08"},
 		{"Z2,102,1", "E01", "08"}, {"Z2,101,1", "OK", "08"}, {"z2,101,1", "OK", "08"}, {"Z2,100,8", "E01", "08"}, {"Z2,100,4", "OK", "08"},
@@ -72,21 +73,21 @@ func TestInterrupt(t *testing.T) {
 		c.send("\x03")
 		c.command("c")
 		assert.Equal(t, "E01", c.ask("g"))
+		assert.Equal(t, "E01", c.ask("qC"))
 		c.send("\x03")
 		assert.Equal(t, "T02thread:1;", c.answer())
+		assert.Equal(t, "T02thread:1;", c.ask("?"))
 		assert.Equal(t, "T05thread:1;", c.ask("s"))
 	}
 }
 
-// A processor that waits for an access cannot halt: the client gets a line of text, and the
-// stop when the access ends.
-func TestInterruptWithoutAnswer(t *testing.T) {
-	r := mcutest.New()
+// waiting returns a rig whose program loads a word that has no answer until one is sent.
+func waiting(t *testing.T) (r *mcutest.Rig, answers chan core.Answer) {
+	t.Helper()
+	r = mcutest.New()
 	lw := rv32test.I(0x03, 2, 2, 1, 0)
 	require.NoError(t, mcu.Load(r, 0, []byte{0x37, 1, 0, 0x80, 0xb7, 0, 0, 0x80, byte(lw), byte(lw >> 8), byte(lw >> 16), byte(lw >> 24), 0x6f, 0, 0, 0}))
-	require.NoError(t, r.Write(0x0700, 1)) // MCUDBG.CTL.HALT
-	require.NoError(t, mcu.Run(r))
-	answers := make(chan core.Answer, 1)
+	answers = make(chan core.Answer, 1)
 	r.Slave = func(core.Request) core.Answer {
 		select {
 		case a := <-answers:
@@ -95,6 +96,31 @@ func TestInterruptWithoutAnswer(t *testing.T) {
 			return core.Answer{}
 		}
 	}
+	return r, answers
+}
+
+// A processor that waits for an access when the client connects is an error, and the program
+// continues.
+func TestNoHalt(t *testing.T) {
+	r, answers := waiting(t)
+	require.NoError(t, mcu.Run(r))
+	for range 100 {
+		r.Tick()
+	}
+	s := serve(t, r, r.Tick)
+	s.dial(t).gone()
+	assert.ErrorIs(t, <-s.reports, mcu.ErrWait)
+	answers <- core.Answer{Done: true}
+	s.stop()
+	running(t, s)
+}
+
+// A processor that waits for an access cannot halt: the client gets a line of text, and the
+// stop when the access ends.
+func TestInterruptWithoutAnswer(t *testing.T) {
+	r, answers := waiting(t)
+	require.NoError(t, r.Write(0x0700, 1)) // MCUDBG.CTL.HALT
+	require.NoError(t, mcu.Run(r))
 	c := serve(t, r, r.Tick).dial(t)
 	c.command("c")
 	c.send("\x03")
@@ -170,9 +196,12 @@ func TestMonitor(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	require.Equal(t, "T05thread:1;", c.ask("s"))
+	c.command("c")
+	c.send("\x03")
+	require.Equal(t, "T02thread:1;", c.answer())
 	assert.Contains(t, monitor("reset"), "address 0")
 	assert.Equal(t, "00000000", c.ask("p20"))
+	assert.Equal(t, "T05thread:1;", c.ask("?"))
 	assert.Equal(t, "T05thread:1;", c.ask("s"))
 	assert.Equal(t, "04000000", c.ask("p20"))
 	assert.Contains(t, monitor("help"), "reset ")

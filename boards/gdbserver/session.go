@@ -83,7 +83,6 @@ func (s *session) poll() {
 	case cause != mcu.None:
 		s.running = false
 		s.reply(s.stopped(cause))
-		s.interrupted = false
 	}
 }
 

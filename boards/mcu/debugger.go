@@ -155,7 +155,7 @@ func (d *Debugger) Step() error {
 func (d *Debugger) Reset() error {
 	err := Stop(d.regs)
 	if err == nil {
-		d.owes, d.cause = false, None
+		d.cause = None
 		err = d.write(mcureg.DebugCtl, mcureg.CtlHalt|mcureg.CtlCatch)
 	}
 	if err == nil {

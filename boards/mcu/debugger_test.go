@@ -141,6 +141,12 @@ func TestLongMemory(t *testing.T) {
 	_, err = d.ReadMemory(0x1001, got)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
+	clear(got)
+	for at := 0; at < len(got); at += 100 {
+		_, err = d.ReadMemory(0x1001+uint32(at), got[at:at+100])
+		require.NoError(t, err)
+	}
+	assert.Equal(t, want, got, "in small parts")
 }
 
 // The bus sees one access of the width for an aligned word, halfword and byte.

@@ -103,25 +103,36 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, mcu.Load(r, 0, data))
 }
 
-// A lossy drops writes of LOAD_DATA.
+// A lossy drops the next write of a register.
 type lossy struct {
 	*mcutest.Rig
-	drop bool
+	drop uint32
 }
 
 func (l *lossy) Write(off, v uint32) error {
-	if off == mcureg.Base+mcureg.LoadData && l.drop {
-		l.drop = false
+	if off == l.drop {
+		l.drop = 0
 		return nil
 	}
 	return l.Rig.Write(off, v)
 }
 
+// An instruction that is not executed is an error.
+func TestExecIsLost(t *testing.T) {
+	r, _ := start(t, counting()...)
+	d, err := mcu.New(&lossy{r, mcureg.DebugBase + mcureg.Exec}, limit)
+	require.NoError(t, err)
+	require.NoError(t, d.Halt())
+	_, err = d.Register(1)
+	assert.ErrorIs(t, err, mcu.ErrWait)
+	assert.EqualValues(t, 0, register(t, d, 2))
+}
+
 // A word that is lost makes another CRC.
 func TestLoadIsCompared(t *testing.T) {
-	err := mcu.Load(&lossy{mcutest.New(), true}, 0, []byte("1234123456780000"))
+	err := mcu.Load(&lossy{mcutest.New(), mcureg.Base + mcureg.LoadData}, 0, []byte("1234123456780000"))
 	assert.ErrorIs(t, err, mcu.ErrImage)
-	require.NoError(t, mcu.Load(&lossy{mcutest.New(), false}, 0, []byte("1234123456780000")))
+	require.NoError(t, mcu.Load(&lossy{mcutest.New(), 0}, 0, []byte("1234123456780000")))
 }
 
 // A none is a GPU with another MCU.INFO.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
@@ -47,6 +48,17 @@ func TestBreakpointAtZero(t *testing.T) {
 		_, pc := stopped(t, d)
 		assert.Equal(t, want, pc)
 	}
+}
+
+// A register with an address that is not enabled is free.
+func TestBreakpointsThatAreOff(t *testing.T) {
+	r, d := start(t, counting()...)
+	for i := range uint32(mcureg.Breakpoints) {
+		require.NoError(t, r.Write(mcureg.DebugBase+mcureg.Break+4*i, 0x40))
+	}
+	require.NoError(t, d.SetBreakpoint(4))
+	_, pc := stopped(t, d)
+	assert.EqualValues(t, 4, pc)
 }
 
 func TestWatchpoint(t *testing.T) {
@@ -132,6 +144,12 @@ func TestStepOverWatchpoint(t *testing.T) {
 			assert.Equal(t, want, cause, "step %d with x%d", i, base)
 			assert.EqualValues(t, min(4*(i+1), 20), pc)
 		}
+		require.NoError(t, d.SetPC(8))
+		require.NoError(t, d.Step())
+		require.NoError(t, d.ClearWatchpoint())
+		require.NoError(t, d.Step())
+		cause, _ := stopped(t, d)
+		assert.Equal(t, mcu.Stepped, cause, "without the watchpoint")
 	}
 }
 
