@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,8 +30,8 @@ func TestStops(t *testing.T) {
 		{"c", "T05hwbreak:;thread:1;", "08"}, {"C05", "T05swbreak:;thread:1;", "04"}, {"vCont;c", "T05hwbreak:;thread:1;", "08"},
 		{"vCont;c:-1", "T05swbreak:;thread:1;", "04"}, {"c8", "T05swbreak:;thread:1;", "04"}, {"?", "T05swbreak:;thread:1;", "04"},
 		{"Z1,4,4", "OK", "04"}, {"z0,4,4", "OK", "04"}, {"z1,8,4", "OK", "04"}, {"c", "T05hwbreak:;thread:1;", "04"},
-		{"z1,4,4", "OK", "04"}, {"z1,4,4", "OK", "04"}, {"Z0,8,4", "OK", "04"}, {"z0,8,4", "OK", "04"},
-		{"Z1,8,4", "OK", "04"}, {"c", "T05hwbreak:;thread:1;", "08"}, {"z1,8,4", "OK", "08"}, {"P20=04000000", "OK", "04"},
+		{"z1,4,4", "OK", "04"}, {"z1,4,4", "OK", "04"}, {"Z0,0,4", "OK", "04"}, {"z0,0,4", "OK", "04"},
+		{"Z1,0,4", "OK", "04"}, {"c", "T05hwbreak:;thread:1;", "00"}, {"z1,0,4", "OK", "00"}, {"P20=04000000", "OK", "04"},
 		{"Z2,101,1", "OK", "04"}, {"c", "T05watch:101;thread:1;", "08"}, {"c", "T05watch:101;thread:1;", "08"},
 		{"z2,100,4", "OK", "08"}, {"c", "T05watch:101;thread:1;", "08"},
 		{"Z2,102,1", "E01", "08"}, {"Z2,101,1", "OK", "08"}, {"z2,101,1", "OK", "08"}, {"Z2,100,8", "E01", "08"}, {"Z2,100,4", "OK", "08"},
@@ -79,6 +80,24 @@ func TestInterrupt(t *testing.T) {
 		assert.Equal(t, "T02thread:1;", c.ask("?"))
 		assert.Equal(t, "T05thread:1;", c.ask("s"))
 	}
+}
+
+// A halt that the client did not ask for is no SIGINT, even after one.
+func TestHaltByAnother(t *testing.T) {
+	var halts atomic.Bool
+	r := mcutest.New()
+	require.NoError(t, mcu.Load(r, 0, []byte{0x6f, 0, 0, 0}))
+	require.NoError(t, mcu.Run(r))
+	c := serve(t, r, func() {
+		if halts.Load() {
+			r.Broken = r.Write(0x0700, 1) // MCUDBG.CTL.HALT
+		}
+	}).dial(t)
+	c.command("c")
+	c.send("\x03")
+	assert.Equal(t, "T02thread:1;", c.answer())
+	halts.Store(true)
+	assert.Equal(t, "T05thread:1;", c.ask("c"))
 }
 
 // waiting returns a rig whose program loads a word that has no answer until one is sent.

@@ -255,7 +255,9 @@ func TestDetach(t *testing.T) {
 	require.NoError(t, d.Reset())
 	_, err := d.WriteMemory(0x40, image(addi(2, 2, 1), jal(0)))
 	require.NoError(t, err)
-	require.NoError(t, d.SetBreakpoint(8))
+	for _, at := range []uint32{8, 12, 0x40, 0x44} {
+		require.NoError(t, d.SetBreakpoint(at))
+	}
 	require.NoError(t, d.SetWatchpoint(0x100, 4))
 	require.NoError(t, d.Detach())
 	for range 200 {

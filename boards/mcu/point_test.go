@@ -135,7 +135,7 @@ func TestBreakpointAndWatchpoint(t *testing.T) {
 // register that the debugger borrows and the offset is negative.
 func TestStepOverWatchpoint(t *testing.T) {
 	for _, base := range []uint32{7, 8, 9} {
-		_, d := start(t, addi(base, 0, 0x110), addi(1, 1, 1), sw(1, base, ^uint32(15)), sw(1, base, 0), rv32test.I(0x03, 2, 1, base, 0xff0), jal(0))
+		_, d := start(t, addi(base, 0, 0x110), addi(1, 1, 1), sw(1, base, ^uint32(15)), sw(1, base, 0), rv32test.I(0x03, 2, 16, base, 0xff0), jal(0))
 		require.NoError(t, d.Reset())
 		require.NoError(t, d.SetWatchpoint(0x100, 4))
 		for i, want := range []mcu.Cause{mcu.Stepped, mcu.Stepped, mcu.Watchpoint, mcu.Stepped, mcu.Stepped, mcu.Stepped} {
