@@ -13,7 +13,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
-	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
@@ -48,10 +47,6 @@ func debug(t *testing.T, steps []step, pause func(gdb *exec.Cmd)) *service {
 	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
 	elf, image := compile(t)
 	r := mcutest.New()
-	r.Slave = func(q core.Request) core.Answer {
-		r.IRQ.Software = q.Enable != 0 && q.Data != 0
-		return core.Answer{Done: true, Fault: q.Addr != 0x40000000}
-	}
 	require.NoError(t, mcu.Load(r, 0, image))
 	require.NoError(t, mcu.Run(r))
 	var gdb *exec.Cmd
@@ -86,8 +81,8 @@ func TestGDB(t *testing.T) {
 		{"monitor reset", "halted before the instruction at address 0"},
 		{"maintenance flush register-cache", ""},
 		{"print $pc", `= \(void \(\*\)\(\)\) 0x0 <_start>`},
-		{"break program.c:26", `Breakpoint 1 at 0x[0-9a-f]+: file testdata/program.c, line 26`},
-		{"continue", `Breakpoint 1, add \(a=0, b=1\) at testdata/program.c:26`},
+		{"break program.c:28", `Breakpoint 1 at 0x[0-9a-f]+: file testdata/program.c, line 28`},
+		{"continue", `Breakpoint 1, add \(a=0, b=1\) at testdata/program.c:28`},
 		{"backtrace", `^#0  add .*\n#1 .* in work \(n=1\) .*\n#2 .* in main \(\)[^#]*$`},
 		{"print corner", `= \{x = -3, y = 7, name = "top", color = \{r = 1 .*, g = 2 .*, b = 3 .*, a = 255 .*\}\}`},
 		{"set variable corner.color.g = 77", "^$"},
@@ -95,29 +90,29 @@ func TestGDB(t *testing.T) {
 		{"print corner", `= \{x = -3, y = -2, name = "top", color = \{r = 1 .*, g = 77 .*, b = 3 .*, a = 255 .*\}\}`},
 		{"set variable sum = 1000", "^$"},
 		{"finish", `in work \(n=1\) .*Value returned is \$\d+ = 1000$`},
-		{"next", `32\s+RAISE = 1;`},
-		{"next", `33\s+rounds\+\+;`},
+		{"next", `34\s+RAISE;`},
+		{"next", `35\s+rounds\+\+;`},
 		{"print total", "= 1000$"},
 		{"delete", ""},
 		{"watch total", "Hardware watchpoint 2: total"},
-		{"continue", `Hardware watchpoint 2: total\s+Old value = 1000\s+New value = 1001\s+work \(n=1\) at testdata/program.c:32`},
+		{"continue", `Hardware watchpoint 2: total\s+Old value = 1000\s+New value = 1001\s.*work \(n=1\) at testdata/program.c:34`},
 		{"continue", `Old value = 1001\s+New value = 1002\s`},
 		{"rwatch rounds", ""},
 		{"continue", "Could not insert hardware watchpoint"},
 		{"delete", ""},
 		{"break *&trap", ""},
 		{"continue", "Breakpoint 4, <signal handler called>"},
-		{"backtrace", `^#0  <signal handler called>\n#1 .*work \(n=1\) at testdata/program.c:33\n#2 .* in main \(\)[^#]*$`},
+		{"backtrace", `^#0  <signal handler called>\n#1 .*work \(n=1\) at testdata/program.c:35\n#2 .* in main \(\)[^#]*$`},
 		{"set $stack = $sp", "^$"}, {"set $link = $ra", "^$"}, {"set $argument = $a5", "^$"},
-		{"hbreak program.c:18", "Hardware assisted breakpoint"},
-		{"continue", `handle \(cause=2147483651\) at testdata/program.c:18`},
-		{"backtrace", `^#0  handle .*\n#1  <signal handler called>\n#2  .*work \(n=1\) at testdata/program.c:33\n#3 .* in main \(\)[^#]*$`},
+		{"hbreak program.c:20", "Hardware assisted breakpoint"},
+		{"continue", `handle \(cause=2147483655\) at testdata/program.c:20`},
+		{"backtrace", `^#0  handle .*\n#1  <signal handler called>\n#2  .*work \(n=1\) at testdata/program.c:35\n#3 .* in main \(\)[^#]*$`},
 		{"up 2", `#2 .*work \(n=1\)`},
 		{"print n", "= 1$"},
 		{"print $sp == $stack && $ra == $link && $a5 == $argument", "= 1$"},
 		{"print $pc == $mepc", "= 1$"},
 		{"print total - interrupts", "= 1000$"},
-		{"info registers mcause mstatus mie", `mcause +0x80000003\s.*mstatus +0x1880\s.*mie +0x8\s+8$`},
+		{"info registers mcause mstatus mie", `mcause +0x80000007\s.*mstatus +0x1880\s.*mie +0x80\s+128$`},
 		{"set $mscratch = 0x12345678", "^$"},
 		{"print/x $mscratch", "= 0x12345678$"},
 		{"print *(unsigned *)0x4000", "Cannot access memory at address 0x4000"},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
-	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
@@ -100,28 +99,20 @@ func TestHaltByAnother(t *testing.T) {
 	assert.Equal(t, "T05thread:1;", c.ask("c"))
 }
 
-// waiting returns a rig whose program loads a word that has no answer until one is sent.
-func waiting(t *testing.T) (r *mcutest.Rig, answers chan core.Answer) {
+// waiting returns a rig in reset whose program loads a word, without an answer.
+func waiting(t *testing.T) *mcutest.Rig {
 	t.Helper()
-	r = mcutest.New()
+	r := mcutest.New()
+	r.Silent, r.Memory[0] = true, 7
 	lw := rv32test.I(0x03, 2, 2, 1, 0)
 	require.NoError(t, mcu.Load(r, 0, []byte{0x37, 1, 0, 0x80, 0xb7, 0, 0, 0x80, byte(lw), byte(lw >> 8), byte(lw >> 16), byte(lw >> 24), 0x6f, 0, 0, 0}))
-	answers = make(chan core.Answer, 1)
-	r.Slave = func(core.Request) core.Answer {
-		select {
-		case a := <-answers:
-			return a
-		default:
-			return core.Answer{}
-		}
-	}
-	return r, answers
+	return r
 }
 
 // A processor that waits for an access when the client connects is an error, and the program
 // continues.
 func TestNoHalt(t *testing.T) {
-	r, answers := waiting(t)
+	r := waiting(t)
 	require.NoError(t, mcu.Run(r))
 	for range 100 {
 		r.Tick()
@@ -129,24 +120,25 @@ func TestNoHalt(t *testing.T) {
 	s := serve(t, r, r.Tick)
 	s.dial(t).gone()
 	assert.ErrorIs(t, <-s.reports, mcu.ErrWait)
-	answers <- core.Answer{Done: true}
 	s.stop()
+	r.Silent = false
 	running(t, s)
 }
 
 // A processor that waits for an access cannot halt: the client gets a line of text, and the
 // stop when the access ends.
 func TestInterruptWithoutAnswer(t *testing.T) {
-	r, answers := waiting(t)
+	var answers atomic.Bool
+	r := waiting(t)
 	require.NoError(t, r.Write(0x0700, 1)) // MCUDBG.CTL.HALT
 	require.NoError(t, mcu.Run(r))
-	c := serve(t, r, r.Tick).dial(t)
+	c := serve(t, r, func() { r.Silent = !answers.Load() }).dial(t)
 	c.command("c")
 	c.send("\x03")
 	line, err := hex.DecodeString(strings.TrimPrefix(c.answer(), "O"))
 	require.NoError(t, err)
 	assert.Contains(t, string(line), "mcu: the processor does not halt")
-	answers <- core.Answer{Done: true, Data: 7}
+	answers.Store(true)
 	assert.Equal(t, "T02thread:1;", c.answer())
 	assert.Equal(t, "07000000", c.ask("p2"))
 }
@@ -155,8 +147,10 @@ func TestInterruptWithoutAnswer(t *testing.T) {
 func TestHung(t *testing.T) {
 	r := mcutest.New()
 	require.NoError(t, mcu.Load(r, 0, []byte{0x6f, 0, 0, 0}))
+	require.NoError(t, r.Write(0x0700, 1)) // MCUDBG.CTL.HALT
 	require.NoError(t, mcu.Run(r))
-	c := serve(t, r, func() { r.Hung = true }).dial(t)
+	require.NoError(t, r.Write(0x060c, 500)) // MCU.LIMIT
+	c := serve(t, r, nil).dial(t)
 	assert.Equal(t, "T18thread:1;", c.ask("c"))
 }
 

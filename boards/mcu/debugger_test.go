@@ -8,7 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
-	"github.com/hilgpu/hilgpu/rtl/mcu/core"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
@@ -69,9 +69,10 @@ func TestPC(t *testing.T) {
 // CSRs have the values of Privileged Architecture 20211203, chapter 3: of mstatus this core has
 // MIE, MPIE and MPP, which is 3.
 func TestCSRs(t *testing.T) {
-	r, d := start(t, counting()...)
+	_, d := start(t, counting()...)
 	require.NoError(t, d.Halt())
-	r.IRQ = core.Interrupts{Timer: true}
+	_, err := d.WriteMemory(mcureg.Local+mcureg.CompareLo, make([]byte, 8))
+	require.NoError(t, err, "the timer is due")
 	for _, tt := range []struct {
 		csr         uint16
 		write, want uint32
@@ -149,28 +150,20 @@ func TestLongMemory(t *testing.T) {
 	assert.Equal(t, want, got, "in small parts")
 }
 
-// The bus sees one access of the width for an aligned word, halfword and byte.
+// The memory of a window sees one access of the width for an aligned word, halfword and byte.
 func TestWidths(t *testing.T) {
 	r, d := start(t, counting()...)
 	require.NoError(t, d.Halt())
-	var seen []core.Request
-	r.Slave = func(q core.Request) core.Answer {
-		seen = append(seen, q)
-		return core.Answer{Done: true, Data: 0x44332211}
-	}
+	r.Memory[0x100], r.Memory[0x104] = 0x44332211, 0x88776655
 	got := make([]byte, 7)
-	_, err := d.ReadMemory(0x20000001, got)
+	_, err := d.ReadMemory(0x80000101, got)
 	require.NoError(t, err)
-	assert.Equal(t, []byte{0x22, 0x33, 0x44, 0x11, 0x22, 0x33, 0x44}, got)
-	_, err = d.WriteMemory(0x20000002, []byte{1, 2, 3, 4, 5, 6, 7})
+	assert.Equal(t, []byte{0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88}, got)
+	assert.Equal(t, []uint64{0x100, 0x100, 0x104}, r.Reads)
+	_, err = d.WriteMemory(0x80000102, []byte{1, 2, 3, 4, 5, 6, 7})
 	require.NoError(t, err)
-	var addrs []uint32
-	var enables []uint8
-	for _, q := range seen {
-		addrs, enables = append(addrs, q.Addr), append(enables, q.Enable)
-	}
-	assert.Equal(t, []uint32{0x20000001, 0x20000002, 0x20000004, 0x20000002, 0x20000004, 0x20000008}, addrs)
-	assert.Equal(t, []uint8{0, 0, 0, 12, 15, 1}, enables)
+	assert.Equal(t, []mcutest.Write{{Addr: 0x100, Lanes: 12}, {Addr: 0x104, Lanes: 15}, {Addr: 0x108, Lanes: 1}}, r.Writes)
+	assert.Equal(t, map[uint64]uint32{0x100: 0x02012211, 0x104: 0x06050403, 0x108: 0x00000007}, r.Memory)
 }
 
 // A failed access names its address, and the bytes before it arrive.
@@ -199,7 +192,7 @@ func TestNoAnswer(t *testing.T) {
 	require.NoError(t, d.Halt())
 	require.NoError(t, d.SetRegister(8, 0x88888888))
 	require.NoError(t, d.SetRegister(9, 0x99999999))
-	r.Slave = func(core.Request) core.Answer { return core.Answer{} }
+	r.Silent = true
 	before := r.Accesses
 	_, err := d.ReadMemory(0x80000000, make([]byte, 4))
 	assert.ErrorIs(t, err, mcu.ErrWait)
@@ -208,7 +201,7 @@ func TestNoAnswer(t *testing.T) {
 	_, err = d.Register(8)
 	assert.ErrorIs(t, err, mcu.ErrRunning)
 	assert.ErrorIs(t, d.Detach(), mcu.ErrRunning)
-	r.Slave = nil
+	r.Silent = false
 	require.NoError(t, d.Resume())
 	require.NoError(t, d.Halt())
 	assert.EqualValues(t, 0x88888888, register(t, d, 8))
@@ -221,7 +214,7 @@ func TestNoAnswerThenReset(t *testing.T) {
 		r, d := start(t, addi(8, 0, 1), addi(8, 8, 1), jal(^uint32(3)))
 		require.NoError(t, d.Halt())
 		require.NoError(t, d.SetPC(8))
-		r.Slave = func(core.Request) core.Answer { return core.Answer{} }
+		r.Silent = true
 		_, err := d.ReadMemory(0x80000000, make([]byte, 4))
 		require.ErrorIs(t, err, mcu.ErrWait)
 		if byUs {
@@ -291,7 +284,7 @@ func TestDetachInReset(t *testing.T) {
 
 func TestHung(t *testing.T) {
 	r, d := start(t, counting()...)
-	r.Hung = true
+	require.NoError(t, r.Write(mcureg.Base+mcureg.Limit, 100))
 	cause, _ := stopped(t, d)
 	assert.Equal(t, mcu.Hung, cause)
 	_ = register(t, d, 8)

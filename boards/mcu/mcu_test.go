@@ -10,7 +10,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
-	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
 
@@ -182,7 +181,8 @@ func TestNotHalted(t *testing.T) {
 	assert.ErrorIs(t, d.Halt(), mcu.ErrReset)
 
 	r, d = start(t, lui(1, 0x80000), rv32test.I(0x03, 2, 2, 1, 0), jal(0))
-	r.Slave = func(core.Request) core.Answer { return core.Answer{} }
+	r.Silent = true
+	r.Memory[0] = 7
 	for range 50 {
 		r.Tick()
 	}
@@ -194,7 +194,7 @@ func TestNotHalted(t *testing.T) {
 	} {
 		assert.ErrorIs(t, err, mcu.ErrRunning, name)
 	}
-	r.Slave = func(core.Request) core.Answer { return core.Answer{Done: true, Data: 7} }
+	r.Silent = false
 	require.NoError(t, d.Halt())
 	assert.EqualValues(t, 7, register(t, d, 2))
 }

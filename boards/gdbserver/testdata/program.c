@@ -1,7 +1,9 @@
-/* The program that gdb debugs. A store to RAISE raises or clears the software interrupt. */
+/* The program that gdb debugs. RAISE raises the interrupt of the timer, and CLEAR clears it. */
 #include <stdint.h>
 
-#define RAISE (*(volatile uint32_t *)0x40000000)
+#define COMPARE ((volatile uint32_t *)0x10000008)
+#define RAISE (COMPARE[1] = 0)
+#define CLEAR (COMPARE[1] = ~0u)
 
 struct corner {
 	int16_t x, y;
@@ -15,7 +17,7 @@ uint32_t total, rounds;
 
 void handle(uint32_t cause)
 {
-	RAISE = 0;
+	CLEAR;
 	last_cause = cause;
 	interrupts++; /* in the handler */
 }
@@ -29,13 +31,14 @@ uint32_t add(uint32_t a, uint32_t b)
 void work(uint32_t n)
 {
 	total = add(total, n);
-	RAISE = 1;
+	RAISE;
 	rounds++; /* after the interrupt */
 }
 
 int main(void)
 {
 	uint32_t step = 1;
+	COMPARE[0] = 0;
 	for (;;) {
 		work(step);
 		corner.color.r += 1;

@@ -1,5 +1,5 @@
-# The program begins here: the stack is at the end of the memory of 16 KiB. Software interrupts
-# are taken in trap.
+# The program begins here: the stack is at the end of the memory of 16 KiB. Interrupts of
+# the timer are taken in trap.
 	.section .text.start, "ax"
 	.globl _start
 _start:
@@ -8,9 +8,9 @@ _start:
 	li sp, 0x4000
 	la t0, trap
 	csrw mtvec, t0
-	li t0, 8
+	li t0, 0x80
 	csrw mie, t0
-	csrw mstatus, t0
+	csrwi mstatus, 8
 	call main
 1:	j 1b
 	.cfi_endproc

@@ -1,170 +1,149 @@
-// Package mcutest has a microcontroller for the tests of its debugger: the core, with registers
-// as rtl/abi/mcureg describes them.
+// Package mcutest has a microcontroller for the tests of its debugger: the block of the GPU,
+// with registers that are reached one access at a time.
 package mcutest
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
-	"github.com/hilgpu/hilgpu/rtl/mcu/core"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/arbiter"
+	"github.com/hilgpu/hilgpu/rtl/mcu"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// A Rig is a microcontroller with a bus that the test answers. It implements mcu.Registers.
-//
-//	Each    clocks of an access to a register
-//	Slave   answers the accesses outside of the local memory; nil: each fails
-//	IRQ     levels of the interrupts
-//	Hung    MCU.STATUS.HUNG
-//	Broken  what accesses to the registers return, if it is not nil
-type Rig struct {
-	Each   int
-	Slave  func(core.Request) core.Answer
-	IRQ    core.Interrupts
-	Hung   bool
-	Broken error
-
-	Accesses uint64 // to registers
-	core     core.Module
-	run      bool
-	at       uint32
-	crc      uint32
-	ctl      uint32
-	data     uint32
-	breaks   [mcureg.Breakpoints]uint32
-	watch    uint32
-	pulse    core.Control
-	exec     bool
-	word     uint32
-	load     core.Load
+// A Write is what the program writes to memory: the bytes of the dword at Addr that Lanes has.
+type Write struct {
+	Addr  uint64
+	Lanes uint8
 }
 
-// Bytes is the size of the local memory of a rig.
-const Bytes = 16 << 10
+// A Rig is a microcontroller whose window 0 is open to a memory. It implements the interface
+// Registers of boards/mcu. An access to the register bus of the GPU fails.
+//
+//	Each      clocks of an access to a register
+//	Memory    dwords, by address; a read of another one fails
+//	Silent    reads of the memory have no answer
+//	Broken    what accesses to the registers return, if it is not nil
+//	Accesses  how many accesses to registers there were
+//	Reads     addresses of the reads of the memory
+//	Writes    writes to the memory
+type Rig struct {
+	Each     int
+	Memory   map[uint64]uint32
+	Silent   bool
+	Broken   error
+	Accesses uint64
+	Reads    []uint64
+	Writes   []Write
+
+	module  mcu.Module
+	now     uint64
+	read    uint64
+	pending bool // read is to be answered
+	asked   bool // the register bus is to be answered
+}
+
+// Bytes is the size of the local memory of a rig, and WindowBytes that of its window.
+const (
+	Bytes       = 16 << 10
+	WindowBytes = 64 << 10
+)
+
+// retries is how often an access is tried while the microcontroller is busy.
+const retries = 100
 
 // New returns a rig in reset.
 func New() *Rig {
-	return &Rig{Each: 8, core: core.New(core.Config{Bytes: Bytes, Counters: true, Debug: true})}
+	r := &Rig{
+		Each: 8, Memory: map[uint64]uint32{},
+		module: mcu.New(mcu.Params{Bytes: Bytes, HostBits: 40, VRAMBytes: WindowBytes}),
+	}
+	if err := r.Write(mcureg.Base+mcureg.Window+mcureg.WindowSize, WindowBytes|mcureg.SizeWrite); err != nil {
+		panic(err)
+	}
+	return r
 }
 
 // Tick is one clock.
-func (r *Rig) Tick() {
-	answer := core.Answer{}
-	if q := r.core.Request(); q.Valid {
-		answer = core.Answer{Done: true, Fault: true}
-		if r.Slave != nil {
-			answer = r.Slave(q)
-		}
-	}
-	ctl := r.pulse
-	ctl.Hold, ctl.Halt = !r.run, r.ctl&mcureg.CtlHalt != 0 || r.Hung
-	dbg := core.Debug{Exec: r.exec, Stop: r.stop(), Catch: r.ctl&mcureg.CtlCatch != 0, Word: r.word, Data: r.data}
-	if v, ok := r.core.Sent(); ok {
-		r.data = v
-	}
-	r.core.Tick(r.IRQ, answer, ctl, dbg, r.load)
-	r.pulse, r.exec, r.load = core.Control{}, false, core.Load{}
+func (r *Rig) Tick() { r.tick(regbus.Req{}) }
+
+// tick is one clock with an access of the host.
+func (r *Rig) tick(regs regbus.Req) {
+	bus := arbiter.Answer{Done: r.asked}
+	mem := r.memory()
+	r.asked = r.module.Ask().Op != regbus.None
+	r.module.Tick(regs, bus, mem, r.now, 0, reset.Signals{})
+	r.now++
 }
 
-// stop reports whether a breakpoint or the watchpoint halts the core.
-func (r *Rig) stop() bool {
-	for _, b := range r.breaks {
-		if b == r.core.PC()|mcureg.PointEnable {
-			return true
+// memory takes a header at once, and answers a read in the next clock.
+func (r *Rig) memory() mcu.Mem {
+	mem := mcu.Mem{Free: true}
+	if r.pending && !r.Silent {
+		v, ok := r.Memory[r.read]
+		mem.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: uint64(v) | uint64(v)<<32}
+		if !ok {
+			mem.Cpl.Status = port.CplUnsupported
+		}
+		r.pending = false
+	}
+	if q := r.module.Read(); q.Kind == port.MemRead {
+		r.read, r.pending, mem.ReadReady = q.Addr, true, true
+		r.Reads = append(r.Reads, q.Addr)
+	}
+	q, beat := r.module.Write()
+	switch {
+	case q.Kind == port.MemWrite:
+		mem.WriteReady = true
+	case beat.Valid:
+		mem.BeatReady = true
+		r.store(q.Addr, beat)
+	}
+	return mem
+}
+
+// store writes a beat to the memory.
+func (r *Rig) store(addr uint64, beat port.Beat) {
+	shift := addr & 4
+	lanes, data := beat.Enable>>shift&15, uint32(beat.Data>>(8*shift))
+	r.Writes = append(r.Writes, Write{addr, lanes})
+	for i := range 4 {
+		if lanes>>i&1 != 0 {
+			mask := uint32(0xff) << (8 * i)
+			r.Memory[addr] = r.Memory[addr]&^mask | data&mask
 		}
 	}
-	addr, ok := r.core.Stored()
-	return ok && addr&mcureg.PointAddr|mcureg.PointEnable == r.watch
 }
 
 // Read reads a register.
 func (r *Rig) Read(off uint32) (uint32, error) {
-	if err := r.access(); err != nil {
-		return 0, err
-	}
-	s := r.core.State()
-	switch off {
-	case mcureg.Base + mcureg.Info:
-		return Bytes>>10 | mcureg.Windows<<8 | mcureg.Breakpoints<<12 | mcureg.Watchpoints<<16, nil
-	case mcureg.Base + mcureg.Ctl:
-		return bit(r.run), nil
-	case mcureg.Base + mcureg.Status:
-		return bit(s.Asleep) | bit(s.Halted)<<1 | bit(r.Hung)<<2, nil
-	case mcureg.Base + mcureg.CRC:
-		return r.crc, nil
-	case mcureg.DebugBase + mcureg.DebugCtl:
-		return r.ctl, nil
-	case mcureg.DebugBase + mcureg.DebugStatus:
-		return bit(s.Halted) | uint32(s.Cause)<<4, nil
-	case mcureg.DebugBase + mcureg.Data:
-		return r.data, nil
-	case mcureg.DebugBase + mcureg.PC:
-		return r.core.PC(), nil
-	case mcureg.DebugBase + mcureg.Watch:
-		return r.watch, nil
-	}
-	if i := (off - mcureg.DebugBase - mcureg.Break) / 4; i < mcureg.Breakpoints {
-		return r.breaks[i], nil
-	}
-	return 0, fmt.Errorf("mcutest: no register at %#x", off)
+	return r.access(regbus.Req{Op: regbus.Read, Off: uint16(off)})
 }
 
 // Write writes a register.
 func (r *Rig) Write(off, v uint32) error {
-	if err := r.access(); err != nil {
-		return err
-	}
-	switch off {
-	case mcureg.Base + mcureg.Ctl:
-		r.run = v&mcureg.CtlRun != 0
-		r.Hung = r.Hung && r.run
-	case mcureg.Base + mcureg.LoadAddr:
-		r.at, r.crc = v&mcureg.LoadAddrBytes, 0
-	case mcureg.Base + mcureg.LoadData:
-		r.loads(v)
-	case mcureg.DebugBase + mcureg.DebugCtl:
-		r.ctl = v & (mcureg.CtlHalt | mcureg.CtlCatch)
-		r.pulse.Resume, r.pulse.Step = v&mcureg.CtlResume != 0, v&mcureg.CtlStep != 0
-	case mcureg.DebugBase + mcureg.Exec:
-		r.exec, r.word = true, v
-	case mcureg.DebugBase + mcureg.Data:
-		r.data = v
-	case mcureg.DebugBase + mcureg.Watch:
-		r.watch = v & (mcureg.PointAddr | mcureg.PointEnable)
-	default:
-		i := (off - mcureg.DebugBase - mcureg.Break) / 4
-		if i >= mcureg.Breakpoints {
-			return fmt.Errorf("mcutest: no register at %#x", off)
-		}
-		r.breaks[i] = v & (mcureg.PointAddr | mcureg.PointEnable)
-	}
-	r.Tick()
-	return nil
+	_, err := r.access(regbus.Req{Op: regbus.Write, Off: uint16(off), Data: v})
+	return err
 }
 
-// loads writes a word to the memory of a core that is held.
-func (r *Rig) loads(v uint32) {
-	if r.run {
-		return
-	}
-	r.load = core.Load{Valid: true, Addr: uint16(r.at / 4), Data: v}
-	r.at += 4
-	r.crc = crc32.Update(r.crc, crc32.IEEETable, binary.LittleEndian.AppendUint32(nil, v))
-}
-
-// access lets the time of an access pass.
-func (r *Rig) access() error {
+// access is an access of the host.
+func (r *Rig) access(req regbus.Req) (uint32, error) {
 	r.Accesses++
 	for range r.Each {
 		r.Tick()
 	}
-	return r.Broken
-}
-
-func bit(b bool) uint32 {
-	if b {
-		return 1
+	if r.Broken != nil {
+		return 0, r.Broken
 	}
-	return 0
+	for range retries {
+		r.tick(req)
+		rsp := r.module.Rsp()
+		r.Tick()
+		if rsp.Hit && !rsp.Retry {
+			return rsp.Data, nil
+		}
+	}
+	return 0, fmt.Errorf("mcutest: no answer of the register at %#x", req.Off)
 }
