@@ -79,6 +79,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test ./bus/frame -run '^$$' -fuzz FuzzDecoder -fuzztime 3m
 	$(GO) test ./bus/endpoint -run '^$$' -fuzz FuzzReceive -fuzztime 3m
 	$(GO) test ./bus/capture -run '^$$' -fuzz FuzzReader -fuzztime 3m
+	for f in FuzzNext FuzzSession; do $(GO) test ./boards/gdbserver -run '^$$' -fuzz $$f -fuzztime 3m || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./bus/datalink -run 'TestFaults$$' -link.packets 1000000
 	$(GO) test -count 1 -timeout 60m ./bus/line -run TestDisconnections -line.packets 1000000
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Sessions -relay.seed 1000 -relay.sessions 125

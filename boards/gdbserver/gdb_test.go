@@ -1,6 +1,7 @@
 package gdbserver_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,31 +42,36 @@ func run(t *testing.T, name string, args ...string) string {
 type step struct{ command, want string }
 
 // debug runs gdb with the program of testdata on a rig, and compares what each command prints.
-// pause is called while the program runs, with the process of gdb.
-func debug(t *testing.T, steps []step, pause func(gdb *exec.Cmd)) *service {
+// pause is called while the program runs, with the process of gdb in a channel.
+func debug(t *testing.T, steps []step, pause func(gdb <-chan *os.Process)) *service {
 	t.Helper()
 	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
 	elf, image := compile(t)
 	r := mcutest.New()
 	require.NoError(t, mcu.Load(r, 0, image))
 	require.NoError(t, mcu.Run(r))
-	var gdb *exec.Cmd
+	started := make(chan *os.Process, 1)
 	s := serve(t, r, func() {
 		r.Tick()
 		if pause != nil {
-			pause(gdb)
+			pause(started)
 		}
 	})
 	args := []string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0", "-ex", "target remote " + s.addr}
 	for i, st := range steps {
 		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", st.command)
 	}
-	gdb = exec.Command("gdb-multiarch", append(args, elf)...)
+	var printed bytes.Buffer
+	gdb := exec.Command("gdb-multiarch", append(args, elf)...)
 	gdb.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "HOME="+t.TempDir())
-	out, err := gdb.CombinedOutput()
+	gdb.Stdout, gdb.Stderr = &printed, &printed
+	require.NoError(t, gdb.Start())
+	started <- gdb.Process
+	err := gdb.Wait()
+	out := printed.String()
 	require.NoError(t, err, "%s", out)
 	for i, st := range steps {
-		_, printed, found := strings.Cut(string(out), fmt.Sprintf("\n<step %d>\n", i))
+		_, printed, found := strings.Cut(out, fmt.Sprintf("\n<step %d>\n", i))
 		require.True(t, found, "gdb did not come to %q:\n%s", st.command, out)
 		printed, _, _ = strings.Cut(printed, "\n<step ")
 		printed = strings.TrimSpace(printed)
@@ -145,9 +151,9 @@ func TestGDBInterrupt(t *testing.T) {
 		{"continue", "Program received signal SIGINT, Interrupt"},
 		{"print rounds > 0", "= 1$"},
 		{"kill", "killed"},
-	}, func(gdb *exec.Cmd) {
+	}, func(gdb <-chan *os.Process) {
 		if pauses++; pauses == 1000 {
-			assert.NoError(t, gdb.Process.Signal(os.Interrupt))
+			assert.NoError(t, (<-gdb).Signal(os.Interrupt))
 		}
 	})
 }

@@ -220,6 +220,7 @@ func TestHaltedIsQuiet(t *testing.T) {
 	assert.Equal(t, before, s.Accesses)
 	c.ask("p1")
 	assert.Greater(t, s.Accesses, before)
+	assert.Equal(t, "OK", c.ask("D"))
 }
 
 // There is one client at a time, and the next may come as soon as one has detached.
