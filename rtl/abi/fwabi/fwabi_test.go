@@ -1,0 +1,72 @@
+package fwabi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
+
+func TestTables(t *testing.T) {
+	require.NoError(t, reg.Check(Local, Mail))
+	require.Len(t, Mail.Regs, mcureg.Mails)
+	assert.EqualValues(t, 0x1000_0040, Mail.Base)
+	at := uint32(0)
+	for _, f := range Header {
+		assert.Equal(t, at, f.Off, f.Name)
+		at += f.Bytes
+	}
+	assert.EqualValues(t, HeaderBytes, at)
+	assert.Equal(t, "HLFW", string([]byte{Magic & 0xff, Magic >> 8 & 0xff, Magic >> 16 & 0xff, Magic >> 24 & 0xff}))
+}
+
+func TestCodes(t *testing.T) {
+	for _, codes := range [][]Code{Stages, Results} {
+		names, values := map[string]bool{}, map[uint32]bool{}
+		for _, c := range codes {
+			assert.False(t, names[c.Name] || values[c.Value], c.Name)
+			names[c.Name], values[c.Value] = true, true
+			name, ok := Name(codes, c.Value)
+			assert.True(t, ok)
+			assert.Equal(t, c.Name, name)
+		}
+	}
+	_, ok := Name(Stages, 99)
+	assert.False(t, ok)
+}
+
+// The digest of "abc" is published by NIST (CAVP).
+func TestHash(t *testing.T) {
+	assert.Equal(t, uint32(0xba7816bf), hash("abc"))
+	assert.Equal(t, hash(Layout()), LayoutHash())
+}
+
+// The layout has what the firmware uses and nothing else of BAR0.
+func TestLayout(t *testing.T) {
+	text := Layout()
+	for _, line := range []string{
+		"map memory=0x0 local=0x10000000 bus=0x20000000 through=0x80000000 window=0x10000000 free=7",
+		"ID.MAGIC 0x0 ro",
+		"ID.SCRATCH3 0x2c rw",
+		"MCU.INFO 0x600 ro MEMORY=0x7f WINDOWS=0xf00 BREAKPOINTS=0xf000 WATCHPOINTS=0xf0000",
+		"LOCAL.KICK 0x10000014 wo",
+		"MAIL.TEST 0x10000058 rw SCRATCH=0x1 BYTES=0x1ffffffc WINDOW=0xe0000000",
+		"header build 0xc 16",
+		"stage TIMER 6",
+		"result READY 0x59444552",
+	} {
+		assert.Contains(t, text, line+"\n")
+	}
+	assert.NotContains(t, text, "SCRATCH0")
+	assert.NotContains(t, text, "CP0")
+	assert.Equal(t, 4, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
+	assert.Equal(t, []string{"ID.MAGIC", "ID.MAP_HASH", "ID.SCRATCH3", "MCU.INFO"}, Uses())
+}
+
+func TestMissingRegister(t *testing.T) {
+	assert.PanicsWithValue(t, "fwabi: no register MAIL.NOTHING", func() { find(Mail, "NOTHING") })
+}

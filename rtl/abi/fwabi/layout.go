@@ -1,0 +1,108 @@
+package fwabi
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
+
+// Local describes the registers that only the program has, at their addresses in it. The mail
+// words are apart, in Mail.
+var Local = reg.Block{
+	Name: "LOCAL", Base: mcureg.Local, Size: mcureg.Mail,
+	Doc: "the registers of the program",
+	Regs: []reg.Reg{
+		{Off: mcureg.TimeLo, Name: "TIME_LO", Access: reg.RO, Doc: "time in clocks, low half"},
+		{Off: mcureg.TimeHi, Name: "TIME_HI", Access: reg.RO, Doc: "high half"},
+		{Off: mcureg.CompareLo, Name: "COMPARE_LO", Access: reg.RW, Doc: "the timer interrupt is there from this time on, low half"},
+		{Off: mcureg.CompareHi, Name: "COMPARE_HI", Access: reg.RW, Doc: "high half"},
+		{Off: mcureg.LocalDoorbell, Name: "DOORBELL", Access: reg.W1C, Doc: "doorbells that rang"},
+		{Off: mcureg.Kick, Name: "KICK", Access: reg.WO, Doc: "a write shows the watchdog that the program runs"},
+		{Off: mcureg.Events, Name: "EVENTS", Access: reg.RW, Doc: "which events of ARB.EVENTS interrupt"},
+		{Off: mcureg.FreeLo, Name: "FREE_LO", Access: reg.RW, Doc: "base of window 7, low half"},
+		{Off: mcureg.FreeHi, Name: "FREE_HI", Access: reg.RW, Doc: "high half"},
+	},
+}
+
+// uses names the registers of BAR0 that the firmware accesses. A test compares it with the
+// source of the firmware.
+var uses = []struct {
+	block reg.Block
+	regs  []string
+}{
+	{idreg.Block, []string{"MAGIC", "MAP_HASH", "SCRATCH3"}},
+	{mcureg.Block, []string{"INFO"}},
+}
+
+// Uses returns the names of the registers of BAR0 that the firmware accesses, as in "ID.MAGIC".
+func Uses() []string {
+	var all []string
+	for _, u := range uses {
+		for _, name := range u.regs {
+			all = append(all, u.block.Name+"."+name)
+		}
+	}
+	return all
+}
+
+// Layout returns the text that the hash of the layouts is made of: the registers that the
+// firmware uses, its own registers and mail words, the addresses of its memory, the header of an
+// image, the stages and the results. Text for people is not part of it.
+func Layout() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "version %d\n", Version)
+	fmt.Fprintf(&w, "map memory=%#x local=%#x bus=%#x through=%#x window=%#x free=%d\n",
+		mcureg.Memory, mcureg.Local, mcureg.Bus, uint32(mcureg.Through), mcureg.WindowMax, mcureg.FreeWindow)
+	for _, u := range uses {
+		for _, name := range u.regs {
+			register(&w, u.block, find(u.block, name))
+		}
+	}
+	for _, b := range []reg.Block{Local, Mail} {
+		for _, r := range b.Regs {
+			register(&w, b, r)
+		}
+	}
+	for _, f := range Header {
+		fmt.Fprintf(&w, "header %s %#x %d\n", f.Name, f.Off, f.Bytes)
+	}
+	for _, c := range Stages {
+		fmt.Fprintf(&w, "stage %s %d\n", c.Name, c.Value)
+	}
+	for _, c := range Results {
+		fmt.Fprintf(&w, "result %s %#x\n", c.Name, c.Value)
+	}
+	return w.String()
+}
+
+// register writes a register and its fields.
+func register(w *strings.Builder, b reg.Block, r reg.Reg) {
+	fmt.Fprintf(w, "%s.%s %#x %v", b.Name, r.Name, b.Base+r.Off, r.Access)
+	for _, f := range r.Fields {
+		fmt.Fprintf(w, " %s=%#x", f.Name, f.Mask)
+	}
+	w.WriteByte('\n')
+}
+
+// find returns a register of a block, and panics if there is none.
+func find(b reg.Block, name string) reg.Reg {
+	for _, r := range b.Regs {
+		if r.Name == name {
+			return r
+		}
+	}
+	panic("fwabi: no register " + b.Name + "." + name)
+}
+
+// LayoutHash returns the first four bytes, big-endian, of the SHA-256 of Layout.
+func LayoutHash() uint32 { return hash(Layout()) }
+
+func hash(text string) uint32 {
+	sum := sha256.Sum256([]byte(text))
+	return binary.BigEndian.Uint32(sum[:])
+}
