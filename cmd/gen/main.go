@@ -35,6 +35,8 @@ func outputs(root string) []output {
 		{"docs/selectors.md", selectorsDoc},
 		{"docs/boards.md", boardsDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
+		{"firmware/gen/registers.h", registersH},
+		{"firmware/gen/boot_abi.h", bootH},
 		{"docs/stack.svg", func() ([]byte, error) { return stackPicture(root) }},
 		{"docs/gpu.svg", func() ([]byte, error) { return gpuPicture(root) }},
 		{blocksDir + "/" + blocksFile, func() ([]byte, error) { return blocks(root) }},

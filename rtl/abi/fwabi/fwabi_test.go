@@ -50,7 +50,7 @@ func TestLayout(t *testing.T) {
 	text := Layout()
 	for _, line := range []string{
 		"map memory=0x0 local=0x10000000 bus=0x20000000 through=0x80000000 window=0x10000000 free=7",
-		"ID.MAGIC 0x0 ro",
+		"ID.MAGIC 0x0 ro reset=0x47504c48",
 		"ID.SCRATCH3 0x2c rw",
 		"MCU.INFO 0x600 ro MEMORY=0x7f WINDOWS=0xf00 BREAKPOINTS=0xf000 WATCHPOINTS=0xf0000",
 		"LOCAL.KICK 0x10000014 wo",

@@ -80,9 +80,12 @@ func Layout() string {
 	return w.String()
 }
 
-// register writes a register and its fields.
+// register writes a register, its value after a reset and its fields.
 func register(w *strings.Builder, b reg.Block, r reg.Reg) {
 	fmt.Fprintf(w, "%s.%s %#x %v", b.Name, r.Name, b.Base+r.Off, r.Access)
+	if r.Reset != 0 && !r.Config {
+		fmt.Fprintf(w, " reset=%#x", r.Reset)
+	}
 	for _, f := range r.Fields {
 		fmt.Fprintf(w, " %s=%#x", f.Name, f.Mask)
 	}

@@ -1,0 +1,229 @@
+/* The start code: traps, the test of the data memory, the stack. It is at address 0. */
+
+#include "boot_abi.h"
+#include "registers.h"
+
+#define SMALLEST 0x2000
+#define LARGEST 0x10000
+#define FIRST_PROBED SMALLEST
+
+	.option norvc
+	.section .text.start, "ax"
+	.globl _start
+_start:
+	j begin
+
+/* The register t1 of the program that a trap interrupts. */
+saved_t1:
+	.word 0
+
+/* The build id, 16 bytes. */
+	.globl build_id
+build_id:
+	.word BUILD0, BUILD1, BUILD2, BUILD3
+
+/* An exception at one of the two probes is the answer of the probe. Any other one stops the
+   program: mail words have its cause, and all registers but t0, which is in mscratch, keep
+   their values. No stack is needed. */
+	.balign 4
+trap:
+	csrw mscratch, t0
+	csrr t0, mcause
+	bltz t0, interrupted
+	sw t1, %lo(saved_t1)(zero)
+	csrr t0, mepc
+	la t1, probe_read_at
+	beq t0, t1, probed
+	la t1, probe_write_at
+	beq t0, t1, probed
+	li t0, MAIL
+	csrr t1, mcause
+	sw t1, MAIL_DETAIL0 - MAIL(t0)
+	csrr t1, mepc
+	sw t1, MAIL_DETAIL1 - MAIL(t0)
+	csrr t1, mtval
+	sw t1, MAIL_DETAIL2 - MAIL(t0)
+	li t1, RESULT_TRAP
+	sw t1, MAIL_RESULT - MAIL(t0)
+	lw t1, %lo(saved_t1)(zero)
+
+/* The program ends here. It neither sleeps nor kicks the watchdog. */
+	.globl stop
+stop:
+	csrci mstatus, 8
+stopped:
+	j stopped
+
+/* a1 reports the fault. The probe continues after its access. */
+probed:
+	li a1, 1
+	addi t0, t0, 4
+	csrw mepc, t0
+	lw t1, %lo(saved_t1)(zero)
+	csrr t0, mscratch
+	mret
+
+/* interrupt(mcause), with the registers that a C function may change on the stack. */
+interrupted:
+	csrr t0, mscratch
+	addi sp, sp, -INTERRUPT_BYTES
+	sw ra, 0(sp)
+	sw t0, 4(sp)
+	sw t1, 8(sp)
+	sw t2, 12(sp)
+	sw t3, 16(sp)
+	sw t4, 20(sp)
+	sw t5, 24(sp)
+	sw t6, 28(sp)
+	sw a0, 32(sp)
+	sw a1, 36(sp)
+	sw a2, 40(sp)
+	sw a3, 44(sp)
+	sw a4, 48(sp)
+	sw a5, 52(sp)
+	sw a6, 56(sp)
+	sw a7, 60(sp)
+	csrr a0, mcause
+	call interrupt
+	lw ra, 0(sp)
+	lw t0, 4(sp)
+	lw t1, 8(sp)
+	lw t2, 12(sp)
+	lw t3, 16(sp)
+	lw t4, 20(sp)
+	lw t5, 24(sp)
+	lw t6, 28(sp)
+	lw a0, 32(sp)
+	lw a1, 36(sp)
+	lw a2, 40(sp)
+	lw a3, 44(sp)
+	lw a4, 48(sp)
+	lw a5, 52(sp)
+	lw a6, 56(sp)
+	lw a7, 60(sp)
+	addi sp, sp, INTERRUPT_BYTES
+	mret
+
+/* struct answer probe_read(uint32_t at) */
+	.globl probe_read
+probe_read:
+	li a1, 0
+probe_read_at:
+	lw a0, 0(a0)
+	ret
+
+/* uint32_t probe_write(uint32_t at, uint32_t value) */
+	.globl probe_write
+probe_write:
+	mv t2, a1
+	li a1, 0
+probe_write_at:
+	sw t2, 0(a0)
+	mv a0, a1
+	ret
+
+begin:
+	la t0, trap
+	csrw mtvec, t0
+	csrw mie, zero
+	li s0, MAIL
+	li t0, STAGE_START
+	sw t0, MAIL_CHECKPOINT - MAIL(s0)
+	lw t0, %lo(build_id)(zero)
+	sw t0, MAIL_BUILD - MAIL(s0)
+
+/* The memory ends where a read is refused. It is a power of two. */
+	li t0, STAGE_MEMORY
+	sw t0, MAIL_CHECKPOINT - MAIL(s0)
+	li s1, FIRST_PROBED
+	li s2, LARGEST
+1:	mv a0, s1
+	call probe_read
+	bnez a1, 2f
+	slli s1, s1, 1
+	bltu s1, s2, 1b
+2:
+
+/* The test of the memory after the program, in blocks of 16 words. A block at b has words of two
+   values: b in both halves, and its complement. Two words whose offsets differ in one bit have
+   different values. Each word gets its value, then the complement, and then 0.
+
+   s1 end, a2 begin, a3 block, a4 and a5 the values of its words */
+	.macro values
+	slli a4, a3, 16
+	or a4, a4, a3
+	not a5, a4
+	.endm
+	.macro each operation
+	\operation 0, a4, a5, differs4
+	\operation 4, a5, a4, differs5
+	\operation 8, a5, a4, differs5
+	\operation 12, a4, a5, differs4
+	\operation 16, a5, a4, differs5
+	\operation 20, a4, a5, differs4
+	\operation 24, a4, a5, differs4
+	\operation 28, a5, a4, differs5
+	\operation 32, a5, a4, differs5
+	\operation 36, a4, a5, differs4
+	\operation 40, a4, a5, differs4
+	\operation 44, a5, a4, differs5
+	\operation 48, a4, a5, differs4
+	\operation 52, a5, a4, differs5
+	\operation 56, a5, a4, differs5
+	\operation 60, a4, a5, differs4
+	.endm
+	.macro first offset, value, other, differs
+	sw \value, \offset(a3)
+	.endm
+	.macro second offset, value, other, differs
+	lw t0, \offset(a3)
+	bne t0, \value, \differs
+	sw \other, \offset(a3)
+	.endm
+	.macro third offset, value, other, differs
+	lw t0, \offset(a3)
+	bne t0, \value, \differs
+	sw zero, \offset(a3)
+	.endm
+	.macro kick
+	sw zero, LOCAL_KICK - MAIL(s0)
+	.endm
+
+	la a2, data_begin
+	mv a3, a2
+1:	values
+	each first
+	addi a3, a3, 64
+	bltu a3, s1, 1b
+
+	kick
+	mv a3, a2
+1:	values
+	each second
+	addi a3, a3, 64
+	bltu a3, s1, 1b
+
+	kick
+	mv a3, s1
+1:	addi a3, a3, -64
+	slli a5, a3, 16
+	or a5, a5, a3
+	not a4, a5
+	each third
+	bltu a2, a3, 1b
+	kick
+
+/* All variables are 0 now. */
+	la sp, stack_top
+	mv a0, s1
+	call boot
+
+differs4:
+	mv a5, a4
+differs5:
+	sw a3, MAIL_DETAIL0 - MAIL(s0)
+	sw t0, MAIL_DETAIL1 - MAIL(s0)
+	sw a5, MAIL_DETAIL2 - MAIL(s0)
+	li t0, RESULT_MEMORY_VALUE
+	sw t0, MAIL_RESULT - MAIL(s0)
+	j stop
