@@ -1,0 +1,103 @@
+// Package fwtest has two microcontrollers for tests of firmware: one made of the model of its
+// processor, and one of its RTL. Both have the same surroundings, in which a test plants faults.
+package fwtest
+
+import (
+	"maps"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+)
+
+// MapHash is ID.MAP_HASH of the surroundings.
+const MapHash = 0x600df00d
+
+// Faults are defects of the hardware. Each function changes a value that the program would see, or
+// makes an access fail; nil: no fault.
+//
+//	Bus        a read of a register of BAR0, by offset
+//	Window     a read of memory through a window, by GPU address
+//	Silent     accesses through windows never end
+//	Time       the time
+//	Memory     the memory of the program, after each instruction; the model only
+//	Interrupt  bits of mip; the model only
+//	Unlocked   BLOCKS is ignored; the model only
+//	Unbounded  sizes of windows are ignored; the model only
+type Faults struct {
+	Bus       func(off, v uint32, ok bool) (uint32, bool)
+	Window    func(addr uint64, v uint32, ok bool) (uint32, bool)
+	Silent    bool
+	Time      func(now uint64) uint64
+	Memory    func(memory []byte)
+	Interrupt func(pending uint32) uint32
+	Unlocked  bool
+	Unbounded bool
+}
+
+// surroundings are the registers and the memory that a program reaches.
+type surroundings struct {
+	faults    Faults
+	registers map[uint32]uint32 // by offset in BAR0, but those of the microcontroller
+	memory    map[uint64]uint32 // dwords by GPU address
+}
+
+func newSurroundings(f Faults) surroundings {
+	return surroundings{faults: f, memory: map[uint64]uint32{}, registers: map[uint32]uint32{
+		idreg.Base + idreg.Magic: idreg.MagicValue, idreg.Base + idreg.MapHash: MapHash,
+		idreg.Base + idreg.Scratch0: 0, idreg.Base + idreg.Scratch3: 0x12345678,
+	}}
+}
+
+// Memory returns a copy of the dwords that were written, by GPU address.
+func (s *surroundings) Memory() map[uint64]uint32 { return maps.Clone(s.memory) }
+
+// Register returns a register of BAR0 outside of the microcontroller.
+func (s *surroundings) Register(off uint32) uint32 { return s.registers[off] }
+
+// read reads a register for the program.
+func (s *surroundings) read(off uint32) (uint32, bool) {
+	v, ok := s.registers[off]
+	if s.faults.Bus != nil {
+		return s.faults.Bus(off, v, ok)
+	}
+	return v, ok
+}
+
+// write writes a register for the program. Registers that cannot be written keep their values.
+func (s *surroundings) write(off, v uint32) bool {
+	_, ok := s.registers[off]
+	if ok && off >= idreg.Base+idreg.Scratch0 && off <= idreg.Base+idreg.Scratch3 {
+		s.registers[off] = v
+	}
+	return ok
+}
+
+// fetch reads memory for the program.
+func (s *surroundings) fetch(addr uint64) (uint32, bool) {
+	if s.faults.Window != nil {
+		return s.faults.Window(addr, s.memory[addr], true)
+	}
+	return s.memory[addr], true
+}
+
+// store writes the bytes of a dword that are enabled.
+func (s *surroundings) store(addr uint64, enable uint8, v uint32) {
+	mask := uint32(0)
+	for i := range 4 {
+		mask |= uint32(enable>>i&1) * 0xff << (8 * i)
+	}
+	s.memory[addr] = s.memory[addr]&^mask | v&mask
+}
+
+// time returns the time that the program sees at a clock.
+func (s *surroundings) time(clock uint64) uint64 {
+	if s.faults.Time != nil {
+		return s.faults.Time(clock)
+	}
+	return clock
+}
+
+// info returns MCU.INFO for a memory of the given size in bytes.
+func info(bytes int) uint32 {
+	return uint32(bytes>>10) | mcureg.Windows<<8 | mcureg.Breakpoints<<12 | mcureg.Watchpoints<<16
+}
