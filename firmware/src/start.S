@@ -5,7 +5,13 @@
 
 #define SMALLEST 0x2000
 #define LARGEST 0x10000
-#define FIRST_PROBED SMALLEST
+
+/* Values of mcause. */
+#define CAUSE_LOAD_FAULT 5
+#define CAUSE_STORE_FAULT 7
+
+/* Bytes of a block of the test. */
+#define BLOCK 64
 
 	.option norvc
 	.section .text.start, "ax"
@@ -22,7 +28,7 @@ saved_t1:
 build_id:
 	.word BUILD0, BUILD1, BUILD2, BUILD3
 
-/* An exception at one of the two probes is the answer of the probe. Any other one stops the
+/* An access fault at one of the two probes is the answer of the probe. Any other one stops the
    program: mail words have its cause, and all registers but t0, which is in mscratch, keep
    their values. No stack is needed. */
 	.balign 4
@@ -33,10 +39,17 @@ trap:
 	sw t1, %lo(saved_t1)(zero)
 	csrr t0, mepc
 	la t1, probe_read_at
+	bne t0, t1, 1f
+	csrr t0, mcause
+	li t1, CAUSE_LOAD_FAULT
 	beq t0, t1, probed
+1:	csrr t0, mepc
 	la t1, probe_write_at
+	bne t0, t1, 2f
+	csrr t0, mcause
+	li t1, CAUSE_STORE_FAULT
 	beq t0, t1, probed
-	li t0, MAIL
+2:	li t0, MAIL
 	csrr t1, mcause
 	sw t1, MAIL_DETAIL0 - MAIL(t0)
 	csrr t1, mepc
@@ -57,6 +70,7 @@ stopped:
 /* a1 reports the fault. The probe continues after its access. */
 probed:
 	li a1, 1
+	csrr t0, mepc
 	addi t0, t0, 4
 	csrw mepc, t0
 	lw t1, %lo(saved_t1)(zero)
@@ -135,7 +149,7 @@ begin:
 /* The memory ends where a read is refused. It is a power of two. */
 	li t0, STAGE_MEMORY
 	sw t0, MAIL_CHECKPOINT - MAIL(s0)
-	li s1, FIRST_PROBED
+	li s1, SMALLEST
 	li s2, LARGEST
 1:	mv a0, s1
 	call probe_read
@@ -146,14 +160,10 @@ begin:
 
 /* The test of the memory after the program, in blocks of 16 words. A block at b has words of two
    values: b in both halves, and its complement. Two words whose offsets differ in one bit have
-   different values. Each word gets its value, then the complement, and then 0.
+   different values. Each word gets its value, and then the complement.
 
-   s1 end, a2 begin, a3 block, a4 and a5 the values of its words */
-	.macro values
-	slli a4, a3, 16
-	or a4, a4, a3
-	not a5, a4
-	.endm
+   s1 end, a2 begin, a3 block, a4 and a5 the values of its words, a6 the difference of a4 between
+   two blocks */
 	.macro each operation
 	\operation 0, a4, a5, differs4
 	\operation 4, a5, a4, differs5
@@ -182,44 +192,58 @@ begin:
 	.endm
 	.macro third offset, value, other, differs
 	lw t0, \offset(a3)
-	bne t0, \value, \differs
-	sw zero, \offset(a3)
+	bne t0, \other, \differs\()_other
 	.endm
 	.macro kick
 	sw zero, LOCAL_KICK - MAIL(s0)
 	.endm
 
 	la a2, data_begin
+	li a6, BLOCK << 16 | BLOCK
+	slli a7, a2, 16
+	or a7, a7, a2
+
 	mv a3, a2
-1:	values
+	mv a4, a7
+1:	not a5, a4
 	each first
-	addi a3, a3, 64
+	add a4, a4, a6
+	addi a3, a3, BLOCK
 	bltu a3, s1, 1b
-
 	kick
+
 	mv a3, a2
-1:	values
+	mv a4, a7
+1:	not a5, a4
 	each second
-	addi a3, a3, 64
+	add a4, a4, a6
+	addi a3, a3, BLOCK
 	bltu a3, s1, 1b
-
 	kick
+
 	mv a3, s1
-1:	addi a3, a3, -64
-	slli a5, a3, 16
-	or a5, a5, a3
-	not a4, a5
+1:	addi a3, a3, -BLOCK
+	sub a4, a4, a6
+	not a5, a4
 	each third
 	bltu a2, a3, 1b
 	kick
 
-/* All variables are 0 now. */
+/* Variables begin as 0. */
+	la t0, data_end
+1:	sw zero, 0(a2)
+	addi a2, a2, 4
+	bltu a2, t0, 1b
+
 	la sp, stack_top
 	mv a0, s1
 	call boot
 
+/* t0 is not a4 or not a5. */
+differs5_other:
 differs4:
 	mv a5, a4
+differs4_other:
 differs5:
 	sw a3, MAIL_DETAIL0 - MAIL(s0)
 	sw t0, MAIL_DETAIL1 - MAIL(s0)
