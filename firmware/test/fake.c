@@ -1,0 +1,173 @@
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot.h"
+#include "boot_abi.h"
+#include "hw.h"
+#include "registers.h"
+
+struct fake hw;
+
+void reset(uint32_t bytes)
+{
+	memset(&hw, 0, sizeof hw);
+	hw.magic = 0x47504c48;
+	hw.map_hash = HASH;
+	hw.info = INFO;
+	hw.scratch = 0x11112222;
+	hw.mail[5] = HASH;
+	hw.mail[6] = 3u << 29 | bytes | 1;
+	hw.silent = 1;
+	hw.step = 3;
+	hw.cause = 0x80000007;
+	hw.compare = UINT64_MAX;
+}
+
+static void unexpected(const char *what, uint32_t at)
+{
+	printf("unexpected %s at %#x\n", what, at);
+	exit(1);
+}
+
+static uint32_t window_bytes(void) { return hw.mail[6] & 0x1ffffffc; }
+
+/* slot returns the place of a word of the window. */
+static uint32_t slot(uint32_t at)
+{
+	uint32_t i = 0;
+	while (i < hw.words && hw.at[i] != at)
+		i++;
+	if (i == WORDS)
+		unexpected("word", at);
+	if (i == hw.words)
+		hw.at[hw.words++] = at;
+	return i;
+}
+
+/* refused reports whether an access is refused. */
+static bool refused(uint32_t at)
+{
+	if (at == hw.silent && hw.silent_from-- == 0) {
+		hw.silent_from = 0;
+		return true;
+	}
+	return at >= WINDOW && at - WINDOW >= window_bytes() && !hw.unbounded;
+}
+
+uint32_t read32(uint32_t at)
+{
+	switch (at) {
+	case 0x10000000:
+		hw.time += hw.step;
+		return (uint32_t)hw.time;
+	case 0x10000004:
+		return (uint32_t)(hw.time >> 32);
+	case 0x10000010:
+		return hw.bells;
+	case 0x20000000:
+		return hw.magic;
+	case 0x2000000c:
+		return hw.map_hash;
+	case 0x2000002c:
+		return hw.scratch & ~hw.lost;
+	case 0x20000600:
+		return hw.info;
+	case LANES:
+		return hw.lanes;
+	}
+	if (at >= WINDOW)
+		return (hw.word[slot(at)] | hw.ones) & ~hw.zeros;
+	if (at < 0x10000040 || at >= 0x10000060)
+		unexpected("read", at);
+	return hw.mail[(at - 0x10000040) / 4];
+}
+
+void write32(uint32_t at, uint32_t value)
+{
+	if (at >= WINDOW)
+		hw.word[slot(at)] = value;
+	else if (at == 0x10000008)
+		hw.compare = hw.compare >> 32 << 32 | value;
+	else if (at == 0x1000000c)
+		hw.compare = (hw.compare & 0xffffffff) | (uint64_t)value << 32;
+	else if (at == 0x10000010)
+		hw.bells &= ~value;
+	else if (at == 0x10000014)
+		hw.kicks++;
+	else if (at == 0x2000002c)
+		hw.scratch = value;
+	else if (at == LANES)
+		hw.lanes = value;
+	else if (at >= 0x10000040 && at < 0x10000060)
+		hw.mail[(at - 0x10000040) / 4] = value;
+	else
+		unexpected("write", at);
+}
+
+/* part writes some bytes of a word; with the fault wide, the complete word. */
+static void part(uint32_t at, uint32_t value, uint32_t mask)
+{
+	uint32_t shift = at % 4 * 8, word = at & ~3u;
+	if (hw.wide)
+		mask = 0xffffffff;
+	write32(word, (read32(word) & ~(mask << shift)) | value << shift);
+}
+
+void write16(uint32_t at, uint16_t value) { part(at, value, 0xffff); }
+void write8(uint32_t at, uint8_t value) { part(at, value, 0xff); }
+
+struct answer probe_read(uint32_t at)
+{
+	if (refused(at))
+		return (struct answer){0xdeadbeef, 1};
+	return (struct answer){read32(at), 0};
+}
+
+uint32_t probe_write(uint32_t at, uint32_t value)
+{
+	if (refused(at))
+		return 1;
+	if (at == 0x2000002c && !(hw.mail[6] & 1) && !hw.unlocked) {
+		if (hw.changes)
+			hw.scratch = value;
+		return 1;
+	}
+	write32(at, value);
+	return 0;
+}
+
+uint32_t address_of(volatile uint32_t *variable)
+{
+	*variable = 0;
+	return LANES;
+}
+
+void enable(uint32_t number) { hw.enabled = 1u << number; }
+void disable(void) { hw.enabled = 0; }
+void hold_interrupts(void) { hw.taken = false; }
+
+/* take_interrupts lets the timer be due. */
+void take_interrupts(void)
+{
+	hw.taken = true;
+	if (hw.enabled != 1u << 7 || hw.late)
+		return;
+	if (!hw.early && hw.time < hw.compare)
+		hw.time = hw.compare;
+	interrupt(hw.cause);
+}
+
+/* sleep rings two doorbells, and ends the test in the third call. */
+void sleep(void)
+{
+	if (hw.enabled != 1u << 3 || hw.taken)
+		unexpected("sleep", hw.enabled);
+	if (++hw.sleeps == 3)
+		longjmp(hw.end, 1);
+	hw.bells |= 0x80000001;
+}
+
+void stop(void) { longjmp(hw.end, 2); }

@@ -1,0 +1,47 @@
+/* Hardware made of variables. A test plants a fault in it before it runs the boot. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The address of the variable that the test of bytes uses, and that of the window of the tests. */
+#define LANES 0x00000a00u
+#define WINDOW 0xb0000000u
+
+/* MCU.INFO of a memory of 32 KiB, and ID.MAP_HASH. */
+#define INFO 0x00014820u
+#define HASH 0xcafe0001u
+
+#define MAILS 8
+#define WORDS 32
+
+struct fake {
+	/* Registers */
+	uint32_t magic, map_hash, info, scratch, lanes;
+	uint32_t mail[MAILS];
+	uint32_t bells, kicks, enabled;
+	bool taken, slept;
+	uint64_t time, compare;
+
+	/* Words in the window, each at the address of the last write to it. */
+	uint32_t at[WORDS], word[WORDS];
+	uint32_t words;
+
+	/* Faults */
+	uint32_t silent;      /* an address of which accesses are refused; 1: none */
+	uint32_t silent_from; /* accesses to it before the first refused one */
+	uint32_t ones, zeros; /* bits in the window that are always 1, 0 */
+	uint32_t lost;        /* bits of SCRATCH3 that are always 0 */
+	uint32_t step;        /* of the time for each read of its low half */
+	uint32_t cause;       /* of the interrupt */
+	bool unlocked, changes, unbounded, wide, early, late;
+
+	jmp_buf end;
+	int sleeps;
+};
+
+extern struct fake hw;
+
+/* reset makes hardware without a fault, with a window of the given size in bytes. */
+void reset(uint32_t bytes);
