@@ -11,7 +11,7 @@ SEED          ?= 1
 MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
 
-.PHONY: help run test build pgo pgo-check gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants verilog dist
+.PHONY: help run test build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -37,6 +37,12 @@ gen: ## generate files from the tables: docs/registers.md, docs/packets.md, docs
 
 gen-check: ## fail if a generated file differs from the tables
 	$(GO) run ./cmd/gen -check
+
+firmware: ## build the image of the firmware and its ELF file, in out/firmware, with the pinned compiler
+	$(GO) run ./firmware/build
+
+firmware-check: ## fail if the image of the firmware is not that of its sources
+	$(GO) run ./firmware/build -check
 
 fmt-check: ## fail if a file is not formatted
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
