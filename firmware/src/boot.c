@@ -50,9 +50,10 @@ static void expect(uint32_t at, uint32_t value, uint32_t fault_result, uint32_t 
 		fail(value_result, at, a.value, value);
 }
 
-/* put stops unless a word can be written. */
+/* put stops unless a word can be written. Accesses may be slow, so it kicks the watchdog. */
 static void put(uint32_t at, uint32_t value, uint32_t fault_result)
 {
+	write32(LOCAL_KICK, 0);
 	if (probe_write(at, value))
 		fail(fault_result, at, 0, value);
 }
