@@ -131,10 +131,12 @@ static void test_timer(void)
 	equal("early", "time before", hw.mail[3] < hw.mail[4], 1);
 	reset(64), hw.cause = 0x8000000b;
 	stops("an external interrupt", 6, 15, 0x8000000b, 0, 0x80000007);
-	reset(64), hw.time = 0xfffffffd;
-	ready("a carry in the time");
-	reset(64), hw.time = 0xffffff00;
-	ready("a carry in the time of the timer");
+	reset(64), hw.time = 0x100000000, hw.compare = 5;
+	ready("a timer that is set already");
+	for (uint64_t at = 0xfffffc00; at < 0x100000001; at++) {
+		reset(64), hw.time = at;
+		ready("a carry in the time");
+	}
 }
 
 int main(void)

@@ -54,6 +54,8 @@ static bool refused(uint32_t at)
 		hw.silent_from = 0;
 		return true;
 	}
+	if (at >= WINDOW + 0x10000000)
+		unexpected("access to another window", at);
 	return at >= WINDOW && at - WINDOW >= window_bytes() && !hw.unbounded;
 }
 
@@ -85,14 +87,22 @@ uint32_t read32(uint32_t at)
 	return hw.mail[(at - 0x10000040) / 4];
 }
 
+/* set_compare sets COMPARE, by which the timer must never be due at once. */
+static void set_compare(uint64_t value)
+{
+	hw.compare = value;
+	if (value <= hw.time)
+		unexpected("timer", (uint32_t)value);
+}
+
 void write32(uint32_t at, uint32_t value)
 {
 	if (at >= WINDOW)
 		hw.word[slot(at)] = value;
 	else if (at == 0x10000008)
-		hw.compare = hw.compare >> 32 << 32 | value;
+		set_compare((hw.compare & ~0xffffffffull) | value);
 	else if (at == 0x1000000c)
-		hw.compare = (hw.compare & 0xffffffff) | (uint64_t)value << 32;
+		set_compare((hw.compare & 0xffffffff) | (uint64_t)value << 32);
 	else if (at == 0x10000010)
 		hw.bells &= ~value;
 	else if (at == 0x10000014)
@@ -153,6 +163,8 @@ void hold_interrupts(void) { hw.taken = false; }
 void take_interrupts(void)
 {
 	hw.taken = true;
+	if (hw.compare - hw.time > 1000)
+		unexpected("late timer", (uint32_t)hw.compare);
 	if (hw.enabled != 1u << 7 || hw.late)
 		return;
 	if (!hw.early && hw.time < hw.compare)
