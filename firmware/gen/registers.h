@@ -94,6 +94,8 @@
 #define ID_CAPS2_TRACE_SHIFT                 2
 #define ID_CAPS2_MASTER                      0x00000008
 #define ID_CAPS2_MASTER_SHIFT                3
+#define ID_CAPS2_MCU                         0x00000010
+#define ID_CAPS2_MCU_SHIFT                   4
 #define ID_READ_TIMEOUT                      0x2000004c
 #define ID_READ_TIMEOUT_RANGE                0x00000007
 #define ID_READ_TIMEOUT_RANGE_SHIFT          0
@@ -106,6 +108,10 @@
 #define INTC_STATUS_DONE0_SHIFT              0
 #define INTC_STATUS_DONE1                    0x00000002
 #define INTC_STATUS_DONE1_SHIFT              1
+#define INTC_STATUS_FIRMWARE                 0x00000004
+#define INTC_STATUS_FIRMWARE_SHIFT           2
+#define INTC_STATUS_HUNG                     0x00000080
+#define INTC_STATUS_HUNG_SHIFT               7
 #define INTC_STATUS_FAULT0                   0x00000100
 #define INTC_STATUS_FAULT0_SHIFT             8
 #define INTC_STATUS_FAULT1                   0x00000200
@@ -115,6 +121,10 @@
 #define INTC_MASK_DONE0_SHIFT                0
 #define INTC_MASK_DONE1                      0x00000002
 #define INTC_MASK_DONE1_SHIFT                1
+#define INTC_MASK_FIRMWARE                   0x00000004
+#define INTC_MASK_FIRMWARE_SHIFT             2
+#define INTC_MASK_HUNG                       0x00000080
+#define INTC_MASK_HUNG_SHIFT                 7
 #define INTC_MASK_FAULT0                     0x00000100
 #define INTC_MASK_FAULT0_SHIFT               8
 #define INTC_MASK_FAULT1                     0x00000200
@@ -124,6 +134,10 @@
 #define INTC_RAISE_DONE0_SHIFT               0
 #define INTC_RAISE_DONE1                     0x00000002
 #define INTC_RAISE_DONE1_SHIFT               1
+#define INTC_RAISE_FIRMWARE                  0x00000004
+#define INTC_RAISE_FIRMWARE_SHIFT            2
+#define INTC_RAISE_HUNG                      0x00000080
+#define INTC_RAISE_HUNG_SHIFT                7
 #define INTC_RAISE_FAULT0                    0x00000100
 #define INTC_RAISE_FAULT0_SHIFT              8
 #define INTC_RAISE_FAULT1                    0x00000200
