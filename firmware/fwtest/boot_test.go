@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// bytes is the default size of the memory.
-	bytes = 32 << 10
+	// memory is the default size of the memory.
+	memory = 32 << 10
 
 	// mostClocks is the limit of clocks from RUN to ready, with the self-test.
 	mostClocks = 200_000
@@ -51,7 +51,7 @@ func options() firmware.Options {
 // The image boots with each size of the memory, and within the limit with the default one.
 func TestBoot(t *testing.T) {
 	for _, kind := range machines {
-		for _, size := range []int{8 << 10, 16 << 10, bytes, 64 << 10} {
+		for _, size := range []int{8 << 10, 16 << 10, memory, 64 << 10} {
 			m := kind.make(size, Faults{})
 			b, err := firmware.Load(m, firmware.Default(), options())
 			require.NoError(t, err, "%s, %d", kind.name, size)
@@ -61,7 +61,7 @@ func TestBoot(t *testing.T) {
 			image, err := firmware.Parse(firmware.Default())
 			require.NoError(t, err)
 			assert.Equal(t, binary.LittleEndian.Uint32(image.Build[:]), b.Build, hex.EncodeToString(image.Build[:]))
-			if kind.name == "RTL" && size == bytes {
+			if kind.name == "RTL" && size == memory {
 				assert.LessOrEqual(t, b.Clocks, uint64(mostClocks))
 			}
 			t.Logf("%s, memory of %d KiB: %d clocks from RUN to ready", kind.name, size>>10, b.Clocks)
@@ -72,7 +72,7 @@ func TestBoot(t *testing.T) {
 // The test of a window writes in that window only, at powers of two and its end.
 func TestWindowOfTheTest(t *testing.T) {
 	for _, kind := range machines {
-		m := kind.make(bytes, Faults{})
+		m := kind.make(memory, Faults{})
 		_, err := firmware.Load(m, firmware.Default(), options())
 		require.NoError(t, err, kind.name)
 		const base = 1<<63 | 0xffff_f800
@@ -87,7 +87,7 @@ func TestWindowOfTheTest(t *testing.T) {
 // Without a window and without the block ID, the self-test does without, and changes nothing.
 func TestNothingAllowed(t *testing.T) {
 	for _, kind := range machines {
-		m := kind.make(bytes, Faults{})
+		m := kind.make(memory, Faults{})
 		b, err := firmware.Load(m, firmware.Default(), firmware.Options{Clocks: 1 << 19})
 		require.NoError(t, err, kind.name)
 		assert.Equal(t, "LOOP", b.Stage())
@@ -100,7 +100,7 @@ func TestNothingAllowed(t *testing.T) {
 // another load.
 func TestLoop(t *testing.T) {
 	for _, kind := range machines {
-		m := kind.make(bytes, Faults{})
+		m := kind.make(memory, Faults{})
 		_, err := firmware.Load(m, firmware.Default(), options())
 		require.NoError(t, err, kind.name)
 		status := func() uint32 {

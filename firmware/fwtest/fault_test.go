@@ -55,7 +55,7 @@ func TestFaults(t *testing.T) {
 		{"a block of the memory is also another one", Faults{Memory: alias()}, options(),
 			"MEMORY", "MEMORY_VALUE", [3]uint32{0x4000, 0x6000_6000, 0x4000_4000}, false},
 		{"MCU.INFO has another size", Faults{Bus: register(mcureg.Base+mcureg.Info, number(info(64<<10)))}, options(),
-			"BUS", "MEMORY_SIZE", [3]uint32{0x2000_0600, info(64 << 10), bytes}, true},
+			"BUS", "MEMORY_SIZE", [3]uint32{0x2000_0600, info(64 << 10), memory}, true},
 		{"the bus does not answer", Faults{Bus: silent(idreg.Base + idreg.Magic)}, options(),
 			"BUS", "BUS_FAULT", [3]uint32{0x2000_0000, 0, 0x4750_4c48}, true},
 		{"wrong magic", Faults{Bus: register(idreg.Base+idreg.Magic, number(0x484c_5047))}, options(),
@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 				continue
 			}
 			t.Run(kind.name+"/"+tt.name, func(t *testing.T) {
-				b, err := firmware.Load(kind.make(bytes, tt.faults), firmware.Default(), tt.options)
+				b, err := firmware.Load(kind.make(memory, tt.faults), firmware.Default(), tt.options)
 				require.ErrorIs(t, err, firmware.ErrFailed)
 				assert.Equal(t, tt.stage, b.Stage())
 				assert.Equal(t, tt.result, b.Outcome())
@@ -131,7 +131,7 @@ func TestHang(t *testing.T) {
 			{"watchdog", 100_000, 1 << 20, 0, [2]uint64{250_000, 310_000}},
 		} {
 			t.Run(kind.name+"/"+tt.name, func(t *testing.T) {
-				m := kind.make(bytes, Faults{Silent: true})
+				m := kind.make(memory, Faults{Silent: true})
 				o := options()
 				o.Limit, o.Clocks, o.Polls = tt.limit, tt.clocks, tt.polls
 				b, err := firmware.Load(m, firmware.Default(), o)
@@ -166,7 +166,7 @@ func TestTrap(t *testing.T) {
 				program := append([]byte(nil), image.Program...)
 				at := find(t, program, tt.instruction)
 				binary.LittleEndian.PutUint32(program[at:], 0x00000073) // ECALL
-				b, err := firmware.Load(kind.make(bytes, Faults{}), firmware.Append(nil, image.Header, program), options())
+				b, err := firmware.Load(kind.make(memory, Faults{}), firmware.Append(nil, image.Header, program), options())
 				require.ErrorIs(t, err, firmware.ErrTrap)
 				assert.Equal(t, [3]uint32{rv32.Call, uint32(at), 0}, b.Detail)
 				assert.Equal(t, tt.stage, b.Stage())

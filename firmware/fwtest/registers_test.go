@@ -61,7 +61,7 @@ func (w *watcher) leave() {
 
 // A handler returns with the registers as they were, and the boot continues.
 func TestRegistersInTraps(t *testing.T) {
-	m := NewModel(bytes, Faults{})
+	m := NewModel(memory, Faults{})
 	w := watcher{t: t, m: m, seen: map[uint32]int{}}
 	m.faults.Interrupt = w.step
 	o := options()
@@ -78,7 +78,7 @@ func TestRegistersAfterTrap(t *testing.T) {
 	require.NoError(t, err)
 	program := append([]byte(nil), image.Program...)
 	binary.LittleEndian.PutUint32(program[find(t, program, 0x00752023):], 0x00000073)
-	m := NewModel(bytes, Faults{})
+	m := NewModel(memory, Faults{})
 	var before [32]uint32
 	var last rv32.Processor
 	m.faults.Interrupt = func(pending uint32) uint32 {
@@ -101,7 +101,7 @@ func TestRegistersAfterTrap(t *testing.T) {
 func TestVariables(t *testing.T) {
 	image, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
-	m := NewModel(bytes, Faults{})
+	m := NewModel(memory, Faults{})
 	_, err = firmware.Load(m, firmware.Default(), options())
 	require.NoError(t, err)
 	var words []uint32
