@@ -79,6 +79,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
+	$(GO) test ./firmware -run '^$$' -fuzz FuzzParse -fuzztime 3m
+	$(GO) test -count 1 -timeout 60m ./firmware/fwtest -v -run TestDamagedPrograms -fwtest.seed 1000 -fwtest.images 10000
 	$(GO) test -count 1 -timeout 60m ./testbench/hostile -hostile.buffers 10000000 -hostile.blocks 2000000 -hostile.changes 100000
 	$(GO) test ./bus/tlp -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./bus/datalink -run '^$$' -fuzz FuzzReceive -fuzztime 3m

@@ -109,7 +109,7 @@ func (m *Model) Read(off uint32) (uint32, error) {
 	case off == idreg.Base+idreg.TimeHi:
 		return m.high, nil
 	case at == mcureg.Status:
-		return flag(m.cpu.Waits, mcureg.StatusAsleep) | flag(m.hung, mcureg.StatusHung), nil
+		return bitIf(m.cpu.Waits, mcureg.StatusAsleep) | bitIf(m.hung, mcureg.StatusHung), nil
 	case at == mcureg.CRC:
 		return crc32.ChecksumIEEE(m.loaded), nil
 	case at >= mcureg.Mail && at < mcureg.Mail+4*mcureg.Mails:
@@ -121,8 +121,8 @@ func (m *Model) Read(off uint32) (uint32, error) {
 	return 0, fmt.Errorf("%w: %#x", ErrUnmapped, off)
 }
 
-// flag returns a bit if v, else 0.
-func flag(v bool, bit uint32) uint32 {
+// bitIf returns a bit if v, else 0.
+func bitIf(v bool, bit uint32) uint32 {
 	if v {
 		return bit
 	}
