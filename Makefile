@@ -58,7 +58,7 @@ lint: ## staticcheck
 # Excluded: RTL, gateware at its pins, work without drivers, proofs and generators, which have no goroutines; measurements; commands that
 # only start simulators; and boards that an earlier host used, which differ from clean ones only in their state.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/(bench|lockstep|verilog)|TestProgressOfCommands/(bench|lockstep|verilog)|TestLockstep|TestProve|TestVerilog|TestGateware|TestDirty|TestPin' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/gen|testbench/(link|figures|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep/property|mcu|mem|noc|pcie|perf|refmodel|regram|reset|uart|watchdog)(/.*)?|rtl/verilog)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/(bench|lockstep|verilog)|TestProgressOfCommands/(bench|lockstep|verilog)|TestLockstep|TestProve|TestVerilog|TestGateware|TestDirty|TestPin' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/gen|firmware/(build|fwtest)|testbench/(link|figures|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep/property|mcu|mem|noc|pcie|perf|refmodel|regram|reset|uart|watchdog)(/.*)?|rtl/verilog)$$')
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
@@ -104,6 +104,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
+	$(GO) test -count 1 -timeout 60m ./rtl/mcu -v -run "TestLockstep|TestSleeps" -mcu.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/rv32 -v -rv32.qemu 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
@@ -135,6 +136,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.module all -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/mcu/core -v -run TestMutants -core.mutants $(MUTANTS) -core.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./rtl/mcu -v -run TestMutants -mcu.mutants $(MUTANTS) -mcu.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

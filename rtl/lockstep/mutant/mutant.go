@@ -94,16 +94,17 @@ func checkCount(count int) error {
 	return nil
 }
 
-// Generate returns d with count random mutants, distributed over the modules in
-// proportion to their statements and over the kinds. Equal seeds give equal mutants.
+// Generate returns d with count random mutants, distributed over the modules of the names in
+// only, or over all if it is empty, in proportion to their statements and over the kinds. Equal seeds give equal mutants.
 // It fails with ErrCount if d has too few sites, and with ErrText.
-func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mutant, error) {
+func Generate(d *verilog.Design, seed uint64, count int, only ...string) (*verilog.Design, []Mutant, error) {
 	if err := checkCount(count); err != nil {
 		return nil, nil, err
 	}
 	var modules []*module
 	for _, f := range d.Files {
-		if strings.HasSuffix(f.Name, ".v") {
+		name, text := strings.CutSuffix(f.Name, ".v")
+		if text && (len(only) == 0 || slices.Contains(only, name)) {
 			m, err := parse(f)
 			if err != nil {
 				return nil, nil, err

@@ -90,6 +90,7 @@ type Options struct {
 	Name     string            // name of the configuration
 	Seed     uint64            // seed of the mutants
 	Count    int               // number of mutants, at least 1
+	Modules  []string          // names of the Verilog modules that get mutants; none: all
 	Known    bool              // plant the mistakes of Known instead; Count must still be valid
 	Progress func(line string) // called with progress messages; nil: none
 }
@@ -128,7 +129,7 @@ func Plant(s Subject, o Options) (*Report, error) {
 	if o.Known {
 		c.mutated, c.ms, err = Known(s.Design)
 	} else {
-		c.mutated, c.ms, err = Generate(s.Design, o.Seed, o.Count)
+		c.mutated, c.ms, err = Generate(s.Design, o.Seed, o.Count, o.Modules...)
 	}
 	if err != nil {
 		return nil, err
