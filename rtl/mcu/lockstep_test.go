@@ -31,15 +31,14 @@ var (
 // A traffic is the inputs of a microcontroller: a host that loads and debugs random programs,
 // a register bus and memories that answer at any time.
 type traffic struct {
-	r       *rand.Rand
-	queue   []regbus.Req // of the host
-	pause   int          // clocks until its next access
-	asks    bool         // an access to the register bus is not answered
-	reads   bool         // a read is not answered
-	beat    bool         // the header of a write is taken, its beat is not
-	now     uint64
-	events  uint16
-	refuses bool
+	r      *rand.Rand
+	queue  []regbus.Req // of the host
+	pause  int          // clocks until its next access
+	asks   bool         // an access to the register bus is not answered
+	reads  bool         // a read is not answered
+	beat   bool         // the header of a write is taken, its beat is not
+	now    uint64
+	events uint16
 }
 
 func (s *traffic) one(n int) bool { return s.r.IntN(n) == 0 }
