@@ -163,15 +163,16 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 			if r.IntN(2) == 0 { // a completion for one of the newest reads
 				p = reply(r, asked)
 			}
-			n := next
-			if r.IntN(6) == 0 { // beyond a gap
-				n += uint16(1 + r.IntN(9))
+			n, wait := next, r.IntN(400)
+			if r.IntN(6) == 0 { // beyond a gap, and many before the frame that is missing
+				n += uint16(1 + r.IntN(9)*r.IntN(2))
+				wait >>= 5 * r.IntN(2)
 			}
 			head := number(8, n)
 			if r.IntN(3) == 0 {
 				head = append(number(12, n), number(uint16(r.IntN(16)), ack)...)
 			}
-			b.send(append(head, p...), b.epoch, r.IntN(400))
+			b.send(append(head, p...), b.epoch, wait)
 			if n == next {
 				next++
 			}

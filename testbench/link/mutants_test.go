@@ -117,6 +117,7 @@ type byteEnd struct {
 	frame []byte // in work
 	line  []linkport.Byte
 	next  int // clocks to the next byte
+	past  int // clocks since the last byte
 	sent  []linkport.Sent
 }
 
@@ -198,8 +199,9 @@ func (s *byteEnd) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady
 		s.sent = s.sent[1:]
 	}
 	arrived := linkport.Byte{Data: 0x5a}
+	s.past++
 	if s.next--; s.next <= 0 && len(s.line) > 0 {
-		arrived, s.line, s.next = s.line[0], s.line[1:], s.gap
+		arrived, s.line, s.next, s.past = s.line[0], s.line[1:], s.gap, 0
 	}
 	if valid, b := s.Byte(); valid && ready {
 		s.dec.Feed([]byte{b}, s)
@@ -251,7 +253,7 @@ func (g *rig) renew(tags uint8) {
 }
 
 // reset resets link and device in some clocks, most of them at the end of a tick, or when the
-// link takes a header if the rig is restless.
+// link takes a header or has just got a frame if the rig is restless.
 func (g *rig) reset() {
 	now := g.line.both.Clocks()
 	often := 12_000
@@ -260,6 +262,9 @@ func (g *rig) reset() {
 	}
 	if _, takes, _ := g.line.Takes(); takes && g.restless {
 		often = 60
+	}
+	if len(g.line.line) == 0 && g.line.past >= 1 && g.line.past < 6 && g.restless {
+		often = 30
 	}
 	if g.r.IntN(often) != 0 {
 		return
