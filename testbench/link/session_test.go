@@ -1,6 +1,8 @@
 package link
 
 import (
+	"bytes"
+	"fmt"
 	"hash/crc32"
 	"testing"
 
@@ -132,6 +134,61 @@ func TestBeginWhileBusy(t *testing.T) {
 		busy(500)
 		require.Equal(t, sessions+1, b.count.sessions, "session %d", n)
 		require.True(t, b.m.Status().Up)
+	}
+}
+
+// filled returns the frame of a write of eight bytes.
+func filled(n uint16, data byte) []byte {
+	p := append(number(8, n), unhex("40000002000000ff00001000")...)
+	return append(p, bytes.Repeat([]byte{data}, 8)...)
+}
+
+// stalled returns a link in a session with two packets, the first of which waits for the target
+// port.
+func stalled(t *testing.T) *bench {
+	b := newBench(t, quick)
+	b.open(1)
+	b.stalls = true
+	b.send(filled(0, 0x11), b.epoch, 60)
+	b.send(filled(1, 0x22), b.epoch, 60)
+	return b
+}
+
+// fresh checks that a session has just begun with a Ping. Its numbers begin at 0, and of the
+// packets of stalled only the first was written.
+func (b *bench) fresh(text string) {
+	require.Equal(b.t, [][]byte{checked([]byte{4 << 4, 0}, b.epoch)}, b.sent(), text)
+	b.send(filled(0, 0x33), b.epoch, 300)
+	require.Equal(b.t, []uint64{0x1111111111111111, 0x3333333333333333}, b.beats, text)
+	require.Equal(b.t, checked(number(0, 1), b.epoch), b.frames[len(b.frames)-1], text)
+}
+
+// A packet that the target port has not taken when the next session is asked for is completed in
+// the last one, and the session begins in the clock after it. The packets after it are lost.
+func TestBeginAfterPacket(t *testing.T) {
+	for n := range 40 {
+		b := stalled(t)
+		b.send(hello(2), helloWord, 200)
+		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
+		b.send([]byte{3 << 4, 0}, b.epoch, n)
+		require.Empty(t, b.beats)
+		b.stalls = false
+		b.run(300)
+		b.fresh(fmt.Sprintf("clock %d", n))
+	}
+}
+
+// The packets that wait when a session is closed are lost, and another one can begin.
+func TestBeginAfterDown(t *testing.T) {
+	for n := range 40 {
+		b := stalled(t)
+		b.send([]byte{7 << 4, 1}, b.epoch, n)
+		require.Empty(t, b.beats)
+		b.stalls = false
+		b.send(hello(2), helloWord, 300)
+		b.epoch = crc32.ChecksumIEEE(b.sent()[0][22:30])
+		b.send([]byte{3 << 4, 0}, b.epoch, 300)
+		b.fresh(fmt.Sprintf("clock %d", n))
 	}
 }
 
