@@ -76,7 +76,7 @@ func TestMutants(t *testing.T) {
 
 // busy is the configuration of the hardwired link under mutation: all its times are short.
 var busy = dlink.Config{
-	MapHash: 0x12345678, Window: 8, Datagram: 1472, TickClocks: 100, TickMicros: 4,
+	MapHash: 0x12345678, Window: 8, Send: 64, Datagram: 1472, TickClocks: 100, TickMicros: 4,
 	Ack: 2, Replay: 30, Limit: 5, Nak: 5, Ping: 64, Dead: 150, Expiry: 50,
 }
 
@@ -328,7 +328,9 @@ func (g *rig) run(frames, pace int) {
 // hello returns a hello of a host of any kind.
 func (g *rig) hello(nonce uint32) []byte {
 	h := hello(nonce)
-	h[7] = byte(1 + g.r.IntN(16))
+	if h[7] = 64; g.r.IntN(2) == 0 {
+		h[7] = byte(1 + g.r.IntN(16))
+	}
 	h[8+g.r.IntN(2)] = byte(g.r.IntN(3)) // frames kept out of order
 	binary.BigEndian.PutUint16(h[12:], busy.Datagram-1000+uint16(g.r.IntN(2000)))
 	for i := range 3 * g.r.IntN(2) {
@@ -345,6 +347,10 @@ func (g *rig) disturb(n int) {
 		g.bench.run(g.r.IntN(7000))
 	case 1:
 		g.line.put(piece(g.r)...)
+	case 15: // of no session
+		f := g.hello(g.r.Uint32() | 1<<31)
+		f[0] = byte(g.r.IntN(16)) << 4
+		g.send(f, helloWord, g.r.IntN(300))
 	case 13:
 		if g.greeting != nil { // repeated
 			g.send(g.greeting, helloWord, g.r.IntN(300))
