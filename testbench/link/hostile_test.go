@@ -138,6 +138,7 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 		if before(n) {
 			next, ack, opens = 0, 0, opens+1
 		}
+		silent := n/100%4 == 1 // the host acknowledges few packets
 		switch r.IntN(8) {
 		case 0:
 			b.send(number(uint16(r.IntN(7)), uint16(r.Uint32())), b.epoch, r.IntN(300))
@@ -156,6 +157,11 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 			f := number(1, ack)
 			for range r.IntN(9) {
 				f = append(f, byte(r.Uint32()&r.Uint32()))
+			}
+			if silent && r.IntN(2) == 0 { // the oldest one arrives while it is sent again
+				b.send(f, b.epoch, r.IntN(60))
+				ack++
+				f = number(0, ack)
 			}
 			b.send(f, b.epoch, r.IntN(300))
 		default:
@@ -177,7 +183,6 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 				next++
 			}
 		}
-		silent := n/100%4 == 1 // acknowledges nothing
 		for _, f := range b.frames {
 			if f[0]>>7 == 1 && !silent {
 				ack = binary.BigEndian.Uint16(f) + 1

@@ -19,13 +19,16 @@ func clocksOf(first bool, all uint64) uint64 {
 	return all
 }
 
+// shortBreak is the clocks of most breaks in ofUART, at most.
+const shortBreak = 1500
+
 // ofUART has bytes in both directions with periods that change, on a line that is disturbed.
 func ofUART(*testing.T) mutant.Traffic {
 	return func(_ any, both *lockstep.Module, first bool) {
 		r := rand.New(rand.NewPCG(*seedFlag, 7))
 		host, period, off := uart.New(), uint32(uart.MinPeriod), uint32(0)
-		noise, breaks, left := 0, 0, 0
-		for both.Clocks() < clocksOf(first, 1_000_000) && both.Err() == nil {
+		noise, pause, breaks, left := 0, 0, 0, 0
+		for both.Clocks() < clocksOf(first, 2_000_000) && both.Err() == nil {
 			if left--; left < 0 {
 				period = uart.MinPeriod + min(r.Uint32N(400), r.Uint32N(400))
 				left = 1000 + r.IntN(4000)
@@ -34,20 +37,27 @@ func ofUART(*testing.T) mutant.Traffic {
 					period, left = uart.MaxPeriod-r.Uint32N(60_000), 100_000
 				case 1: // a multiple of 256 clocks, to the carry of its counter
 					period, left = 32+4096*(1+r.Uint32N(4))+r.Uint32N(16), 50_000
+				case 2: // a break of more than two bytes after a pause, to the last bits of its counter
+					period = uart.MaxPeriod - min(r.Uint32N(52_000), r.Uint32N(52_000))
+					pause, breaks = int(period)*3/4, int(period)*17/8
+					left = breaks
 				default:
 				}
 				off = period / 64 * r.Uint32N(3)
 			}
-			switch r.IntN(4000) {
-			case 0, 1, 2:
+			event := r.IntN(4000)
+			switch {
+			case breaks > shortBreak: // it is not disturbed
+			case event < 3:
 				noise = 1 + r.IntN(12)
-			case 3:
-				breaks = r.IntN(1500)
-			case 4:
+			case event == 3:
+				breaks = r.IntN(shortBreak)
+			case event == 4:
 				both.Reset()
+			default:
 			}
-			noise, breaks = max(noise-1, 0), max(breaks-1, 0)
-			line := (host.Line() != (noise > 0)) && breaks == 0
+			noise, pause, breaks = max(noise-1, 0), max(pause-1, 0), max(breaks-1, 0)
+			line := pause > 0 || (host.Line() != (noise > 0)) && breaks == 0
 			host.Tick(true, min(max(period+period/64-off, uart.MinPeriod), uart.MaxPeriod), r.IntN(20) == 0, uint8(r.Uint32()))
 			both.Tick(line, period, r.IntN(60) == 0 || left%1000 < 500, uint8(r.Uint32()))
 		}
