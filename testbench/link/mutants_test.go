@@ -253,7 +253,7 @@ func (g *rig) renew(tags uint8) {
 }
 
 // reset resets link and device in some clocks, most of them at the end of a tick, or when the
-// link takes a header or has just got a frame if the rig is restless.
+// link takes a header, or has just got a frame in a session, if the rig is restless.
 func (g *rig) reset() {
 	now := g.line.both.Clocks()
 	often := 12_000
@@ -263,7 +263,7 @@ func (g *rig) reset() {
 	if _, takes, _ := g.line.Takes(); takes && g.restless {
 		often = 60
 	}
-	if len(g.line.line) == 0 && g.line.past >= 1 && g.line.past < 6 && g.restless {
+	if up := g.line.LEDs()&1 != 0; up && g.restless && len(g.line.line) == 0 && g.line.past >= 1 && g.line.past < 6 {
 		often = 30
 	}
 	if g.r.IntN(often) != 0 {
