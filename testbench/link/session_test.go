@@ -103,6 +103,67 @@ func TestReadAtBegin(t *testing.T) {
 	}
 }
 
+// post makes the GPU offer a write of 128 bytes.
+func (b *bench) post(data uint64) {
+	b.gpu.Req, b.left = port.Request{Kind: port.MemWrite, Len: 32, Addr: 128}, 16
+	b.gpu.Beat = port.Beat{Valid: true, Enable: 255, Data: data}
+}
+
+// follow sends the first frame of a session with the given word. In clock n of 60 the GPU offers
+// a write of 0x22.
+func (b *bench) follow(word uint32, n int) {
+	ping := checked([]byte{3 << 4, 0}, word)
+	for i := range 60 {
+		if i == n {
+			b.post(0x2222222222222222)
+		}
+		in := linkport.Piece{End: i == 26}
+		if i >= 20 && i < 26 {
+			in = linkport.Piece{Valid: true, Data: ping[i-20]}
+		}
+		b.tick(in)
+	}
+	b.run(2500)
+	require.True(b.t, b.m.Status().Up)
+	require.Equal(b.t, 2, b.count.sessions)
+}
+
+// A write that is offered in any clock while a session begins does not change the frame of the
+// last session that is still sent.
+func TestWriteAtBegin(t *testing.T) {
+	for n := range 60 {
+		b := newBench(t, quick)
+		b.open(1)
+		b.send(hello(2), helloWord, 300)
+		last, next := b.epoch, crc32.ChecksumIEEE(b.sent()[0][22:30])
+		b.slow = true
+		b.post(0x1111111111111111)
+		for len(b.frame) == 0 {
+			b.run(1)
+		}
+		b.follow(next, n)
+		f := b.sent()
+		require.Equal(t, checked(f[0][:len(f[0])-4], last), f[0], "clock %d", n)
+		require.Equal(t, bytes.Repeat([]byte{0x11}, 128), packetOf(f[0])[12:], "clock %d", n)
+	}
+}
+
+// A write that is offered in any clock while a session begins waits for the credits of that
+// session.
+func TestCreditsAtBegin(t *testing.T) {
+	for n := range 60 {
+		b := newBench(t, quick)
+		b.open(1)
+		b.send(hello(2, 1, 1), helloWord, 300)
+		next := crc32.ChecksumIEEE(b.sent()[0][22:30])
+		b.follow(next, n)
+		for _, f := range b.sent() {
+			ours := bytes.Equal(f, checked(f[:len(f)-4], next))
+			require.False(t, ours && f[0]>>7 == 1, "clock %d", n)
+		}
+	}
+}
+
 // A session begins soon after its first frame, also if the GPU writes and reads all the time.
 func TestBeginWhileBusy(t *testing.T) {
 	b := newBench(t, quick)

@@ -31,6 +31,7 @@ func (m *Module) Tick(in linkport.Piece, ready bool, gpu linkport.GPU, reqReady,
 	begins := m.session.wanted && !up && idle && quiet && !packet.There
 	if begins {
 		m.begin(offer.Host)
+		room.Slot = false // the room is that of the last session
 	}
 	if release && m.status.Up {
 		m.ack.consumed()
