@@ -139,6 +139,11 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 			next, ack, opens = 0, 0, opens+1
 		}
 		silent := n/100%4 == 1 // the host acknowledges few packets
+		if silent && r.IntN(4) == 0 { // the oldest one arrives while it is sent again
+			b.send(number(1, ack), b.epoch, r.IntN(60))
+			ack++
+			b.send(number(0, ack), b.epoch, r.IntN(100))
+		}
 		switch r.IntN(8) {
 		case 0:
 			b.send(number(uint16(r.IntN(7)), uint16(r.Uint32())), b.epoch, r.IntN(300))
@@ -157,11 +162,6 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 			f := number(1, ack)
 			for range r.IntN(9) {
 				f = append(f, byte(r.Uint32()&r.Uint32()))
-			}
-			if silent && r.IntN(2) == 0 { // the oldest one arrives while it is sent again
-				b.send(f, b.epoch, r.IntN(60))
-				ack++
-				f = number(0, ack)
 			}
 			b.send(f, b.epoch, r.IntN(300))
 		default:
