@@ -307,7 +307,7 @@ func framesOf(first bool) int {
 	if first {
 		return 1000
 	}
-	return 10_000
+	return 15_000
 }
 
 // run is the traffic with a number of frames. pace is the clocks of the link for one of the

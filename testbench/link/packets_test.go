@@ -124,6 +124,9 @@ func random(r *rand.Rand) []byte {
 		if r.IntN(4) == 0 {
 			p.Addr |= 1 << (16 + r.IntN(2))
 		}
+		if r.IntN(4) == 0 {
+			p.Addr &^= 63
+		}
 		p.Len = min(1+min(r.IntN(128), r.IntN(128)), (4096-int(p.Addr&4095))/4)
 		if k.HasData() {
 			p.Len = min(p.Len, 32)
