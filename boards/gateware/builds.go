@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x28a5d325,
-		"ulx3s":         0x072be0ce,
-		"ulx3s-25f":     0xe8e2b323,
-		"ulx3s-12f":     0x28283828,
-		"colorlight-i5": 0xc23994ef,
+		"ulx3s":         0x797092a5,
+		"ulx3s-25f":     0xa5200810,
+		"ulx3s-12f":     0x99ee6afb,
+		"colorlight-i5": 0x95186828,
 	}
 }
