@@ -28,10 +28,10 @@ func TestPinsRate(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- raw.Serve(ctx, nil) }()
 	for query, rate := range map[string]uint64{"baud=115200": 115_200, "baud=115200&maxbaud=1000000": 1_000_000} {
-		// The session before may not have ended. Beside other work the simulated board may also be
-		// silent for longer than a host waits.
+		// The session before may not have ended. Beside other work the simulated board is silent for
+		// longer than a host waits otherwise.
 		require.Eventually(t, func() bool {
-			link, _, err := Open("serial:"+path+"?"+query+"&timeout=20000", regs.NoMemory{})
+			link, _, err := Open("serial:"+path+"?"+query+"&timeout=20000&silence=20000", regs.NoMemory{})
 			if err != nil {
 				return false
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
-	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
@@ -24,11 +23,7 @@ const root = "../.."
 func need(t *testing.T) {
 	t.Helper()
 	tooltest.Need(t, compiler)
-	err := checkCompiler(compiler)
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skipf("%s%v", tool.SkipReason, err)
-	}
-	require.NoError(t, err)
+	tooltest.NeedVersion(t, checkCompiler(compiler))
 }
 
 // tree returns a copy of the sources of the firmware and its image.

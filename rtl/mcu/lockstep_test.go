@@ -49,9 +49,11 @@ func (s *traffic) write(off uint32, v uint32) {
 
 // address returns an address that a program may reach, or nearly.
 func (s *traffic) address() uint32 {
-	switch s.r.IntN(8) {
+	switch s.r.IntN(9) {
 	case 0:
 		return s.r.Uint32()
+	case 8:
+		return 0x600 + s.r.Uint32N(0x20)
 	case 1:
 		return mcureg.Bus + s.r.Uint32N(0x4000)&^3
 	case 2, 3:
@@ -84,6 +86,8 @@ func (s *traffic) program() {
 	}
 	words = append(words, rv32test.J(0, uint32(-4*(len(words)-4))&0x1ffffe))
 	s.write(mcureg.Base+mcureg.Ctl, 0)
+	s.write(mcureg.Base+mcureg.LoadAddr, s.r.Uint32())
+	s.write(mcureg.Base+mcureg.LoadData, s.r.Uint32())
 	s.write(mcureg.Base+mcureg.LoadAddr, 0)
 	for _, w := range words {
 		s.write(mcureg.Base+mcureg.LoadData, w)
@@ -130,7 +134,11 @@ func (s *traffic) host(m *mcu.Module) regbus.Req {
 	case 2, 3:
 		q = regbus.Req{Op: regbus.Write, Off: mcureg.DebugBase + mcureg.DebugCtl, Data: s.r.Uint32N(16)}
 	case 4:
-		q = regbus.Req{Op: regbus.Write, Off: mcureg.DebugBase + mcureg.Break + uint16(s.r.UintN(5))*4, Data: s.r.Uint32N(0x100<<s.r.IntN(24)) | s.r.Uint32N(2)}
+		point := uint16(s.r.UintN(6))
+		q = regbus.Req{Op: regbus.Write, Off: mcureg.DebugBase + mcureg.Break + point*4, Data: s.r.Uint32N(0x100<<s.r.IntN(24)) | s.r.Uint32N(2)}
+		if point >= 4 {
+			q.Off, q.Data = mcureg.DebugBase+mcureg.Watch, 0x600+s.r.Uint32N(0x20)|1
+		}
 	case 5:
 		q = regbus.Req{Op: regbus.Write, Off: mcureg.DebugBase + mcureg.Exec, Data: rv32test.I(0x73, 1+s.r.Uint32N(2), s.r.Uint32N(4), s.r.Uint32N(4), mcureg.Scratch)}
 	case 6:
@@ -169,12 +177,12 @@ func (s *traffic) next(m *mcu.Module) (regbus.Req, arbiter.Answer, mcu.Mem, uint
 	}
 	regs := s.host(m)
 	var rst reset.Signals
-	if regs.Op == regbus.None && q.Kind == port.None && !s.beat && s.one(1500) {
+	if regs.Op == regbus.None && q.Kind == port.None && !s.beat && (s.one(1500) || m.Ask().Op != regbus.None && s.one(40)) {
 		rst, s.reads = reset.Signals{Pending: true, Whole: true}, false
 	}
 	s.now += 1 + s.r.Uint64N(2)*s.r.Uint64N(3)
 	if s.one(5000) {
-		s.now += 1 << 32
+		s.now = s.r.Uint64() >> s.r.IntN(40)
 	}
 	if s.one(300) {
 		s.events = uint16(s.r.UintN(1<<12) & s.r.UintN(1<<12))

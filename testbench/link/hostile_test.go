@@ -138,7 +138,7 @@ func (b *bench) hostile(r *rand.Rand, frames int, before func(n int) bool) (open
 		if before(n) {
 			next, ack, opens = 0, 0, opens+1
 		}
-		silent := n/100%4 == 1 // the host acknowledges few packets
+		silent := n/100%4 == 1        // the host acknowledges few packets
 		if silent && r.IntN(4) == 0 { // the oldest one arrives while it is sent again
 			b.send(number(1, ack), b.epoch, r.IntN(60))
 			ack++

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus"
@@ -146,7 +147,7 @@ func classes() []class {
 
 		// Identity of the device.
 		{serial.ErrMissing, NoDevice}, {serial.ErrAmbiguous, NoDevice}, {serial.ErrNotPort, NoDevice},
-		{regs.ErrDevice, NoDevice},
+		{regs.ErrDevice, NoDevice}, {mcu.ErrMissing, NoDevice},
 		{datalink.ErrMapHash, Map}, {regs.ErrMapHash, Map},
 
 		// Connection to the device.
@@ -170,14 +171,14 @@ func classes() []class {
 		{rootport.ErrProtocol, Device}, {inproc.ErrProtocol, Device}, {endpoint.ErrProtocol, Device},
 		{bare.ErrStuck, Device}, {bare.ErrFault, Device}, {bare.ErrLost, Device}, {bare.ErrClockStopped, Device},
 		{bare.ErrHost, Device}, {transfer.ErrWrong, Device}, {figures.ErrStuck, Device}, {sim.ErrSimulation, Device},
-		{dirty.ErrNotIdle, Device},
+		{dirty.ErrNotIdle, Device}, {mcu.ErrReset, Device}, {mcu.ErrRunning, Device}, {mcu.ErrWait, Device}, {mcu.ErrAccess, Device},
 		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device}, {ddi.StatusIOTimeout, Device},
 
 		// Options, names, files and tools of the command line.
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
-		{regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
+		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},
 		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrAddress, Usage}, {gateware.ErrFile, Usage},

@@ -13,12 +13,24 @@ import (
 // since make test counts the skips by their reason.
 func Need(t testing.TB, names ...string) {
 	t.Helper()
-	p, missing := tool.Missing(names...)
-	switch {
-	case !missing:
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%s%s: no test may be skipped with CI=true", tool.SkipReason, p)
-	default:
-		t.Skipf("%s%s", tool.SkipReason, p)
+	if p, missing := tool.Missing(names...); missing {
+		skip(t, p)
+	}
+}
+
+// NeedVersion does the same if err is not nil: a program is there in another version.
+func NeedVersion(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		skip(t, err)
+	}
+}
+
+func skip(t testing.TB, reason any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s%v: no test may be skipped with CI=true", tool.SkipReason, reason)
+	} else {
+		t.Skipf("%s%v", tool.SkipReason, reason)
 	}
 }
