@@ -137,7 +137,7 @@ func (m *Module) Sleeps(regs regbus.Req, now uint64, events uint16, rst reset.Si
 // rests reports whether only an input can change anything.
 func (m *Module) rests(events uint16) bool {
 	busy := m.access.state != stateIdle || m.loader.left != 0 || m.host.busy() || m.debug.pulses()
-	return !busy && m.core.Sleeps(m.interrupts(events), m.control())
+	return !busy && core.Sleeps(m.core.Rest(), m.interrupts(events), m.control())
 }
 
 // IdleFor returns 0 while the program runs, the clocks until the timer is due if it sleeps, and

@@ -238,19 +238,32 @@ func (m *Module) State() State {
 	return State{Asleep: m.state == stateWait, Halted: m.state == stateHalt && m.settled(), Retired: m.retired, Cause: m.halted}
 }
 
-// Sleeps reports whether a Tick with these inputs, without an instruction of the debugger and
-// without Load, changes nothing.
-func (m *Module) Sleeps(irq Interrupts, ctl Control) bool {
-	switch m.state {
-	case stateStart:
-		return ctl.Hold
-	case stateWait:
-		return pending(irq)&m.enable == 0 && !ctl.Halt && !ctl.Hold && !m.retired && !m.writes && !m.loads
-	case stateHalt:
-		return m.settled() && !m.stored && !m.carries && !ctl.Resume && !ctl.Hold && !m.retired
-	default:
-		return false
+// A Rest tells what a core waits for. A Tick without that changes nothing.
+//
+//	Start   the end of Control.Hold
+//	Asleep  an interrupt of Enable, Control.Halt, or Control.Hold
+//	Halted  Control.Resume, Control.Hold, or Debug.Exec
+type Rest struct {
+	Start  bool
+	Asleep bool
+	Halted bool
+	Enable uint8 `w:"3"`
+}
+
+// Rest returns what the core waits for.
+func (m *Module) Rest() Rest {
+	idle := m.settled() && !m.retired
+	return Rest{
+		Start: m.state == stateStart, Asleep: m.state == stateWait && idle,
+		Halted: m.state == stateHalt && idle && !m.stored && !m.carries, Enable: m.enable,
 	}
+}
+
+// Sleeps reports whether a Tick of a core changes nothing, with these inputs and without Load and
+// Debug.Exec.
+func Sleeps(r Rest, irq Interrupts, ctl Control) bool {
+	wakes := pending(irq)&r.Enable != 0
+	return r.Start && ctl.Hold || !ctl.Hold && (r.Asleep && !wakes && !ctl.Halt || r.Halted && !ctl.Resume)
 }
 
 // settled reports whether no result is still to be written.
