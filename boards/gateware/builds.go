@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x28a5d325,
-		"ulx3s":         0x797092a5,
-		"ulx3s-25f":     0xa5200810,
-		"ulx3s-12f":     0x99ee6afb,
-		"colorlight-i5": 0x95186828,
+		"ice40-hx8k":    0x109a6536,
+		"ulx3s":         0x3a8ec859,
+		"ulx3s-25f":     0xdf572338,
+		"ulx3s-12f":     0x0ae47f33,
+		"colorlight-i5": 0x9e946ae5,
 	}
 }

@@ -133,7 +133,7 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	m.headerUp = m.headerUp && !reqReady
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
-	set := bits(ev)
+	set := bits(ev) & m.all
 	m.receive(word, regs.Op == regbus.None)
 	m.age()
 	m.rsp = regbus.Rsp{}

@@ -41,7 +41,7 @@ func mistakes() []mistake {
 		{"watchdog.hang", "watchdog.v", `n_hang0 = \(n_age0 == limit\) && \(Tick_was0 != limit\);`, `n_hang0 = n_age0 == limit;`},
 		{"watchdog.hang", "watchdog.v", `!n1_Busy \|\| n1_Moved`, `n1_Moved`},
 		{"reset.kept", "reset.v", `n_state_Function = n_state_Function \|\| function_r;`, ``},
-		{"port.grant", "gpu.v", `fence0_reqReady = \(\(Tick_headerReady >> 1\)`, `fence0_reqReady = ((Tick_headerReady >> 2)`},
+		{"port.grant", "gpu.v", `fence0_reqReady = \(\(tickControl_ctl_t_header >> 1\)`, `fence0_reqReady = ((tickControl_ctl_t_header >> 2)`},
 		{"port.hold", "noc_initiator.v", `next_Sources_Hold = 1'b1;`, `next_Sources_Hold = 1'b0;`},
 		{"port.closed", "gpu.v", `(closed_?\d*) = reset_State_Whole \|\| reset_State_Function;`, `$1 = reset_State_Whole;`},
 		{"port.fair", "noc_initiator.v", `next_Sources_At = o_Source \+ 3'd1;`, `next_Sources_At = 3'd0;`},
