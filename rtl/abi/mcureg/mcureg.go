@@ -57,7 +57,7 @@ const (
 	BlocksInMask = 32
 )
 
-// What the program sees, by address.
+// Addresses of what a program reaches.
 const (
 	Memory  = 0x0000_0000 // its memory
 	Local   = 0x1000_0000 // the registers below
