@@ -40,6 +40,7 @@ func TestHostThatDoesNotReceive(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, event)
 		assert.Equal(t, want, host.Mem[:len(want)])
+		time.Sleep(settle)
 		assert.Zero(t, r.board.Stats().Dropped)
 		link.Close()
 		<-r.ended
