@@ -203,13 +203,11 @@ func drive(m *mcu.Module, both *lockstep.Module, seed, clocks uint64) {
 	}
 }
 
-var outputs = []string{"Rsp", "Ask", "Read", "Writing", "Write", "Hang"}
-
 // The Verilog of a microcontroller does the same as the Go, register by register.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
 	m := mcu.New(params)
-	both, err := lockstep.NewModule("../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, outputs...)
+	both, err := lockstep.NewModule("../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, mcu.Outputs...)
 	require.NoError(t, err)
 	drive(&m, both, *seedFlag, *clocksFlag)
 	assert.NoError(t, both.Close())
@@ -231,7 +229,7 @@ func TestMutants(t *testing.T) {
 		}
 		drive(top.(*mcu.Module), both, *seedFlag, clocks)
 	}
-	s, err := mutant.OfModule("../..", fresh, run, simtest.Cache(), outputs...)
+	s, err := mutant.OfModule("../..", fresh, run, simtest.Cache(), mcu.Outputs...)
 	require.NoError(t, err)
 	r, err := mutant.Plant(s, mutant.Options{Name: "mcu", Modules: []string{"mcu"}, Seed: *seedFlag, Count: *mutantsFlag, Progress: func(line string) { t.Log(line) }})
 	require.NoError(t, err)

@@ -85,6 +85,9 @@ type Module struct {
 	debug  debug
 }
 
+// Outputs are the methods of Module whose results are its outputs.
+var Outputs = []string{"Rsp", "Ask", "Read", "Writing", "Write", "Hang"}
+
 // Rows of the RAM.
 const (
 	mailRow = 32

@@ -18,7 +18,8 @@ import (
 const Device = "iCE40HX8K-CT256"
 
 // The resources of the device, and the limits for the GPU: most cells and block
-// RAMs, and lowest clock. The pin port does not count.
+// RAMs, and lowest clock. The microcontroller alone has that clock too. The logic that
+// connects a design to pins does not count.
 const (
 	DeviceCells = 7680
 	DeviceRAM   = 32
@@ -27,14 +28,15 @@ const (
 	GoalMHz     = 24.0
 )
 
-// A Placement is the result of placing a GPU with its pin port on Device.
+// A Placement is the result of placing a design on Device, with logic that connects it to
+// pins.
 //
-//	Cells     logic cells of the GPU: those of both less those of the pin port
-//	PinCells  logic cells of the pin port, packed on its own
+//	Cells     logic cells of the design: those of both less those of that logic
+//	PinCells  logic cells of that logic, packed on its own
 //	RAM       block RAMs
 //	Fits      whether the device has enough of both
 //	MHz       highest clock after routing, 0 if it does not fit
-//	Findings  findings in the log of the GPU with its pin port
+//	Findings  findings in the log of both
 type Placement struct {
 	Device   string    `json:"device"`
 	Cells    int       `json:"cells"`
@@ -55,18 +57,16 @@ type Goal struct {
 	kind  Kind    // of the finding if it does not hold
 }
 
-// goals returns the goals of a placement. A clock that could not be measured
-// misses its goal.
+// goals returns the goals of the placement of a GPU.
 func (p *Placement) goals() []Goal {
 	most := func(name string, got, want int) Goal {
 		return Goal{name, float64(got), float64(want), got <= want, Size}
 	}
-	return []Goal{
-		most("logic cells", p.Cells, GoalCells),
-		most("block RAMs", p.RAM, GoalRAM),
-		{"MHz", p.MHz, GoalMHz, p.MHz >= GoalMHz, Clock},
-	}
+	return []Goal{most("logic cells", p.Cells, GoalCells), most("block RAMs", p.RAM, GoalRAM), p.clock()}
 }
+
+// clock returns the goal of the clock. One that could not be measured misses it.
+func (p *Placement) clock() Goal { return Goal{"MHz", p.MHz, GoalMHz, p.MHz >= GoalMHz, Clock} }
 
 // PlaceTools returns ErrTool if a tool of Place is missing.
 func PlaceTools() error { return Tools("yosys", "nextpnr-ice40") }
@@ -75,18 +75,40 @@ func PlaceTools() error { return Tools("yosys", "nextpnr-ice40") }
 // an error: its cells are still counted. It fails with ErrTool, ErrYosys or
 // ErrPlace.
 func Place(d *verilog.Design) (*Placement, error) {
+	board, err := onPins(d)
+	if err != nil {
+		return nil, err
+	}
+	p, err := placed(board, pinport())
+	if err != nil {
+		return nil, err
+	}
+	p.Goals = p.goals()
+	return p, nil
+}
+
+// PlaceAlone places a block of a GPU with a shift register for its ports, as Place does. Its
+// goal is the clock.
+func PlaceAlone(d *verilog.Design) (*Placement, error) {
+	board, chain := onChain(d)
+	p, err := placed(board, chain)
+	if err != nil {
+		return nil, err
+	}
+	p.Goals = []Goal{p.clock()}
+	return p, nil
+}
+
+// placed places a board. pins is the part of it that does not count.
+func placed(s, pins Source) (*Placement, error) {
 	if err := PlaceTools(); err != nil {
 		return nil, err
 	}
-	pins, err := synthesise(pinport(), ICE40, false)
+	apart, err := synthesise(pins, ICE40, false)
 	if err != nil {
 		return nil, err
 	}
-	pinCells, err := pack(pins)
-	if err != nil {
-		return nil, err
-	}
-	s, err := onPins(d)
+	pinCells, err := pack(apart)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +131,6 @@ func Place(d *verilog.Design) (*Placement, error) {
 			return nil, err
 		}
 	}
-	p.Goals = p.goals()
 	return p, nil
 }
 

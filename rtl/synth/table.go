@@ -30,7 +30,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "memory %s: %s\n", m.Name, m.Storage)
 	}
 	if p := r.Placement; p != nil {
-		fmt.Fprintf(&b, "%s: %d logic cells, and %d of the pin port; %d block RAMs\n", p.Device, p.Cells, p.PinCells, p.RAM)
+		fmt.Fprintf(&b, "%s: %d logic cells, and %d that connect it to pins; %d block RAMs\n", p.Device, p.Cells, p.PinCells, p.RAM)
 		if !p.Fits {
 			fmt.Fprintf(&b, "does not fit: the device has %d logic cells and %d block RAMs; no clock measured\n", DeviceCells, DeviceRAM)
 		}
