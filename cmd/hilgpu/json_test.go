@@ -47,6 +47,7 @@ var jsonRuns = map[string]struct {
 	"lockstep mutants":  {good: "--source ../.. --count 1 --seed 1 --cycles 100000", tool: "verilator", bad: "--seed x", code: 2},
 	"lockstep prove":    {good: "--source ../.. --config small --filter ^reset", tool: "yosys", bad: "--filter no-such", code: 2},
 	"reg diff":          {good: "emu emu", bad: "emu emu?vram=8KiB", code: 1, keeps: "changes"},
+	"reg export":        {good: "csv", bad: "no-such", code: 2},
 	"reg list":          {good: "cp0.*", bad: "cp0.nothing", code: 2},
 	"reg read":          {good: "id.magic", bad: "id.magic --board tcp:127.0.0.1:1", code: 4},
 	"reg snap":          {good: "", bad: "--board " + otherMap(), code: 6},

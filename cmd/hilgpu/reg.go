@@ -42,7 +42,7 @@ func newReg(a *command.App) *cobra.Command {
 	command.AddBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file")
 	a.AddJSON(p)
 	p.BoolVar(&f.forceMap, "force-map", false, "continue if the board has another register map; names may then refer to other registers")
-	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
+	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f), newRegExport(&f))
 	a.Links.Add(c)
 	return c
 }

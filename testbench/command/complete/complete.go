@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/regs/export"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
@@ -63,6 +64,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"artifacts":   file(folders),
 		"capture":     file(byExtension, "pcapng"),
 		"wave":        file(byExtension, "vcd"),
+		"against":     file(byExtension, "json"),
 		"junit":       file(byExtension, "xml"),
 		"ddi":         file(anyFile),
 		"output":      outputFile(c.Name()),
@@ -100,6 +102,7 @@ func argCompleters() map[string]completer {
 		"reg read":       registers(names),
 		"reg write":      assigned(names),
 		"reg diff":       fileOrBoard,
+		"reg export":     onlyOne(formatNames),
 		"drivertest new": onlyOne(file(folders)),
 		"rules explain":  onlyOne(ruleNames),
 	}
@@ -256,6 +259,14 @@ func targetNames() (all []string) {
 func boardNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {
 	for _, b := range gateware.All() {
 		all = append(all, word(b.Name, b.Title))
+	}
+	return all, ordered
+}
+
+// formatNames completes the formats of reg export.
+func formatNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {
+	for _, f := range export.Formats() {
+		all = append(all, word(f.Name, f.Doc))
 	}
 	return all, ordered
 }

@@ -1,0 +1,137 @@
+// Package export writes the map of BAR0 in the formats of other tools: debuggers, generators
+// of registers, compilers and simulators. Each format is made from the same tables as the
+// RTL, so none can differ from it.
+package export
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// ErrFormat is returned for a format that does not exist.
+var ErrFormat = errors.New("export: unknown format")
+
+// A Format is a format with its name, the suffix of its files, and its use.
+type Format struct {
+	Name, Suffix, Doc string
+
+	write func(w *bytes.Buffer, blocks []reg.Block)
+}
+
+// Formats returns all formats.
+func Formats() []Format {
+	return []Format{
+		{"json", ".json", "map of registers and packets; ID.MAP_HASH is made from these bytes", canonical},
+		{"c", ".h", "header in C: offsets, masks, shifts, values", cHeader},
+		{"sv", ".sv", "package of SystemVerilog: offsets, masks, shifts, values", systemVerilog},
+		{"svd", ".svd", "CMSIS-SVD 1.3, for debuggers", svdAll},
+		{"svd-safe", ".safe.svd", "the same, but a register whose read has an effect is write-only", svdSafe},
+		{"rdl", ".rdl", "SystemRDL 2.0, for PeakRDL and other generators", systemRDL},
+		{"csv", ".csv", "csr.csv of LiteX: blocks and registers without fields", liteX},
+	}
+}
+
+// Names returns the names of the formats.
+func Names() []string {
+	var all []string
+	for _, f := range Formats() {
+		all = append(all, f.Name)
+	}
+	return all
+}
+
+// Bytes returns the map of BAR0 in a format. It fails with ErrFormat.
+func Bytes(name string) ([]byte, error) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f.Bytes(), nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q, want one of %s", ErrFormat, name, strings.Join(Names(), ", "))
+}
+
+// Bytes returns the map of BAR0 in the format. The same map gives the same bytes.
+func (f Format) Bytes() []byte {
+	var w bytes.Buffer
+	f.write(&w, regmap.New().Blocks())
+	return w.Bytes()
+}
+
+func canonical(w *bytes.Buffer, _ []reg.Block) {
+	w.Write(regmap.Canonical())
+	w.WriteByte('\n')
+}
+
+// note is the first comment of each file. begin and end enclose a comment.
+func note(w *bytes.Buffer, begin, end string) {
+	fmt.Fprintf(w, "%sRegisters of hilgpu in BAR0, map hash %#08x. Made by hilgpu reg export.%s\n", begin, regmap.Hash(), end)
+}
+
+// fields returns the fields of a register. One without fields has VALUE, with all bits.
+func fields(r reg.Reg) []reg.Field {
+	if len(r.Fields) > 0 {
+		return r.Fields
+	}
+	return []reg.Field{{Mask: ^uint32(0), Name: "VALUE", Doc: r.Doc, Unit: r.Unit, Write: r.Write}}
+}
+
+// span returns the highest and the lowest bit of a field.
+func span(f reg.Field) (high, low int) {
+	return 31 - bits.LeadingZeros32(f.Mask), bits.TrailingZeros32(f.Mask)
+}
+
+// about returns the description of a register, with what an access does besides.
+func about(b reg.Block, r reg.Reg) string {
+	var more []string
+	if r.Unit != "" {
+		more = append(more, "in "+r.Unit)
+	}
+	if r.Config {
+		more = append(more, "value after reset depends on the configuration")
+	}
+	if r.Volatile {
+		more = append(more, "the device may change it")
+	}
+	if r.Read != reg.Plain {
+		more = append(more, "a read is a "+r.Read.String())
+	}
+	if r.Write != reg.Plain {
+		more = append(more, "a write is a "+r.Write.String())
+	}
+	if r.Access != reg.RO && r.Poke != reg.Safe {
+		more = append(more, "poke "+r.Poke.String())
+	}
+	if needs := b.Needs | r.Needs; needs != 0 {
+		more = append(more, "needs "+strings.Join(needed(needs), " and "))
+	}
+	return described(r.Doc, more)
+}
+
+// described adds remarks to a description.
+func described(doc string, more []string) string {
+	if len(more) == 0 {
+		return doc
+	}
+	return doc + " [" + strings.Join(more, "; ") + "]"
+}
+
+// aboutField returns the description of a field.
+func aboutField(f reg.Field) string {
+	var more []string
+	if f.Unit != "" {
+		more = append(more, "in "+f.Unit)
+	}
+	if f.Write != reg.Plain {
+		more = append(more, "a write is a "+f.Write.String())
+	}
+	if f.Needs != 0 {
+		more = append(more, "needs "+strings.Join(needed(f.Needs), " and "))
+	}
+	return described(f.Doc, more)
+}
