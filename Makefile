@@ -113,7 +113,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash qemu-system-misc gcc gcc-riscv64-unknown-elf gdb-multiarch
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash qemu-system-misc gcc gcc-riscv64-unknown-elf gdb-multiarch chromium
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default

@@ -33,6 +33,7 @@ func Formats() []Format {
 		{"svd", ".svd", "CMSIS-SVD 1.3, for debuggers", svdAll},
 		{"svd-safe", ".safe.svd", "the same, but a register whose read has an effect is write-only", svdSafe},
 		{"rdl", ".rdl", "SystemRDL 2.0, for PeakRDL and other generators", systemRDL},
+		{"html", ".html", "page for a browser, with search and a decoder of values", html},
 		{"csv", ".csv", "csr.csv of LiteX: blocks and registers without fields", liteX},
 	}
 }

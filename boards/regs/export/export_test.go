@@ -149,5 +149,5 @@ func TestCSV(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	_, err := export.Bytes("ipxact")
 	assert.ErrorIs(t, err, export.ErrFormat)
-	assert.ErrorContains(t, err, "json, c, sv, svd, svd-safe, rdl, csv")
+	assert.ErrorContains(t, err, "json, c, sv, svd, svd-safe, rdl, html, csv")
 }
