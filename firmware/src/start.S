@@ -13,11 +13,19 @@
 /* Bytes of a block of the test. */
 #define BLOCK 64
 
+/* DWARF numbers of CSRs, for a debugger: 4096 + the number of the CSR. */
+#define DWARF_MSCRATCH 0x1340
+#define DWARF_MEPC 0x1341
+
 	.option norvc
+	.cfi_sections .debug_frame
 	.section .text.start, "ax"
 	.globl _start
 _start:
+	.cfi_startproc
+	.cfi_undefined ra
 	j begin
+	.cfi_endproc
 
 /* The register t1 of the program that a trap interrupts. */
 saved_t1:
@@ -30,10 +38,15 @@ build_id:
 
 /* An access fault at one of the two probes is the answer of the probe. Any other one stops the
    program: mail words have its cause, and all registers but t0, which is in mscratch, keep
-   their values. No stack is needed. */
+   their values. No stack is needed. For a debugger the frame is that of a signal: it returns to
+   the address in mepc, which may be any instruction. */
 	.balign 4
 trap:
+	.cfi_startproc
+	.cfi_signal_frame
+	.cfi_return_column DWARF_MEPC
 	csrw mscratch, t0
+	.cfi_register t0, DWARF_MSCRATCH
 	csrr t0, mcause
 	bltz t0, interrupted
 	sw t1, %lo(saved_t1)(zero)
@@ -59,13 +72,8 @@ trap:
 	li t1, RESULT_TRAP
 	sw t1, MAIL_RESULT - MAIL(t0)
 	lw t1, %lo(saved_t1)(zero)
-
-/* The program ends here. It neither sleeps nor kicks the watchdog. */
-	.globl stop
-stop:
-	csrci mstatus, 8
-stopped:
-	j stopped
+trapped:
+	j trapped
 
 /* a1 reports the fault. The probe continues after its access. */
 probed:
@@ -81,22 +89,39 @@ probed:
 interrupted:
 	csrr t0, mscratch
 	addi sp, sp, -INTERRUPT_BYTES
+	.cfi_def_cfa_offset INTERRUPT_BYTES
 	sw ra, 0(sp)
+	.cfi_offset ra, 0 - INTERRUPT_BYTES
 	sw t0, 4(sp)
+	.cfi_offset t0, 4 - INTERRUPT_BYTES
 	sw t1, 8(sp)
+	.cfi_offset t1, 8 - INTERRUPT_BYTES
 	sw t2, 12(sp)
+	.cfi_offset t2, 12 - INTERRUPT_BYTES
 	sw t3, 16(sp)
+	.cfi_offset t3, 16 - INTERRUPT_BYTES
 	sw t4, 20(sp)
+	.cfi_offset t4, 20 - INTERRUPT_BYTES
 	sw t5, 24(sp)
+	.cfi_offset t5, 24 - INTERRUPT_BYTES
 	sw t6, 28(sp)
+	.cfi_offset t6, 28 - INTERRUPT_BYTES
 	sw a0, 32(sp)
+	.cfi_offset a0, 32 - INTERRUPT_BYTES
 	sw a1, 36(sp)
+	.cfi_offset a1, 36 - INTERRUPT_BYTES
 	sw a2, 40(sp)
+	.cfi_offset a2, 40 - INTERRUPT_BYTES
 	sw a3, 44(sp)
+	.cfi_offset a3, 44 - INTERRUPT_BYTES
 	sw a4, 48(sp)
+	.cfi_offset a4, 48 - INTERRUPT_BYTES
 	sw a5, 52(sp)
+	.cfi_offset a5, 52 - INTERRUPT_BYTES
 	sw a6, 56(sp)
+	.cfi_offset a6, 56 - INTERRUPT_BYTES
 	sw a7, 60(sp)
+	.cfi_offset a7, 60 - INTERRUPT_BYTES
 	csrr a0, mcause
 	call interrupt
 	lw ra, 0(sp)
@@ -116,27 +141,44 @@ interrupted:
 	lw a6, 56(sp)
 	lw a7, 60(sp)
 	addi sp, sp, INTERRUPT_BYTES
+	.cfi_def_cfa_offset 0
 	mret
+	.cfi_endproc
+
+/* The program ends here. It neither sleeps nor kicks the watchdog. */
+	.globl stop
+stop:
+	.cfi_startproc
+	csrci mstatus, 8
+stopped:
+	j stopped
+	.cfi_endproc
 
 /* struct answer probe_read(uint32_t at) */
 	.globl probe_read
 probe_read:
+	.cfi_startproc
 	li a1, 0
 probe_read_at:
 	lw a0, 0(a0)
 	ret
+	.cfi_endproc
 
 /* uint32_t probe_write(uint32_t at, uint32_t value) */
 	.globl probe_write
 probe_write:
+	.cfi_startproc
 	mv t2, a1
 	li a1, 0
 probe_write_at:
 	sw t2, 0(a0)
 	mv a0, a1
 	ret
+	.cfi_endproc
 
 begin:
+	.cfi_startproc
+	.cfi_undefined ra
 	la t0, trap
 	csrw mtvec, t0
 	csrw mie, zero
@@ -251,3 +293,4 @@ differs5:
 	li t0, RESULT_MEMORY_VALUE
 	sw t0, MAIL_RESULT - MAIL(s0)
 	j stop
+	.cfi_endproc
