@@ -94,6 +94,7 @@ type scheme struct {
 	only    []string // supported systems, named as in GOOS; empty means all
 	notice  string   // for the user before each use, or ""
 
+	virtual  bool // time moves only with accesses
 	emulated bool // the GPU is emulated in this process
 	recorded bool // gateware in Go in this process can be recorded
 	open     func(o opening) (bus.Link, bus.Clock, error)
@@ -119,6 +120,11 @@ type Options struct {
 	// Notice, if not nil, is called with what the user must know of the kind of board
 	// before it is opened: one line.
 	Notice func(text string)
+
+	// Share, if not nil, is called with the link and the clock of a board that is open, and
+	// returns those that the caller of OpenWith gets. virtual tells that time moves only with
+	// accesses. If Share fails, the board is closed.
+	Share func(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, bus.Clock, error)
 
 	// Wave records the emulated GPU or gateware in Go; for others Open fails with ErrSelector.
 	Wave *wave.Recorder
@@ -172,7 +178,14 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	if errors.Is(err, errOption) || errors.Is(err, errPlace) {
 		err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
 	}
-	return link, clock, err
+	if err != nil || opt.Share == nil {
+		return link, clock, err
+	}
+	mine, time, err := opt.Share(link, clock, s.virtual)
+	if err != nil {
+		return nil, nil, errors.Join(err, link.Close())
+	}
+	return mine, time, nil
 }
 
 // Check fails with ErrSelector if Open would, as far as this can be determined

@@ -15,7 +15,7 @@ import (
 
 func emulator() scheme {
 	return scheme{
-		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(true), emulated: true,
+		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(true), emulated: true, virtual: true,
 	}
 }
 

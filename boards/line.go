@@ -14,7 +14,7 @@ import (
 func virtualLine() scheme {
 	s := scheme{
 		name: "line", doc: "the emulator at the end of a serial line in virtual time: the real link layers, one process, one seed",
-		open: openLine, emulated: true,
+		open: openLine, emulated: true, virtual: true,
 	}
 	for _, o := range options(true) {
 		if !slices.Contains(wireOptions, o.name) {

@@ -37,7 +37,7 @@ func pinBoard() scheme {
 			{name: "port", doc: "its UDP port, as board build --port"},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
 		}, remoteOptions()...),
-		open: openPins, recorded: true,
+		open: openPins, recorded: true, virtual: true,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func verilator() scheme {
 	return scheme{
 		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use",
-		open: openVerilated, only: []string{"linux", "darwin"},
+		open: openVerilated, virtual: true, only: []string{"linux", "darwin"},
 		options: append(options(false),
 			option{name: "source", doc: "directory in the source tree of this program, to be translated, . by default"},
 			option{name: "optimize", doc: "0 to compile without optimization, which takes less time and runs slower, 1 by default", values: []string{"0", "1"}},

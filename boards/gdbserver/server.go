@@ -63,14 +63,19 @@ type Target interface {
 //	Target  the processor. While it is halted, the server uses it only if the client asks
 //	Pause   is called before each State of a running target, and decides how often that is;
 //	        it may be nil
+//	Await   a client that connects while the processor is in reset waits for a program, which
+//	        the target halts; otherwise it learns that there is none
 //	Report  is called with the error that ends a session, if there is one; it may be nil
+//	Left    is called after each session, before the next one; it may be nil
 //
 // A client that connects halts the processor. When it detaches or is lost, its breakpoints are
 // removed and the program continues. The packet k leaves the processor halted.
 type Server struct {
 	Target Target
 	Pause  func()
+	Await  bool
 	Report func(error)
+	Left   func()
 }
 
 // Serve serves clients that connect to l, until the context ends or l fails. A client is
@@ -91,10 +96,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		select {
 		case busy <- struct{}{}:
-			sessions.Go(func() { s.session(ctx, conn, sync.OnceFunc(func() { <-busy })) })
+			sessions.Go(func() { s.session(ctx, conn, sync.OnceFunc(func() { s.left(); <-busy })) })
 		default:
 			_ = conn.Close()
 		}
+	}
+}
+
+// left is called after a session, before the next one may begin.
+func (s *Server) left() {
+	if s.Left != nil {
+		s.Left()
 	}
 }
 
@@ -105,7 +117,7 @@ func (s *Server) session(ctx context.Context, conn net.Conn, free func()) {
 	var receiver sync.WaitGroup
 	receiver.Go(func() { receive(conn, messages, done) })
 	c := &session{
-		target: s.Target, pause: s.Pause, free: free, to: conn, messages: messages,
+		target: s.Target, pause: s.Pause, await: s.Await, free: free, to: conn, messages: messages,
 		breaks: map[uint32]breakKind{},
 	}
 	err := c.serve()
@@ -142,5 +154,6 @@ var (
 	errBusy    = errors.New("gdbserver: the processor runs")
 	errWatch   = errors.New("gdbserver: watchpoint, want only one")
 	errLost    = errors.New("gdbserver: the client was lost")
+	errEarly   = errors.New("gdbserver: too many packets before the program has started")
 	errNumber  = errors.New("gdbserver: no such register")
 )

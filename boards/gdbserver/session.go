@@ -14,6 +14,7 @@ import (
 type session struct {
 	target   Target
 	pause    func()
+	await    bool
 	free     func()
 	to       io.Writer
 	messages <-chan message
@@ -39,7 +40,7 @@ type span struct{ addr, size uint32 }
 // serve serves the client until it leaves. Then the program continues, unless the client left
 // it halted.
 func (s *session) serve() error {
-	if err := s.target.Halt(); err != nil && !errors.Is(err, mcu.ErrReset) {
+	if err := s.begin(); err != nil {
 		return errors.Join(err, s.target.Detach())
 	}
 	for !s.ended && s.failure == nil {
@@ -60,6 +61,52 @@ func (s *session) serve() error {
 	return errors.Join(s.failure, s.target.Detach())
 }
 
+// begin halts the processor. If that is in reset, begin may wait for a program, and handles
+// the messages that arrive meanwhile when it has halted.
+func (s *session) begin() error {
+	err := s.target.Halt()
+	if !errors.Is(err, mcu.ErrReset) {
+		return err
+	}
+	var early []message
+	for s.await {
+		select {
+		case m, ok := <-s.messages:
+			if !ok {
+				return errLost
+			}
+			if early = append(early, m); len(early) > maxEarly {
+				return errEarly
+			}
+			continue
+		default:
+		}
+		cause, err := s.look()
+		if err != nil {
+			return err
+		}
+		if cause != mcu.None {
+			break
+		}
+	}
+	for _, m := range early {
+		s.handle(m)
+	}
+	return nil
+}
+
+// maxEarly is how many messages a client may send before the program has started. gdb repeats
+// its first packet a few times.
+const maxEarly = 100
+
+// look returns the state of a running program after a pause.
+func (s *session) look() (mcu.Cause, error) {
+	if s.pause != nil {
+		s.pause()
+	}
+	return s.target.State()
+}
+
 // poll looks once for a message of the client and for a halt of the running program.
 func (s *session) poll() {
 	select {
@@ -72,11 +119,7 @@ func (s *session) poll() {
 		return
 	default:
 	}
-	if s.pause != nil {
-		s.pause()
-	}
-	cause, err := s.target.State()
-	switch {
+	switch cause, err := s.look(); {
 	case err != nil:
 		s.console(err.Error())
 		s.failure = errors.Join(err, s.failure)

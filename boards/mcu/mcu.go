@@ -17,6 +17,29 @@ type Registers interface {
 	Write(off, value uint32) error
 }
 
+// A Reacher reads and writes BARs, as bus.Link does.
+type Reacher interface {
+	Read(bar int, off uint64, p []byte) error
+	Write(bar int, off uint64, p []byte) error
+}
+
+// Over returns the registers of BAR0 through a link.
+func Over(r Reacher) Registers { return bar0{r} }
+
+type bar0 struct{ Reacher }
+
+// Read implements Registers.
+func (b bar0) Read(off uint32) (uint32, error) {
+	var p [4]byte
+	err := b.Reacher.Read(0, uint64(off), p[:])
+	return binary.LittleEndian.Uint32(p[:]), err
+}
+
+// Write implements Registers.
+func (b bar0) Write(off, value uint32) error {
+	return b.Reacher.Write(0, uint64(off), binary.LittleEndian.AppendUint32(nil, value))
+}
+
 // Kinds of errors.
 var (
 	// ErrMissing: the GPU has no microcontroller, or one without breakpoints.

@@ -91,7 +91,7 @@ with the addresses of docs/boards.md.`,
 	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` of silence after which a host is dead; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` to inject into frames, as in loss=0.05,seed=7")
 	fl.StringVar(&f.token, "token-file", "", "`file` with the token that a host must have, 16 bytes or more")
-	a.Links.Add(c)
+	a.Links.AddCapture(fl)
 	return c
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/turns"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/command/record"
@@ -18,10 +20,48 @@ import (
 type Links struct {
 	record.Recorder
 	Tdr time.Duration // of --tdr-delay, as in testbench.Options
+	Gdb string        // of --firmware-gdb
+
+	gdb *turns.Server // nil: not yet started
 }
 
-// Add adds the flag --capture to a command with a link and to its subcommands.
-func (l *Links) Add(c *cobra.Command) { l.AddCapture(c.PersistentFlags()) }
+// Add adds the flags --capture and --firmware-gdb to a command with a link and to its
+// subcommands.
+func (l *Links) Add(c *cobra.Command) {
+	l.AddCapture(c.PersistentFlags())
+	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb, for the firmware of the board, at this `address`: a port, or HOST:PORT; with ,wait after it the board is opened when gdb has connected")
+}
+
+// Options is Recorder.Options, for boards whose firmware gdb debugs with --firmware-gdb. It
+// also fails with turns.ErrAddress and turns.ErrListen.
+func (l *Links) Options() (boards.Options, error) {
+	o, err := l.Recorder.Options()
+	if err != nil || l.Gdb == "" {
+		return o, err
+	}
+	if l.gdb == nil {
+		l.gdb, err = turns.Serve(l.Gdb, func(err error) { fmt.Fprintf(l.Log, "%s: --firmware-gdb: %v\n", l.Program, err) })
+		if err != nil {
+			return o, fmt.Errorf("--firmware-gdb: %w", err)
+		}
+		if l.gdb.Open {
+			fmt.Fprintf(l.Log, "warning: every host that reaches %s controls the firmware\n", l.gdb.Addr)
+		}
+		fmt.Fprintf(l.Log, "%s: to debug the firmware, tell gdb: target remote %s\n", l.Program, l.gdb.Addr)
+	}
+	o.Share = l.gdb.Share
+	return o, nil
+}
+
+// Commit is Recorder.Commit. It also ends the server for gdb.
+func (l *Links) Commit(err error) error {
+	if l.gdb != nil {
+		if gerr := l.gdb.Close(); err == nil {
+			err = gerr
+		}
+	}
+	return l.Recorder.Commit(err)
+}
 
 // AddTdr adds the flag --tdr-delay to a command that runs the kernel.
 func (l *Links) AddTdr(c *cobra.Command) {

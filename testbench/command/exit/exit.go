@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/regs/export"
 	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/boards/turns"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/channel"
@@ -161,7 +162,7 @@ func classes() []class {
 		{datalink.ErrPeerDown, Link}, {datalink.ErrNewEpoch, Link}, {datalink.ErrProtocol, Link},
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},
-		{serve.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link}, {ether.ErrBusy, Link},
+		{serve.ErrListen, Link}, {turns.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link}, {ether.ErrBusy, Link},
 		{nettlp.ErrPeer, Link}, {nettlp.ErrSession, Link}, {nettlp.ErrFrame, Link},
 
 		// The device itself.
@@ -180,7 +181,8 @@ func classes() []class {
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
-		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage}, {regmap.ErrMap, Usage}, {export.ErrFormat, Usage},
+		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {turns.ErrBoards, Usage},
+		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},
 		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrAddress, Usage}, {gateware.ErrFile, Usage},

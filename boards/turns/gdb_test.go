@@ -1,0 +1,154 @@
+package turns_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/turns"
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+// elf builds the ELF file of the firmware, and checks that it is that of the image.
+func elf(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "run", "../../firmware/build", "-root", "../..", "-o", dir, "-check").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	path := filepath.Join(dir, "firmware.elf")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, firmware.ELF(), fmt.Sprintf("%x", sha256.Sum256(data)))
+	return path
+}
+
+// line returns the place of the only line of boot.c that has a text.
+func line(t *testing.T, text string) string {
+	t.Helper()
+	source, err := os.ReadFile("../../firmware/src/boot.c")
+	require.NoError(t, err)
+	before, _, found := strings.Cut(string(source), text)
+	require.True(t, found && strings.Count(string(source), text) == 1, "one line of boot.c has %q", text)
+	return fmt.Sprintf("boot.c:%d", strings.Count(before, "\n")+1)
+}
+
+// A step is a command of gdb and what it must print, as a regular expression.
+type step struct{ command, want string }
+
+// gdb runs gdb with commands, and returns what each printed.
+func gdb(t *testing.T, elf, addr string, steps []step) {
+	t.Helper()
+	args := []string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0", "-ex", "directory ../..", "-ex", "target remote " + addr}
+	for i, s := range steps {
+		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", s.command)
+	}
+	var printed bytes.Buffer
+	c := exec.Command("gdb-multiarch", append(args, elf)...)
+	c.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "HOME="+t.TempDir())
+	c.Stdout, c.Stderr = &printed, &printed
+	err := c.Run()
+	out := printed.String()
+	require.NoError(t, err, "%s", out)
+	for i, s := range steps {
+		_, got, found := strings.Cut(out, fmt.Sprintf("\n<step %d>\n", i))
+		require.True(t, found, "gdb did not come to %q:\n%s", s.command, out)
+		got, _, _ = strings.Cut(got, "\n<step ")
+		require.Regexp(t, "(?s)"+s.want, strings.TrimSpace(got), "%s, in\n%s", s.command, out)
+	}
+}
+
+// options let the firmware boot with a window in VRAM.
+func options() firmware.Options {
+	o := firmware.Options{Blocks: 1 << 2, Limit: 1 << 20, Test: true, TestWindow: 2, Clocks: 1 << 20}
+	o.Windows[2] = firmware.Window{Base: 0x1000, Bytes: 0x1000, Write: true}
+	return o
+}
+
+// gdb debugs the boot of the firmware while a command loads it, and then its loop.
+func TestGDB(t *testing.T) {
+	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
+	path := elf(t)
+	s, err := turns.Serve("0,wait", func(err error) { t.Errorf("%v", err) })
+	require.NoError(t, err)
+	loaded := make(chan firmware.Boot, 1)
+	go func() {
+		defer close(loaded)
+		link, _, err := boards.OpenWith("emu?config=full", regs.NoMemory{}, boards.Options{Share: s.Share})
+		if !assert.NoError(t, err) {
+			return
+		}
+		f, err := regs.Open(link, regs.Options{})
+		assert.NoError(t, err)
+		b, err := firmware.Load(mcu.Over(link), firmware.Default(), options())
+		assert.NoError(t, err)
+		assert.NoError(t, f.Close())
+		assert.NoError(t, link.Close())
+		loaded <- b
+	}()
+	gdb(t, path, s.Addr, []step{
+		{"print $pc", `= \(void \(\*\)\(\)\) 0x0 <_start>`},
+		{"break " + line(t, "due = now() + TIMER_CLOCKS;"), "Breakpoint 1"},
+		{"continue", `Breakpoint 1, test_timer \(\) at .*boot.c:\d+\s+\d+\s+due = now\(\) \+ TIMER_CLOCKS;`},
+		{"backtrace", `^#0  test_timer \(\) .*\n#1 .* boot \([^#]*\) [^#]*\n#2 .* begin \(\)[^#]*$`},
+		{"set $time = *(unsigned *)0x10000000", "^$"},
+		{"shell sleep 0.2", "^$"},
+		{"print *(unsigned *)0x10000000 - $time < 1000", "= 1$"},
+		{"next", `^\d+\s+\w.*;$`},
+		{"print fired", "= false"},
+		{fmt.Sprintf("print *(unsigned *)0x10000040 == %d", fwabi.StageTimer), "= 1$"},
+		{"break interrupt", "Breakpoint 2"},
+		{"continue", `Breakpoint 2, interrupt \(cause=2147483655\)`},
+		{"backtrace", `^#0  interrupt \(cause=2147483655\) [^#]*\n#1  <signal handler called>\n#2 .* test_timer \(\) [^#]*\n#3 .* boot \([^#]*\) [^#]*\n#4 .* begin \(\)[^#]*$`},
+		{"print $mcause", "= -?2147483641|= 2147483655"},
+		{"stepi", `^0x[0-9a-f]+\s+\d+\s`},
+		{"finish", "Run till exit|<signal handler called>"},
+		{"delete", "^$"},
+		{fmt.Sprintf("print *(unsigned *)0x20000000 == %d", uint32(idreg.MagicValue)), "= 1$"},
+		{"detach", "detached"},
+	})
+	b := <-loaded
+	assert.Equal(t, "READY", b.Outcome())
+	assert.NoError(t, s.Close())
+}
+
+// An exception shows the instruction that caused it.
+func TestGDBTrap(t *testing.T) {
+	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
+	path := elf(t)
+	s, err := turns.Serve("127.0.0.1:0,wait", func(err error) { t.Errorf("%v", err) })
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		done <- boards.WithRegisters("emu?config=full", boards.Options{Share: s.Share}, regs.Options{}, func(f *regs.Function) error {
+			_, err := firmware.Load(mcu.Over(f.Link()), firmware.Default(), options())
+			return err
+		})
+	}()
+	gdb(t, path, s.Addr, []step{
+		{"break " + line(t, "stage(STAGE_TIMER);"), "Breakpoint 1"},
+		{"continue", "Breakpoint 1, .*test_timer"},
+		{"break *&trapped", "Breakpoint 2"},
+		{"set variable *(unsigned *)$pc = 0x3003", "^$"}, // LD, which RV32I does not have
+		{"set $at = $pc", "^$"},
+		{"continue", "Breakpoint 2, <signal handler called>"},
+		{"backtrace", `^#0  <signal handler called>\n#1 .* test_timer \(\) [^#]*\n#2 .* boot \([^#]*\) [^#]*`},
+		{"print $mepc == $at && $mcause == 2", "= 1$"},
+		{"detach", "detached"},
+	})
+	require.ErrorIs(t, <-done, firmware.ErrTrap)
+	assert.NoError(t, s.Close())
+}

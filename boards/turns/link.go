@@ -1,0 +1,130 @@
+package turns
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+)
+
+// shared is the link and the clock that the command has. It implements boards.Counters,
+// boards.Peeker and bus.PayloadLink; without them the board has no counters, no memory to
+// peek at, and payloads of the smallest size.
+type shared struct {
+	turns *Turns
+	board *board
+}
+
+// Links of boards that are more than a shared link.
+type (
+	rated struct {
+		*shared
+		boards.Rated
+	}
+	reopened struct {
+		*shared
+		boards.Rated
+		boards.Reopener
+	}
+	serial struct {
+		*shared
+		boards.Rated
+		boards.Reopener
+		boards.Rater
+	}
+)
+
+// link returns the link with the interfaces that the link of the board implements.
+func (s *shared) link() bus.Link {
+	slow, isRated := s.board.link.(boards.Rated)
+	again, reopens := s.board.link.(boards.Reopener)
+	rates, isSerial := s.board.link.(boards.Rater)
+	switch {
+	case isRated && reopens && isSerial:
+		return serial{s, slow, again, rates}
+	case isRated && reopens:
+		return reopened{s, slow, again}
+	case isRated:
+		return rated{s, slow}
+	}
+	return s
+}
+
+// ReadConfig implements bus.Link.
+func (s *shared) ReadConfig(off int) (uint32, error) {
+	s.turns.enter(s.board, false)
+	return s.board.link.ReadConfig(off)
+}
+
+// WriteConfig implements bus.Link.
+func (s *shared) WriteConfig(off int, v uint32) error {
+	s.turns.enter(s.board, false)
+	return s.board.link.WriteConfig(off, v)
+}
+
+// Read implements bus.Link.
+func (s *shared) Read(bar int, off uint64, p []byte) error {
+	s.turns.enter(s.board, true)
+	return s.board.link.Read(bar, off, p)
+}
+
+// Write implements bus.Link.
+func (s *shared) Write(bar int, off uint64, p []byte) error {
+	s.turns.enter(s.board, true)
+	if bar == 0 && runs(off, p) {
+		if err := s.turns.starts(s.board); err != nil {
+			return err
+		}
+	}
+	return s.board.link.Write(bar, off, p)
+}
+
+// runs reports whether a write to BAR0 sets CTL.RUN of the microcontroller.
+func runs(off uint64, p []byte) bool {
+	const at = mcureg.Base + mcureg.Ctl
+	return off <= at && off+uint64(len(p)) >= at+4 && binary.LittleEndian.Uint32(p[at-off:])&mcureg.CtlRun != 0
+}
+
+// Close implements bus.Link. It ends the session of the client first.
+func (s *shared) Close() error { return s.turns.leave(s.board) }
+
+// Now implements bus.Clock.
+func (s *shared) Now() uint64 { return s.board.clock.Now() }
+
+// Hz implements bus.Clock.
+func (s *shared) Hz() uint64 { return s.board.clock.Hz() }
+
+// Wait implements bus.Clock. It returns early while a program may halt.
+func (s *shared) Wait(deadline uint64) (event bool, err error) {
+	s.turns.enter(s.board, true)
+	if _, who := s.turns.current(); who == watched && s.board.virtual {
+		deadline = min(deadline, s.board.clock.Now()+slice)
+	}
+	return s.board.clock.Wait(deadline)
+}
+
+// Counters implements boards.Counters.
+func (s *shared) Counters() []boards.Counter {
+	if c, ok := s.board.link.(boards.Counters); ok {
+		return c.Counters()
+	}
+	return nil
+}
+
+// Peek implements boards.Peeker.
+func (s *shared) Peek(bar int, off uint64, p []byte) bool {
+	c, ok := s.board.link.(boards.Peeker)
+	return ok && c.Peek(bar, off, p)
+}
+
+// MaxPayload implements bus.PayloadLink.
+func (s *shared) MaxPayload() int {
+	if c, ok := s.board.link.(bus.PayloadLink); ok {
+		return c.MaxPayload()
+	}
+	return leastPayload
+}
+
+// leastPayload is the largest payload that every device accepts, in bytes.
+const leastPayload = 128

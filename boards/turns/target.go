@@ -1,0 +1,172 @@
+package turns
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/bus"
+)
+
+// current returns the open board, or nil, and who may use it.
+func (t *Turns) current() (*board, state) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closing {
+		return nil, t.state
+	}
+	return t.board, t.state
+}
+
+// Halt halts the program, and takes the board from the command. It fails with mcu.ErrReset if
+// there is no program yet. A program that starts later halts before its first instruction.
+func (t *Turns) Halt() error {
+	t.mu.Lock()
+	b := t.board
+	if b == nil || t.closing {
+		t.state = watched
+		t.mu.Unlock()
+		t.changed.Broadcast()
+		return mcu.ErrReset
+	}
+	t.state = held
+	t.mu.Unlock()
+	stopped, err := b.stopped()
+	switch {
+	case err != nil:
+	case stopped:
+		err = mcu.ErrReset
+	default:
+		err = b.debug.Halt()
+	}
+	if err != nil {
+		t.set(watched)
+		return err
+	}
+	t.changed.Broadcast()
+	return nil
+}
+
+// State returns why the program is halted. The command itself looks at a program that runs if
+// time moves only with its accesses.
+func (t *Turns) State() (mcu.Cause, error) {
+	b, s := t.current()
+	switch {
+	case b == nil && s == watched && t.ending():
+		return mcu.None, errClosed
+	case b == nil, s == watched && b.virtual:
+		return mcu.None, nil
+	}
+	c, err := b.debug.State()
+	if s == watched {
+		if errors.Is(err, bus.ErrUnsupported) {
+			return mcu.None, nil // the command is setting up the board
+		}
+		if err == nil && c != mcu.None {
+			t.set(held)
+		}
+	}
+	return c, err
+}
+
+// ending reports whether the board is being closed.
+func (t *Turns) ending() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closing
+}
+
+// Pause waits for a moment while the command uses the board.
+func (t *Turns) Pause() {
+	passed := false
+	timer := time.AfterFunc(interval, func() {
+		t.mu.Lock()
+		passed = true
+		t.mu.Unlock()
+		t.changed.Broadcast()
+	})
+	defer timer.Stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.state == watched && !t.closing && !passed {
+		t.changed.Wait()
+	}
+}
+
+// Resume continues the program, and gives the board to the command.
+func (t *Turns) Resume() error {
+	if err := t.board.debug.Resume(); err != nil {
+		return err
+	}
+	t.set(watched)
+	return nil
+}
+
+// Step executes one instruction. The command does not get the board.
+func (t *Turns) Step() error { return t.board.debug.Step() }
+
+// Reset restarts the program, and halts it before its first instruction.
+func (t *Turns) Reset() error { return t.board.debug.Reset() }
+
+// Detach continues the program without breakpoints, and gives the board to the command.
+func (t *Turns) Detach() error {
+	defer t.set(free)
+	t.mu.Lock()
+	b := t.board
+	t.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	err := b.debug.Detach()
+	if errors.Is(err, bus.ErrUnsupported) {
+		return nil // the command has not set up the board, or no longer
+	}
+	return err
+}
+
+// Left gives the board to the command after a session, however it has ended.
+func (t *Turns) Left() { t.set(free) }
+
+// The methods below are those of the debugger, for a program that is halted.
+
+// Register implements gdbserver.Registers.
+func (t *Turns) Register(i int) (uint32, error) { return t.board.debug.Register(i) }
+
+// SetRegister implements gdbserver.Registers.
+func (t *Turns) SetRegister(i int, v uint32) error { return t.board.debug.SetRegister(i, v) }
+
+// PC implements gdbserver.Registers.
+func (t *Turns) PC() (uint32, error) { return t.board.debug.PC() }
+
+// SetPC implements gdbserver.Registers.
+func (t *Turns) SetPC(v uint32) error { return t.board.debug.SetPC(v) }
+
+// CSR implements gdbserver.Registers.
+func (t *Turns) CSR(n uint16) (uint32, error) { return t.board.debug.CSR(n) }
+
+// SetCSR implements gdbserver.Registers.
+func (t *Turns) SetCSR(n uint16, v uint32) error { return t.board.debug.SetCSR(n, v) }
+
+// ReadMemory implements gdbserver.Memory.
+func (t *Turns) ReadMemory(addr uint32, p []byte) (int, error) {
+	return t.board.debug.ReadMemory(addr, p)
+}
+
+// WriteMemory implements gdbserver.Memory.
+func (t *Turns) WriteMemory(addr uint32, p []byte) (int, error) {
+	return t.board.debug.WriteMemory(addr, p)
+}
+
+// SetBreakpoint implements gdbserver.Points.
+func (t *Turns) SetBreakpoint(addr uint32) error { return t.board.debug.SetBreakpoint(addr) }
+
+// ClearBreakpoint implements gdbserver.Points.
+func (t *Turns) ClearBreakpoint(addr uint32) error { return t.board.debug.ClearBreakpoint(addr) }
+
+// SetWatchpoint implements gdbserver.Points.
+func (t *Turns) SetWatchpoint(addr, size uint32) error {
+	return t.board.debug.SetWatchpoint(addr, size)
+}
+
+// ClearWatchpoint implements gdbserver.Points.
+func (t *Turns) ClearWatchpoint() error { return t.board.debug.ClearWatchpoint() }

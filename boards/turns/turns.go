@@ -1,0 +1,180 @@
+// Package turns lets a command and a debugger of the firmware use one board by turns. While the
+// program of the microcontroller is halted, the command waits at its next access to the board.
+// So time stands still on a board whose time moves only with accesses.
+package turns
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+)
+
+// ErrBoards: a second board is open at the same time.
+var ErrBoards = errors.New("turns: two boards at the same time")
+
+// errClosed ends the session of a client whose board is closed.
+var errClosed = errors.New("turns: the command has closed the board")
+
+const (
+	// reads is how often the debugger reads a register in one wait.
+	reads = 10_000
+
+	// interval is the time between two looks at a program that runs.
+	interval = 5 * time.Millisecond
+
+	// slice is the longest wait of the command, in clocks, while a program may halt.
+	slice = 1000
+)
+
+// A state tells who may use the board.
+type state uint8
+
+const (
+	free    state = iota // the command: there is no client
+	watched              // the command: a client waits for a halt
+	held                 // the client: the program is halted
+)
+
+// Turns is a command and at most one client of gdb, which use the boards of the command. It
+// implements gdbserver.Target.
+type Turns struct {
+	mu      sync.Mutex // guards the fields below
+	changed sync.Cond
+	state   state
+	board   *board // nil: none is open
+	closing bool   // the board is being closed
+	wait    bool   // the first board waits for a client
+}
+
+// A board is the board that is open.
+type board struct {
+	link    bus.Link
+	clock   bus.Clock
+	regs    mcu.Registers
+	debug   *mcu.Debugger
+	virtual bool
+}
+
+// New returns turns without a client or a board. With wait, the first board is opened when
+// there is a client.
+func New(wait bool) *Turns {
+	t := &Turns{wait: wait}
+	t.changed.L = &t.mu
+	return t
+}
+
+// Share returns the link and the clock for a command, which a client may interrupt. virtual
+// tells that time moves only with accesses. Share fails with mcu.ErrMissing if the board has
+// no microcontroller, and with ErrBoards.
+func (t *Turns) Share(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, bus.Clock, error) {
+	b := &board{link: link, clock: clock, regs: mcu.Over(link), virtual: virtual}
+	if err := b.find(); err != nil {
+		return nil, nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.board != nil {
+		return nil, nil, fmt.Errorf("%w: a debugger can have only one", ErrBoards)
+	}
+	t.board = b
+	for t.wait && t.state == free {
+		t.changed.Wait()
+	}
+	t.wait = false
+	s := &shared{turns: t, board: b}
+	return s.link(), s, nil
+}
+
+// find finds the microcontroller. It restores configuration space.
+func (b *board) find() error {
+	f, err := regs.Open(b.link, regs.Options{AnyMap: true})
+	if err != nil {
+		return err
+	}
+	low, err := b.regs.Read(idreg.Base + idreg.Caps)
+	high, err2 := b.regs.Read(idreg.Base + idreg.Caps2)
+	switch err = errors.Join(err, err2); {
+	case err != nil:
+	case !caps.Of(low, high).Has(caps.MCU):
+		err = fmt.Errorf("%w: ID.CAPS2 has no MCU, want a board with the option mcu=1", mcu.ErrMissing)
+	default:
+		b.debug, err = mcu.New(b.regs, reads)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// set changes who may use the board.
+func (t *Turns) set(s state) {
+	t.mu.Lock()
+	t.state = s
+	t.mu.Unlock()
+	t.changed.Broadcast()
+}
+
+// enter waits until the command may use its board. check looks for a halt first.
+func (t *Turns) enter(b *board, check bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if check && t.state == watched && b.virtual && b.halted() {
+		t.state = held
+		t.changed.Broadcast()
+	}
+	for t.state == held {
+		t.changed.Wait()
+	}
+}
+
+// halted reports whether the program is halted. A board that does not answer has its error in
+// the access that follows.
+func (b *board) halted() bool {
+	v, err := b.regs.Read(mcureg.DebugBase + mcureg.DebugStatus)
+	return err == nil && v&mcureg.DebugHalted != 0
+}
+
+// stopped reports whether the processor is in reset, or not reached.
+func (b *board) stopped() (bool, error) {
+	v, err := b.regs.Read(mcureg.Base + mcureg.Ctl)
+	if errors.Is(err, bus.ErrUnsupported) {
+		return true, nil
+	}
+	return err == nil && v&mcureg.CtlRun == 0, err
+}
+
+// starts makes a program that a write of CTL.RUN starts halt before its first instruction, if
+// there is a client.
+func (t *Turns) starts(b *board) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != watched {
+		return nil
+	}
+	if stopped, err := b.stopped(); err != nil || !stopped {
+		return err
+	}
+	return b.regs.Write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlHalt|mcureg.CtlCatch)
+}
+
+// leave ends the session of a client, and closes the link when it has ended.
+func (t *Turns) leave(b *board) error {
+	t.enter(b, false)
+	t.mu.Lock()
+	t.closing = true
+	t.changed.Broadcast()
+	for t.state != free {
+		t.changed.Wait()
+	}
+	if t.board == b {
+		t.board = nil
+	}
+	t.closing = false
+	t.mu.Unlock()
+	return b.link.Close()
+}
