@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -60,6 +61,29 @@ func TestExitCodesOfBoards(t *testing.T) {
 		code, _, stderr := hilgpu("run", packet, "--size", "64", "--board", "emu?fault=lost-doorbell")
 		assert.Equal(t, exit.Device, code)
 		assert.Contains(t, stderr, "time-out: fences or their message missing after 2")
+	}
+}
+
+// The errors of --firmware-gdb have the same code in every command.
+func TestExitCodesOfFirmwareGDB(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for _, tt := range []struct {
+		board, at, says string
+		want            int
+	}{
+		{"emu?config=full", "here", `--firmware-gdb: turns: bad address: "here", want [HOST:]PORT or [HOST:]PORT,wait`, exit.Usage},
+		{"emu?config=full", taken.Addr().String(), "--firmware-gdb: turns: cannot listen at 127.0.0.1:", exit.Link},
+		{"emu", "0", "no microcontroller: ID.CAPS2 has no MCU, want a board with the option mcu=1", exit.NoDevice},
+		{"emu?config=full", "0", "to debug the firmware, tell gdb: target remote 127.0.0.1:", exit.OK},
+	} {
+		for _, command := range []string{"run compose --size 16x16", "run copy --count 1 --size 64", "test --filter ^present$", "reg read id.magic", "bringup --only ident"} {
+			args := append(strings.Fields(command), "--board", tt.board, "--firmware-gdb", tt.at)
+			code, _, stderr := hilgpu(args...)
+			assert.Equal(t, tt.want, code, "%v: %s", args, stderr)
+			assert.Contains(t, stderr, tt.says, args)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ type Links struct {
 // subcommands.
 func (l *Links) Add(c *cobra.Command) {
 	l.AddCapture(c.PersistentFlags())
-	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb, for the firmware of the board, at this `address`: a port, or HOST:PORT; with ,wait after it the board is opened when gdb has connected")
+	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
 }
 
 // Options is Recorder.Options, for boards whose firmware gdb debugs with --firmware-gdb. It
