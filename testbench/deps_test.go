@@ -39,7 +39,7 @@ var rules = []struct {
 	{"hostdriver/umd", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/umd/..."}},
 	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/..."}},
 	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
-	{"boards", []string{"boards/...", "bus/...", "rtl/..."}},
+	{"boards", []string{"boards/...", "bus/...", "rtl/...", "firmware"}},
 	{"testbench/drivertest/starter/module/miniport", append([]string{"hostdriver/ring"}, starter...)},
 	{"testbench/drivertest/starter/module/umd", starter},
 	{"testbench/drivertest/starter/module/privdata", nil},

@@ -35,7 +35,8 @@ var codes = map[int]string{
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; mcu: image; mcu: breakpoint or watchpoint; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
-		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot;
+		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
+		turns: bad address; turns: two boards at the same time;
 		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
@@ -48,7 +49,7 @@ var codes = map[int]string{
 		datalink: closed; datalink: no answer to hello; datalink: version mismatch; datalink: refused by the board; datalink: refused by the board for its token; datalink: replay limit reached;
 		datalink: nothing received; datalink: peer went down; datalink: peer began a new session; datalink: protocol violated;
 		endpoint: no room; endpoint: poisoned; endpoint: unexpected completion; line: cut; tlp: malformed;
-		tlp: unsupported request; cannot listen; ether: not allowed; ether: the interface is down; ether: busy;
+		tlp: unsupported request; cannot listen; turns: cannot listen; ether: not allowed; ether: the interface is down; ether: busy;
 		bus: link down: nettlp: no device at the address; nettlp: the host is known; nettlp: bad datagram`,
 	5: `testbench: the device did not start; dxgkrnl: adapter not usable; hal: enumeration failed; hal: address not pinned;
 		hal: bad message write; bus: completion time-out; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
