@@ -38,6 +38,9 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 		d.line("miniport: the device is not started")
 		return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
 	}
+	if a.caps.have.Has(caps.MCU) {
+		d.line("miniport: firmware %s", a.program.text())
+	}
 	d.read(t)
 	for node, r := range a.rings {
 		d.node(node, r)

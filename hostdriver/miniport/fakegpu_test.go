@@ -1,6 +1,11 @@
 package miniport_test
 
-import "github.com/hilgpu/hilgpu/rtl/abi/regmap"
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
 
 // Offsets in BAR0, written out so that the driver's arithmetic is tested.
 const (
@@ -14,6 +19,11 @@ const (
 	cp1Ctl, cp1Fence                                 = 0x1100, 0x111c
 	cpStride                                         = 0x100
 
+	idCaps2 = 0x48
+
+	mcuInfo, mcuCtl, mcuLoadAddr, mcuLoadData, mcuCRC, mcuBlocks = 0x600, 0x604, 0x610, 0x614, 0x618, 0x620
+	mcuCheckpoint, mcuResult, mcuTest, mcuBuild                  = 0x640, 0x644, 0x658, 0x65c
+
 	deviceControl = 0x68 // in configuration space; the status is the upper half
 )
 
@@ -24,6 +34,9 @@ type fakeGPU struct {
 	wholeReads int    // remaining reads of ID.RESET with WHOLE set
 	ignores    int    // remaining resets of nodes and of the device that have no effect
 	trip       uint32 // clocks from a read of TIME_LO to the next
+
+	loaded []byte // of the memory of the microcontroller
+	boot   uint32 // RESULT after RUN; 0: the boot hangs
 }
 
 func newGPU(nodes uint32) *fakeGPU {
@@ -60,9 +73,18 @@ func (g *fakeGPU) write(off, v uint32) {
 	switch {
 	case off == idReset:
 		for r := range g.regs {
-			if r >= intcStatus || r >= 0x20 && r < idHostBits {
+			if r >= intcStatus && r != mcuInfo || r >= 0x20 && r < idHostBits {
 				g.regs[r] = 0
 			}
+		}
+	case off == mcuLoadAddr:
+		g.loaded, g.regs[mcuCRC] = nil, 0
+	case off == mcuLoadData:
+		g.loaded = binary.LittleEndian.AppendUint32(g.loaded, v)
+		g.regs[mcuCRC] = crc32.ChecksumIEEE(g.loaded)
+	case off == mcuCtl:
+		if g.regs[off] = v; v == 1 {
+			g.regs[mcuCheckpoint], g.regs[mcuResult], g.regs[mcuBuild] = 5, g.boot, 0x1234abcd
 		}
 	case off == intcStatus:
 		g.regs[off] &^= v

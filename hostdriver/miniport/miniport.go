@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -29,11 +30,15 @@ var le = binary.LittleEndian
 
 // DriverEntry returns the miniport's functions, like DriverEntry fills in
 // DRIVER_INITIALIZATION_DATA (dispmprt.h). All entries are set.
-func DriverEntry() kmddi.DriverInitializationData {
+func DriverEntry() kmddi.DriverInitializationData { return WithFirmware(firmware.Default()) }
+
+// WithFirmware is DriverEntry for another image of the firmware, which the driver does not
+// change.
+func WithFirmware(image []byte) kmddi.DriverInitializationData {
 	return kmddi.DriverInitializationData{
 		Version: kmddi.InterfaceVersion,
 
-		AddDevice:    addDevice,
+		AddDevice:    addDevice(image),
 		StartDevice:  startDevice,
 		StopDevice:   stopDevice,
 		RemoveDevice: removeDevice,
@@ -66,7 +71,7 @@ func DriverEntry() kmddi.DriverInitializationData {
 }
 
 // adapter is the miniport's device context. Between StartDevice and StopDevice
-// only the rings and running change.
+// only the rings, the program and running change.
 type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
@@ -75,6 +80,9 @@ type adapter struct {
 
 	fences kmddi.ContiguousMemory // the fence words, fenceStride bytes apart
 	rings  []*ring.Ring           // by node
+
+	image   []byte  // of the firmware
+	program program // of the microcontroller
 
 	running bool // interrupts are expected; false from a reset to the restart
 }

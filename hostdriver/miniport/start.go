@@ -41,18 +41,21 @@ func (c identity) maxLength() uint64 { return 1<<c.lengthBits - 1 }
 // maxHost returns the highest host address that the device can access.
 func (c identity) maxHost() uint64 { return 1<<c.hostBits - 1 }
 
-// addDevice creates the adapter. It does not access the device.
+// addDevice returns the function that creates the adapter, with the image of the firmware. The
+// function does not access the device.
 //
 //	DDI     DxgkDdiAddDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, once
 //	Effect  the handle's Driver is the adapter
 //	Returns StatusSuccess; StatusInvalidHandle without a handle
-func addDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
-	if h.Root == nil {
-		return ddi.StatusInvalidHandle
+func addDevice(image []byte) func(*ddi.Thread, kmddi.HAdapter) ddi.Status {
+	return func(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+		if h.Root == nil {
+			return ddi.StatusInvalidHandle
+		}
+		h.Driver = &adapter{image: image}
+		return ddi.StatusSuccess
 	}
-	h.Driver = &adapter{}
-	return ddi.StatusSuccess
 }
 
 // removeDevice removes the adapter, which has been stopped.
@@ -70,7 +73,8 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 
 // startDevice starts the device: it maps the registers, checks that the device
 // is supported, resets it, since an earlier driver may have left it in any
-// state, gives each node a ring and a fence word, and enables the interrupts.
+// state, gives each node a ring and a fence word, loads the firmware, and enables
+// the interrupts. It does without a firmware that is refused or does not boot.
 // There are no displays.
 //
 //	DDI     DxgkDdiStartDevice, dispmprt.h
@@ -97,7 +101,7 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	}
 	a.cb = cb
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.mapRegisters, a.identify, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
+		a.mapRegisters, a.identify, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.startRings, a.startFirmware, a.enableInterrupts,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.release(t)
@@ -240,14 +244,11 @@ func (a *adapter) limitReads(t *ddi.Thread) ddi.Status {
 	if !a.caps.limits {
 		return ddi.StatusSuccess
 	}
-	var time [2]uint32
-	for i := range time {
-		var s ddi.Status
-		if time[i], s = a.regs.ReadRegister(t, idreg.Base+idreg.TimeLo); s != ddi.StatusSuccess {
-			return s
-		}
+	trip, s := a.trip(t)
+	if s != ddi.StatusSuccess {
+		return s
 	}
-	far := time[1]-time[0] > farTrip
+	far := trip > farTrip
 	r := uint32(1)
 	for r < idreg.ReadTimeoutRange && (far || 2*idreg.TimeoutClocks(r+1) < patience*uint64(a.caps.clockHz)) {
 		r++
@@ -355,13 +356,16 @@ func (a *adapter) release(t *ddi.Thread) {
 	if a.regs.cb != nil {
 		a.cb.UnmapMemory(t, a.cb.DeviceHandle, a.regs.mapping)
 	}
-	*a = adapter{}
+	*a = adapter{image: a.image}
 }
 
-// quiesce masks the interrupts and stops the nodes. It tries everything and
+// quiesce masks the interrupts and stops the firmware and the nodes. It tries everything and
 // returns the first failure.
 func (a *adapter) quiesce(t *ddi.Thread) ddi.Status {
 	first := a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, 0)
+	if s := a.stopFirmware(t); first == ddi.StatusSuccess {
+		first = s
+	}
 	for _, r := range a.rings {
 		if s := r.Stop(t); first == ddi.StatusSuccess {
 			first = s

@@ -1,0 +1,149 @@
+package miniport
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+const (
+	// testBytes is the size of the VRAM that the firmware uses for its self-test. It is at
+	// the end of VRAM, and no segment has it.
+	testBytes = 4096
+
+	// testVRAM is the smallest VRAM that gives a part of it to the self-test.
+	testVRAM = 64 << 10
+
+	// testWindow is the window to that VRAM.
+	testWindow = 2
+
+	// firmwareBlocks are the blocks of registers that the firmware may write: INTC, to raise
+	// an event, and the nodes.
+	firmwareBlocks = 1<<(intcreg.Base/mcureg.BlockBytes) | 1<<(cpreg.Base/mcureg.BlockBytes) | 1<<((cpreg.Base+cpreg.Stride)/mcureg.BlockBytes)
+
+	// firmwareLimit is how many clocks the firmware may work without a sign of life.
+	firmwareLimit = 1 << 20
+
+	// bootClocks is how long the boot may take on a device at a bus. It takes less than
+	// 2^19 clocks.
+	bootClocks = 1 << 24
+
+	// bootTrips is how many register reads more the boot may take on a slow link.
+	bootTrips = 64
+
+	// bootPolls ends the wait for the boot on a device whose time stands still.
+	bootPolls = 1 << 15
+)
+
+// A program is the firmware of the microcontroller.
+//
+//	boot    the last boot
+//	err     why it does not run; nil: it runs, or there is no microcontroller
+//	runs    it runs
+type program struct {
+	boot firmware.Boot
+	err  error
+	runs bool
+}
+
+// A statusError is the status of a register access that failed.
+type statusError ddi.Status
+
+// Error names the status.
+func (e statusError) Error() string { return fmt.Sprint(ddi.Status(e)) }
+
+// barRegisters are the registers as package firmware accesses them.
+type barRegisters struct {
+	t *ddi.Thread
+	registers
+}
+
+// Read implements firmware.Registers.
+func (r barRegisters) Read(off uint32) (uint32, error) {
+	v, s := r.ReadRegister(r.t, off)
+	if s != ddi.StatusSuccess {
+		return 0, statusError(s)
+	}
+	return v, nil
+}
+
+// Write implements firmware.Registers.
+func (r barRegisters) Write(off, v uint32) error {
+	if s := r.WriteRegister(r.t, off, v); s != ddi.StatusSuccess {
+		return statusError(s)
+	}
+	return nil
+}
+
+// reserved returns the bytes at the end of VRAM that are the firmware's.
+func (c identity) reserved() uint64 {
+	if c.have.Has(caps.MCU) && c.vramBytes >= testVRAM {
+		return testBytes
+	}
+	return 0
+}
+
+// startFirmware loads the firmware and waits until it is ready, if the device has a
+// microcontroller. An image that is refused, and a boot that fails or hangs, is no failure of
+// the device: the driver does without, and CollectDbgInfo has the error.
+func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
+	a.program = program{}
+	if !a.caps.have.Has(caps.MCU) {
+		return ddi.StatusSuccess
+	}
+	trip, s := a.trip(t)
+	if s != ddi.StatusSuccess {
+		return s
+	}
+	o := firmware.Options{
+		Blocks: firmwareBlocks, Limit: firmwareLimit, Clocks: bootClocks + bootTrips*uint64(trip), Polls: bootPolls,
+	}
+	if n := a.caps.reserved(); n != 0 {
+		o.Test, o.TestWindow = true, testWindow
+		o.Windows[testWindow] = firmware.Window{Base: a.caps.vramBytes - n, Bytes: uint32(n), Write: true}
+	}
+	a.program.boot, a.program.err = firmware.Load(barRegisters{t, a.regs}, a.image, o)
+	a.program.runs = a.program.err == nil
+	var lost statusError
+	if errors.As(a.program.err, &lost) {
+		return ddi.Status(lost)
+	}
+	return ddi.StatusSuccess
+}
+
+// trip returns the clocks of a register read.
+func (a *adapter) trip(t *ddi.Thread) (uint32, ddi.Status) {
+	first, s := a.regs.ReadRegister(t, idreg.Base+idreg.TimeLo)
+	if s != ddi.StatusSuccess {
+		return 0, s
+	}
+	second, s := a.regs.ReadRegister(t, idreg.Base+idreg.TimeLo)
+	return second - first, s
+}
+
+// stopFirmware holds the microcontroller in reset. An access that it has begun still ends.
+func (a *adapter) stopFirmware(t *ddi.Thread) ddi.Status {
+	if !a.program.runs {
+		return ddi.StatusSuccess
+	}
+	a.program.runs = false
+	return a.regs.WriteRegister(t, mcureg.Base+mcureg.Ctl, 0)
+}
+
+// text describes the firmware in one line.
+func (p program) text() string {
+	if p.err != nil {
+		return fmt.Sprintf("not running: %v", p.err)
+	}
+	if !p.runs {
+		return "stopped"
+	}
+	return fmt.Sprintf("build %08x, ready after %d clocks", p.boot.Build, p.boot.Clocks)
+}
