@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -103,6 +105,28 @@ func Load(r Registers, at uint32, image []byte) error {
 	crc, err := r.Read(mcureg.Base + mcureg.CRC)
 	if want := crc32.ChecksumIEEE(padded); err == nil && crc != want {
 		err = fmt.Errorf("%w: MCU.CRC = %#08x after %d bytes, want %#08x", ErrImage, crc, len(padded), want)
+	}
+	return err
+}
+
+// Check fails with ErrMissing if the GPU has no microcontroller.
+func Check(r Registers) error {
+	low, err := r.Read(idreg.Base + idreg.Caps)
+	high, err2 := r.Read(idreg.Base + idreg.Caps2)
+	if err = errors.Join(err, err2); err == nil && !caps.Of(low, high).Has(caps.MCU) {
+		err = fmt.Errorf("%w: ID.CAPS2 has no MCU, want a board with the option mcu=1", ErrMissing)
+	}
+	return err
+}
+
+// Clear stops the processor, and undoes what a debugger may have left: a halt, breakpoints and
+// the watchpoint.
+func Clear(r Registers) error {
+	err := Stop(r)
+	for _, off := range [...]uint32{mcureg.DebugCtl, mcureg.Break, mcureg.Break + 4, mcureg.Break + 8, mcureg.Break + 12, mcureg.Watch} {
+		if err == nil {
+			err = r.Write(mcureg.DebugBase+off, 0)
+		}
 	}
 	return err
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/rtl/abi/caps"
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -99,13 +97,7 @@ func (b *board) find() error {
 	if err != nil {
 		return err
 	}
-	low, err := b.regs.Read(idreg.Base + idreg.Caps)
-	high, err2 := b.regs.Read(idreg.Base + idreg.Caps2)
-	switch err = errors.Join(err, err2); {
-	case err != nil:
-	case !caps.Of(low, high).Has(caps.MCU):
-		err = fmt.Errorf("%w: ID.CAPS2 has no MCU, want a board with the option mcu=1", mcu.ErrMissing)
-	default:
+	if err = mcu.Check(b.regs); err == nil {
 		b.debug, err = mcu.New(b.regs, reads)
 	}
 	return errors.Join(err, f.Close())

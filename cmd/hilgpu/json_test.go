@@ -43,6 +43,9 @@ var jsonRuns = map[string]struct {
 	"board probe":       {good: "emu", bad: "emu?fault=stuck-register:D3=0", code: 3, keeps: "boards"},
 	"bringup":           {good: "--only ident", bad: "--board emu?fault=dead-lane:2 --only mem.data", code: 1, keeps: "results"},
 	"drivertest new":    {good: "--source ../.. &/d", bad: "&/d", code: 2},
+	"firmware info":     {good: "--board emu?config=full", bad: "--board emu", code: 3},
+	"firmware load":     {good: "--board emu?config=full", bad: "--board emu?config=small", code: 3},
+	"firmware selftest": {good: "--board emu?config=full", bad: "--board emu?config=full --image json_test.go", code: 2},
 	"lockstep":          {good: "--source ../.. --config small --sim icarus --cycles 10", tool: "iverilog", bad: "--config huge", code: 2},
 	"lockstep mutants":  {good: "--source ../.. --count 1 --seed 1 --cycles 100000", tool: "verilator", bad: "--seed x", code: 2},
 	"lockstep prove":    {good: "--source ../.. --config small --filter ^reset", tool: "yosys", bad: "--filter no-such", code: 2},
@@ -95,7 +98,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Flags().Lookup("json") != nil || c.InheritedFlags().Lookup("json") != nil {
-			if path := strings.TrimPrefix(c.CommandPath(), "hilgpu "); c.Runnable() && path != "reg" {
+			if path := strings.TrimPrefix(c.CommandPath(), "hilgpu "); c.Runnable() && path != "reg" && path != "firmware" {
 				assert.Contains(t, jsonRuns, path)
 			}
 		}

@@ -38,6 +38,6 @@ runs its RTL cycle by cycle.`,
   hilgpu version
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
 	}
-	root.AddCommand(newBench(a), newBoard(a), newDrivertest(a), newVersion(a), newLockstep(a), newReg(a), newMan(), newSynth(a), newVerilog(a))
+	root.AddCommand(newBench(a), newBoard(a), newDrivertest(a), newFirmware(a), newVersion(a), newLockstep(a), newReg(a), newMan(), newSynth(a), newVerilog(a))
 	return root
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+)
+
+const withMCU = "emu?config=full"
+
+func TestFirmwareInfo(t *testing.T) {
+	m, err := firmware.Parse(firmware.Default())
+	require.NoError(t, err)
+	code, stdout, stderr := hilgpu("firmware", "info", "--board", withMCU)
+	require.Zero(t, code, stderr)
+	assert.Regexp(t, fmt.Sprintf(`^image    in this program, version %d, layout 0x%08x, CRC 0x%08x
+         build %x, %d bytes, %d bytes of memory
+board    emu\?config=full, 32768 bytes of memory, 8 windows, 4 breakpoints
+program  reset, stage NONE, result BUSY, build 00000000
+$`, m.Version, m.Layout, m.CRC, m.Build, m.Size, m.Memory), stdout)
+}
+
+// The boot is ready within 200,000 clocks, which docs/firmware.md promises.
+func TestFirmwareLoad(t *testing.T) {
+	code, stdout, stderr := hilgpu("firmware", "load", "--json", "--board", withMCU)
+	require.Zero(t, code, stderr)
+	var got bootJSON
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
+	m, err := firmware.Parse(firmware.Default())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"LOOP", "READY", fmt.Sprintf("%x", m.Build[:4])}, []string{got.Stage, got.Result, got.Build})
+	assert.Less(t, got.Clocks, uint64(200_000))
+}
+
+func TestFirmwareSelftest(t *testing.T) {
+	code, stdout, stderr := hilgpu("firmware", "selftest", "--board", withMCU)
+	require.Zero(t, code, stderr)
+	for _, stage := range []string{"START", "MEMORY", "BUS", "LOCK", "WINDOW", "TIMER", "LOOP"} {
+		assert.Regexp(t, "(?m)^"+stage+" +ok  ", stdout)
+	}
+}
+
+// The stages before the one that failed have passed, and those after it were not run.
+func TestFirmwareStages(t *testing.T) {
+	b := firmware.Boot{Checkpoint: fwabi.StageLock, Result: fwabi.ResultUnlocked}
+	for err, want := range map[error]string{firmware.ErrFailed: "UNLOCKED", firmware.ErrHung: "hangs"} {
+		var got []string
+		for _, s := range bootStages(b, err) {
+			got = append(got, s.Stage+" "+s.Result)
+		}
+		assert.Equal(t, []string{"START ok", "MEMORY ok", "BUS ok", "LOCK " + want, "WINDOW not run", "TIMER not run", "LOOP not run"}, got)
+	}
+}
+
+func TestFirmwareStates(t *testing.T) {
+	for want, in := range map[string][2]uint32{"reset": {0, 0}, "running": {1, 0}, "asleep": {1, 1}, "halted": {1, 2}, "hung": {1, 6}} {
+		assert.Equal(t, want, stateOf(in[0], in[1]))
+	}
+}
+
+// A program of another kind is refused before it runs, and one that hangs ends in its stage.
+func TestFirmwareErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		return path
+	}
+	damaged := firmware.Default()
+	damaged[100] ^= 1
+	hangs := firmware.Append(nil, firmware.Header{Version: fwabi.Version, Layout: fwabi.LayoutHash(), Memory: 4096}, []byte{0x6f, 0, 0, 0})
+	for _, tt := range []struct {
+		command, board, image string
+		want                  int
+		says                  string
+	}{
+		{"info", "emu", "", exit.NoDevice, "no microcontroller"},
+		{"load", "emu", "", exit.NoDevice, "no microcontroller"},
+		{"selftest", "emu", "", exit.NoDevice, "no microcontroller"},
+		{"info", withMCU, file("short", []byte("HLFW")), exit.Usage, "firmware: truncated image"},
+		{"load", withMCU, file("damaged", damaged), exit.Usage, "firmware: damaged image"},
+		{"selftest", withMCU, file("other", []byte("\x7fELF....")), exit.Usage, "firmware: not an image"},
+		{"load", withMCU, filepath.Join(dir, "none"), exit.Usage, "--image"},
+		{"load", withMCU, file("hangs", hangs), exit.Device, "firmware: boot hangs in stage NONE"},
+		{"selftest", withMCU, file("hangs2", hangs), exit.Device, "firmware: boot hangs in stage NONE"},
+	} {
+		args := []string{"firmware", tt.command, "--board", tt.board}
+		if tt.image != "" {
+			args = append(args, "--image", tt.image)
+		}
+		code, _, stderr := hilgpu(args...)
+		assert.Equal(t, tt.want, code, "%v: %s", args, stderr)
+		assert.Contains(t, stderr, tt.says, args)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+}
