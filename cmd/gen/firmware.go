@@ -115,16 +115,8 @@ func bootH() ([]byte, error) {
 	}
 	h.define("HEADER_BYTES", "%d", fwabi.HeaderBytes)
 	h.block(fwabi.Mail, 0)
-	for _, group := range []struct {
-		name  string
-		codes []fwabi.Code
-	}{{"STAGE", fwabi.Stages}, {"RESULT", fwabi.Results}} {
-		h.section("Values of " + group.name)
-		for _, c := range group.codes {
-			fmt.Fprintf(h, "/* %s */\n", c.Doc)
-			h.define(group.name+"_"+c.Name, "%#x", c.Value)
-		}
-	}
+	h.codes("STAGE", fwabi.Stages)
+	h.codes("RESULT", fwabi.Results)
 	h.WriteString(headerStruct())
 	return h.bytes()
 }

@@ -37,6 +37,7 @@ func outputs(root string) []output {
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"firmware/gen/registers.h", registersH},
 		{"firmware/gen/boot_abi.h", bootH},
+		{"firmware/gen/message_abi.h", messageH},
 		{"docs/stack.svg", func() ([]byte, error) { return stackPicture(root) }},
 		{"docs/gpu.svg", func() ([]byte, error) { return gpuPicture(root) }},
 		{blocksDir + "/" + blocksFile, func() ([]byte, error) { return blocks(root) }},

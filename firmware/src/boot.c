@@ -4,6 +4,8 @@
 
 #include "boot_abi.h"
 #include "hw.h"
+#include "message.h"
+#include "message_abi.h"
 #include "registers.h"
 
 /* How often TIME is read until it must have changed. */
@@ -197,16 +199,30 @@ static void test_timer(void)
 		fail(RESULT_TIMER_EARLY, LOCAL_COMPARE_LO, fired_lo, (uint32_t)due);
 }
 
-/* loop sleeps until a doorbell rings. No interrupt is taken: the pending one wakes it. */
+/* bells returns the doorbells that have rung since the last call. One that rings from now on is in
+   the next call. */
+static uint32_t bells(void)
+{
+	uint32_t rung = read32(LOCAL_DOORBELL);
+	write32(LOCAL_DOORBELL, rung);
+	return rung;
+}
+
+/* loop works for doorbells, and sleeps while there is nothing to do. No interrupt is taken: one that
+   is pending wakes it, also one from before it sleeps. */
 _Noreturn static void loop(void)
 {
+	uint32_t work = 0;
 	stage(STAGE_LOOP);
 	enable(INTERRUPT_SOFTWARE);
+	write32(MAIL_DETAIL0, messages_begin());
 	write32(MAIL_RESULT, RESULT_READY);
 	for (;;) {
-		sleep();
+		if (work == 0)
+			sleep();
 		write32(LOCAL_KICK, 0);
-		write32(LOCAL_DOORBELL, read32(LOCAL_DOORBELL));
+		work |= bells();
+		work = work & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
 	}
 }
 

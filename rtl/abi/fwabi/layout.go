@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
@@ -36,6 +37,7 @@ var uses = []struct {
 	regs  []string
 }{
 	{idreg.Block, []string{"MAGIC", "MAP_HASH", "SCRATCH3"}},
+	{intcreg.Block, []string{"RAISE"}},
 	{mcureg.Block, []string{"INFO"}},
 }
 
@@ -52,7 +54,7 @@ func Uses() []string {
 
 // Layout returns the text that the hash of the layouts is made of: the registers that the
 // firmware uses, its own registers and mail words, the addresses of its memory, the header of an
-// image, the stages and the results. Text for people is not part of it.
+// image, the stages and the results, the message area and the messages. Text for people is not part of it.
 func Layout() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "version %d\n", Version)
@@ -77,7 +79,35 @@ func Layout() string {
 	for _, c := range Results {
 		fmt.Fprintf(&w, "result %s %#x\n", c.Name, c.Value)
 	}
+	messages(&w)
 	return w.String()
+}
+
+// messages writes the layouts of the message area and of the messages.
+func messages(w *strings.Builder) {
+	fmt.Fprintf(w, "windows nodes=%d messages=%d test=%d\n", WindowNodes, WindowMessages, WindowTest)
+	fmt.Fprintf(w, "bells messages=%#x queue=%#x\n", BellMessages, BellQueue)
+	fmt.Fprintf(w, "area magic=%#x bytes=%#x\n", AreaMagic, AreaBytes)
+	for _, p := range Area {
+		fmt.Fprintf(w, "area %s %#x %#x %s\n", p.Name, p.Off, p.Bytes, p.Writer)
+	}
+	fmt.Fprintf(w, "entries message=%d log=%d*%d telemetry=%d*%d fault=%d\n", EntryBytes, LogBytes, LogEntries, TelemetryBytes, TelemetryEntries, FaultBytes)
+	fmt.Fprintf(w, "head op=%#x length=%#x status=%#x\n", uint32(HeadOp), uint32(HeadLength), uint32(HeadStatus))
+	for _, c := range Statuses {
+		fmt.Fprintf(w, "status %s %d\n", c.Name, c.Value)
+	}
+	for _, o := range Ops {
+		fmt.Fprintf(w, "op %s %d %d..%d %s -> %s\n", o.Name, o.Value, o.Least, o.Most(), names(o.Request), names(o.Answer))
+	}
+}
+
+// names returns the names of the dwords of a payload.
+func names(fields []Field) string {
+	var all []string
+	for _, f := range fields {
+		all = append(all, f.Name)
+	}
+	return strings.Join(all, ",")
 }
 
 // register writes a register, its value after a reset and its fields.

@@ -1,0 +1,17 @@
+/* The messages of the host: rings in the message area, and what each request does. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* messages_begin checks the header of the message area, and reports whether the host has one.
+   Without it the other functions do nothing. */
+bool messages_begin(void);
+
+/* message writes what waits for room in the ring of answers, and then handles one request. It reports
+   whether there may be another one. It returns false if it must wait for the host, which then rings. */
+bool message(void);
+
+/* notice sends a notice with three dwords as soon as there is room for it. Of more than 8 that wait
+   the others are lost and counted. */
+void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c);
