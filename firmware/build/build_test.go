@@ -91,10 +91,10 @@ func TestRefused(t *testing.T) {
 		{"a variable with a value", "src/boot.c", "static volatile bool fired;", "static volatile bool fired = true;", "a variable has an initial value"},
 		{"a large variable", "src/boot.c", "static volatile uint32_t lanes;", "static volatile uint32_t lanes; volatile uint32_t large[8000];", "the memory has no room for variables and stack"},
 		{"a division", "src/boot.c", "due = now() + TIMER_CLOCKS", "due = now() / (reads + 1)", "boot -> __udivdi3, whose stack is not known"},
-		{"a call through a pointer", "src/boot.c", "	sleep();\n", "	sleep(); ((void (*)(void))read32(LOCAL_KICK))();\n", "boot -> __indirect_call, whose stack is not known"},
+		{"a call through a pointer", "src/boot.c", "	stage(STAGE_LOOP);\n", "	stage(STAGE_LOOP); ((void (*)(void))read32(LOCAL_KICK))();\n", "boot -> __indirect_call, whose stack is not known"},
 		{"recursion", "src/boot.c", loop + "{", again + loop + "{ again(read32(LOCAL_KICK));", "recursion boot -> boot.c:again -> boot.c:again"},
 		{"a warning", "src/boot.c", "uint32_t flip = 0;", "uint32_t flip = 0, unused;", "unused variable"},
-		{"a null pointer", "src/boot.c", "	sleep();\n", "	sleep(); { uint32_t *p = 0; *p = 1; }\n", "-Werror=analyzer-null-dereference"},
+		{"a null pointer", "src/boot.c", "	stage(STAGE_LOOP);\n", "	stage(STAGE_LOOP); { uint32_t *p = 0; *p = 1; }\n", "-Werror=analyzer-null-dereference"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tree(t)

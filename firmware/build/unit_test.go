@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,15 +32,22 @@ func TestUnits(t *testing.T) {
 		return string(text)
 	}
 	program := filepath.Join(out, "units")
-	execute(dir, "gcc", "-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "--coverage", "-fsanitize=undefined", "-fno-sanitize-recover",
-		"-I.", "-I../src", "-I../gen", "-o", program, "../src/boot.c", "fake.c", "boot_test.c")
-	execute(out, program)
-	found := linesText.FindAllStringSubmatch(execute(out, "gcov", "-n", "units-boot.gcda"), -1)
-	require.Len(t, found, 1)
-	percent, err := strconv.ParseFloat(found[0][1], 64)
+	args := []string{"-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "--coverage", "-fsanitize=undefined", "-fno-sanitize-recover", "-I.", "-I../src", "-I../gen", "-o", program}
+	sources, err := filepath.Glob("../src/*.c")
 	require.NoError(t, err)
-	assert.GreaterOrEqual(t, percent, leastLines)
-	t.Logf("boot.c: %s%% of %s lines executed", found[0][1], found[0][2])
+	tests, err := filepath.Glob("../test/*.c")
+	require.NoError(t, err)
+	execute(dir, "gcc", append(append(args, sources...), tests...)...)
+	execute(out, program)
+	for _, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".c")
+		found := linesText.FindStringSubmatch(execute(out, "gcov", "-n", "units-"+name+".gcda"))
+		require.NotNil(t, found, source)
+		percent, err := strconv.ParseFloat(found[1], 64)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, percent, leastLines, source)
+		t.Logf("%s.c: %s%% of %s lines executed", name, found[1], found[2])
+	}
 	_, err = os.Stat(filepath.Join(dir, "units-boot.gcda"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -68,7 +68,7 @@ func TestRegistersInTraps(t *testing.T) {
 	o.Blocks = 0
 	_, err := firmware.Load(m, firmware.Default(), o)
 	require.NoError(t, err)
-	assert.Equal(t, map[uint32]int{rv32.LoadFault: 2, rv32.StoreFault: 1, 1<<31 | 7: 1}, w.seen)
+	assert.Equal(t, map[uint32]int{rv32.LoadFault: 3, rv32.StoreFault: 1, 1<<31 | 7: 1}, w.seen)
 }
 
 // After an exception that no test expects, all registers are those of the program. t0 is in

@@ -6,16 +6,6 @@
 #include "boot.h"
 #include "fake.h"
 
-static int failures;
-
-static void equal(const char *name, const char *what, uint32_t got, uint32_t want)
-{
-	if (got == want)
-		return;
-	printf("%s: %s is %#x, want %#x\n", name, what, got, want);
-	failures++;
-}
-
 /* run runs the boot, and returns 1 if the loop was reached, 2 if it stopped. */
 static int run(void)
 {
@@ -146,5 +136,6 @@ int main(void)
 	test_lock();
 	test_window();
 	test_timer();
+	test_messages();
 	return failures != 0;
 }

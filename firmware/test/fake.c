@@ -10,6 +10,15 @@
 #include "registers.h"
 
 struct fake hw;
+int failures;
+
+void equal(const char *name, const char *what, uint32_t got, uint32_t want)
+{
+	if (got == want)
+		return;
+	printf("%s: %s is %#x, want %#x\n", name, what, got, want);
+	failures++;
+}
 
 void reset(uint32_t bytes)
 {
@@ -21,6 +30,7 @@ void reset(uint32_t bytes)
 	hw.mail[5] = HASH;
 	hw.mail[6] = 3u << 29 | bytes | 1;
 	hw.silent = 1;
+	hw.broken = 1;
 	hw.step = 3;
 	hw.cause = 0x80000007;
 	hw.compare = UINT64_MAX;
@@ -31,6 +41,8 @@ static void unexpected(const char *what, uint32_t at)
 	printf("unexpected %s at %#x\n", what, at);
 	exit(1);
 }
+
+static bool in_area(uint32_t at) { return at >= AREA && at < AREA + 4 * AREA_WORDS; }
 
 static uint32_t window_bytes(void) { return hw.mail[6] & 0x1ffffffc; }
 
@@ -54,6 +66,12 @@ static bool refused(uint32_t at)
 		hw.silent_from = 0;
 		return true;
 	}
+	if (at == hw.broken && hw.broken_from-- == 0) {
+		hw.broken_from = 0;
+		return true;
+	}
+	if (in_area(at))
+		return !hw.open;
 	if (at >= WINDOW + 0x10000000)
 		unexpected("access to another window", at);
 	return at >= WINDOW && at - WINDOW >= window_bytes() && !hw.unbounded;
@@ -80,6 +98,8 @@ uint32_t read32(uint32_t at)
 	case LANES:
 		return hw.lanes;
 	}
+	if (in_area(at))
+		return hw.area[(at - AREA) / 4];
 	if (at >= WINDOW)
 		return (hw.word[slot(at)] | hw.ones) & ~hw.zeros;
 	if (at < 0x10000040 || at >= 0x10000060)
@@ -97,7 +117,11 @@ static void set_compare(uint64_t value)
 
 void write32(uint32_t at, uint32_t value)
 {
-	if (at >= WINDOW)
+	if (in_area(at))
+		hw.area[(at - AREA) / 4] = value;
+	else if (at == 0x20000108)
+		hw.raises++, hw.raised |= value;
+	else if (at >= WINDOW)
 		hw.word[slot(at)] = value;
 	else if (at == 0x10000008)
 		set_compare((hw.compare & ~0xffffffffull) | value);

@@ -13,6 +13,10 @@
 #define INFO 0x00014820u
 #define HASH 0xcafe0001u
 
+/* The message area. */
+#define AREA 0x90000000u
+#define AREA_WORDS (0x7000 / 4)
+
 #define MAILS 8
 #define WORDS 32
 
@@ -23,6 +27,13 @@ struct fake {
 	uint32_t bells, kicks, enabled;
 	bool taken, slept;
 	uint64_t time, compare;
+
+	/* The message area, if open is set. broken is an address in it of which accesses are refused,
+	   after broken_from ones; 1: none. */
+	uint32_t area[AREA_WORDS];
+	bool open;
+	uint32_t broken, broken_from;
+	uint32_t raises, raised;
 
 	/* Words in the window, each at the address of the last write to it. */
 	uint32_t at[WORDS], word[WORDS];
@@ -42,6 +53,12 @@ struct fake {
 };
 
 extern struct fake hw;
+
+/* Checks that failed. equal prints a check that fails. */
+extern int failures;
+void equal(const char *name, const char *what, uint32_t got, uint32_t want);
+
+void test_messages(void);
 
 /* reset makes hardware without a fault, with a window of the given size in bytes. */
 void reset(uint32_t bytes);

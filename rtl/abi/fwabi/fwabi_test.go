@@ -25,7 +25,7 @@ func TestTables(t *testing.T) {
 }
 
 func TestCodes(t *testing.T) {
-	for _, codes := range [][]Code{Stages, Results} {
+	for _, codes := range [][]Code{Stages, Results, Statuses} {
 		names, values := map[string]bool{}, map[uint32]bool{}
 		for _, c := range codes {
 			assert.False(t, names[c.Name] || values[c.Value], c.Name)
@@ -58,13 +58,50 @@ func TestLayout(t *testing.T) {
 		"header build 0xc 16",
 		"stage TIMER 6",
 		"result READY 0x59444552",
+		"windows nodes=0 messages=1 test=2",
+		"area REQUEST_TAIL 0x20 0x4 host",
+		"status BUSY 9",
+		"op HELLO 1 8..8 VERSION,SESSION -> VERSION,BUILD,LIMITS",
+		"op PING 2 0..56  -> ",
+		"op QUEUE_CREATE 18 36..36 QUEUE,NODE,PRIORITY,QUANTUM,RING_LO,RING_HI,LOG2,SAVE_LO,SAVE_HI -> ",
 	} {
 		assert.Contains(t, text, line+"\n")
 	}
 	assert.NotContains(t, text, "SCRATCH0")
 	assert.NotContains(t, text, "CP0")
 	assert.Equal(t, 4, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
-	assert.Equal(t, []string{"ID.MAGIC", "ID.MAP_HASH", "ID.SCRATCH3", "MCU.INFO"}, Uses())
+	assert.Equal(t, []string{"ID.MAGIC", "ID.MAP_HASH", "ID.SCRATCH3", "INTC.RAISE", "MCU.INFO"}, Uses())
+}
+
+// No parts of the message area overlap. The words of the host and of the firmware are in different
+// blocks of 64 bytes, and rings begin at multiples of 4 KiB.
+func TestArea(t *testing.T) {
+	writers, end := map[uint32]string{}, uint32(0)
+	for _, p := range Area {
+		assert.GreaterOrEqual(t, p.Off, end, p.Name)
+		end = p.Off + p.Bytes
+		for block := p.Off / 64; block < (end+63)/64; block++ {
+			assert.Contains(t, []string{"", p.Writer}, writers[block], p.Name)
+			writers[block] = p.Writer
+		}
+		assert.True(t, p.Bytes < 0x1000 || p.Off%0x1000 == 0, p.Name)
+	}
+	assert.LessOrEqual(t, end, uint32(AreaBytes))
+}
+
+// Payloads fit into an entry, and a status fits into its field. Notices are apart from requests.
+func TestOps(t *testing.T) {
+	names, values := map[string]bool{}, map[uint32]bool{}
+	for _, o := range Ops {
+		assert.False(t, names[o.Name] || values[o.Value], o.Name)
+		names[o.Name], values[o.Value] = true, true
+		assert.LessOrEqual(t, o.Value, uint32(HeadOp), o.Name)
+		assert.LessOrEqual(t, o.Least, o.Most(), o.Name)
+		assert.LessOrEqual(t, o.Most(), uint32(PayloadBytes), o.Name)
+		assert.LessOrEqual(t, 4*len(o.Answer), PayloadBytes, o.Name)
+		assert.Equal(t, o.Value >= 64, o.Notice(), o.Name)
+	}
+	assert.Len(t, counters(), Counts)
 }
 
 func TestMissingRegister(t *testing.T) {

@@ -1,0 +1,259 @@
+/* Tests of the messages on the PC. The program is never restarted here: its heads and tails continue. */
+
+#include <string.h>
+
+#include "fake.h"
+#include "hw.h"
+#include "message.h"
+
+#define WORD(offset) hw.area[(offset) / 4]
+#define REQUEST_TAIL WORD(0x20)
+#define ANSWER_HEAD WORD(0x24)
+#define REQUEST_HEAD WORD(0x40)
+#define ANSWER_TAIL WORD(0x44)
+
+/* Status of an answer, in its head. */
+#define STATUS(n) ((n) << 16)
+
+static uint32_t sent, taken, sequence;
+
+/* open_area makes an area with rings of 4 entries. */
+static void open_area(void)
+{
+	reset(64);
+	hw.open = true;
+	WORD(0) = 0x414d4c48;
+	WORD(4) = 1;
+	WORD(8) = 2;
+	REQUEST_TAIL = sent;
+	ANSWER_HEAD = taken;
+	REQUEST_HEAD = sent;
+	ANSWER_TAIL = taken;
+	hw.mail[7] = 0xb01db01d;
+}
+
+/* post writes a request. Dword i of its payload is 0xa0 + i, but the first two. */
+static void post(uint32_t number, uint32_t head, uint32_t first, uint32_t second)
+{
+	uint32_t at = 0x1000 + (sent++ & 3) * 64;
+	WORD(at) = number;
+	WORD(at + 4) = head;
+	for (uint32_t i = 0; i < 14; i++)
+		WORD(at + 8 + 4 * i) = 0xa0 + i;
+	WORD(at + 8) = first;
+	WORD(at + 12) = second;
+	REQUEST_TAIL = sent;
+}
+
+/* serve calls message until it waits, and returns how many requests it has handled. */
+static uint32_t serve(void)
+{
+	uint32_t n = 0;
+	while (message())
+		n++;
+	return n;
+}
+
+/* take checks the next answer, and returns the offset of its payload. */
+static uint32_t take(const char *name, uint32_t number, uint32_t head)
+{
+	uint32_t at = 0x2000 + (taken++ & 3) * 64;
+	equal(name, "answers", ANSWER_TAIL - (taken - 1) != 0, 1);
+	equal(name, "sequence", WORD(at), number);
+	equal(name, "head", WORD(at + 4), head);
+	ANSWER_HEAD = taken;
+	return at + 8;
+}
+
+/* answers checks that a request has an answer with a status and no payload. */
+static void answers(const char *name, uint32_t number, uint32_t head, uint32_t status)
+{
+	post(number, head, 1, 2);
+	equal(name, "handled", serve(), 1);
+	take(name, number, (head & 0xff) | STATUS(status));
+	equal(name, "head of the requests", REQUEST_HEAD, sent);
+	equal(name, "tail of the answers", ANSWER_TAIL, taken);
+}
+
+/* count returns a count of COUNTERS. */
+static uint32_t count(uint32_t i)
+{
+	post(++sequence, 3, 0, 0);
+	serve();
+	return WORD(take("COUNTERS", sequence, 0x3403) + 4 * i);
+}
+
+static void test_begin(void)
+{
+	reset(64);
+	equal("no area", "begin", messages_begin(), 0);
+	equal("no area", "message", message(), 0);
+	open_area();
+	WORD(0) = 0x484c4d41;
+	equal("magic", "begin", messages_begin(), 0);
+	open_area();
+	WORD(4) = 2;
+	equal("version", "begin", messages_begin(), 0);
+	open_area();
+	WORD(8) = 7;
+	equal("rings", "begin", messages_begin(), 0);
+	equal("rings", "message", message(), 0);
+	for (uint32_t at = 0; at < 12; at += 4) {
+		open_area();
+		hw.broken = AREA + at;
+		equal("a header that refuses", "begin", messages_begin(), 0);
+	}
+	open_area();
+	equal("area", "begin", messages_begin(), 1);
+}
+
+static void test_session(void)
+{
+	uint32_t at;
+	answers("before HELLO", 1, 0x0402, 5);
+	answers("HELLO of another version", 1, 0x0801 | 0x100, 3);
+	post(9, 0x0801, 2, 7);
+	serve();
+	take("HELLO of another version", 9, 1 | STATUS(6));
+	answers("a refused HELLO begins no session", 1, 0x0402, 5);
+	post(77, 0x0801, 1, 7);
+	serve();
+	at = take("HELLO", 77, 0x0c01);
+	equal("HELLO", "version", WORD(at), 1);
+	equal("HELLO", "build", WORD(at + 4), 0xb01db01d);
+	equal("HELLO", "limits", WORD(at + 8), 0x00380610);
+	equal("HELLO", "raises", hw.raises, 5);
+	equal("HELLO", "raised", hw.raised, 4);
+}
+
+static void test_errors(void)
+{
+	sequence = 0;
+	answers("sequence 0", 0, 0x0402, 4);
+	answers("a later sequence", 2, 0x0402, 4);
+	answers("an unknown op", ++sequence, 0x00ff, 1);
+	answers("a notice is no request", ++sequence, 0x0c40, 1);
+	answers("reserved bits", ++sequence, 0x01000003, 6);
+	answers("a status", ++sequence, 0x00800003, 6);
+	answers("short", ++sequence, 0x0304, 2);
+	answers("long", ++sequence, 0x0103, 3);
+	answers("a PING that is too long", ++sequence, 0x3902, 3);
+	answers("the same sequence", sequence, 0x0402, 4);
+	answers("the longest of all", ++sequence, 0xff02, 3);
+}
+
+static void test_ping(void)
+{
+	for (uint32_t bytes = 0; bytes <= 56; bytes++) {
+		uint32_t at;
+		memset(&WORD(0x2000), 0xee, 256);
+		post(++sequence, 2 | bytes << 8, 0xa0, 0xa1);
+		equal("PING", "handled", serve(), 1);
+		at = take("PING", sequence, 2 | bytes << 8);
+		for (uint32_t i = 0; i < 14; i++)
+			equal("PING", "payload", WORD(at + 4 * i), 4 * i < bytes ? 0xa0 + i : 0xeeeeeeee);
+	}
+}
+
+/* Requests wait while the ring of answers is full. */
+static void test_full(void)
+{
+	for (int i = 0; i < 4; i++)
+		post(++sequence, 2, 0, 0);
+	equal("full", "handled", serve(), 4);
+	for (int i = 0; i < 4; i++)
+		post(++sequence, 2, 0, 0);
+	equal("full", "handled without room", serve(), 0);
+	take("full", sequence - 7, 2);
+	equal("full", "handled with room for one", serve(), 1);
+	for (int i = 6; i >= 4; i--)
+		take("full", sequence - (uint32_t)i, 2);
+	equal("full", "handled with room", serve(), 3);
+	for (int i = 3; i >= 0; i--)
+		take("full", sequence - (uint32_t)i, 2);
+}
+
+/* Tails of the host that are too far away change nothing, and are counted. */
+static void test_tails(void)
+{
+	uint32_t before = count(10);
+	REQUEST_TAIL = sent + 5;
+	equal("tail", "handled", serve(), 0);
+	REQUEST_TAIL = sent - 1;
+	equal("tail behind", "handled", serve(), 0);
+	REQUEST_TAIL = sent;
+	ANSWER_HEAD = taken + 1;
+	post(++sequence, 2, 0, 0);
+	equal("head", "handled", serve(), 0);
+	ANSWER_HEAD = taken;
+	equal("tails", "handled", serve(), 1);
+	take("tails", sequence, 2);
+	equal("tails", "count", count(10), before + 3);
+}
+
+/* An access that fails is repeated at the next doorbell, and no answer is lost or repeated. */
+static void test_memory(void)
+{
+	static const uint32_t offsets[] = {0x20, 0x24, 0x40, 0x44};
+	uint32_t before = count(11), failed = 0;
+	for (uint32_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+		post(++sequence, 0x0402, 5, 0);
+		hw.broken = AREA + offsets[i];
+		serve(), failed++;
+		hw.broken = 1;
+		serve();
+		equal("memory", "payload", WORD(take("memory", sequence, 0x0402)), 5);
+		equal("memory", "tail", ANSWER_TAIL, taken);
+		equal("memory", "head", REQUEST_HEAD, sent);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		post(++sequence, 0x0402, 5, 0);
+		hw.broken = AREA + (i == 0 ? 0x1000 + ((sent - 1) & 3) * 64 + 60 : 0x2000 + (taken & 3) * 64 + 8 * (i - 1));
+		equal("entry", "handled", serve(), 0);
+		failed++;
+		hw.broken = 1;
+		serve();
+		equal("entry", "payload", WORD(take("entry", sequence, 0x0402)), 5);
+	}
+	equal("memory", "count", count(11), before + failed);
+}
+
+static void test_notices(void)
+{
+	for (uint32_t i = 0; i < 10; i++)
+		notice(64, i, 2, 3);
+	equal("notices", "handled", serve(), 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t at = take("notice", 0, 0x0c40);
+		equal("notice", "first", WORD(at), i);
+		equal("notice", "third", WORD(at + 8), 3);
+		serve();
+	}
+	equal("notices", "tail", ANSWER_TAIL, taken);
+	equal("notices", "lost", count(12), 2);
+	notice(64, 1, 2, 3);
+	for (int i = 0; i < 4; i++)
+		notice(64, 1, 2, 3);
+	serve();
+	post(5, 0x0801, 1, 7);
+	for (int i = 0; i < 4; i++)
+		take("notice before HELLO", 0, 0x0c40);
+	equal("HELLO after notices", "handled", serve(), 1);
+	take("a notice from before HELLO", 0, 0x0c40);
+	take("HELLO", 5, 0x0c01);
+	sequence = 0;
+	answers("HELLO begins anew", 5, 0x0402, 4);
+	equal("HELLO", "answers with OK since the start", count(0) > 70, 1);
+}
+
+void test_messages(void)
+{
+	test_begin();
+	test_session();
+	test_errors();
+	test_ping();
+	test_full();
+	test_tails();
+	test_memory();
+	test_notices();
+}
