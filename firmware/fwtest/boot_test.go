@@ -30,6 +30,8 @@ type machine interface {
 	firmware.Registers
 	Memory() map[uint64]uint32
 	Register(off uint32) uint32
+	Raised() uint32
+	At(base uint64) *Host
 }
 
 // machines are the model and the RTL.

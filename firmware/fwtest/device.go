@@ -3,9 +3,11 @@
 package fwtest
 
 import (
+	"encoding/binary"
 	"maps"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -39,12 +41,14 @@ type surroundings struct {
 	faults    Faults
 	registers map[uint32]uint32 // by offset in BAR0, but those of the microcontroller
 	memory    map[uint64]uint32 // dwords by GPU address
+	raised    uint32            // bits that the program wrote to INTC.RAISE
 }
 
 func newSurroundings(f Faults) surroundings {
 	return surroundings{faults: f, memory: map[uint64]uint32{}, registers: map[uint32]uint32{
 		idreg.Base + idreg.Magic: idreg.MagicValue, idreg.Base + idreg.MapHash: MapHash,
 		idreg.Base + idreg.Scratch0: 0, idreg.Base + idreg.Scratch3: 0x12345678,
+		intcreg.Base + intcreg.Raise: 0,
 	}}
 }
 
@@ -66,6 +70,9 @@ func (s *surroundings) read(off uint32) (uint32, bool) {
 // write writes a register for the program. Registers that cannot be written keep their values.
 func (s *surroundings) write(off, v uint32) bool {
 	_, ok := s.registers[off]
+	if off == intcreg.Base+intcreg.Raise {
+		s.raised |= v
+	}
 	if ok && off >= idreg.Base+idreg.Scratch0 && off <= idreg.Base+idreg.Scratch3 {
 		s.registers[off] = v
 	}
@@ -95,6 +102,44 @@ func (s *surroundings) time(clock uint64) uint64 {
 		return s.faults.Time(clock)
 	}
 	return clock
+}
+
+// Raised returns the bits that the program has written to INTC.RAISE, and clears them.
+func (s *surroundings) Raised() uint32 {
+	v := s.raised
+	s.raised = 0
+	return v
+}
+
+// At returns the memory from a GPU address on, as the host sees it.
+func (s *surroundings) At(base uint64) *Host { return &Host{s, base} }
+
+// A Host is memory of the surroundings.
+type Host struct {
+	s    *surroundings
+	base uint64
+}
+
+// ReadHost reads dwords.
+func (h *Host) ReadHost(off uint32, b []byte) error {
+	for i := 0; i < len(b); i += 4 {
+		var w [4]byte
+		binary.LittleEndian.PutUint32(w[:], h.s.memory[h.base+uint64(off)+uint64(i)])
+		copy(b[i:], w[:])
+	}
+	return nil
+}
+
+// WriteHost writes bytes from the begin of a dword on.
+func (h *Host) WriteHost(off uint32, b []byte) error {
+	for i := 0; i < len(b); i += 4 {
+		at := h.base + uint64(off) + uint64(i)
+		var w [4]byte
+		binary.LittleEndian.PutUint32(w[:], h.s.memory[at])
+		copy(w[:], b[i:])
+		h.s.memory[at] = binary.LittleEndian.Uint32(w[:])
+	}
+	return nil
 }
 
 // info returns MCU.INFO for a memory of the given size in bytes.

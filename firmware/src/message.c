@@ -139,11 +139,19 @@ static bool show(void)
 	return true;
 }
 
-/* flush writes what waits, and reports whether nothing waits any more. */
+/* flush writes what waits, and reports whether nothing waits any more. After it has shown new answers it
+   looks for room again: a host that made room before it saw them has not rung. */
 static bool flush(void)
 {
-	bool all = put_answer() && put_notices();
-	return show() && all;
+	uint32_t before;
+	bool all;
+	do {
+		before = answer_tail;
+		all = put_answer() && put_notices();
+		if (!show())
+			return false;
+	} while (!all && answer_tail != before);
+	return all;
 }
 
 void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)

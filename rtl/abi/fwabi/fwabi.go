@@ -78,7 +78,7 @@ var Mail = reg.Block{
 	Regs: []reg.Reg{
 		{Off: 4 * MailCheckpoint, Name: "CHECKPOINT", Access: reg.RW, Doc: "the stage of the boot that began last; the host clears it"},
 		{Off: 4 * MailResult, Name: "RESULT", Access: reg.RW, Doc: "0 during the boot, then READY or the reason why it stopped; the host clears it"},
-		{Off: 4 * MailDetail0, Name: "DETAIL0", Access: reg.RW, Doc: "after a failed test the address of the access, after MEMORY_VALUE that of its block of 64 bytes; after INTERRUPT and TRAP mcause"},
+		{Off: 4 * MailDetail0, Name: "DETAIL0", Access: reg.RW, Doc: "after READY 1 if the program serves messages, else 0; after a failed test the address of the access, after MEMORY_VALUE that of its block of 64 bytes; after INTERRUPT and TRAP mcause"},
 		{Off: 4 * MailDetail1, Name: "DETAIL1", Access: reg.RW, Doc: "after a failed test the value that was found; after TRAP mepc"},
 		{Off: 4 * MailDetail2, Name: "DETAIL2", Access: reg.RW, Doc: "after a failed test the value that was expected; after TRAP mtval"},
 		{Off: 4 * MailMapHash, Name: "MAP_HASH", Access: reg.RW, Doc: "set by the host: ID.MAP_HASH as it reads it"},
