@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +28,28 @@ func TestDocument(t *testing.T) {
 			assert.Contains(t, page, fmt.Sprintf("\n| %s | %s | %s |\n", f.Name, f.Bits(), f.Doc))
 		}
 	}
-	for _, c := range append(append([]fwabi.Code(nil), fwabi.Stages...), fwabi.Results...) {
+	for _, p := range fwabi.Area {
+		assert.Contains(t, page, fmt.Sprintf("\n| %#x | %#x | %s | %s | %s |\n", p.Off, p.Bytes, p.Name, p.Writer, p.Doc))
+	}
+	for _, o := range fwabi.Ops {
+		assert.Contains(t, page, fmt.Sprintf("\n| %d | %s | %s | %s | %s |\n", o.Value, o.Name, o.Doc, names(o.Request), names(o.Answer)))
+		for _, f := range o.Request {
+			assert.Contains(t, page, fmt.Sprintf("\n| %s %s | %s |\n", o.Name, f.Name, f.Doc))
+		}
+		for _, f := range o.Answer {
+			assert.Contains(t, page, fmt.Sprintf("\n| %s answer %s | %s |\n", o.Name, f.Name, f.Doc))
+		}
+	}
+	for _, c := range slices.Concat(fwabi.Stages, fwabi.Results, fwabi.Statuses) {
 		assert.Contains(t, page, fmt.Sprintf("\n| %#x | %s | %s |\n", c.Value, c.Name, c.Doc))
 	}
+}
+
+// names returns the names of the dwords of a payload.
+func names(fields []fwabi.Field) string {
+	var all []string
+	for _, f := range fields {
+		all = append(all, f.Name)
+	}
+	return strings.Join(all, ", ")
 }

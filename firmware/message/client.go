@@ -4,14 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
 // Open returns a client of a program that is ready. It continues with the heads and tails of the area,
 // so it also follows a client that was lost. The first call is Hello.
-func Open(r firmware.Registers, m Memory, o Options) (*Client, error) {
+func Open(r Registers, m Memory, o Options) (*Client, error) {
 	if o.Polls == 0 {
 		return nil, fmt.Errorf("%w: no limit of reads", ErrOptions)
 	}

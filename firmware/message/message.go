@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 )
 
@@ -21,6 +20,12 @@ var (
 	ErrSequence = errors.New("message: answer to another request")
 	ErrStatus   = errors.New("message: request refused")
 )
+
+// Registers accesses the registers of BAR0, by offset in bytes.
+type Registers interface {
+	Read(off uint32) (uint32, error)
+	Write(off, value uint32) error
+}
 
 // A Memory is the message area, by offset in bytes. Words that the other side writes are read anew
 // each time, and writes are seen in their order.
@@ -102,7 +107,7 @@ type Info struct {
 // A Client is a host. It is not safe for concurrent use. After a failure other than ErrStatus,
 // ErrPayload and ErrOptions, each call returns the first error until Hello succeeds.
 type Client struct {
-	r       firmware.Registers
+	r       Registers
 	m       Memory
 	o       Options
 	entries uint32
