@@ -32,6 +32,7 @@ type machine interface {
 	Register(off uint32) uint32
 	Raised() uint32
 	At(base uint64) *Host
+	Watch(f func(addr uint64))
 }
 
 // machines are the model and the RTL.

@@ -42,6 +42,7 @@ type surroundings struct {
 	registers map[uint32]uint32 // by offset in BAR0, but those of the microcontroller
 	memory    map[uint64]uint32 // dwords by GPU address
 	raised    uint32            // bits that the program wrote to INTC.RAISE
+	watch     func(addr uint64) // called for each write of the program to memory; nil: none
 }
 
 func newSurroundings(f Faults) surroundings {
@@ -94,6 +95,9 @@ func (s *surroundings) store(addr uint64, enable uint8, v uint32) {
 		mask |= uint32(enable>>i&1) * 0xff << (8 * i)
 	}
 	s.memory[addr] = s.memory[addr]&^mask | v&mask
+	if s.watch != nil {
+		s.watch(addr)
+	}
 }
 
 // time returns the time that the program sees at a clock.
@@ -110,6 +114,9 @@ func (s *surroundings) Raised() uint32 {
 	s.raised = 0
 	return v
 }
+
+// Watch calls f with the GPU address of each dword that the program writes from now on.
+func (s *surroundings) Watch(f func(addr uint64)) { s.watch = f }
 
 // At returns the memory from a GPU address on, as the host sees it.
 func (s *surroundings) At(base uint64) *Host { return &Host{s, base} }

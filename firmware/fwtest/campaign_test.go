@@ -1,0 +1,226 @@
+package fwtest
+
+import (
+	"encoding/binary"
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/firmware/message"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+)
+
+var (
+	messageSeed  = flag.Uint64("fwtest.messages.seed", 1, "seed of the random messages")
+	messageCount = flag.Int("fwtest.messages", 3000, "number of random messages, on the model; a tenth of it in RTL")
+)
+
+// A campaign is a host that sends random messages, and compares what the firmware does with a model.
+type campaign struct {
+	t       *testing.T
+	rng     *rand.Rand
+	m       machine
+	host    *Host
+	failing int // of 8 reads of the area
+	failed  uint32
+	model   protocol
+	sent    [64]request
+	begin   uint32 // answers that the host has not compared begin here
+	stray   uint64 // address of a write outside the ring of answers and the heads
+
+	answers, failures int // of all starts
+}
+
+// put and get write and read a word of the area.
+func (c *campaign) put(off, v uint32) {
+	require.NoError(c.t, c.host.WriteHost(off, binary.LittleEndian.AppendUint32(nil, v)))
+}
+
+func (c *campaign) get(off uint32) uint32 {
+	var b [4]byte
+	require.NoError(c.t, c.host.ReadHost(off, b[:]))
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// wrote checks the place of a write of the program.
+func (c *campaign) wrote(addr uint64) {
+	off := addr - area
+	ring := off >= 0x2000 && off < 0x2000+uint64(c.model.entries)*64
+	if !ring && off != 0x40 && off != 0x44 {
+		c.stray = addr
+	}
+}
+
+// start starts the firmware anew, with rings of another size.
+func (c *campaign) start() {
+	c.failing, c.stray, c.begin = 0, 0, 0
+	c.m.Watch(nil)
+	require.NoError(c.t, c.m.Write(mcureg.Base+mcureg.Ctl, 0))
+	rings := c.rng.Uint32N(7)
+	require.NoError(c.t, message.Init(c.host, rings))
+	b, err := firmware.Load(c.m, firmware.Default(), withArea(area))
+	require.NoError(c.t, err)
+	c.model = protocol{entries: 1 << rings, build: b.Build}
+	c.m.Watch(c.wrote)
+}
+
+// random returns a request: one that is right, or one with a mistake.
+func (c *campaign) random(next uint32) request {
+	r := request{sequence: next}
+	for i := range r.payload {
+		r.payload[i] = byte(c.rng.Uint32())
+	}
+	length := c.rng.Uint32N(57)
+	switch c.rng.IntN(12) {
+	case 0, 1, 2, 3, 4, 5:
+		r.head = 2 | length<<8
+	case 6:
+		r.head = 3
+	case 7:
+		r.head = 1 | 8<<8
+		binary.LittleEndian.PutUint32(r.payload[:], 1+c.rng.Uint32N(2)*c.rng.Uint32N(2))
+	case 8:
+		r.head, r.sequence = 2|length<<8, []uint32{next - 1, next + 1, 0, c.rng.Uint32()}[c.rng.IntN(4)]
+	case 9:
+		r.head = 2 | length<<8 | 1<<(16+c.rng.Uint32N(16))
+	default:
+		r.head = c.rng.Uint32()&0xff | c.rng.Uint32()&0xff00
+		if limits, ok := lengths[r.head&0xff]; ok && r.head&0xff > 3 && r.head>>8 == limits[0] {
+			r.head += 1 << 8
+		}
+	}
+	if c.failing != 0 && r.head&0xff == 3 {
+		r.head-- // a model cannot tell how many failures came before a COUNTERS
+	}
+	return r
+}
+
+// send writes requests, and sometimes a tail that is too far away.
+func (c *campaign) send() {
+	p := &c.model
+	room := p.entries - (p.tail - p.taken)
+	if p.tail-p.taken > p.entries {
+		p.tail, room = p.taken, p.entries
+	}
+	next := p.next
+	for range c.rng.Uint32N(room + 1) {
+		r := c.random(next)
+		if r.sequence == next {
+			next++
+		}
+		if r.head&0xff == 1 {
+			next = 1
+		}
+		at := 0x1000 + p.tail%p.entries*64
+		c.put(at, r.sequence)
+		c.put(at+4, r.head)
+		require.NoError(c.t, c.host.WriteHost(at+8, r.payload[:]))
+		c.sent[p.tail%p.entries] = r
+		p.tail++
+	}
+	if c.failing == 0 && c.rng.IntN(20) == 0 {
+		p.tail = p.taken + p.entries + 1 + c.rng.Uint32N(1<<31)
+	}
+	c.put(0x20, p.tail)
+}
+
+// take compares and takes some of the answers, sometimes none, and sometimes writes a bad head.
+func (c *campaign) take(replies []reply) []reply {
+	n := c.rng.IntN(len(replies) + 1)
+	for _, want := range replies[:n] {
+		at := 0x2000 + c.begin%c.model.entries*64
+		require.Equal(c.t, want.sequence, c.get(at), "answer %d", c.begin)
+		require.Equal(c.t, want.head, c.get(at+4), "answer %d", c.begin)
+		got := make([]byte, 56)
+		require.NoError(c.t, c.host.ReadHost(at+8, got))
+		require.Equal(c.t, string(want.payload), string(got[:len(want.payload)]), "answer %d", c.begin)
+		c.begin++
+		c.answers++
+	}
+	c.model.answersTaken = c.begin
+	if c.failing == 0 && c.rng.IntN(20) == 0 {
+		c.model.answersTaken = c.begin + uint32(len(replies)-n) + 1 + c.rng.Uint32N(1<<31)
+	}
+	c.put(0x24, c.model.answersTaken)
+	return replies[n:]
+}
+
+// knock rings, and waits until the program sleeps.
+func (c *campaign) knock() {
+	require.NoError(c.t, c.m.Write(mcureg.Base+mcureg.Doorbell, 1|c.rng.Uint32()&c.rng.Uint32()))
+	for n := 0; ; n++ {
+		v, err := c.m.Read(mcureg.Base + mcureg.Status)
+		require.NoError(c.t, err)
+		if v == mcureg.StatusAsleep {
+			return
+		}
+		require.Less(c.t, n, 100_000, "status %#x", v)
+	}
+}
+
+// step is one round: some requests, a doorbell, some answers.
+func (c *campaign) step(left []reply) []reply {
+	if c.failing = max(0, c.rng.IntN(10)-7); c.model.tail != c.model.taken {
+		c.failing = 0 // COUNTERS may be among the requests that are left
+	}
+	if c.failing != 0 {
+		c.model.answersTaken = c.begin
+		c.put(0x24, c.begin)
+	}
+	c.send()
+	for range c.failing {
+		c.knock()
+	}
+	c.failing = 0
+	c.knock()
+	c.model.counts[11] += c.failed
+	c.failures += int(c.failed)
+	c.failed = 0
+	left = append(left, c.model.ring(func(number uint32) request { return c.sent[number%c.model.entries] })...)
+	require.Zero(c.t, c.stray, "write outside of the ring of answers and the heads")
+	require.Equal(c.t, c.model.taken, c.get(0x40), "REQUEST_HEAD")
+	require.Equal(c.t, c.model.answered, c.get(0x44), "ANSWER_TAIL")
+	return c.take(left)
+}
+
+// Random messages, also hostile ones: the answers and the counts are those of the model, and nothing
+// is written but the ring of answers and the heads. Some reads of the area fail, and the host starts
+// the firmware anew while it works.
+func TestRandomMessages(t *testing.T) {
+	for _, kind := range machines {
+		faults := Faults{}
+		c := &campaign{t: t, rng: rand.New(rand.NewPCG(*messageSeed, 21))}
+		faults.Window = func(addr uint64, v uint32, ok bool) (uint32, bool) {
+			if addr-area < 0x7000 && c.rng.IntN(8) < c.failing {
+				c.failed++
+				return v, false
+			}
+			return v, ok
+		}
+		c.m = kind.make(8<<10, faults)
+		c.host = c.m.At(area)
+		count := *messageCount
+		if kind.name == "RTL" {
+			count /= 10
+		}
+		starts := 0
+		for c.answers < count {
+			c.start()
+			starts++
+			var left []reply
+			for begin := c.answers; c.answers < count && c.answers < begin+10*count/(starts+99)+200; {
+				left = c.step(left)
+			}
+			c.send()
+			require.NoError(t, c.m.Write(mcureg.Base+mcureg.Doorbell, 1))
+			for range c.rng.IntN(40) {
+				_, err := c.m.Read(mcureg.Base + mcureg.Status)
+				require.NoError(t, err)
+			}
+		}
+		t.Logf("%s, seed %d: %d answers, %d failed reads, %d starts", kind.name, *messageSeed, c.answers, c.failures, starts)
+	}
+}
