@@ -11,6 +11,12 @@ var image []byte
 //go:embed elf.sha256
 var elf string
 
+//go:embed log.table
+var table []byte
+
+// LogTable returns a copy of the formats of the log of the default image, for log.ParseTable.
+func LogTable() []byte { return append([]byte(nil), table...) }
+
 // Default returns a copy of the image of this version.
 func Default() []byte { return append([]byte(nil), image...) }
 

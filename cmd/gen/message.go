@@ -42,6 +42,7 @@ func messageH() ([]byte, error) {
 		mask uint32
 	}{
 		{"HEAD_OP", fwabi.HeadOp}, {"HEAD_LENGTH", fwabi.HeadLength}, {"HEAD_STATUS", fwabi.HeadStatus}, {"HEAD_RESERVED", fwabi.HeadReserved},
+		{"LINE_ID", fwabi.LineID}, {"LINE_LEVEL", fwabi.LineLevel},
 		{"LIMIT_QUEUES", fwabi.LimitQueues}, {"LIMIT_RINGS", fwabi.LimitRings}, {"LIMIT_PAYLOAD", fwabi.LimitPayload},
 	} {
 		h.define(f.name, address, f.mask)

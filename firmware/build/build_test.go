@@ -33,7 +33,7 @@ func tree(t *testing.T) string {
 	for _, dir := range []string{"src", "target", "gen"} {
 		require.NoError(t, os.CopyFS(filepath.Join(to, "firmware", dir), os.DirFS(filepath.Join(root, "firmware", dir))))
 	}
-	for _, name := range []string{"firmware.bin", "elf.sha256"} {
+	for _, name := range []string{"firmware.bin", "log.table", "elf.sha256"} {
 		data, err := os.ReadFile(filepath.Join(root, "firmware", name))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(to, "firmware", name), data, 0o666))
@@ -75,7 +75,7 @@ func TestChange(t *testing.T) {
 	}{{[]string{"-check"}, 1, true}, {nil, 0, true}, {[]string{"-check"}, 0, false}} {
 		var stdout, stderr bytes.Buffer
 		assert.Equal(t, tt.code, run(append(tt.args, "-root", dir, "-o", filepath.Join(dir, "out")), &stdout, &stderr))
-		assert.Equal(t, tt.names, strings.Contains(stdout.String(), "firmware/firmware.bin\nfirmware/elf.sha256\n"))
+		assert.Equal(t, tt.names, strings.Contains(stdout.String(), "firmware/firmware.bin\nfirmware/log.table\nfirmware/elf.sha256\n"))
 		assert.Empty(t, stderr.String())
 	}
 }

@@ -2,7 +2,7 @@
 //
 //	go run ./firmware/build [-root DIR] [-o DIR] [-check]
 //
-// It writes firmware/firmware.bin, firmware/elf.sha256, and the ELF file with the symbols in the
+// It writes firmware/firmware.bin, firmware/log.table, firmware/elf.sha256, and the ELF file with the symbols in the
 // directory of -o. With -check it writes nothing but the ELF file, prints the names of the files
 // that differ, and exits 1 if there is one. It exits 1 if the compiler is missing or of another
 // version than the pinned one, since that would build other bytes.
@@ -113,6 +113,10 @@ func build(root, out string) (files []file, note string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	formats, err := logTable(text, id)
+	if err != nil {
+		return nil, "", err
+	}
 	m, err := firmware.Parse(image)
 	if err != nil {
 		return nil, "", err
@@ -120,6 +124,7 @@ func build(root, out string) (files []file, note string, err error) {
 	note = fmt.Sprintf("firmware: build %x, program of %d bytes, stack of %d, memory of %d", m.Build, m.Size, stack, m.Memory)
 	return []file{
 		{"firmware/firmware.bin", image},
+		{"firmware/log.table", formats},
 		{"firmware/elf.sha256", fmt.Appendf(nil, "%x\n", sha256.Sum256(text))},
 	}, note, nil
 }
@@ -155,6 +160,20 @@ func pack(text []byte, id [fwabi.BuildBytes]byte) ([]byte, error) {
 	return firmware.Append(nil, firmware.Header{
 		Version: fwabi.Version, Layout: fwabi.LayoutHash(), Build: id, Entry: uint32(f.Entry), Memory: top,
 	}, program), nil
+}
+
+// logTable returns the build id and the formats of the log, which the image does not have.
+func logTable(text []byte, id [fwabi.BuildBytes]byte) ([]byte, error) {
+	f, err := elf.NewFile(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	s := f.Section(".log")
+	if s == nil {
+		return id[:], nil
+	}
+	formats, err := s.Data()
+	return append(id[:], formats...), err
 }
 
 // symbol returns the value of a symbol.

@@ -29,7 +29,7 @@ type campaign struct {
 	model   protocol
 	sent    [64]request
 	begin   uint32 // answers that the host has not compared begin here
-	stray   uint64 // address of a write outside the ring of answers and the heads
+	stray   uint64 // address of a write outside the answers, the log and their words
 
 	answers, failures int // of all starts
 }
@@ -49,7 +49,8 @@ func (c *campaign) get(off uint32) uint32 {
 func (c *campaign) wrote(addr uint64) {
 	off := addr - area
 	ring := off >= 0x2000 && off < 0x2000+uint64(c.model.entries)*64
-	if !ring && off != 0x40 && off != 0x44 {
+	log := off >= 0x3000 && off < 0x4000 || off == 0x48 || off == 0x4c
+	if !ring && !log && off != 0x40 && off != 0x44 {
 		c.stray = addr
 	}
 }
@@ -180,14 +181,15 @@ func (c *campaign) step(left []reply) []reply {
 	c.failures += int(c.failed)
 	c.failed = 0
 	left = append(left, c.model.ring(func(number uint32) request { return c.sent[number%c.model.entries] })...)
-	require.Zero(c.t, c.stray, "write outside of the ring of answers and the heads")
+	require.Zero(c.t, c.stray, "write outside of the answers, the log and their words")
 	require.Equal(c.t, c.model.taken, c.get(0x40), "REQUEST_HEAD")
 	require.Equal(c.t, c.model.answered, c.get(0x44), "ANSWER_TAIL")
+	require.Equal(c.t, c.model.lines(), c.get(0x48)+c.get(0x4c), "lines of the log, and lost ones")
 	return c.take(left)
 }
 
 // Random messages, also hostile ones: the answers and the counts are those of the model, and nothing
-// is written but the ring of answers and the heads. Some reads of the area fail, and the host starts
+// is written but the answers, the log and their words. Some reads of the area fail, and the host starts
 // the firmware anew while it works.
 func TestRandomMessages(t *testing.T) {
 	for _, kind := range machines {

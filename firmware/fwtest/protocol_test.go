@@ -104,3 +104,12 @@ func (p *protocol) do(op uint32, in []byte) (status uint32, payload []byte) {
 	}
 	panic("fwtest: the campaign sends no other request that is well formed")
 }
+
+// lines returns how many lines the log has had: one for the boot, and one for each error.
+func (p *protocol) lines() uint32 {
+	n := uint32(1)
+	for _, count := range p.counts[1:10] {
+		n += count
+	}
+	return n
+}

@@ -54,6 +54,10 @@
 #define HEAD_STATUS_SHIFT                    16
 #define HEAD_RESERVED                        0xff000000
 #define HEAD_RESERVED_SHIFT                  24
+#define LINE_ID                              0x0000ffff
+#define LINE_ID_SHIFT                        0
+#define LINE_LEVEL                           0x00ff0000
+#define LINE_LEVEL_SHIFT                     16
 #define LIMIT_QUEUES                         0x000000ff
 #define LIMIT_QUEUES_SHIFT                   0
 #define LIMIT_RINGS                          0x0000ff00

@@ -4,6 +4,7 @@
 
 #include "boot_abi.h"
 #include "hw.h"
+#include "log.h"
 #include "message.h"
 #include "message_abi.h"
 #include "registers.h"
@@ -146,7 +147,7 @@ static void test_window(void)
 }
 
 /* now returns TIME. The high half is read twice, so that a carry between the halves does no harm. */
-static uint64_t now(void)
+uint64_t now(void)
 {
 	uint32_t hi, lo;
 	do {
@@ -210,12 +211,14 @@ static uint32_t bells(void)
 
 /* loop works for doorbells, and sleeps while there is nothing to do. No interrupt is taken: one that
    is pending wakes it, also one from before it sleeps. */
-_Noreturn static void loop(void)
+_Noreturn static void loop(uint32_t memory)
 {
 	uint32_t work = 0;
 	stage(STAGE_LOOP);
 	enable(INTERRUPT_SOFTWARE);
 	write32(MAIL_DETAIL0, messages_begin());
+	log_begin();
+	LOG(LOG_EVENT, "boot: build %08x, memory of %u bytes", read32(MAIL_BUILD), memory);
 	write32(MAIL_RESULT, RESULT_READY);
 	for (;;) {
 		if (work == 0)
@@ -233,5 +236,5 @@ void boot(uint32_t memory)
 	test_lock();
 	test_window();
 	test_timer();
-	loop();
+	loop(memory);
 }

@@ -9,3 +9,6 @@ _Noreturn void boot(uint32_t memory);
 
 /* interrupt handles an interrupt. cause is mcause. */
 void interrupt(uint32_t cause);
+
+/* now returns TIME. */
+uint64_t now(void);

@@ -2,6 +2,7 @@
 
 #include "boot_abi.h"
 #include "hw.h"
+#include "log.h"
 #include "message_abi.h"
 #include "registers.h"
 
@@ -39,8 +40,7 @@ static bool answering;
 static uint32_t waiting[NOTICES][1 + NOTICE_DWORDS];
 static uint32_t notices_head, notices_tail;
 
-/* load reads a word of the message area, and counts a failure. */
-static bool load(uint32_t at, uint32_t *value)
+bool area_read(uint32_t at, uint32_t *value)
 {
 	struct answer a = probe_read(at);
 	*value = a.value;
@@ -48,8 +48,7 @@ static bool load(uint32_t at, uint32_t *value)
 	return a.fault == 0;
 }
 
-/* store writes a word of the message area, and counts a failure. */
-static bool store(uint32_t at, uint32_t value)
+bool area_write(uint32_t at, uint32_t value)
 {
 	uint32_t fault = probe_write(at, value);
 	counts[COUNTERS_OUT_MEMORY] += fault;
@@ -60,13 +59,15 @@ bool messages_begin(void)
 {
 	uint32_t magic, version, rings;
 	entries = 0;
-	if (!load(AREA_MAGIC, &magic) || !load(AREA_VERSION, &version) || !load(AREA_RINGS, &rings))
+	if (!area_read(AREA_MAGIC, &magic) || !area_read(AREA_VERSION, &version) || !area_read(AREA_RINGS, &rings))
 		return false;
 	if (magic != AREA_MAGIC_VALUE || version != FIRMWARE_VERSION || rings > RINGS_MOST)
 		return false;
 	entries = 1u << rings;
 	return true;
 }
+
+bool messages_open(void) { return entries != 0; }
 
 /* far counts a word of the host that is more than a ring ahead of, or behind, one of this side. */
 static bool far(uint32_t distance)
@@ -81,7 +82,7 @@ static bool far(uint32_t distance)
 static bool room(void)
 {
 	uint32_t head;
-	return load(AREA_ANSWER_HEAD, &head) && !far(answer_tail - head) && answer_tail - head < entries;
+	return area_read(AREA_ANSWER_HEAD, &head) && !far(answer_tail - head) && answer_tail - head < entries;
 }
 
 /* put writes an entry to the ring of answers, if it has room. */
@@ -91,7 +92,7 @@ static bool put(const uint32_t *entry, uint32_t dwords)
 	if (!room())
 		return false;
 	for (uint32_t i = 0; i < dwords; i++)
-		if (!store(at + 4 * i, entry[i]))
+		if (!area_write(at + 4 * i, entry[i]))
 			return false;
 	answer_tail++;
 	return true;
@@ -126,12 +127,12 @@ static bool put_notices(void)
 static bool show(void)
 {
 	if (request_head_shown != request_head) {
-		if (!store(AREA_REQUEST_HEAD, request_head))
+		if (!area_write(AREA_REQUEST_HEAD, request_head))
 			return false;
 		request_head_shown = request_head;
 	}
 	if (answer_tail_shown != answer_tail) {
-		if (!store(AREA_ANSWER_TAIL, answer_tail))
+		if (!area_write(AREA_ANSWER_TAIL, answer_tail))
 			return false;
 		answer_tail_shown = answer_tail;
 		(void)probe_write(INTC_RAISE, INTC_RAISE_FIRMWARE);
@@ -157,6 +158,7 @@ static bool flush(void)
 void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
 {
 	uint32_t *n = waiting[notices_tail & (NOTICES - 1)];
+	LOG(LOG_EVENT, "notice %u: %u, %u", op, a, b);
 	if (notices_tail - notices_head == NOTICES) {
 		counts[COUNTERS_OUT_NOTICES]++;
 		return;
@@ -208,6 +210,8 @@ static uint32_t dispatch(uint32_t op, const uint32_t *in, uint32_t *out, uint32_
 		return ping(in, out, length);
 	case OP_COUNTERS:
 		return counters(out, length);
+	case OP_LOG:
+		return log_select(in);
 	default:
 		return STATUS_UNKNOWN;
 	}
@@ -252,6 +256,7 @@ static void handle(void)
 		status = dispatch(op, request + PAYLOAD, answer + PAYLOAD, &length);
 	if (status != STATUS_OK)
 		length = 0;
+	LOG(status == STATUS_OK ? LOG_DEBUG : LOG_ERROR, "request %u: op %u, status %u", request[SEQUENCE], op, status);
 	counts[status]++;
 	answer[SEQUENCE] = request[SEQUENCE];
 	answer[HEAD] = op | length << HEAD_LENGTH_SHIFT | status << HEAD_STATUS_SHIFT;
@@ -262,10 +267,10 @@ static void handle(void)
 static bool fetch(void)
 {
 	uint32_t tail, at = AREA_REQUESTS + (request_head & (entries - 1)) * ENTRY_BYTES;
-	if (!load(AREA_REQUEST_TAIL, &tail) || tail == request_head || far(tail - request_head))
+	if (!area_read(AREA_REQUEST_TAIL, &tail) || tail == request_head || far(tail - request_head))
 		return false;
 	for (uint32_t i = 0; i < DWORDS; i++)
-		if (!load(at + 4 * i, &request[i]))
+		if (!area_read(at + 4 * i, &request[i]))
 			return false;
 	request_head++;
 	return true;

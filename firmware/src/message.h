@@ -8,6 +8,13 @@
    Without it the other functions do nothing. */
 bool messages_begin(void);
 
+/* messages_open reports whether the host has a message area. */
+bool messages_open(void);
+
+/* area_read and area_write access a word of the message area, and report success. A failure is counted. */
+bool area_read(uint32_t at, uint32_t *value);
+bool area_write(uint32_t at, uint32_t value);
+
 /* message writes what waits for room in the ring of answers, and then handles one request. It reports
    whether there may be another one. It returns false if it must wait for the host, which then rings. */
 bool message(void);

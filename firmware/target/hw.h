@@ -40,3 +40,10 @@ static inline void hold_interrupts(void) { __asm__ volatile("csrci mstatus, 8" :
 
 /* sleep waits until an interrupt that is enabled is there. */
 static inline void sleep(void) { __asm__ volatile("wfi" : : : "memory"); }
+
+/* LOG_ID returns the number of a text: its offset in the section .log, which is not loaded. */
+#define LOG_ID(text)                                                              \
+	({                                                                        \
+		static const char log_text[] __attribute__((section(".log"))) = text; \
+		(uint32_t)log_text;                                               \
+	})

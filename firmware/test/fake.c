@@ -207,3 +207,10 @@ void sleep(void)
 }
 
 void stop(void) { longjmp(hw.end, 2); }
+
+/* log_id keeps the text of the last line. */
+uint32_t log_id(const char *text)
+{
+	hw.text = text;
+	return 0x1234;
+}

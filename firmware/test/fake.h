@@ -34,6 +34,7 @@ struct fake {
 	bool open;
 	uint32_t broken, broken_from;
 	uint32_t raises, raised;
+	const char *text; /* of the last line of the log, also one that is not written */
 
 	/* Words in the window, each at the address of the last write to it. */
 	uint32_t at[WORDS], word[WORDS];

@@ -27,3 +27,6 @@ void disable(void);
 void take_interrupts(void);
 void hold_interrupts(void);
 void sleep(void);
+
+#define LOG_ID(text) log_id(text)
+uint32_t log_id(const char *text);

@@ -246,6 +246,36 @@ static void test_notices(void)
 	equal("HELLO", "answers with OK since the start", count(0) > 70, 1);
 }
 
+/* A line has its number, its format, the time and its arguments. */
+static void test_log(void)
+{
+	uint32_t tail = WORD(0x48), lost, at = 0x3000 + (tail & 127) * 32;
+	hw.time = 0x500000000;
+	WORD(0x28) = tail;
+	answers("an error", ++sequence, 0x00ff, 1);
+	equal("log", "tail", WORD(0x48), tail + 1);
+	equal("log", "head of the line", WORD(at + 4), 0x11234);
+	equal("log", "time", WORD(at + 12), 5);
+	equal("log", "first argument", WORD(at + 16), sequence);
+	equal("log", "second argument", WORD(at + 20), 255);
+	equal("log", "third argument", WORD(at + 24), 1);
+	equal("log", "text", (uint32_t)strcmp(hw.text, "request %u: op %u, status %u"), 0);
+	lost = WORD(0x4c);
+	WORD(0x28) = tail + 1 - 128;
+	answers("a full log", ++sequence, 0x00ff, 1);
+	equal("a full log", "tail", WORD(0x48), tail + 1);
+	equal("a full log", "lost", WORD(0x4c), lost + 1);
+	WORD(0x28) = tail + 1;
+	hw.broken = AREA + 0x3000 + ((tail + 1) & 127) * 32;
+	answers("a line that is refused", ++sequence, 0x00ff, 1);
+	equal("a line that is refused", "lost", WORD(0x4c), lost + 2);
+	hw.broken = 1;
+	answers("a level", ++sequence, 0x0404, 0);
+	post(++sequence, 0x0404, 4, 0);
+	serve();
+	take("a level that is too high", sequence, 4 | STATUS(6));
+}
+
 void test_messages(void)
 {
 	test_begin();
@@ -256,4 +286,5 @@ void test_messages(void)
 	test_tails();
 	test_memory();
 	test_notices();
+	test_log();
 }

@@ -93,6 +93,7 @@ func messages(w *strings.Builder) {
 	}
 	fmt.Fprintf(w, "entries message=%d log=%d*%d telemetry=%d*%d fault=%d\n", EntryBytes, LogBytes, LogEntries, TelemetryBytes, TelemetryEntries, FaultBytes)
 	fmt.Fprintf(w, "head op=%#x length=%#x status=%#x\n", uint32(HeadOp), uint32(HeadLength), uint32(HeadStatus))
+	fmt.Fprintf(w, "line dwords=%d id=%#x level=%#x\n", LineDwords, LineID, LineLevel)
 	for _, c := range Statuses {
 		fmt.Fprintf(w, "status %s %d\n", c.Name, c.Value)
 	}

@@ -18,6 +18,23 @@ const (
 	HeadReserved = 0xff << 24
 )
 
+// A line of the log is 7 dwords: its number from 0, in which lines that were lost count too; LineHead;
+// the time in clocks, low half first; and three arguments.
+const (
+	LineNumber    = 0
+	LineHead      = 1
+	LineTime      = 2
+	LineArguments = 4
+	LineDwords    = 7
+)
+
+// Fields of the dword LineHead: the offset of the format in the section .log of the ELF file, and the
+// level, as in LOG.
+const (
+	LineID    = 0xffff << 0
+	LineLevel = 0xff << 16
+)
+
 // Fields of the word LIMITS in the answer of HELLO.
 const (
 	LimitQueues  = 0xff << 0
