@@ -84,7 +84,7 @@ func TestChange(t *testing.T) {
 func TestRefused(t *testing.T) {
 	need(t)
 	const (
-		loop  = "_Noreturn static void loop(void)\n"
+		loop  = "_Noreturn static void loop(uint32_t memory)\n"
 		again = "__attribute__((noinline)) static void again(uint32_t n) { if (n) again(n - 1); write32(LOCAL_KICK, n); }\n"
 	)
 	for _, tt := range []struct{ name, file, old, with, want string }{
