@@ -39,7 +39,7 @@ var rules = []struct {
 	{"firmware/message", []string{"rtl/abi/..."}},
 	{"firmware", []string{"rtl/abi/..."}},
 	{"hostdriver/umd", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/umd/..."}},
-	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/..."}},
+	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/...", "firmware"}},
 	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
 	{"boards", []string{"boards/...", "bus/...", "rtl/...", "firmware"}},
 	{"testbench/drivertest/starter/module/miniport", append([]string{"hostdriver/ring"}, starter...)},

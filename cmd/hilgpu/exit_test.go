@@ -117,7 +117,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		{"bench", "want one of device, rtl"},
 		{"board", "want one of build, flash, list, probe, serve"},
 		{"firmware", "want one of info, load, selftest"},
-		{"reg", "want one of diff, list, read, snap, write"},
+		{"reg", "want one of diff, export, list, read, snap, write"},
 		{"rules", "want one of explain, list"},
 		{"completion", "want one of bash, fish, powershell, zsh"},
 		{"typo", `unknown command "typo" for "hilgpu", want one of bench, board`},
