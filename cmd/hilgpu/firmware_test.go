@@ -104,3 +104,14 @@ func TestFirmwareErrors(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 }
+
+// The frame is the same with the firmware and without a microcontroller.
+func TestComposeWithFirmware(t *testing.T) {
+	frames := map[any]bool{}
+	for _, board := range []string{withMCU, withMCU + "&mcu=0&master=0", "line?config=full"} {
+		code, stdout, stderr := hilgpu("run", "compose", "--check", "--size", "64x48", "--json", "--board", board)
+		require.Zero(t, code, stderr)
+		frames[document(t, stdout)["frame_sha256"]] = true
+	}
+	assert.Len(t, frames, 1)
+}
