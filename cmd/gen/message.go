@@ -36,6 +36,7 @@ func messageH() ([]byte, error) {
 	h.define("LOG_ENTRIES", "%d", fwabi.LogEntries)
 	h.define("TELEMETRY_BYTES", "%d", fwabi.TelemetryBytes)
 	h.define("TELEMETRY_ENTRIES", "%d", fwabi.TelemetryEntries)
+	h.define("TELEMETRY_LEAST", "%d", fwabi.PeriodLeast)
 	h.define("FAULT_BYTES", "%d", fwabi.FaultBytes)
 	for _, f := range []struct {
 		name string

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 )
 
 // MapHash is ID.MAP_HASH of the surroundings.
@@ -49,7 +50,7 @@ func newSurroundings(f Faults) surroundings {
 	return surroundings{faults: f, memory: map[uint64]uint32{}, registers: map[uint32]uint32{
 		idreg.Base + idreg.Magic: idreg.MagicValue, idreg.Base + idreg.MapHash: MapHash,
 		idreg.Base + idreg.Scratch0: 0, idreg.Base + idreg.Scratch3: 0x12345678,
-		intcreg.Base + intcreg.Raise: 0,
+		intcreg.Base + intcreg.Raise: 0, perfreg.Base + perfreg.Ctl: 0,
 	}}
 }
 

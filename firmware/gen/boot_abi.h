@@ -6,7 +6,7 @@
 /* Version */
 #define FIRMWARE_VERSION                     1
 #define FIRMWARE_MAGIC                       0x57464c48
-#define FIRMWARE_LAYOUT                      0x2903c6e3
+#define FIRMWARE_LAYOUT                      0xef822ddf
 
 /* The header of an image, by offset in bytes */
 #define HEADER_MAGIC                         0x00000000

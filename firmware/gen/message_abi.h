@@ -45,6 +45,7 @@
 #define LOG_ENTRIES                          128
 #define TELEMETRY_BYTES                      64
 #define TELEMETRY_ENTRIES                    64
+#define TELEMETRY_LEAST                      1024
 #define FAULT_BYTES                          4096
 #define HEAD_OP                              0x000000ff
 #define HEAD_OP_SHIFT                        0
@@ -123,15 +124,6 @@
 /* TELEMETRY: selects the samples of the nodes */
 #define OP_TELEMETRY                         5
 #define TELEMETRY_IN_PERIOD                  0
-
-/* SELFTEST: repeats the tests of the boot, but that of the memory */
-#define OP_SELFTEST                          6
-#define SELFTEST_OUT_STAGE                   0
-#define SELFTEST_OUT_RESULT                  1
-#define SELFTEST_OUT_DETAIL0                 2
-#define SELFTEST_OUT_DETAIL1                 3
-#define SELFTEST_OUT_DETAIL2                 4
-#define SELFTEST_OUT_BYTES                   20
 
 /* NODE_TAKE: makes the firmware the owner of a node */
 #define OP_NODE_TAKE                         16
@@ -212,9 +204,6 @@ static inline bool request_lengths(uint32_t op, uint32_t *least, uint32_t *most)
 		return true;
 	case OP_TELEMETRY:
 		*least = 4, *most = 4;
-		return true;
-	case OP_SELFTEST:
-		*least = 0, *most = 0;
 		return true;
 	case OP_NODE_TAKE:
 		*least = 12, *most = 12;

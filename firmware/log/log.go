@@ -1,4 +1,5 @@
-// Package log reads the log of the firmware and shows it as text, JSON lines or CSV. A line has the
+// Package log reads the log of the firmware and its samples of the nodes, and shows them as text, JSON
+// lines or CSV. A line has the
 // number of its format; the formats are in a table that belongs to one build of the firmware.
 package log
 
@@ -86,8 +87,20 @@ type Line struct {
 
 // Read takes the lines in the ring, and returns them with the number of lines that were lost since the start.
 func Read(m Memory, t Table) (lines []Line, lost uint32, err error) {
+	entries, lost, err := drain(m, ring{fwabi.AreaLogHead, fwabi.AreaLogTail, fwabi.AreaLogLost, fwabi.AreaLog, fwabi.LogBytes, fwabi.LogEntries})
+	for _, b := range entries {
+		lines = append(lines, t.line(b))
+	}
+	return lines, lost, err
+}
+
+// A ring is the offsets of the words of a ring and of its entries, and their size and number.
+type ring struct{ head, tail, lost, entries, size, count uint32 }
+
+// drain takes the entries of a ring.
+func drain(m Memory, r ring) (entries [][]byte, lost uint32, err error) {
 	var words [3]uint32
-	for i, off := range []uint32{fwabi.AreaLogHead, fwabi.AreaLogTail, fwabi.AreaLogLost} {
+	for i, off := range []uint32{r.head, r.tail, r.lost} {
 		var b [4]byte
 		if err := m.ReadHost(off, b[:]); err != nil {
 			return nil, 0, fmt.Errorf("log: read of the area at %#x: %w", off, err)
@@ -95,21 +108,21 @@ func Read(m Memory, t Table) (lines []Line, lost uint32, err error) {
 		words[i] = binary.LittleEndian.Uint32(b[:])
 	}
 	head, tail := words[0], words[1]
-	if tail-head > fwabi.LogEntries {
+	if tail-head > r.count {
 		return nil, 0, fmt.Errorf("%w: head %d, tail %d", ErrRing, head, tail)
 	}
 	for ; head != tail; head++ {
-		b := make([]byte, fwabi.LogBytes)
-		off := fwabi.AreaLog + head%fwabi.LogEntries*fwabi.LogBytes
+		b := make([]byte, r.size)
+		off := r.entries + head%r.count*r.size
 		if err := m.ReadHost(off, b); err != nil {
 			return nil, 0, fmt.Errorf("log: read of the area at %#x: %w", off, err)
 		}
-		lines = append(lines, t.line(b))
+		entries = append(entries, b)
 	}
-	if err := m.WriteHost(fwabi.AreaLogHead, binary.LittleEndian.AppendUint32(nil, head)); err != nil {
-		return nil, 0, fmt.Errorf("log: write of the area at %#x: %w", fwabi.AreaLogHead, err)
+	if err := m.WriteHost(r.head, binary.LittleEndian.AppendUint32(nil, head)); err != nil {
+		return nil, 0, fmt.Errorf("log: write of the area at %#x: %w", r.head, err)
 	}
-	return lines, words[2], nil
+	return entries, words[2], nil
 }
 
 // line decodes a line.

@@ -94,3 +94,28 @@ func TestForms(t *testing.T) {
 	assert.Equal(t, `{"number":0,"clocks":12,"level":2,"text":"first"}`+"\n"+`{"number":1,"clocks":1099511627776,"level":1,"text":"7, \"x\""}`+"\n", json.String())
 	assert.Equal(t, "number,clocks,level,text\n0,12,2,first\n1,1099511627776,1,\"7, \"\"x\"\"\"\n", csv.String())
 }
+
+func TestSamples(t *testing.T) {
+	a := &area{fails: 1}
+	a.set(0x2c, 64)
+	a.set(0x50, 65, 3)
+	a.set(0x4000, 67, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6)
+	got, lost, err := Samples(a)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, lost)
+	assert.Equal(t, []Sample{{67, 1<<32 + 8, 2<<32 + 9, [2]uint64{3<<32 + 10, 5<<32 + 12}, [2]uint64{4<<32 + 11, 6<<32 + 13}}}, got)
+	got, _, err = Samples(a)
+	require.NoError(t, err)
+	assert.Empty(t, got)
+	a.fails = 0x50
+	_, _, err = Samples(a)
+	assert.EqualError(t, err, "log: read of the area at 0x50: gone")
+	all := []Sample{{0, 1, 2, [2]uint64{3, 4}, [2]uint64{5, 6}}}
+	var text, json, csv strings.Builder
+	require.NoError(t, SamplesText(&text, all))
+	require.NoError(t, SamplesJSON(&json, all))
+	require.NoError(t, SamplesCSV(&csv, all))
+	assert.Equal(t, "           1 node 0: busy 3, 5 bytes; node 1: busy 4, 6 bytes\n", text.String())
+	assert.Equal(t, `{"number":0,"clocks":1,"cycles":2,"busy":[3,4],"bytes":[5,6]}`+"\n", json.String())
+	assert.Equal(t, "number,clocks,cycles,busy0,bytes0,busy1,bytes1\n0,1,2,3,5,4,6\n", csv.String())
+}

@@ -8,6 +8,7 @@
 #include "message.h"
 #include "message_abi.h"
 #include "registers.h"
+#include "telemetry.h"
 
 /* How often TIME is read until it must have changed. */
 #define TIME_READS 64
@@ -187,7 +188,7 @@ static void test_timer(void)
 	due = now() + TIMER_CLOCKS;
 	fired = false;
 	set_timer(due);
-	enable(INTERRUPT_TIMER);
+	enable(1u << INTERRUPT_TIMER);
 	take_interrupts();
 	for (uint32_t checks = 0; !fired && checks < TIMER_CHECKS; checks++)
 		;
@@ -209,23 +210,34 @@ static uint32_t bells(void)
 	return rung;
 }
 
-/* loop works for doorbells, and sleeps while there is nothing to do. No interrupt is taken: one that
+/* wake sets the timer to when there is work though no doorbell rings. */
+static void wake(void)
+{
+	uint32_t due = telemetry_due();
+	set_timer(due == UINT32_MAX ? UINT64_MAX : now() + due);
+}
+
+/* loop works for doorbells and the timer, and sleeps while there is nothing to do. No interrupt is taken: one that
    is pending wakes it, also one from before it sleeps. */
 _Noreturn static void loop(uint32_t memory)
 {
 	uint32_t work = 0;
 	stage(STAGE_LOOP);
-	enable(INTERRUPT_SOFTWARE);
+	enable(1u << INTERRUPT_SOFTWARE | 1u << INTERRUPT_TIMER);
 	write32(MAIL_DETAIL0, messages_begin());
 	log_begin();
 	LOG(LOG_EVENT, "boot: build %08x, memory of %u bytes", read32(MAIL_BUILD), memory);
 	write32(MAIL_RESULT, RESULT_READY);
 	for (;;) {
-		if (work == 0)
+		uint32_t rung;
+		if (work == 0) {
+			wake();
 			sleep();
+		}
 		write32(LOCAL_KICK, 0);
-		work |= bells();
-		work = work & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
+		rung = bells();
+		work = (work | rung) & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
+		telemetry_serve(rung != 0);
 	}
 }
 

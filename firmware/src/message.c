@@ -5,6 +5,7 @@
 #include "log.h"
 #include "message_abi.h"
 #include "registers.h"
+#include "telemetry.h"
 
 #define DWORDS (ENTRY_BYTES / 4)
 
@@ -212,6 +213,8 @@ static uint32_t dispatch(uint32_t op, const uint32_t *in, uint32_t *out, uint32_
 		return counters(out, length);
 	case OP_LOG:
 		return log_select(in);
+	case OP_TELEMETRY:
+		return telemetry_select(in);
 	default:
 		return STATUS_UNKNOWN;
 	}

@@ -30,8 +30,8 @@ static inline void write8(uint32_t at, uint8_t value) { *(volatile uint8_t *)at 
 /* address_of returns the address of a variable. */
 static inline uint32_t address_of(volatile uint32_t *variable) { return (uint32_t)variable; }
 
-/* enable enables one interrupt, and no other one. */
-static inline void enable(uint32_t number) { __asm__ volatile("csrw mie, %0" : : "r"(1u << number) : "memory"); }
+/* enable enables the interrupts of a mask of 1 << number, and no other ones. */
+static inline void enable(uint32_t mask) { __asm__ volatile("csrw mie, %0" : : "r"(mask) : "memory"); }
 static inline void disable(void) { __asm__ volatile("csrw mie, zero" : : : "memory"); }
 
 /* take_interrupts makes interrupts that are enabled call interrupt. */

@@ -95,6 +95,18 @@ uint32_t read32(uint32_t at)
 		return hw.scratch & ~hw.lost;
 	case 0x20000600:
 		return hw.info;
+	case 0x20000208:
+	case 0x20000220:
+	case 0x20000240:
+	case 0x20000260:
+	case 0x20000280:
+		return hw.perf + at;
+	case 0x2000020c:
+	case 0x20000224:
+	case 0x20000244:
+	case 0x20000264:
+	case 0x20000284:
+		return at;
 	case LANES:
 		return hw.lanes;
 	}
@@ -119,6 +131,8 @@ void write32(uint32_t at, uint32_t value)
 {
 	if (in_area(at))
 		hw.area[(at - AREA) / 4] = value;
+	else if (at == 0x20000200)
+		hw.snapshots++;
 	else if (at == 0x20000108)
 		hw.raises++, hw.raised |= value;
 	else if (at >= WINDOW)
@@ -179,7 +193,7 @@ uint32_t address_of(volatile uint32_t *variable)
 	return LANES;
 }
 
-void enable(uint32_t number) { hw.enabled = 1u << number; }
+void enable(uint32_t mask) { hw.enabled = mask; }
 void disable(void) { hw.enabled = 0; }
 void hold_interrupts(void) { hw.taken = false; }
 
@@ -199,7 +213,7 @@ void take_interrupts(void)
 /* sleep rings two doorbells, and ends the test in the third call. */
 void sleep(void)
 {
-	if (hw.enabled != 1u << 3 || hw.taken)
+	if (hw.enabled != (1u << 3 | 1u << 7) || hw.taken)
 		unexpected("sleep", hw.enabled);
 	if (++hw.sleeps == 3)
 		longjmp(hw.end, 1);

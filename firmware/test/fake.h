@@ -34,6 +34,7 @@ struct fake {
 	bool open;
 	uint32_t broken, broken_from;
 	uint32_t raises, raised;
+	uint32_t perf, snapshots; /* the low half of a counter is its address and this */
 	const char *text; /* of the last line of the log, also one that is not written */
 
 	/* Words in the window, each at the address of the last write to it. */

@@ -22,7 +22,7 @@ void write16(uint32_t at, uint16_t value);
 void write8(uint32_t at, uint8_t value);
 uint32_t address_of(volatile uint32_t *variable);
 
-void enable(uint32_t number);
+void enable(uint32_t mask);
 void disable(void);
 void take_interrupts(void);
 void hold_interrupts(void);

@@ -5,6 +5,7 @@
 #include "fake.h"
 #include "hw.h"
 #include "message.h"
+#include "telemetry.h"
 
 #define WORD(offset) hw.area[(offset) / 4]
 #define REQUEST_TAIL WORD(0x20)
@@ -276,6 +277,59 @@ static void test_log(void)
 	take("a level that is too high", sequence, 4 | STATUS(6));
 }
 
+/* A sample is taken when it is due. The timer is off after one without work, until a doorbell. */
+static void test_telemetry(void)
+{
+	uint32_t tail = WORD(0x50), at = 0x4000 + (tail & 63) * 64;
+	hw.step = 0;
+	hw.time = 0x700000000;
+	equal("telemetry", "off", telemetry_due(), 0xffffffff);
+	post(++sequence, 0x0405, 1023, 0);
+	serve();
+	take("a short period", sequence, 5 | STATUS(6));
+	hw.broken = 0x20000200;
+	post(++sequence, 0x0405, 1024, 0);
+	serve();
+	take("a locked block", sequence, 5 | STATUS(8));
+	hw.broken = 1;
+	post(++sequence, 0x0405, 2000, 0);
+	serve();
+	take("telemetry", sequence, 5);
+	equal("telemetry", "due", telemetry_due(), 2000);
+	hw.time += 1999;
+	telemetry_serve(false);
+	equal("telemetry", "before", WORD(0x50), tail);
+	equal("telemetry", "due soon", telemetry_due(), 1);
+	hw.time++, hw.perf = 100;
+	equal("telemetry", "due now", telemetry_due(), 0);
+	telemetry_serve(false);
+	equal("telemetry", "tail", WORD(0x50), tail + 1);
+	equal("telemetry", "time", WORD(at + 8), 2000);
+	equal("telemetry", "high half", WORD(at + 12), 7);
+	equal("telemetry", "busy clocks of node 0", WORD(at + 24), 0x20000220 + 100);
+	equal("telemetry", "bytes of node 1", WORD(at + 48), 0x20000280 + 100);
+	equal("telemetry", "next", telemetry_due(), 2000);
+	WORD(0x2c) = WORD(0x50) - 64;
+	hw.time += 2000;
+	telemetry_serve(false);
+	equal("telemetry", "lost", WORD(0x54), 1);
+	equal("telemetry", "asleep", telemetry_due(), 0xffffffff);
+	hw.time += 5000;
+	telemetry_serve(false);
+	equal("telemetry", "no sample in its sleep", WORD(0x54), 1);
+	telemetry_serve(true);
+	equal("telemetry", "awake", telemetry_due(), 2000);
+	WORD(0x2c) = WORD(0x50);
+	hw.time += 2000, hw.perf = 101, hw.broken = 0x20000260;
+	telemetry_serve(false);
+	equal("telemetry", "a node that is not there", WORD(at + 64 + 40), 0);
+	post(++sequence, 0x0405, 0, 0);
+	hw.broken = 1;
+	serve();
+	take("telemetry", sequence, 5);
+	equal("telemetry", "off", telemetry_due(), 0xffffffff);
+}
+
 void test_messages(void)
 {
 	test_begin();
@@ -287,4 +341,5 @@ void test_messages(void)
 	test_memory();
 	test_notices();
 	test_log();
+	test_telemetry();
 }

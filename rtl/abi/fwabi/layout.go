@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
@@ -39,6 +40,7 @@ var uses = []struct {
 	{idreg.Block, []string{"MAGIC", "MAP_HASH", "SCRATCH3"}},
 	{intcreg.Block, []string{"RAISE"}},
 	{mcureg.Block, []string{"INFO"}},
+	{perfreg.Block, []string{"BUSY_HI0", "BUSY_HI1", "BUSY_LO0", "BUSY_LO1", "BYTES_HI0", "BYTES_HI1", "BYTES_LO0", "BYTES_LO1", "CTL", "CYCLES_HI", "CYCLES_LO"}},
 }
 
 // Uses returns the names of the registers of BAR0 that the firmware accesses, as in "ID.MAGIC".
@@ -94,6 +96,7 @@ func messages(w *strings.Builder) {
 	fmt.Fprintf(w, "entries message=%d log=%d*%d telemetry=%d*%d fault=%d\n", EntryBytes, LogBytes, LogEntries, TelemetryBytes, TelemetryEntries, FaultBytes)
 	fmt.Fprintf(w, "head op=%#x length=%#x status=%#x\n", uint32(HeadOp), uint32(HeadLength), uint32(HeadStatus))
 	fmt.Fprintf(w, "line dwords=%d id=%#x level=%#x\n", LineDwords, LineID, LineLevel)
+	fmt.Fprintf(w, "sample dwords=%d least=%d\n", SampleDwords, PeriodLeast)
 	for _, c := range Statuses {
 		fmt.Fprintf(w, "status %s %d\n", c.Name, c.Value)
 	}

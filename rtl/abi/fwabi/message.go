@@ -35,6 +35,21 @@ const (
 	LineLevel = 0xff << 16
 )
 
+// A sample is 14 dwords: its number from 0, in which samples that were lost count too; 0; the time in
+// clocks; and PERF.CYCLES, then BUSY and BYTES of node 0 and of node 1, low halves first.
+const (
+	SampleNumber = 0
+	SampleTime   = 2
+	SampleCycles = 4
+	SampleBusy   = 6
+	SampleBytes  = 8
+	SampleNode   = 4 // dwords of a node
+	SampleDwords = 14
+
+	// PeriodLeast is the shortest time between two samples in clocks.
+	PeriodLeast = 1024
+)
+
 // Fields of the word LIMITS in the answer of HELLO.
 const (
 	LimitQueues  = 0xff << 0
@@ -77,7 +92,6 @@ const (
 	OpCounters     = 3
 	OpLog          = 4
 	OpTelemetry    = 5
-	OpSelftest     = 6
 	OpNodeTake     = 16
 	OpNodeGive     = 17
 	OpQueueCreate  = 18
@@ -140,8 +154,6 @@ var Ops = []Op{
 	request(OpCounters, "COUNTERS", "counts since the start of the program", nil, counters()),
 	request(OpLog, "LOG", "selects the log lines", []Field{{"LEVEL", "the highest level that is written: 0 none, 1 errors, 2 also events, 3 also each message"}}, nil),
 	request(OpTelemetry, "TELEMETRY", "selects the samples of the nodes", []Field{{"PERIOD", "clocks between two samples, at least 1024; 0: none"}}, nil),
-	request(OpSelftest, "SELFTEST", "repeats the tests of the boot, but that of the memory", nil,
-		[]Field{{"STAGE", "the last stage that began"}, {"RESULT", "READY, or why it failed"}, {"DETAIL0", "as in the mail words"}, {"DETAIL1", "as in the mail words"}, {"DETAIL2", "as in the mail words"}}),
 	request(OpNodeTake, "NODE_TAKE", "makes the firmware the owner of a node", []Field{node, {"RING", "offset of its ring in window 0"}, {"LOG2", "log2 of the bytes of the ring"}}, nil),
 	request(OpNodeGive, "NODE_GIVE", "gives a node back to the host", []Field{node}, nil),
 	request(OpQueueCreate, "QUEUE_CREATE", "creates a queue", []Field{
