@@ -103,7 +103,7 @@ func TestEveryByte(t *testing.T) {
 func TestDefault(t *testing.T) {
 	m, err := Parse(Default())
 	require.NoError(t, err, "make firmware writes an image for these registers")
-	assert.LessOrEqual(t, m.Memory, uint32(8<<10), "the smallest memory")
+	assert.LessOrEqual(t, m.Memory, uint32(32<<10), "the memory of the configuration full")
 	assert.Regexp(t, "^[0-9a-f]{64}$", ELF())
 }
 

@@ -38,6 +38,7 @@ func outputs(root string) []output {
 		{"firmware/gen/registers.h", registersH},
 		{"firmware/gen/boot_abi.h", bootH},
 		{"firmware/gen/message_abi.h", messageH},
+		{"firmware/gen/queue_abi.h", queueH},
 		{"docs/stack.svg", func() ([]byte, error) { return stackPicture(root) }},
 		{"docs/gpu.svg", func() ([]byte, error) { return gpuPicture(root) }},
 		{blocksDir + "/" + blocksFile, func() ([]byte, error) { return blocks(root) }},

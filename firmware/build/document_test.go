@@ -40,6 +40,15 @@ func TestDocument(t *testing.T) {
 			assert.Contains(t, page, fmt.Sprintf("\n| %s answer %s | %s |\n", o.Name, f.Name, f.Doc))
 		}
 	}
+	for i, f := range fwabi.QueueEntry {
+		assert.Contains(t, page, fmt.Sprintf("\n| entry %d | %s | %s |\n", i, f.Name, f.Doc))
+	}
+	for i, f := range fwabi.FaultRecord {
+		assert.Contains(t, page, fmt.Sprintf("\n| record %d | %s | %s |\n", i, f.Name, f.Doc))
+	}
+	for _, c := range slices.Concat(fwabi.QueueStates, fwabi.QueueCauses, fwabi.Limits) {
+		assert.Contains(t, page, fmt.Sprintf("\n| %d | %s | %s |\n", c.Value, c.Name, c.Doc))
+	}
 	for _, c := range slices.Concat(fwabi.Stages, fwabi.Results, fwabi.Statuses) {
 		assert.Contains(t, page, fmt.Sprintf("\n| %#x | %s | %s |\n", c.Value, c.Name, c.Doc))
 	}

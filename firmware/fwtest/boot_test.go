@@ -54,7 +54,7 @@ func options() firmware.Options {
 // The image boots with each size of the memory, and within the limit with the default one.
 func TestBoot(t *testing.T) {
 	for _, kind := range machines {
-		for _, size := range []int{8 << 10, 16 << 10, memory, 64 << 10} {
+		for _, size := range []int{memory, 64 << 10} {
 			m := kind.make(size, Faults{})
 			b, err := firmware.Load(m, firmware.Default(), options())
 			require.NoError(t, err, "%s, %d", kind.name, size)

@@ -202,7 +202,7 @@ func TestRandomMessages(t *testing.T) {
 			}
 			return v, ok
 		}
-		c.m = kind.make(8<<10, faults)
+		c.m = kind.make(32<<10, faults)
 		c.host = c.m.At(area)
 		count := *messageCount
 		if kind.name == "RTL" {

@@ -49,9 +49,9 @@ func damage(rng *rand.Rand, program []byte) []byte {
 func TestDamagedPrograms(t *testing.T) {
 	image, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
-	m := newComplete(t, 8<<10, 1)
+	m := newComplete(t, 32<<10, 1)
 	rng := rand.New(rand.NewPCG(*damagedSeed, 3))
-	o := firmware.Options{Test: true, Clocks: 60_000, Limit: 30_000}
+	o := firmware.Options{Test: true, Clocks: 200_000, Limit: 70_000}
 	o.Windows[0] = firmware.Window{Base: 1<<63 | memBase + 0x1000, Bytes: 0x400, Write: true}
 	o.Windows[1] = firmware.Window{Base: 1<<63 | memBase, Bytes: memSize}
 	kept := []uint32{idreg.Base + idreg.Scratch3, intcreg.Base + intcreg.Mask, cpreg.Base + cpreg.RingLo, cpreg.Base + cpreg.RingSize}

@@ -119,7 +119,7 @@ func TestGPU(t *testing.T) {
 
 // Without bus mastering, host memory refuses writes, which is a failed self-test.
 func TestGPUWithoutBusMaster(t *testing.T) {
-	m := newComplete(t, 8<<10, 1)
+	m := newComplete(t, 32<<10, 1)
 	m.SetConfig(pcicfg.Command, pcicfg.CommandMemory)
 	m.end()
 	o := firmware.Options{Test: true, Clocks: 1 << 20}

@@ -68,7 +68,7 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, err)
 	for _, kind := range machines {
 		for rings := range uint32(fwabi.RingsMost + 1) {
-			m := kind.make(8<<10, Faults{})
+			m := kind.make(32<<10, Faults{})
 			c := serving(t, m, rings)
 			_, _, err := c.Call(fwabi.OpPing, nil)
 			assert.EqualError(t, err, "message: request refused: PING: SESSION", kind.name)
@@ -159,7 +159,7 @@ func (h hostMemory) WriteHost(off uint32, b []byte) error {
 // the event FIRMWARE.
 func TestMessagesOfTheGPU(t *testing.T) {
 	const at = 0x2000
-	m := newComplete(t, 8<<10, 20)
+	m := newComplete(t, 32<<10, 20)
 	before := bytes.Clone(m.Mem)
 	host := hostMemory(m.Mem[at : at+fwabi.AreaBytes])
 	require.NoError(t, message.Init(host, 2))

@@ -155,9 +155,11 @@
 #define OP_QUEUE_STATE                       20
 #define QUEUE_STATE_IN_QUEUE                 0
 #define QUEUE_STATE_OUT_STATE                0
-#define QUEUE_STATE_OUT_HEAD                 1
-#define QUEUE_STATE_OUT_TAIL                 2
-#define QUEUE_STATE_OUT_BYTES                12
+#define QUEUE_STATE_OUT_CAUSE                1
+#define QUEUE_STATE_OUT_HEAD                 2
+#define QUEUE_STATE_OUT_TAIL                 3
+#define QUEUE_STATE_OUT_TAILS                4
+#define QUEUE_STATE_OUT_BYTES                20
 
 /* PREEMPT: stops a queue and holds it */
 #define OP_PREEMPT                           21
@@ -175,11 +177,17 @@
 #define OP_RESET                             24
 #define RESET_IN_NODE                        0
 
-/* FAULT: a node has stopped */
+/* FAULT: a queue or a node has stopped */
 #define OP_FAULT                             64
 #define FAULT_IN_NODE                        0
 #define FAULT_IN_QUEUE                       1
 #define FAULT_IN_CAUSE                       2
+
+/* DRAINED: a node has completed what it had begun at DRAIN */
+#define OP_DRAINED                           65
+#define DRAINED_IN_NODE                      0
+#define DRAINED_IN_ZERO                      1
+#define DRAINED_IN_ZERO1                     2
 
 #ifndef __ASSEMBLER__
 #include <stdbool.h>

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "message.h"
 #include "message_abi.h"
+#include "queue.h"
 #include "registers.h"
 #include "telemetry.h"
 
@@ -210,34 +211,39 @@ static uint32_t bells(void)
 	return rung;
 }
 
-/* wake sets the timer to when there is work though no doorbell rings. */
+/* wake sets the timer to when there is work though nothing happens. */
 static void wake(void)
 {
-	uint32_t due = telemetry_due();
+	uint32_t queues = queues_due(), samples = telemetry_due();
+	uint32_t due = queues < samples ? queues : samples;
 	set_timer(due == UINT32_MAX ? UINT64_MAX : now() + due);
 }
 
-/* loop works for doorbells and the timer, and sleeps while there is nothing to do. No interrupt is taken: one that
+/* loop works for doorbells, events and the timer, and sleeps while there is nothing to do. No interrupt is taken: one that
    is pending wakes it, also one from before it sleeps. */
 _Noreturn static void loop(uint32_t memory)
 {
 	uint32_t work = 0;
+	bool more = false;
 	stage(STAGE_LOOP);
-	enable(1u << INTERRUPT_SOFTWARE | 1u << INTERRUPT_TIMER);
+	enable(1u << INTERRUPT_SOFTWARE | 1u << INTERRUPT_TIMER | 1u << INTERRUPT_EXTERNAL);
 	write32(MAIL_DETAIL0, messages_begin());
 	log_begin();
 	LOG(LOG_EVENT, "boot: build %08x, memory of %u bytes", read32(MAIL_BUILD), memory);
 	write32(MAIL_RESULT, RESULT_READY);
 	for (;;) {
 		uint32_t rung;
-		if (work == 0) {
+		if (work == 0 && !more) {
 			wake();
 			sleep();
 		}
 		write32(LOCAL_KICK, 0);
 		rung = bells();
 		work = (work | rung) & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
-		telemetry_serve(rung != 0);
+		more = queues_serve(rung);
+		if (notices())
+			work = BELL_MESSAGES;
+		telemetry_serve(rung != 0 || more);
 	}
 }
 

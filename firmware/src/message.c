@@ -4,6 +4,7 @@
 #include "hw.h"
 #include "log.h"
 #include "message_abi.h"
+#include "queue.h"
 #include "registers.h"
 #include "telemetry.h"
 
@@ -39,7 +40,7 @@ static bool answering;
 
 /* Notices that wait. */
 static uint32_t waiting[NOTICES][1 + NOTICE_DWORDS];
-static uint32_t notices_head, notices_tail;
+static uint32_t notices_head, notices_tail, notices_seen;
 
 bool area_read(uint32_t at, uint32_t *value)
 {
@@ -171,10 +172,19 @@ void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
 	notices_tail++;
 }
 
+bool notices(void)
+{
+	bool more = notices_seen != notices_tail;
+	notices_seen = notices_tail;
+	return more;
+}
+
 static uint32_t hello(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	if (in[HELLO_IN_VERSION] != FIRMWARE_VERSION)
 		return STATUS_ARGUMENT;
+	if (!queues_clear())
+		return STATUS_BUSY;
 	session = true;
 	next_sequence = 1;
 	notices_head = notices_tail;
@@ -215,6 +225,24 @@ static uint32_t dispatch(uint32_t op, const uint32_t *in, uint32_t *out, uint32_
 		return log_select(in);
 	case OP_TELEMETRY:
 		return telemetry_select(in);
+	case OP_NODE_TAKE:
+		return node_take(in, out, length);
+	case OP_NODE_GIVE:
+		return node_give(in, out, length);
+	case OP_QUEUE_CREATE:
+		return queue_create(in, out, length);
+	case OP_QUEUE_DESTROY:
+		return queue_destroy(in, out, length);
+	case OP_QUEUE_STATE:
+		return queue_state(in, out, length);
+	case OP_PREEMPT:
+		return queue_preempt(in, out, length);
+	case OP_RESUME:
+		return queue_resume(in, out, length);
+	case OP_DRAIN:
+		return node_drain(in, out, length);
+	case OP_RESET:
+		return node_recover(in, out, length);
 	default:
 		return STATUS_UNKNOWN;
 	}

@@ -22,3 +22,6 @@ bool message(void);
 /* notice sends a notice with three dwords as soon as there is room for it. Of more than 8 that wait
    the others are lost and counted. */
 void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c);
+
+/* notices reports whether there are notices since its last call, which message must write. */
+bool notices(void);

@@ -137,5 +137,6 @@ int main(void)
 	test_window();
 	test_timer();
 	test_messages();
+	test_queues();
 	return failures != 0;
 }

@@ -34,6 +34,7 @@ void reset(uint32_t bytes)
 	hw.step = 3;
 	hw.cause = 0x80000007;
 	hw.compare = UINT64_MAX;
+	reset_node();
 }
 
 static void unexpected(const char *what, uint32_t at)
@@ -70,6 +71,8 @@ static bool refused(uint32_t at)
 		hw.broken_from = 0;
 		return true;
 	}
+	if (of_node(at))
+		return node_refuses(at);
 	if (in_area(at))
 		return !hw.open;
 	if (at >= WINDOW + 0x10000000)
@@ -110,6 +113,8 @@ uint32_t read32(uint32_t at)
 	case LANES:
 		return hw.lanes;
 	}
+	if (of_node(at))
+		return node_loads(at);
 	if (in_area(at))
 		return hw.area[(at - AREA) / 4];
 	if (at >= WINDOW)
@@ -129,7 +134,9 @@ static void set_compare(uint64_t value)
 
 void write32(uint32_t at, uint32_t value)
 {
-	if (in_area(at))
+	if (of_node(at))
+		node_stores(at, value);
+	else if (in_area(at))
 		hw.area[(at - AREA) / 4] = value;
 	else if (at == 0x20000200)
 		hw.snapshots++;
@@ -213,7 +220,7 @@ void take_interrupts(void)
 /* sleep rings two doorbells, and ends the test in the third call. */
 void sleep(void)
 {
-	if (hw.enabled != (1u << 3 | 1u << 7) || hw.taken)
+	if (hw.enabled != 0x888 || hw.taken)
 		unexpected("sleep", hw.enabled);
 	if (++hw.sleeps == 3)
 		longjmp(hw.end, 1);

@@ -61,6 +61,34 @@ extern int failures;
 void equal(const char *name, const char *what, uint32_t got, uint32_t want);
 
 void test_messages(void);
+void test_queues(void);
+
+/* Two nodes, in fake_node.c. A test moves them: they execute nothing on their own. */
+#define RING_WORDS 0x1000
+
+struct fake_node {
+	uint32_t regs[64];   /* by offset / 4 */
+	uint32_t trace[64];
+	bool stuck, silent, keeps; /* a reset never ends; PREEMPT is never answered; never idle */
+};
+
+struct fake_nodes {
+	struct fake_node node[2];
+	uint32_t events, owner, chosen, size, base;
+	uint32_t free[2];           /* base of window 7 */
+	uint32_t ring[RING_WORDS];  /* window 0 */
+	uint32_t host[RING_WORDS];  /* memory at 0x10000 that window 7 reads */
+	bool locked;                /* writes of nodes are refused */
+	bool no_trace;
+};
+
+extern struct fake_nodes fakes;
+
+void reset_node(void);
+bool of_node(uint32_t at);
+bool node_refuses(uint32_t at);
+uint32_t node_loads(uint32_t at);
+void node_stores(uint32_t at, uint32_t value);
 
 /* reset makes hardware without a fault, with a window of the given size in bytes. */
 void reset(uint32_t bytes);

@@ -5,6 +5,7 @@
 
 #define INTERRUPT_SOFTWARE 3
 #define INTERRUPT_TIMER 7
+#define INTERRUPT_EXTERNAL 11
 #define CAUSE_INTERRUPT 0x80000000u
 
 struct answer {

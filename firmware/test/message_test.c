@@ -330,6 +330,17 @@ static void test_telemetry(void)
 	equal("telemetry", "off", telemetry_due(), 0xffffffff);
 }
 
+/* Requests of nodes and queues that do not exist reach their handlers, which refuse the number. */
+static void test_numbers(void)
+{
+	static const uint32_t ops[][2] = {{16, 12}, {17, 4}, {18, 36}, {19, 4}, {20, 4}, {21, 4}, {22, 4}, {23, 4}, {24, 4}};
+	for (uint32_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+		post(++sequence, ops[i][0] | ops[i][1] << 8, 99, 0);
+		serve();
+		take("a number out of range", sequence, ops[i][0] | STATUS(6));
+	}
+}
+
 void test_messages(void)
 {
 	test_begin();
@@ -342,4 +353,5 @@ void test_messages(void)
 	test_notices();
 	test_log();
 	test_telemetry();
+	test_numbers();
 }

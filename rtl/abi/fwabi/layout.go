@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
 )
 
 // Local describes the registers that only the program has, at their addresses in it. The mail
@@ -37,10 +40,16 @@ var uses = []struct {
 	block reg.Block
 	regs  []string
 }{
+	{arbreg.Block, []string{"EVENTS", "OWNER"}},
+	{cpreg.Block(0), []string{
+		"CTL", "FAULT_ADDR_HI", "FAULT_ADDR_LO", "FAULT_BAD_HI", "FAULT_BAD_LO", "FAULT_INFO", "FAULT_OP", "IB_ADDR_HI", "IB_ADDR_LO", "IB_LEFT",
+		"PACKETS", "PREEMPT", "PREEMPTED", "PROGRESS", "RING_BASE_HI", "RING_BASE_LO", "RING_SIZE", "RPTR", "STATUS", "WPTR",
+	}},
 	{idreg.Block, []string{"MAGIC", "MAP_HASH", "SCRATCH3"}},
 	{intcreg.Block, []string{"RAISE"}},
-	{mcureg.Block, []string{"INFO"}},
+	{mcureg.Block, []string{"INFO", "WINDOW0_BASE_HI", "WINDOW0_BASE_LO", "WINDOW0_SIZE"}},
 	{perfreg.Block, []string{"BUSY_HI0", "BUSY_HI1", "BUSY_LO0", "BUSY_LO1", "BYTES_HI0", "BYTES_HI1", "BYTES_LO0", "BYTES_LO1", "CTL", "CYCLES_HI", "CYCLES_LO"}},
+	{tracereg.Block(0), []string{"HEADER0"}},
 }
 
 // Uses returns the names of the registers of BAR0 that the firmware accesses, as in "ID.MAGIC".
@@ -82,6 +91,7 @@ func Layout() string {
 		fmt.Fprintf(&w, "result %s %#x\n", c.Name, c.Value)
 	}
 	messages(&w)
+	queues(&w)
 	return w.String()
 }
 
@@ -102,6 +112,21 @@ func messages(w *strings.Builder) {
 	}
 	for _, o := range Ops {
 		fmt.Fprintf(w, "op %s %d %d..%d %s -> %s\n", o.Name, o.Value, o.Least, o.Most(), names(o.Request), names(o.Answer))
+	}
+}
+
+// queues writes the layouts of the queues and of the fault records.
+func queues(w *strings.Builder) {
+	fmt.Fprintf(w, "nodes stride=%#x trace=%d*%d\n", cpreg.Stride, tracereg.Entries, tracereg.Entry)
+	fmt.Fprintf(w, "entry %s\n", names(QueueEntry))
+	fmt.Fprintf(w, "record %s ring=%d trace=%d none=%d\n", names(FaultRecord), FaultRing, FaultTrace, NoQueue)
+	for _, group := range []struct {
+		name  string
+		codes []Code
+	}{{"limit", Limits}, {"queue", QueueStates}, {"cause", QueueCauses}} {
+		for _, c := range group.codes {
+			fmt.Fprintf(w, "%s %s %d\n", group.name, c.Name, c.Value)
+		}
 	}
 }
 

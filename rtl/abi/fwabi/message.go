@@ -102,6 +102,7 @@ const (
 	OpDrain        = 23
 	OpReset        = 24
 	OpFault        = 64
+	OpDrained      = 65
 )
 
 // A Field is a dword of a payload.
@@ -161,12 +162,15 @@ var Ops = []Op{
 		{"LOG2", "log2 of the entries of its ring"}, {"SAVE_LO", "GPU address of its save area, low half"}, {"SAVE_HI", "high half"},
 	}, nil),
 	request(OpQueueDestroy, "QUEUE_DESTROY", "destroys a queue", []Field{queue}, nil),
-	request(OpQueueState, "QUEUE_STATE", "tells what a queue does", []Field{queue}, []Field{{"STATE", "its state"}, {"HEAD", "entries that are complete"}, {"TAIL", "entries that were seen"}}),
+	request(OpQueueState, "QUEUE_STATE", "tells what a queue does", []Field{queue}, []Field{
+		{"STATE", "its state"}, {"CAUSE", "why it has stopped; 0: it has not"}, {"HEAD", "entries that are complete"}, {"TAIL", "entries that were seen"}, {"TAILS", "values of its tail that were ignored"},
+	}),
 	request(OpPreempt, "PREEMPT", "stops a queue and holds it", []Field{queue}, nil),
 	request(OpResume, "RESUME", "continues a queue that is held", []Field{queue}, nil),
 	request(OpDrain, "DRAIN", "completes what a node has begun", []Field{node}, nil),
 	request(OpReset, "RESET", "writes a fault record of a node and resets it", []Field{node}, nil),
-	request(OpFault, "FAULT", "a node has stopped", []Field{node, queue, {"CAUSE", "its cause"}}, nil),
+	request(OpFault, "FAULT", "a queue or a node has stopped", []Field{node, queue, {"CAUSE", "its cause"}}, nil),
+	request(OpDrained, "DRAINED", "a node has completed what it had begun at DRAIN", []Field{node, {"ZERO", "0"}, {"ZERO1", "0"}}, nil),
 }
 
 // Words of the answer of COUNTERS after those of the statuses.

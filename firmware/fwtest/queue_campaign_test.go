@@ -1,0 +1,165 @@
+package fwtest
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+)
+
+var (
+	queueSeed = flag.Uint64("fwtest.queueseed", 1, "seed of the operations of queues")
+	queueOps  = flag.Int("fwtest.queueops", 400, "number of operations of queues")
+)
+
+// A queueCampaign does operations of queues at random.
+type queueCampaign struct {
+	*queueRig
+	rng   *rand.Rand
+	kinds map[string]int
+}
+
+// Queues under random entries, doorbells, priorities, preemptions, drains, faults and resets keep the rules
+// of the model: the order within a queue, priority, fairness, each progress value once, no lost doorbell.
+func TestQueueCampaign(t *testing.T) {
+	c := &queueCampaign{newQueueRig(t), rand.New(rand.NewPCG(*queueSeed, 21)), map[string]int{}}
+	c.strict = true
+	for n := range *queueOps {
+		c.operation()
+		c.step(c.rng.Uint64N(4000))
+		if n%25 == 24 {
+			c.settle()
+		}
+	}
+	c.settle()
+	t.Logf("seed %d, %d operations %v, %d progress values, %d clocks; a queue of a higher priority waited for at most %d",
+		*queueSeed, *queueOps, c.kinds, c.progress, c.Clocks, c.longest)
+}
+
+// operation does an operation with a queue.
+func (c *queueCampaign) operation() {
+	i := c.rng.Uint32N(fwabi.Queues)
+	q := &c.q[i]
+	switch n := c.rng.IntN(100); {
+	case !q.exists:
+		c.count("create")
+		c.create(i, c.rng.IntN(2), c.rng.Uint32N(4), 2000+c.rng.Uint32N(20_000))
+		c.calm = c.Clocks + 10_000
+	case q.failed || n < 4:
+		c.count("destroy")
+		c.must(fwabi.OpQueueDestroy, i)
+		*q = queued{next: q.next}
+		c.calm = c.Clocks + 10_000
+	case q.fails || q.drains:
+	case n < 10 && q.held:
+		c.count("resume")
+		c.resume(i)
+	case n < 14:
+		c.preempt(i)
+	case n < 16:
+		c.drain(q.node)
+	case n < 17:
+		c.count("reset")
+		c.resets++
+		if status, _ := c.request(fwabi.OpReset, uint32(q.node)); status != fwabi.StatusOK {
+			require.EqualValues(c.t, fwabi.StatusBusy, status)
+			c.resets--
+		}
+		c.calm = c.Clocks + 20_000
+	case n < 19:
+		c.wrong(i)
+	default:
+		c.count("entry")
+		for range 1 + c.rng.IntN(3) {
+			if len(q.values) < depth {
+				c.write(i, c.fills(i, c.rng.IntN(5), uint16(1+c.rng.IntN(rows))), 0)
+			}
+		}
+		c.ring(i)
+	}
+}
+
+func (c *queueCampaign) count(kind string) { c.kinds[kind]++ }
+
+func (c *queueCampaign) resume(i uint32) {
+	q := &c.q[i]
+	q.held = false
+	c.must(fwabi.OpResume, i)
+	if q.waits = 0; len(q.values) != 0 {
+		q.waits = c.Clocks
+	}
+	c.calm = c.Clocks + 10_000
+}
+
+// preempt holds a queue. After the answer it writes no data.
+func (c *queueCampaign) preempt(i uint32) {
+	c.count("preempt")
+	q := &c.q[i]
+	status, _ := c.request(fwabi.OpPreempt, i)
+	switch {
+	case q.held || q.failed || q.drains:
+		require.EqualValues(c.t, fwabi.StatusState, status)
+	default:
+		require.EqualValues(c.t, fwabi.StatusOK, status)
+		q.held = true
+	}
+	c.calm = c.Clocks + 10_000
+}
+
+// drain holds the queues of a node, after what they have begun.
+func (c *queueCampaign) drain(node int) {
+	c.count("drain")
+	for i := range c.q {
+		if q := &c.q[i]; q.exists && q.node == node && !q.held && !q.failed {
+			q.drains = true
+		}
+	}
+	c.drained++
+	if status, _ := c.request(fwabi.OpDrain, uint32(node)); status != fwabi.StatusOK {
+		require.EqualValues(c.t, fwabi.StatusBusy, status)
+		c.drained--
+		for i := range c.q {
+			c.q[i].drains = false
+		}
+	}
+	c.calm = c.Clocks + 10_000
+}
+
+// wrong writes an entry that makes its queue fail: a bad one, or one whose buffer has a bad packet.
+func (c *queueCampaign) wrong(i uint32) {
+	q := &c.q[i]
+	if len(q.values) == depth || q.held {
+		return
+	}
+	c.count("wrong")
+	q.fails = true
+	if c.rng.IntN(2) == 0 {
+		c.write(i, nil, 1)
+	} else {
+		c.write(i, []byte{0, 0, 0, 0xff}, 0)
+	}
+	q.values = q.values[:len(q.values)-1]
+	c.ring(i)
+	c.calm = c.Clocks + 20_000
+}
+
+// settle lets all queues complete what they have.
+func (c *queueCampaign) settle() {
+	c.quiesce()
+	for i := range uint32(fwabi.Queues) {
+		if q := &c.q[i]; q.exists && q.held && !q.failed {
+			c.resume(i)
+		}
+	}
+	c.quiesce()
+	for i := range uint32(fwabi.Queues) {
+		if q := &c.q[i]; q.exists && q.failed {
+			c.must(fwabi.OpQueueDestroy, i)
+			*q = queued{next: q.next}
+		}
+	}
+	c.resets = 0
+}

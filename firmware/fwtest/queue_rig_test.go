@@ -1,0 +1,354 @@
+package fwtest
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// Places in VRAM of the tests of queues.
+const (
+	nodesAt   = 0x10_0000 // window 0: a ring for each node
+	ringsAt   = 0x18_0000 // rings of queues, 4 KiB apart
+	savesAt   = 0x19_0000
+	buffersAt = 0x20_0000 // indirect buffers, bufferBytes apart, depth for each queue
+
+	depth       = 16 // entries of a queue
+	bufferBytes = 0x1000
+
+	// Places in host memory after the message area.
+	progressAt = 0x8000  // 8 bytes for each queue
+	targetsAt  = 0x10000 // targetBytes for each queue
+	rowBytes   = 256
+	rows       = 64
+	hostBytes  = 0x50000
+
+	ringsLog2 = 3
+)
+
+// A queued is the host's side of a queue, and what the model knows of it.
+type queued struct {
+	exists     bool
+	node       int
+	priority   uint32
+	quantum    uint32
+	held       bool
+	drains     bool // DRAIN was answered, and DRAINED has not arrived
+	failed     bool
+	broken     bool     // it failed at a fault or a reset of the node
+	fails      bool     // an entry that makes it fail was written
+	tail       uint32   // entries that were written
+	values     []uint64 // progress values that are due, in order
+	next       uint32   // number of the next entry, of all queues with this number
+	unset      bool     // no entry has set the surface yet
+	waits      uint64   // clock since which it has work and none of it was done; 0: it has none
+	lastNumber uint32   // number of the last entry that wrote data
+}
+
+// A queueRig is a complete GPU with the firmware, and a model that checks what the queues do.
+type queueRig struct {
+	complete
+	g        *gpu.GPU
+	sequence uint32
+	requests uint32
+	answers  uint32
+	notices  [][4]uint32 // op and payload
+	q        [fwabi.Queues]queued
+	progress int       // values that were written
+	service  [16]int64 // bytes of each queue
+	last     [2]int    // the queue of each node that wrote last
+	longest  uint64    // clocks that a queue of the highest priority waited
+	strict   bool      // check priority and fairness
+	calm     uint64    // clock until which requests and faults keep the firmware busy
+	resets   int       // RESETs of a node after which no queue has failed
+	drained  int       // DRAINED that are due
+}
+
+func (r *queueRig) word(at uint32) uint32 { return binary.LittleEndian.Uint32(r.Mem[at:]) }
+func (r *queueRig) set(at, v uint32)      { binary.LittleEndian.PutUint32(r.Mem[at:], v) }
+
+// newQueueRig boots the firmware and takes both nodes.
+func newQueueRig(t *testing.T) *queueRig {
+	t.Helper()
+	m := newComplete(t, 32<<10, 1)
+	g, ok := m.Dev.(*gpu.GPU)
+	require.True(t, ok)
+	r := &queueRig{complete: m, g: g}
+	m.Bus.Mem = make([]byte, hostBytes)
+	r.Bus.Wrote = r.wrote
+	r.set(fwabi.AreaMagicWord, fwabi.AreaMagic)
+	r.set(fwabi.AreaVersion, fwabi.Version)
+	r.set(fwabi.AreaRings, ringsLog2)
+	o := firmware.Options{Limit: 1 << 20, Clocks: 1 << 20}
+	for _, base := range []int{arbreg.Base, intcreg.Base, cpreg.Base, cpreg.Base + cpreg.Stride} {
+		o.Blocks |= 1 << (base / mcureg.BlockBytes)
+	}
+	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: nodesAt, Bytes: 0x10000, Write: true}
+	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | memBase, Bytes: fwabi.AreaBytes, Write: true}
+	_, err := firmware.Load(r, firmware.Default(), o)
+	require.NoError(t, err)
+	r.must(fwabi.OpHello, fwabi.Version, 7)
+	r.sequence = 0
+	require.NoError(t, r.Write(arbreg.Base+arbreg.Owner, 3))
+	for n := range uint32(2) {
+		r.must(fwabi.OpNodeTake, n, n*0x1000, 10+n)
+	}
+	return r
+}
+
+// request sends a request, and returns the status and the payload of its answer.
+func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
+	r.sequence++
+	at := fwabi.AreaRequests + fwabi.EntryBytes*(r.requests%(1<<ringsLog2))
+	r.set(at, r.sequence)
+	r.set(at+4, op|uint32(4*len(payload))<<8)
+	for i, v := range payload {
+		r.set(at+8+4*uint32(i), v)
+	}
+	r.requests++
+	r.set(fwabi.AreaRequestTail, r.requests)
+	require.NoError(r.t, r.Write(mcureg.Base+mcureg.Doorbell, fwabi.BellMessages))
+	for n := 0; ; n++ {
+		require.Less(r.t, n, 1_000_000, "no answer to op %d", op)
+		r.step(1)
+		if seq, got, data := r.take(); got != 0 && seq != 0 {
+			require.Equal(r.t, op, got&0xff)
+			require.Equal(r.t, r.sequence, seq)
+			return got >> 16 & 0xff, data
+		}
+	}
+}
+
+// take takes an answer or a notice, if there is one.
+func (r *queueRig) take() (sequence, head uint32, data []uint32) {
+	if r.answers == r.word(fwabi.AreaAnswerTail) {
+		return 0, 0, nil
+	}
+	at := fwabi.AreaAnswers + fwabi.EntryBytes*(r.answers%(1<<ringsLog2))
+	sequence, head = r.word(at), r.word(at+4)
+	for i := range head >> 8 & 0xff / 4 {
+		data = append(data, r.word(at+8+4*i))
+	}
+	r.answers++
+	r.set(fwabi.AreaAnswerHead, r.answers)
+	if sequence == 0 {
+		r.noticed(head&0xff, data)
+	}
+	return sequence, head, data
+}
+
+// noticed notes a notice. A queue may fail only if it has a reason.
+func (r *queueRig) noticed(op uint32, data []uint32) {
+	r.notices = append(r.notices, [4]uint32{op, data[0], data[1], data[2]})
+	switch {
+	case op == fwabi.OpDrained:
+		r.drained--
+		for i := range r.q {
+			if q := &r.q[i]; q.node == int(data[0]) && q.drains {
+				q.held, q.drains = true, false
+			}
+		}
+	case data[2] == fwabi.CauseReset:
+		r.resets--
+		require.GreaterOrEqual(r.t, r.resets, 0)
+		r.fail(data[1])
+	case data[1] < fwabi.Queues:
+		require.True(r.t, r.q[data[1]].fails, "queue %d fails with the cause %d", data[1], data[2])
+		r.fail(data[1])
+		r.q[data[1]].broken = data[2] < fwabi.CauseEntry
+	}
+}
+
+// fail notes that a queue has stopped, or none.
+func (r *queueRig) fail(i uint32) {
+	r.calm = r.Clocks + 20_000
+	if i != fwabi.NoQueue {
+		r.q[i].failed, r.q[i].broken, r.q[i].waits = true, true, 0
+	}
+}
+
+// must sends a request that succeeds.
+func (r *queueRig) must(op uint32, payload ...uint32) []uint32 {
+	r.t.Helper()
+	status, answer := r.request(op, payload...)
+	require.EqualValues(r.t, fwabi.StatusOK, status, "op %d %v", op, payload)
+	return answer
+}
+
+// step lets some clocks pass. Clocks in which nothing happens are skipped.
+func (r *queueRig) step(clocks uint64) {
+	for end := r.Clocks + clocks; r.Clocks < end; {
+		if n := min(r.g.IdleFor(), r.Quiet(), end-r.Clocks); n > 1 {
+			r.Skip(n)
+			continue
+		}
+		r.Step()
+		require.NoError(r.t, r.Err)
+	}
+}
+
+// create creates a queue.
+func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
+	q := &r.q[i]
+	*q = queued{exists: true, node: node, priority: priority, quantum: quantum, next: q.next, unset: true}
+	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
+	r.set(fwabi.AreaQueueTails+4*i, 0)
+	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, ringsAt+0x1000*i, 0, 4, savesAt+fwabi.SaveBytes*i, 0)
+}
+
+// write writes an entry with packets in its buffer, without the doorbell.
+func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
+	q := &r.q[i]
+	slot := q.tail % depth
+	buffer := buffersAt + bufferBytes*uint64(i*depth+slot)
+	r.g.PokeVRAM(buffer, packets)
+	value := uint64(i+1)<<40 | uint64(q.next)
+	var e []byte
+	e = binary.LittleEndian.AppendUint64(e, buffer)
+	e = binary.LittleEndian.AppendUint32(e, uint32(len(packets)/4))
+	e = binary.LittleEndian.AppendUint32(e, flags)
+	e = binary.LittleEndian.AppendUint64(e, pkt.Host|memBase+progressAt+8*uint64(i))
+	e = binary.LittleEndian.AppendUint64(e, value)
+	r.g.PokeVRAM(uint64(ringsAt+0x1000*i+slot*fwabi.QueueEntryBytes), e)
+	q.values = append(q.values, value)
+	q.next++
+	q.tail++
+	r.set(fwabi.AreaQueueTails+4*i, q.tail)
+	if q.waits == 0 && !q.held {
+		q.waits = r.Clocks
+	}
+}
+
+// ring rings the doorbell of a queue.
+func (r *queueRig) ring(i uint32) {
+	require.NoError(r.t, r.Write(mcureg.Base+mcureg.Doorbell, fwabi.BellQueue<<i))
+}
+
+// fills returns packets that fill the target of a queue. The first ones set its surface, which the later
+// ones use. Each element has the number of the queue and of the entry.
+func (r *queueRig) fills(i uint32, count int, height uint16) []byte {
+	q := &r.q[i]
+	var b []byte
+	add := func(p interface{ Append([]byte) ([]byte, error) }) {
+		var err error
+		b, err = p.Append(b)
+		require.NoError(r.t, err)
+	}
+	if q.unset {
+		add(pkt.SetState{Surface: pkt.Dest, Base: pkt.Host | memBase + targetsAt + uint64(i)*rowBytes*rows, Pitch: rowBytes, Format: pkt.Format32, X1: rowBytes / 4, Y1: rows})
+		q.unset = false
+	}
+	v := uint64(i)<<24 | uint64(q.next)&0xffffff
+	for range count {
+		add(pkt.Fill2D{W: rowBytes / 4, H: height, Value: v<<32 | v})
+	}
+	return b
+}
+
+// wrote checks a write of the GPU.
+func (r *queueRig) wrote(w port.Request, beats []byte) {
+	at := w.Addr - memBase
+	switch {
+	case at >= targetsAt:
+		r.wroteData(uint32((at-targetsAt)/(rowBytes*rows)), binary.LittleEndian.Uint32(beats[w.Addr%8:]), int64(w.Len)*4)
+	case at >= progressAt && at < progressAt+8*fwabi.Queues:
+		i := (at - progressAt) / 8
+		q := &r.q[i]
+		require.True(r.t, q.exists && !q.broken, "queue %d", i)
+		require.NotEmpty(r.t, q.values, "queue %d", i)
+		require.Equal(r.t, q.values[0], binary.LittleEndian.Uint64(beats), "each progress value once, in order, queue %d", i)
+		q.values = q.values[1:]
+		r.progress++
+		q.waits = 0
+		if len(q.values) != 0 {
+			q.waits = r.Clocks
+		}
+	}
+}
+
+// wroteData checks data: the context, the order, the priority, and the fairness.
+func (r *queueRig) wroteData(i, v uint32, bytes int64) {
+	q := &r.q[i]
+	require.Equal(r.t, i, v>>24, "data of a queue in the target of queue %d", i)
+	require.True(r.t, q.exists && !q.broken && !q.held, "queue %d works", i)
+	require.GreaterOrEqual(r.t, v&0xffffff, q.lastNumber, "order within queue %d", i)
+	require.Equal(r.t, uint32(q.values[0]), v&0xffffff, "an entry before the one that is due, queue %d", i)
+	q.lastNumber = v & 0xffffff
+	r.service[i] += bytes
+	q.waits = r.Clocks
+	r.last[q.node] = int(i)
+	if r.strict {
+		r.compete(i)
+	}
+}
+
+// slack is how many clocks the firmware and the node may take from a doorbell to the data of another
+// queue: the packet in work, a switch, and other requests.
+const slack = 16_000
+
+// compete checks the queues that wait while queue i works: none has a higher priority, and none of the
+// same one waits for more than two quanta of each other queue.
+func (r *queueRig) compete(i uint32) {
+	q := &r.q[i]
+	for j := range r.q {
+		o := &r.q[j]
+		switch {
+		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
+		case o.waits < r.calm || o.priority < q.priority:
+			o.waits = r.Clocks
+		case o.priority > q.priority:
+			waited := r.Clocks - o.waits
+			r.longest = max(r.longest, waited)
+			require.Less(r.t, waited, uint64(slack), "queue %d of priority %d waits for queue %d of priority %d", j, o.priority, i, q.priority)
+		default:
+			require.Less(r.t, r.Clocks-o.waits, r.turns(j), "queue %d waits for queue %d of the same priority", j, i)
+		}
+	}
+}
+
+// turns returns how long a queue may wait for the others of its priority.
+func (r *queueRig) turns(j int) uint64 {
+	most := uint64(slack)
+	for i := range r.q {
+		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
+			most += 2*uint64(q.quantum) + slack/2
+		}
+	}
+	return most
+}
+
+// quiesce waits until all queues that may work have no entries left, and checks their heads.
+func (r *queueRig) quiesce() {
+	r.t.Helper()
+	for n := 0; ; n++ {
+		r.step(500)
+		r.take()
+		left := false
+		for i := range r.q {
+			q := &r.q[i]
+			left = left || q.exists && !q.held && !q.drains && !q.failed && (q.fails || len(q.values) != 0)
+		}
+		if !left && r.drained == 0 && r.answers == r.word(fwabi.AreaAnswerTail) {
+			break
+		}
+		require.Less(r.t, n, 20_000, "a doorbell was lost: %+v", r.q)
+	}
+	r.step(20_000)
+	for i := range uint32(fwabi.Queues) {
+		if q := &r.q[i]; q.exists && !q.failed && !q.fails {
+			assert.Equal(r.t, q.tail-uint32(len(q.values)), r.word(fwabi.AreaQueueHeads+4*i), "head of queue %d", i)
+		}
+	}
+}

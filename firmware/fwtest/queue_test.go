@@ -1,0 +1,117 @@
+package fwtest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// Queues of both nodes work in turn, each with its own context, and each progress value is written once.
+func TestQueues(t *testing.T) {
+	r := newQueueRig(t)
+	r.strict = true
+	for i := range uint32(fwabi.Queues) {
+		r.create(i, int(i%2), i/4, 4000+500*i)
+	}
+	for round := range 3 {
+		for i := range uint32(fwabi.Queues) {
+			for range 1 + (int(i)+round)%3 {
+				r.write(i, r.fills(i, 2, rows), 0)
+			}
+			r.ring(i)
+		}
+		r.quiesce()
+	}
+	assert.Equal(t, 3*32, r.progress)
+	t.Logf("%d clocks, a queue of a higher priority waited for at most %d", r.Clocks, r.longest)
+}
+
+// Two queues with endless work share a node: the bytes of both differ by two quanta at most.
+func TestQueueFairness(t *testing.T) {
+	r := newQueueRig(t)
+	const quantum = 20_000
+	for i := range uint32(2) {
+		r.create(i, 0, 1, quantum)
+		for range 10 {
+			r.write(i, r.fills(i, 6, rows), 0)
+		}
+		r.ring(i)
+	}
+	worst := int64(0)
+	for len(r.q[0].values) > 1 && len(r.q[1].values) > 1 {
+		r.step(100)
+		worst = max(worst, r.service[0]-r.service[1], r.service[1]-r.service[0])
+	}
+	// A node writes at most 8 bytes in a clock.
+	assert.Less(t, worst, int64(2*quantum*8))
+	assert.Greater(t, worst, int64(quantum), "the turns have the length of a quantum")
+	r.quiesce()
+	t.Logf("the difference is at most %d bytes, which are %d clocks", worst, worst/8)
+}
+
+// From PREEMPTED of a node to the first data of the next queue, with everything in VRAM.
+func TestQueueSwitchClocks(t *testing.T) {
+	r := newQueueRig(t)
+	copyOf := func(bytes uint32, dst uint64) []byte {
+		b, err := pkt.Copy{Src: 0x40_0000, Dst: dst, Bytes: bytes}.Append(nil)
+		require.NoError(t, err)
+		return b
+	}
+	r.create(0, 0, 0, 1<<20)
+	r.create(1, 0, 3, 1<<20)
+	r.write(0, copyOf(1<<20, 0x80_0000), 0)
+	r.ring(0)
+	r.step(20_000)
+	r.g.PokeVRAM(0x40_0000, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	r.write(1, copyOf(8, 0x60_0000), 0)
+	r.ring(1)
+	preempted := uint32(0)
+	for preempted == 0 {
+		r.Reg(cpreg.Base+cpreg.Preempted, func(v uint32) { preempted = v })
+		r.end()
+	}
+	from := r.Clocks
+	var got [8]byte
+	for got[0] == 0 {
+		r.step(1)
+		r.g.PeekVRAM(0x60_0000, got[:])
+		require.Less(t, r.Clocks-from, uint64(50_000))
+	}
+	clocks := r.Clocks - from
+	assert.LessOrEqual(t, clocks, uint64(2500))
+	t.Logf("%d clocks from PREEMPTED to the first data of the next queue", clocks)
+	r.quiesce()
+}
+
+// Sixteen queues with copies of 64 KiB keep a node moving data.
+func TestQueueCopies(t *testing.T) {
+	r := newQueueRig(t)
+	for i := range uint32(fwabi.Queues) {
+		r.create(i, 0, 1, 100_000)
+		for range 4 {
+			b, err := pkt.Copy{Src: 0x40_0000, Dst: 0x80_0000 + 0x1_0000*uint64(i), Bytes: 64 << 10}.Append(nil)
+			require.NoError(t, err)
+			r.write(i, b, 0)
+		}
+	}
+	require.NoError(t, r.Write(perfreg.Base+perfreg.Ctl, perfreg.CtlClear|perfreg.CtlRun))
+	from := r.Clocks
+	for i := range uint32(fwabi.Queues) {
+		r.ring(i)
+	}
+	for r.progress < 64 {
+		r.step(10)
+	}
+	clocks := r.Clocks - from
+	r.quiesce()
+	// A copy within VRAM with two ports writes 8 bytes in a clock.
+	moving := float64(64*64<<10/8) / float64(clocks) * 100
+	assert.GreaterOrEqual(t, moving, 95.0)
+	t.Logf("%d clocks for 64 copies, moving data in %.1f %% of them", clocks, moving)
+}

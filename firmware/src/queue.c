@@ -1,0 +1,268 @@
+#include "queue.h"
+
+#include "hw.h"
+#include "message.h"
+#include "registers.h"
+#include "schedule.h"
+
+/* How often STATUS.IDLE is read before the host must repeat its request. */
+#define POLLS 4096
+
+struct queue queues[QUEUES];
+
+void queue_update(uint32_t number)
+{
+	const struct queue *q = &queues[number];
+	uint32_t *set = &nodes[q->node].ready[q->priority], bit = 1u << number;
+	if (q->state == QUEUE_READY && q->next != q->tail)
+		*set |= bit;
+	else
+		*set &= ~bit;
+}
+
+void queue_bell(uint32_t number)
+{
+	struct queue *q = &queues[number];
+	struct answer tail;
+	if (q->state == QUEUE_NONE)
+		return;
+	tail = probe_read(AREA_QUEUE_TAILS + 4 * number);
+	if (tail.fault || tail.value - q->head > q->mask + 1 || tail.value - q->head < q->tail - q->head) {
+		q->tails++;
+		return;
+	}
+	q->tail = tail.value;
+	queue_update(number);
+}
+
+void queue_fail(uint32_t number, uint32_t cause)
+{
+	struct queue *q = &queues[number];
+	if (q->state == QUEUE_FAULT)
+		return;
+	q->state = QUEUE_FAULT;
+	q->cause = cause;
+	queue_update(number);
+	notice(OP_FAULT, q->node, number, cause);
+}
+
+/* find returns the queue of a request, or 0 if there is none. */
+static struct queue *find(uint32_t number, uint32_t *status)
+{
+	if (number >= QUEUES) {
+		*status = STATUS_ARGUMENT;
+		return 0;
+	}
+	if (queues[number].state == QUEUE_NONE) {
+		*status = STATUS_STATE;
+		return 0;
+	}
+	*status = STATUS_OK;
+	return &queues[number];
+}
+
+/* taken returns the node of a request, or 0 if the firmware has not taken it. */
+static struct node *taken(uint32_t number, uint32_t *status)
+{
+	if (number >= NODES) {
+		*status = STATUS_ARGUMENT;
+		return 0;
+	}
+	if (nodes[number].state == NODE_FREE) {
+		*status = STATUS_STATE;
+		return 0;
+	}
+	*status = STATUS_OK;
+	return &nodes[number];
+}
+
+uint32_t node_take(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t number = in[NODE_TAKE_IN_NODE], log2 = in[NODE_TAKE_IN_LOG2];
+	(void)out;
+	(void)length;
+	if (number >= NODES || log2 < NODE_RING_LEAST || log2 > NODE_RING_MOST || in[NODE_TAKE_IN_RING] & 3)
+		return STATUS_ARGUMENT;
+	return node_open(number, in[NODE_TAKE_IN_RING], log2);
+}
+
+uint32_t node_give(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status;
+	struct node *n = taken(in[NODE_GIVE_IN_NODE], &status);
+	(void)out;
+	(void)length;
+	if (!n)
+		return status;
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (queues[i].state != QUEUE_NONE && queues[i].node == in[NODE_GIVE_IN_NODE])
+			return STATUS_STATE;
+	return node_close(n) ? STATUS_OK : STATUS_BUSY;
+}
+
+uint32_t node_drain(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status;
+	struct node *n = taken(in[DRAIN_IN_NODE], &status);
+	(void)out;
+	(void)length;
+	if (!n)
+		return status;
+	if (n->state == NODE_STOPPING)
+		return STATUS_BUSY;
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (queues[i].state == QUEUE_READY && queues[i].node == in[DRAIN_IN_NODE]) {
+			queues[i].state = QUEUE_HELD;
+			queue_update(i);
+		}
+	n->drains = true;
+	return STATUS_OK;
+}
+
+uint32_t node_recover(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status;
+	struct node *n = taken(in[RESET_IN_NODE], &status);
+	(void)out;
+	(void)length;
+	if (!n)
+		return status;
+	if (n->state == NODE_RESETTING)
+		return STATUS_BUSY;
+	schedule_fault(n, CAUSE_RESET);
+	return STATUS_OK;
+}
+
+uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t number = in[QUEUE_CREATE_IN_QUEUE], node = in[QUEUE_CREATE_IN_NODE];
+	uint32_t quantum = in[QUEUE_CREATE_IN_QUANTUM], log2 = in[QUEUE_CREATE_IN_LOG2];
+	struct queue *q;
+	(void)out;
+	(void)length;
+	if (number >= QUEUES || node >= NODES || in[QUEUE_CREATE_IN_PRIORITY] >= QUEUE_PRIORITIES || log2 > QUEUE_RING_MOST)
+		return STATUS_ARGUMENT;
+	if (quantum < QUANTUM_LEAST || quantum > QUANTUM_MOST)
+		return STATUS_ARGUMENT;
+	if (in[QUEUE_CREATE_IN_RING_LO] & (4 * QUEUE_ENTRY_WORDS - 1) || in[QUEUE_CREATE_IN_SAVE_LO] & (SAVE_BYTES - 1))
+		return STATUS_ARGUMENT;
+	q = &queues[number];
+	if (q->state != QUEUE_NONE || nodes[node].state == NODE_FREE)
+		return STATUS_STATE;
+	q->state = QUEUE_READY;
+	q->cause = 0;
+	q->node = node;
+	q->priority = in[QUEUE_CREATE_IN_PRIORITY];
+	q->quantum = quantum;
+	q->left = q->longer = 0;
+	q->head = q->next = q->tail = 0;
+	q->mask = (1u << log2) - 1;
+	q->ring[0] = in[QUEUE_CREATE_IN_RING_LO];
+	q->ring[1] = in[QUEUE_CREATE_IN_RING_HI];
+	q->save[0] = in[QUEUE_CREATE_IN_SAVE_LO];
+	q->save[1] = in[QUEUE_CREATE_IN_SAVE_HI];
+	q->tails = 0;
+	q->begun = false;
+	(void)probe_write(AREA_QUEUE_HEADS + 4 * number, 0);
+	queue_bell(number);
+	return STATUS_OK;
+}
+
+/* idle waits until nothing of a node that has stopped is in flight. */
+static bool idle(const struct node *n)
+{
+	uint32_t polls = 0;
+	while (n->state == NODE_READY && !n->running && !(node_read(n, CP0_STATUS) & CP0_STATUS_IDLE)) {
+		write32(LOCAL_KICK, 0);
+		if (++polls == POLLS)
+			return false;
+	}
+	return true;
+}
+
+uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status, number = in[QUEUE_DESTROY_IN_QUEUE];
+	struct queue *q = find(number, &status);
+	struct node *n;
+	(void)out;
+	(void)length;
+	if (!q)
+		return status;
+	n = &nodes[q->node];
+	if (!schedule_halt(n) || !idle(n))
+		return STATUS_BUSY;
+	if (n->count != 0 && slot_at(n, 0)->queue == number)
+		schedule_drop(n);
+	q->state = QUEUE_NONE;
+	queue_update(number);
+	if (n->loaded == number)
+		n->loaded = NO_QUEUE;
+	if (n->planned == number)
+		n->planned = NO_QUEUE;
+	if (n->current == number)
+		n->current = NO_QUEUE;
+	return STATUS_OK;
+}
+
+uint32_t queue_state(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t number = in[QUEUE_STATE_IN_QUEUE];
+	if (number >= QUEUES)
+		return STATUS_ARGUMENT;
+	out[QUEUE_STATE_OUT_STATE] = queues[number].state;
+	out[QUEUE_STATE_OUT_CAUSE] = queues[number].cause;
+	out[QUEUE_STATE_OUT_HEAD] = queues[number].head;
+	out[QUEUE_STATE_OUT_TAIL] = queues[number].tail;
+	out[QUEUE_STATE_OUT_TAILS] = queues[number].tails;
+	*length = QUEUE_STATE_OUT_BYTES;
+	return STATUS_OK;
+}
+
+uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status;
+	struct queue *q = find(in[PREEMPT_IN_QUEUE], &status);
+	(void)out;
+	(void)length;
+	if (!q)
+		return status;
+	if (q->state != QUEUE_READY)
+		return STATUS_STATE;
+	if (q->next != q->head && !schedule_halt(&nodes[q->node]))
+		return STATUS_BUSY;
+	if (q->state != QUEUE_READY)
+		return STATUS_STATE;
+	q->state = QUEUE_HELD;
+	queue_update(in[PREEMPT_IN_QUEUE]);
+	return STATUS_OK;
+}
+
+uint32_t queue_resume(const uint32_t *in, uint32_t *out, uint32_t *length)
+{
+	uint32_t status, number = in[RESUME_IN_QUEUE];
+	struct queue *q = find(number, &status);
+	(void)out;
+	(void)length;
+	if (!q)
+		return status;
+	if (q->state != QUEUE_HELD)
+		return STATUS_STATE;
+	q->state = QUEUE_READY;
+	queue_bell(number);
+	queue_update(number);
+	return STATUS_OK;
+}
+
+bool queues_clear(void)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		queues[i].state = QUEUE_NONE;
+		queue_update(i);
+	}
+	for (struct node *n = nodes; n < nodes + NODES; n++)
+		if (n->state != NODE_FREE && !node_close(n))
+			all = false;
+	return all;
+}

@@ -1,0 +1,426 @@
+/* The time from the stop of a node to its next work counts, so this file is not compiled for size. */
+#pragma GCC optimize("O2")
+
+#include "schedule.h"
+
+#include "hw.h"
+#include "message.h"
+#include "queue.h"
+#include "registers.h"
+
+/* Clocks between two reads of a register that has no event. */
+#define POLL_CLOCKS 256
+
+/* How often a node is asked whether it has stopped before the host must repeat its request. */
+#define POLLS 4096
+
+/* How often a node that must stop is asked before the firmware sleeps until its event. */
+#define STOP_POLLS 16
+
+/* The largest factor of a quantum, as log2. */
+#define LONGER 12
+
+/* from returns the first bit of a mask of queues that is set, from a queue on and then from 0. */
+static uint32_t from(uint32_t mask, uint32_t queue)
+{
+	uint32_t upper = mask >> queue << queue, at = 0;
+	if (upper)
+		mask = upper;
+	if (!(mask & 0xff))
+		mask >>= 8, at += 8;
+	if (!(mask & 0xf))
+		mask >>= 4, at += 4;
+	if (!(mask & 3))
+		mask >>= 2, at += 2;
+	return at + !(mask & 1);
+}
+
+/* highest returns the highest priority of a queue with entries to be placed, plus 1; 0: none. */
+static uint32_t highest(const struct node *n)
+{
+	uint32_t p = QUEUE_PRIORITIES;
+	while (p != 0 && n->ready[p - 1] == 0)
+		p--;
+	return p;
+}
+
+/* begin_turn begins the turn of a queue, or continues it. */
+static void begin_turn(struct node *n, uint32_t queue)
+{
+	struct queue *q = &queues[queue];
+	if (n->current == queue)
+		return;
+	if (n->current != NO_QUEUE)
+		queues[n->current].left = 0;
+	n->current = queue;
+	n->since = read32(LOCAL_TIME_LO);
+	n->moved = false;
+	if (q->left != 0)
+		return;
+	q->left = q->quantum;
+	for (uint32_t i = 0; i < q->longer && q->left < QUANTUM_MOST; i++)
+		q->left *= 2;
+}
+
+/* complete counts an entry whose progress value was written. */
+static void complete(struct node *n, uint32_t queue)
+{
+	struct queue *q = &queues[queue];
+	q->head++;
+	q->begun = false;
+	q->longer = 0;
+	n->moved = true;
+	(void)probe_write(AREA_QUEUE_HEADS + 4 * queue, q->head);
+}
+
+/* retire removes the slots that the node has executed, up to a position. */
+static void retire(struct node *n, uint32_t position)
+{
+	while (n->count != 0) {
+		const struct slot *s = slot_at(n, 0);
+		uint32_t queue = s->queue;
+		if ((int32_t)(position - s->end) < 0)
+			break;
+		if (s->kind == SLOT_SWITCH)
+			n->loaded = queue;
+		else
+			complete(n, queue);
+		node_pop(n);
+	}
+	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
+		if (slot_at(n, i)->kind == SLOT_ENTRY) {
+			begin_turn(n, slot_at(n, i)->queue);
+			return;
+		}
+}
+
+void schedule_drop(struct node *n)
+{
+	for (uint32_t i = 0; i < n->count; i++) {
+		const struct slot *s = slot_at(n, i);
+		if (s->kind != SLOT_SWITCH) {
+			queues[s->queue].next = queues[s->queue].head;
+			queue_update(s->queue);
+		}
+	}
+	node_empty(n, n->read);
+}
+
+/* keep notes how far the node is in the entry of its first slot. It reports whether the buffer has
+   moved forward since the queue was stopped last. */
+static bool keep(struct node *n, const struct slot *s)
+{
+	struct queue *q = &queues[s->queue];
+	uint32_t left = node_read(n, CP0_IB_LEFT), dwords = s->entry[ENTRY_DWORDS] & INDIRECT_MOST, old = q->begun ? q->progress : 0;
+	copy_entry(q->entry, s->entry);
+	q->begun = true;
+	q->progress = old;
+	if (left == 0)
+		return false;
+	q->entry[ENTRY_BUFFER_LO] = node_read(n, CP0_IB_ADDR_LO);
+	q->entry[ENTRY_BUFFER_HI] = node_read(n, CP0_IB_ADDR_HI);
+	q->entry[ENTRY_DWORDS] = left | INDIRECT_RESUME;
+	q->progress = node_read(n, CP0_PROGRESS);
+	return left != dwords || q->progress != old;
+}
+
+/* place_in sets which context is in the node, from the position of its first slot. */
+static void place_in(struct node *n, const struct slot *s, uint32_t position)
+{
+	if (s->kind == SLOT_SWITCH)
+		n->loaded = position == s->begin && s->begin != s->last ? s->from : NO_QUEUE;
+}
+
+/* end_turn settles the turn of a node that has stopped. */
+static void end_turn(struct node *n)
+{
+	uint32_t used = read32(LOCAL_TIME_LO) - n->since, current = n->current, p;
+	struct queue *q;
+	n->current = NO_QUEUE;
+	if (current == NO_QUEUE || queues[current].state == QUEUE_NONE)
+		return;
+	q = &queues[current];
+	p = q->priority;
+	if (n->reason != STOP_QUANTUM) {
+		q->left = q->left > used ? q->left - used : 1;
+		n->turn[p] = current;
+	} else if (n->moved) {
+		q->left = 0;
+		q->longer = 0;
+		n->turn[p] = (current + 1) & (QUEUES - 1);
+	} else {
+		/* A quantum may be shorter than what a switch takes. */
+		if (q->longer < LONGER)
+			q->longer++;
+		q->left = 0;
+		n->turn[p] = current;
+	}
+}
+
+/* stopped notes the place of a node that has stopped for a preemption. A SIGNAL that alone is left of an
+   entry stays in the ring. */
+static void stopped(struct node *n)
+{
+	uint32_t position = node_position(n);
+	bool signals = false;
+	n->state = NODE_READY;
+	n->running = false;
+	retire(n, position);
+	n->read = position;
+	if (n->count != 0) {
+		struct slot *s = slot_at(n, 0);
+		place_in(n, s, position);
+		if (s->kind == SLOT_SIGNAL || (s->kind == SLOT_ENTRY && position == s->last)) {
+			signals = true;
+			s->kind = SLOT_SIGNAL;
+			n->moved = true;
+		} else if (s->kind == SLOT_ENTRY && keep(n, s)) {
+			n->moved = true;
+		}
+	}
+	end_turn(n);
+	if (!signals) {
+		schedule_drop(n);
+		return;
+	}
+	uint32_t end = slot_at(n, 0)->end, queue = slot_at(n, 0)->queue;
+	schedule_drop(n);
+	n->write = end;
+	n->count = 1;
+	queues[queue].next++;
+	queue_update(queue);
+}
+
+/* has_stopped reports whether a node has stopped, and then notes its place. A fault is left to its event. */
+static bool has_stopped(struct node *n)
+{
+	if (!node_stopped(n) || (node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE))
+		return false;
+	stopped(n);
+	return true;
+}
+
+/* fetch copies the next entry of a queue, and returns why the queue must stop; 0: it need not. */
+static uint32_t fetch(struct queue *q, uint32_t *entry)
+{
+	uint32_t offset = (q->next & q->mask) * (4 * QUEUE_ENTRY_WORDS), lo = q->ring[0] + offset;
+	const uint32_t at = MCU_THROUGH + MCU_FREE_WINDOW * MCU_WINDOW_BYTES;
+	if (q->begun && q->next == q->head) {
+		copy_entry(entry, q->entry);
+		return 0;
+	}
+	write32(LOCAL_FREE_LO, lo);
+	write32(LOCAL_FREE_HI, q->ring[1] + (lo < offset));
+	for (uint32_t i = 0; i < QUEUE_ENTRY_WORDS; i++) {
+		struct answer a = probe_read(at + 4 * i);
+		if (a.fault)
+			return CAUSE_ENTRY_READ;
+		entry[i] = a.value;
+	}
+	if (entry[ENTRY_FLAGS] != 0 || (entry[ENTRY_BUFFER_LO] & 3) || (entry[ENTRY_PROGRESS_LO] & 7) || entry[ENTRY_DWORDS] > INDIRECT_MOST)
+		return CAUSE_ENTRY;
+	return 0;
+}
+
+/* ahead reads the entry that is probably next, before the node stops. A bad one is found when it is placed. */
+static void ahead(struct node *n, uint32_t p, uint32_t first)
+{
+	struct queue *q;
+	if (n->ready[p] == 0)
+		return;
+	q = &queues[from(n->ready[p], first)];
+	if (q->begun || q->next != q->head || fetch(q, q->entry))
+		return;
+	q->begun = true;
+	q->progress = 0;
+}
+
+/* stop_node asks a node to stop, and waits a moment for it. */
+static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
+{
+	if (why == STOP_PRIORITY)
+		ahead(n, top - 1, n->turn[top - 1]);
+	else
+		ahead(n, n->priority, (n->current + 1) & (QUEUES - 1));
+	node_stop(n, why);
+	for (uint32_t polls = 0; polls < STOP_POLLS && !has_stopped(n); polls++)
+		;
+}
+
+/* place puts the next entry of a queue in the ring, after its context. The node works on the context while
+   the entry is read. */
+static void place(struct node *n, uint32_t queue)
+{
+	struct queue *q = &queues[queue];
+	uint32_t cause;
+	if (n->planned != queue)
+		node_switch(n, queue, n->planned == NO_QUEUE ? 0 : queues[n->planned].save, q->save);
+	cause = fetch(q, node_next(n)->entry);
+	if (cause) {
+		queue_fail(queue, cause);
+		return;
+	}
+	if (n->entries == 0)
+		begin_turn(n, queue);
+	node_entry(n, queue);
+	q->next++;
+	queue_update(queue);
+}
+
+/* must_stop reports whether the node must stop, and why. top is highest. */
+static bool must_stop(const struct node *n, uint32_t top, enum stop_reason *why)
+{
+	if (n->entries == 0 || n->drains)
+		return false;
+	*why = STOP_PRIORITY;
+	if (top > n->priority + 1)
+		return true;
+	*why = STOP_QUANTUM;
+	return ((n->ready[n->priority] & ~(1u << n->current)) != 0 || n->switches != 0) && read32(LOCAL_TIME_LO) - n->since >= queues[n->current].left;
+}
+
+bool schedule_node(struct node *n)
+{
+	uint32_t top = highest(n);
+	enum stop_reason why;
+	if (n->state != NODE_READY)
+		return false;
+	if (must_stop(n, top, &why)) {
+		stop_node(n, top, why);
+		if (n->state != NODE_READY)
+			return false;
+		top = highest(n);
+	}
+	if (n->count != 0 && !n->running)
+		node_start(n);
+	if (top != 0 && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
+		uint32_t p = top - 1, queue = from(n->ready[p], n->turn[p]);
+		n->turn[p] = queue;
+		n->priority = p;
+		place(n, queue);
+		return true;
+	}
+	if (n->entries == 0)
+		n->current = NO_QUEUE;
+	if (n->count == 0 && n->drains) {
+		n->drains = false;
+		notice(OP_DRAINED, n->offset / NODE_STRIDE, 0, 0);
+	}
+	return false;
+}
+
+void schedule_fault(struct node *n, uint32_t cause)
+{
+	uint32_t queue, position = node_position(n);
+	retire(n, position);
+	n->read = position;
+	queue = n->loaded;
+	if (n->count != 0) {
+		const struct slot *s = slot_at(n, 0);
+		queue = s->kind == SLOT_SWITCH && position != s->last ? s->from : s->queue;
+	}
+	node_record(n, queue, cause);
+	n->reason = STOP_PRIORITY;
+	end_turn(n);
+	schedule_drop(n);
+	if (queue != NO_QUEUE)
+		queue_fail(queue, cause);
+	else
+		notice(OP_FAULT, n->offset / NODE_STRIDE, NO_QUEUE, cause);
+	node_reset(n);
+}
+
+/* lose gives up a node that the host has taken back without a request. */
+static void lose(struct node *n)
+{
+	uint32_t number = n->offset / NODE_STRIDE;
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (queues[i].state != QUEUE_NONE && queues[i].node == number)
+			queue_fail(i, CAUSE_LOST);
+	node_empty(n, 0);
+	n->current = NO_QUEUE;
+	(void)node_close(n);
+}
+
+/* serve_node does what the events of a node ask for. They are those of node 0. */
+static void serve_node(struct node *n, uint32_t events)
+{
+	uint32_t info;
+	switch (n->state) {
+	case NODE_FREE:
+		return;
+	case NODE_RESETTING:
+		node_restart(n);
+		break;
+	case NODE_READY:
+	case NODE_STOPPING:
+		info = events & ARB_EVENTS_FAULT0 ? node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE : 0;
+		if (info)
+			schedule_fault(n, info);
+		else if (events & ARB_EVENTS_WATCHDOG0)
+			schedule_fault(n, CAUSE_WATCHDOG);
+		else if (n->state == NODE_STOPPING)
+			(void)has_stopped(n);
+		else if (n->count != 0)
+			retire(n, node_position(n));
+		break;
+	}
+}
+
+/* serve_events serves both nodes. Events are cleared before registers are read, so none is lost. */
+static void serve_events(void)
+{
+	uint32_t events = read32(ARB_EVENTS);
+	if (events)
+		(void)probe_write(ARB_EVENTS, events);
+	serve_node(&nodes[0], events);
+	serve_node(&nodes[1], events >> ARB_EVENTS_FENCE1_SHIFT);
+}
+
+bool schedule_halt(struct node *n)
+{
+	if (n->state == NODE_READY && n->count != 0)
+		node_stop(n, STOP_HOLD);
+	for (uint32_t polls = 0; n->state == NODE_STOPPING && !n->lost; polls++) {
+		write32(LOCAL_KICK, 0);
+		if (polls == POLLS)
+			return false;
+		serve_events();
+	}
+	return true;
+}
+
+bool queues_serve(uint32_t bells)
+{
+	bool more = false;
+	if (nodes[0].state == NODE_FREE && nodes[1].state == NODE_FREE)
+		return false;
+	serve_events();
+	for (bells >>= BELL_QUEUE_SHIFT; bells != 0; bells &= bells - 1)
+		queue_bell(from(bells, 0));
+	for (struct node *n = nodes; n < nodes + NODES; n++) {
+		more |= schedule_node(n);
+		if (n->lost && n->state != NODE_FREE)
+			lose(n);
+	}
+	return more;
+}
+
+uint32_t queues_due(void)
+{
+	uint32_t due = UINT32_MAX;
+	for (const struct node *n = nodes; n < nodes + NODES; n++) {
+		uint32_t used, left;
+		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)
+			due = POLL_CLOCKS;
+		if (n->state != NODE_READY || n->entries == 0)
+			continue;
+		if ((n->ready[n->priority] & ~(1u << n->current)) == 0 && n->switches == 0)
+			continue;
+		used = read32(LOCAL_TIME_LO) - n->since;
+		left = queues[n->current].left;
+		left = left > used ? left - used : 0;
+		due = due < left ? due : left;
+	}
+	return due;
+}

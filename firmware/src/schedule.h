@@ -1,0 +1,54 @@
+/* The scheduler: which queue a node executes next. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "message_abi.h"
+#include "node.h"
+
+/* A queue. head counts the entries that are complete, next those that were put in the ring of the node,
+   and tail those that the host has written. */
+struct queue {
+	uint32_t state;
+	uint32_t cause;
+	uint32_t node;
+	uint32_t priority;
+	uint32_t quantum; /* clocks */
+	uint32_t left;    /* clocks of its turn that are left; 0: a new turn begins */
+	uint32_t longer;  /* log2 of the factor of its quantum, after turns in which it did not move */
+	uint32_t head, next, tail;
+	uint32_t mask; /* entries of its ring - 1 */
+	uint32_t ring[2], save[2]; /* GPU addresses */
+	uint32_t tails;    /* values of its tail that were ignored */
+	uint32_t progress; /* PROGRESS when it was stopped */
+	bool begun;        /* entry has the rest of the entry at head */
+	uint32_t entry[QUEUE_ENTRY_WORDS];
+	uint32_t reserved[6];
+};
+_Static_assert(sizeof(struct queue) == 128, "a queue is found by a shift");
+
+extern struct queue queues[QUEUES];
+
+/* queue_update notes whether a queue has entries to be placed. */
+void queue_update(uint32_t number);
+
+/* queue_bell reads the tail of a queue. */
+void queue_bell(uint32_t number);
+
+/* queue_fail stops a queue for good and tells the host. */
+void queue_fail(uint32_t number, uint32_t cause);
+
+/* schedule_node makes a node execute the queue whose turn it is. It puts at most one entry in the ring, so
+   that doorbells and events do not wait, and reports whether there may be more. */
+bool schedule_node(struct node *n);
+
+/* schedule_halt stops a node, and reports whether it has stopped. */
+bool schedule_halt(struct node *n);
+
+/* schedule_fault writes the fault record of a node, stops the guilty queue and resets the node. */
+void schedule_fault(struct node *n, uint32_t cause);
+
+/* schedule_drop empties the ring of a node that is stopped. Entries that are not complete remain in
+   their queues. */
+void schedule_drop(struct node *n);

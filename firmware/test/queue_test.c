@@ -1,0 +1,354 @@
+/* Tests of the queues on the PC, with nodes that the test moves. */
+
+#include <string.h>
+
+#include "fake.h"
+#include "hw.h"
+#include "message.h"
+#include "queue.h"
+
+#define NODE0 fakes.node[0].regs
+#define NODE1 fakes.node[1].regs
+#define CTL 0
+#define STATUS 1
+#define RPTR 5
+#define WPTR 6
+#define FAULT_INFO 8
+#define IB_LO 15
+#define IB_LEFT 17
+#define PREEMPT 20
+#define PREEMPTED 21
+#define PROGRESS 22
+
+#define TAIL(q) hw.area[0x80 / 4 + (q)]
+#define HEAD(q) hw.area[0xc0 / 4 + (q)]
+
+static uint32_t out[14], length;
+
+static uint32_t take(uint32_t node, uint32_t ring, uint32_t log2)
+{
+	uint32_t in[] = {node, ring, log2};
+	return node_take(in, out, &length);
+}
+
+/* create creates a queue, whose ring has 4 entries at 0x10000 + 0x100 times its number. */
+static uint32_t create(uint32_t queue, uint32_t node, uint32_t priority, uint32_t quantum)
+{
+	uint32_t in[] = {queue, node, priority, quantum, 0x10000 + 0x100 * queue, 0, 2, 0x40000 + 0x80 * queue, 0};
+	return queue_create(in, out, &length);
+}
+
+static uint32_t one(uint32_t (*handler)(const uint32_t *, uint32_t *, uint32_t *), uint32_t value)
+{
+	return handler(&value, out, &length);
+}
+
+/* serve serves doorbells until there is nothing more to do. */
+static void serve(uint32_t bells)
+{
+	while (queues_serve(bells))
+		bells = 0;
+}
+
+/* post writes an entry, and rings. */
+static void post(uint32_t queue, uint32_t dwords, uint32_t flags)
+{
+	uint32_t at = 0x100 / 4 * queue + (TAIL(queue) & 3) * 8;
+	uint32_t entry[] = {0x50000 + 0x1000 * queue, 0, dwords, flags, 0x60000 + 8 * queue, 0, TAIL(queue) + 1, queue};
+	memcpy(&fakes.host[at], entry, sizeof entry);
+	TAIL(queue)++;
+	serve(0x10000u << queue);
+}
+
+/* begin begins a test with node 0 taken. */
+static void begin(void)
+{
+	reset(64);
+	hw.open = true;
+	hw.time = 1000;
+	equal("begin", "clear", queues_clear(), 1);
+	NODE0[STATUS] = NODE1[STATUS] = 1;
+	NODE0[CTL] = 4;
+	equal("begin", "take", take(0, 0, 9), 0);
+	equal("begin", "events", fakes.chosen, 0xf);
+	equal("begin", "due in a reset", queues_due(), 256);
+	serve(0);
+	equal("begin", "base", NODE0[2], 0x100000);
+	equal("begin", "size", NODE0[4], 9);
+}
+
+/* reach lets node 0 retire up to a dword of the ring, with its event. */
+static void reach(uint32_t rptr)
+{
+	NODE0[RPTR] = rptr;
+	fakes.events |= 1;
+	serve(0);
+}
+
+static void test_take(void)
+{
+	begin();
+	equal("take", "node 2", take(2, 0, 9), 6);
+	equal("take", "small", take(1, 0x1000, 8), 6);
+	equal("take", "large", take(1, 0x1000, 21), 6);
+	equal("take", "misaligned", take(1, 0x802, 9), 6);
+	equal("take", "not a page", take(1, 0x800, 9), 6);
+	equal("take", "past the window", take(1, 0x3000, 13), 6);
+	equal("take", "after the window", take(1, 0x5000, 9), 6);
+	equal("take", "twice", take(0, 0, 9), 7);
+	fakes.owner = 1;
+	equal("take", "owner", take(1, 0x1000, 9), 8);
+	fakes.owner = 3, fakes.locked = true;
+	equal("take", "locked", take(1, 0x1000, 9), 8);
+	fakes.locked = false, NODE1[STATUS] = 0;
+	equal("take", "works", take(1, 0x1000, 9), 7);
+	NODE1[STATUS] = 1;
+	equal("take", "node 1", take(1, 0x1000, 10), 0);
+	equal("take", "events", fakes.chosen, 0xf0f);
+	equal("give", "node 1", one(node_give, 1), 0);
+	equal("give", "again", one(node_give, 1), 7);
+	equal("give", "node 2", one(node_give, 2), 6);
+	equal("give", "events", fakes.chosen, 0xf);
+	fakes.node[0].stuck = true;
+	equal("give", "stuck", one(node_give, 0), 9);
+	equal("clear", "stuck", queues_clear(), 0);
+	fakes.node[0].regs[0] = 0, fakes.node[0].stuck = false;
+	equal("give", "later", one(node_give, 0), 0);
+	equal("serve", "no node", queues_serve(0x10000), 0);
+}
+
+static void test_create(void)
+{
+	uint32_t in[] = {3, 0, 0, 5000, 0x10020, 0, 2, 0x40000, 0};
+	static const struct { uint32_t word, value; } bad[] = {{0, 16}, {1, 2}, {2, 4}, {3, 999}, {3, 0x40000001}, {4, 0x10010}, {6, 17}, {7, 0x40040}};
+	begin();
+	for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		uint32_t old = in[bad[i].word];
+		in[bad[i].word] = bad[i].value;
+		equal("create", "argument", queue_create(in, out, &length), 6);
+		in[bad[i].word] = old;
+	}
+	in[1] = 1;
+	equal("create", "node not taken", queue_create(in, out, &length), 7);
+	in[1] = 0;
+	equal("create", "good", queue_create(in, out, &length), 0);
+	equal("create", "twice", queue_create(in, out, &length), 7);
+	equal("state", "status", one(queue_state, 3), 0);
+	equal("state", "ready", out[0], 1);
+	equal("state", "length", length, 20);
+	equal("state", "queue 16", one(queue_state, 16), 6);
+	equal("give", "with a queue", one(node_give, 0), 7);
+	equal("destroy", "queue 16", one(queue_destroy, 16), 6);
+	equal("destroy", "queue 4", one(queue_destroy, 4), 7);
+	equal("preempt", "queue 4", one(queue_preempt, 4), 7);
+	equal("resume", "queue 4", one(queue_resume, 4), 7);
+	equal("resume", "ready", one(queue_resume, 3), 7);
+	equal("drain", "node 2", one(node_drain, 2), 6);
+	equal("reset", "node 1", one(node_recover, 1), 7);
+	serve(0xfff70000);
+	TAIL(3) = 5;
+	serve(0x80000);
+	(void)one(queue_state, 3);
+	equal("tail", "too far", out[3], 0);
+	equal("tail", "counted", out[4], 1);
+	equal("destroy", "good", one(queue_destroy, 3), 0);
+}
+
+/* The packets of two entries of a queue and of one of another queue. */
+static void test_packets(void)
+{
+	static const uint32_t want[] = {
+		0x14000002, 0x40000, 0, 0x02000003, 0x50000, 0, 7, 0x0b000005, 0x60000, 0, 1, 0, 1,
+		0x02000003, 0x50000, 0, 9, 0x0b000005, 0x60000, 0, 2, 0, 1,
+		0x13000002, 0x40000, 0, 0x14000002, 0x40080, 0, 0x02000003, 0x51000, 0, 5, 0x0b000005, 0x60008, 0, 1, 1, 1,
+	};
+	begin();
+	equal("packets", "create", create(0, 0, 1, 5000) | create(1, 0, 1, 5000), 0);
+	post(0, 7, 0), post(0, 9, 0), post(1, 5, 0);
+	for (uint32_t i = 0; i < sizeof want / 4; i++)
+		equal("packets", "word", fakes.ring[i], want[i]);
+	equal("packets", "WPTR", NODE0[WPTR], sizeof want / 4);
+	equal("packets", "CTL keeps PROTECT", NODE0[CTL], 5);
+	equal("packets", "a turn ends", queues_due() < 5000, 1);
+	reach(13);
+	equal("packets", "head", HEAD(0), 1);
+	reach(39);
+	equal("packets", "heads", HEAD(0) << 8 | HEAD(1), 0x201);
+	equal("packets", "nothing is due", queues_due(), 0xffffffff);
+	post(1, 5, 0);
+	equal("packets", "no switch", fakes.ring[39], 0x02000003);
+}
+
+/* A higher priority interrupts a buffer, whose rest is resumed. */
+static void test_priority(void)
+{
+	begin();
+	(void)create(0, 0, 1, 5000), (void)create(1, 0, 2, 5000);
+	post(0, 7, 0), post(0, 8, 0);
+	NODE0[RPTR] = 3, NODE0[IB_LO] = 0x50008, NODE0[IB_LEFT] = 5, NODE0[PROGRESS] = 2;
+	post(1, 4, 0);
+	equal("priority", "PREEMPT", NODE0[PREEMPT], 1);
+	equal("priority", "SAVE_STATE", fakes.ring[3], 0x13000002);
+	equal("priority", "RESTORE_STATE", fakes.ring[7], 0x40080);
+	equal("priority", "WPTR", NODE0[WPTR], 19);
+	NODE0[IB_LEFT] = 0;
+	reach(19);
+	equal("priority", "head", HEAD(1), 1);
+	equal("priority", "back", fakes.ring[23], 0x40000);
+	equal("priority", "buffer", fakes.ring[26], 0x50008);
+	equal("priority", "resume", fakes.ring[28], 5 | 1 << 20);
+	equal("priority", "next", fakes.ring[38], 8);
+	/* Only the SIGNAL of the first is left. */
+	NODE0[RPTR] = 29;
+	post(1, 4, 0);
+	equal("signal", "WPTR", NODE0[WPTR], 51);
+	equal("signal", "SIGNAL stays", fakes.ring[29], 0x0b000005);
+	equal("signal", "SAVE_STATE", fakes.ring[35], 0x13000002);
+	/* Again before the SIGNAL: nothing changes. */
+	equal("preempt", "held", one(queue_preempt, 1), 0);
+	serve(0);
+	equal("preempt", "SIGNAL stays", NODE0[WPTR] >= 35, 1);
+	reach(35);
+	equal("preempt", "head", HEAD(0), 1);
+	equal("preempt", "twice", one(queue_preempt, 1), 7);
+	equal("resume", "queue 1", one(queue_resume, 1), 0);
+	serve(0);
+	equal("destroy", "queue 1", one(queue_destroy, 1), 0);
+}
+
+/* A quantum ends: the next queue, and a queue that has not moved gets more time. */
+static void test_quantum(void)
+{
+	begin();
+	(void)create(0, 0, 1, 1000), (void)create(1, 0, 1, 1000);
+	post(0, 7, 0), post(1, 7, 0);
+	NODE0[RPTR] = 3;
+	hw.time += 2000;
+	equal("quantum", "due", queues_due(), 0);
+	serve(0);
+	equal("quantum", "no move", fakes.ring[3], 0x02000003);
+	equal("quantum", "again", fakes.ring[4], 0x50000);
+	hw.time += 1200;
+	serve(0);
+	equal("quantum", "longer", NODE0[PREEMPT], 1);
+	hw.time += 1000, NODE0[IB_LO] = 0x50010, NODE0[IB_LEFT] = 3;
+	serve(0);
+	equal("quantum", "second stop", NODE0[PREEMPT], 2);
+	equal("quantum", "the other", fakes.ring[3], 0x13000002);
+	equal("quantum", "its context", fakes.ring[7], 0x40080);
+	/* At SAVE_STATE and at RESTORE_STATE. */
+	hw.time += 3000, NODE0[IB_LEFT] = 0;
+	serve(0);
+	equal("quantum", "no move of the other", fakes.ring[3], 0x13000002);
+	NODE0[RPTR] = 6, hw.time += 9000;
+	serve(0);
+	equal("quantum", "saved already", fakes.ring[6], 0x14000002);
+}
+
+/* A fault: record, reset, guilty queue; the other queue continues. */
+static void test_fault(void)
+{
+	static const uint32_t fields[][2] = {{0, 1}, {1, 0}, {2, 0}, {3, 5}, {7, 3}, {9, 5}, {18, 0x77}, {20, 115}, {21, 1}, {22 + 16, 0x02000003}, {22 + 32, 0x7000}, {22 + 32 + 63, 0x703f}};
+	begin();
+	hw.area[0x5000 / 4] = 0;
+	(void)create(0, 0, 1, 5000), (void)create(1, 0, 1, 5000);
+	post(0, 7, 0), post(1, 7, 0);
+	NODE0[RPTR] = 3, NODE0[FAULT_INFO] = 5, NODE0[IB_LEFT] = 0x77;
+	fakes.events = 4;
+	serve(0);
+	for (uint32_t i = 1; i < sizeof fields / sizeof *fields; i++)
+		equal("record", "word", hw.area[0x5000 / 4 + fields[i][0]], fields[i][1]);
+	equal("fault", "record", hw.area[0x5000 / 4] != 0, 1);
+	equal("fault", "notice", notices(), 1);
+	serve(0);
+	equal("fault", "the other", fakes.ring[1], 0x40080);
+	(void)one(queue_state, 0);
+	equal("fault", "state", out[0] << 8 | out[1], 0x305);
+	equal("fault", "no resume", one(queue_resume, 0), 7);
+	/* The save area of queue 1 is bad. */
+	equal("fault", "destroy", one(queue_destroy, 0), 0);
+	(void)create(0, 0, 1, 5000), TAIL(0) = 0;
+	serve(0);
+	equal("fault", "running", NODE0[CTL] & 1, 1);
+	NODE0[RPTR] = 13;
+	post(0, 7, 0);
+	fakes.events = 8;
+	serve(0);
+	(void)one(queue_state, 1);
+	equal("watchdog", "state", out[0] << 8 | out[1], 0x312);
+	equal("watchdog", "event of no cause", NODE0[FAULT_INFO], 0);
+}
+
+/* RESET, DRAIN, a node that the host takes back, a node that does not stop. */
+static void test_recovery(void)
+{
+	begin();
+	fakes.no_trace = true;
+	equal("reset", "idle", one(node_recover, 0), 0);
+	equal("reset", "no trace", hw.area[0x5000 / 4 + 21], 0);
+	equal("reset", "busy", one(node_recover, 0), 9);
+	serve(0);
+	(void)create(0, 0, 1, 5000), (void)create(1, 0, 3, 5000);
+	post(0, 7, 0);
+	fakes.node[0].silent = true;
+	post(1, 7, 0);
+	equal("silent", "drain", one(node_drain, 0), 9);
+	equal("silent", "preempt", one(queue_preempt, 0), 9);
+	equal("silent", "destroy", one(queue_destroy, 0), 9);
+	NODE0[PREEMPTED] = NODE0[PREEMPT], NODE0[RPTR] = 3, fakes.node[0].silent = false;
+	serve(0);
+	equal("drain", "status", one(node_drain, 0), 0);
+	(void)notices();
+	reach(19);
+	equal("drain", "drained", notices(), 1);
+	equal("drain", "held", one(queue_preempt, 0), 7);
+	equal("drain", "resume", one(queue_resume, 0), 0);
+	serve(0);
+	NODE0[STATUS] = 0;
+	equal("destroy", "in flight", one(queue_destroy, 1), 9);
+	NODE0[STATUS] = 1;
+	equal("destroy", "later", one(queue_destroy, 1), 0);
+	serve(0);
+	fakes.locked = true;
+	post(0, 7, 0);
+	(void)one(queue_state, 0);
+	equal("lost", "state", out[0] << 8 | out[1], 0x314);
+	equal("lost", "events", fakes.chosen, 0);
+}
+
+/* Bad entries. */
+static void test_entries(void)
+{
+	begin();
+	(void)create(0, 0, 1, 5000);
+	post(0, 7, 1);
+	(void)one(queue_state, 0);
+	equal("entry", "flags", out[0] << 8 | out[1], 0x310);
+	equal("entry", "destroy", one(queue_destroy, 0), 0);
+	TAIL(0) = 0;
+	(void)create(0, 0, 1, 5000);
+	equal("entry", "no context remains", fakes.ring[3] == 0x02000003, 0);
+	post(0, 0x100000, 0);
+	(void)one(queue_state, 0);
+	equal("entry", "dwords", out[0] << 8 | out[1], 0x310);
+	uint32_t in[] = {2, 0, 0, 5000, 0x20, 1, 0, 0x40000, 0};
+	equal("entry", "create", queue_create(in, out, &length), 0);
+	TAIL(2)++;
+	serve(0x40000);
+	(void)one(queue_state, 2);
+	equal("entry", "unreadable", out[0] << 8 | out[1], 0x311);
+}
+
+void test_queues(void)
+{
+	test_take();
+	test_create();
+	test_packets();
+	test_priority();
+	test_quantum();
+	test_fault();
+	test_recovery();
+	test_entries();
+	reset(64);
+	(void)queues_clear();
+}

@@ -1,0 +1,119 @@
+package fwabi
+
+// Words of an entry of a queue, in dwords. An entry has QueueEntryBytes bytes.
+const (
+	QueueBufferLo = iota
+	QueueBufferHi
+	QueueDwords
+	QueueFlags
+	QueueProgressLo
+	QueueProgressHi
+	QueueValueLo
+	QueueValueHi
+
+	QueueEntryWords
+	QueueEntryBytes = 4 * QueueEntryWords
+)
+
+// QueueEntry has the dwords of an entry of a queue.
+var QueueEntry = []Field{
+	{"BUFFER_LO", "GPU address of the indirect buffer, low half; a multiple of 4"},
+	{"BUFFER_HI", "high half"},
+	{"DWORDS", "its length, at most 2^20 - 1"},
+	{"FLAGS", "0"},
+	{"PROGRESS_LO", "GPU address of the progress value, low half; a multiple of 8"},
+	{"PROGRESS_HI", "high half"},
+	{"VALUE_LO", "value that is written there after the buffer, low half"},
+	{"VALUE_HI", "high half"},
+}
+
+// Limits of nodes and queues.
+const (
+	NodeRingLeast   = 9  // log2 of the bytes of the ring of a node
+	NodeRingMost    = 20 // the same
+	QueueRingMost   = 16 // log2 of the entries of a queue
+	QueuePriorities = 4
+	QuantumLeast    = 1000 // clocks
+	QuantumMost     = 1 << 30
+	SaveBytes       = 128 // and the alignment of a save area
+)
+
+// Limits describes them.
+var Limits = []Code{
+	{NodeRingLeast, "NODE_RING_LEAST", "log2 of the bytes of the smallest ring of a node"},
+	{NodeRingMost, "NODE_RING_MOST", "log2 of the bytes of the largest ring of a node"},
+	{QueueRingMost, "QUEUE_RING_MOST", "log2 of the entries of the largest queue"},
+	{QueuePriorities, "QUEUE_PRIORITIES", "priorities; the highest is the last one"},
+	{QuantumLeast, "QUANTUM_LEAST", "clocks of the shortest quantum"},
+	{QuantumMost, "QUANTUM_MOST", "clocks of the longest quantum"},
+	{SaveBytes, "SAVE_BYTES", "bytes of a save area, and its alignment"},
+}
+
+// States of a queue.
+const (
+	QueueNone = iota
+	QueueReady
+	QueueHeld
+	QueueFault
+)
+
+// QueueStates describes them.
+var QueueStates = []Code{
+	{QueueNone, "NONE", "there is no such queue"},
+	{QueueReady, "READY", "its entries are executed in turn"},
+	{QueueHeld, "HELD", "PREEMPT or DRAIN holds it until RESUME"},
+	{QueueFault, "FAULT", "it has stopped; only QUEUE_DESTROY is possible"},
+}
+
+// Why a queue or a node has stopped, besides the values of FAULT_INFO.CAUSE of the node, 1 to 15.
+const (
+	CauseEntry = 16 + iota
+	CauseEntryRead
+	CauseWatchdog
+	CauseReset
+	CauseLost
+)
+
+// QueueCauses describes them.
+var QueueCauses = []Code{
+	{CauseEntry, "ENTRY", "an entry has flags, a bad alignment or too many dwords"},
+	{CauseEntryRead, "ENTRY_READ", "an entry could not be read"},
+	{CauseWatchdog, "WATCHDOG", "the watchdog reported the node"},
+	{CauseReset, "RESET", "the host asked for the reset of the node"},
+	{CauseLost, "LOST", "the node no longer belongs to the firmware"},
+}
+
+// NoQueue is the number of a queue in a fault record or notice of a node without a guilty queue.
+const NoQueue = 0xff
+
+// Parts of a fault record: the words of FaultRecord, then FaultRing dwords of the ring, then the trace.
+const (
+	FaultRing  = 32 // the ring from FaultRing/2 dwords before RPTR on
+	FaultTrace = 64 // dwords of the block TRACE
+)
+
+// FaultRecord has the first dwords of a fault record. The firmware writes COUNT last.
+var FaultRecord = []Field{
+	{"COUNT", "fault records of this node since the start, this one included"},
+	{"NODE", "number of the node"},
+	{"QUEUE", "the guilty queue, or 255"},
+	{"CAUSE", "its cause"},
+	{"TIME_LO", "time, low half"},
+	{"TIME_HI", "high half"},
+	{"STATUS", "register STATUS of the node"},
+	{"RPTR", "register RPTR"},
+	{"WPTR", "register WPTR"},
+	{"FAULT_INFO", "register FAULT_INFO"},
+	{"FAULT_ADDR_LO", "register FAULT_ADDR_LO"},
+	{"FAULT_ADDR_HI", "register FAULT_ADDR_HI"},
+	{"FAULT_OP", "register FAULT_OP"},
+	{"FAULT_BAD_LO", "register FAULT_BAD_LO"},
+	{"FAULT_BAD_HI", "register FAULT_BAD_HI"},
+	{"PACKETS", "register PACKETS"},
+	{"IB_ADDR_LO", "register IB_ADDR_LO"},
+	{"IB_ADDR_HI", "register IB_ADDR_HI"},
+	{"IB_LEFT", "register IB_LEFT"},
+	{"PROGRESS", "register PROGRESS"},
+	{"RING_AT", "position in the ring, in dwords, of the first dword below"},
+	{"TRACED", "1 if the trace follows the dwords of the ring, 0 if the GPU has none"},
+}
