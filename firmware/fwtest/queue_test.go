@@ -46,6 +46,7 @@ func TestQueueFairness(t *testing.T) {
 	worst := int64(0)
 	for len(r.q[0].values) > 1 && len(r.q[1].values) > 1 {
 		r.step(100)
+		require.Less(t, r.Clocks, uint64(5_000_000))
 		worst = max(worst, r.service[0]-r.service[1], r.service[1]-r.service[0])
 	}
 	// A node writes at most 8 bytes in a clock.
@@ -107,6 +108,7 @@ func TestQueueCopies(t *testing.T) {
 	}
 	for r.progress < 64 {
 		r.step(10)
+		require.Less(t, r.Clocks-from, uint64(2_000_000))
 	}
 	clocks := r.Clocks - from
 	r.quiesce()
@@ -114,4 +116,38 @@ func TestQueueCopies(t *testing.T) {
 	moving := float64(64*64<<10/8) / float64(clocks) * 100
 	assert.GreaterOrEqual(t, moving, 95.0)
 	t.Logf("%d clocks for 64 copies, moving data in %.1f %% of them", clocks, moving)
+}
+
+// A fault stops the guilty queue. Its record has the registers, the ring and the trace, and the other queue of the
+// node continues with its context.
+func TestQueueFaultRecord(t *testing.T) {
+	r := newQueueRig(t)
+	r.create(4, 1, 1, 20_000)
+	r.create(5, 1, 1, 20_000)
+	for range 3 {
+		r.write(4, r.fills(4, 3, rows), 0)
+	}
+	r.ring(4)
+	r.write(5, []byte{0, 0, 0, 0xee}, 0)
+	r.q[5].fails, r.q[5].values = true, nil
+	r.ring(5)
+	r.quiesce()
+	require.Equal(t, [][4]uint32{{fwabi.OpFault, 1, 5, cpreg.CauseOpcode}}, r.notices)
+	assert.Equal(t, 3, r.progress)
+	at := uint32(fwabi.AreaFaults + fwabi.FaultBytes)
+	record := map[string]uint32{}
+	for i, f := range fwabi.FaultRecord {
+		record[f.Name] = r.word(at + 4*uint32(i))
+	}
+	buffer := uint32(buffersAt + bufferBytes*5*depth)
+	for name, want := range map[string]uint32{
+		"COUNT": 1, "NODE": 1, "QUEUE": 5, "CAUSE": cpreg.CauseOpcode, "FAULT_INFO": cpreg.CauseOpcode, "FAULT_ADDR_LO": buffer, "FAULT_ADDR_HI": 0,
+		"FAULT_OP": 0xee000000, "IB_LEFT": 1, "TRACED": 1, "RING_AT": (record["RPTR"] - fwabi.FaultRing/2) & 0x1ff,
+	} {
+		assert.Equal(t, want, record[name], name)
+	}
+	ring := at + 4*uint32(len(fwabi.FaultRecord))
+	assert.EqualValues(t, pkt.OpIndirect<<24|pkt.IndirectBody, r.word(ring+4*fwabi.FaultRing/2), "the packet at RPTR")
+	assert.Equal(t, buffer, r.word(ring+4*fwabi.FaultRing/2+4))
+	assert.EqualValues(t, pkt.OpIndirect<<24|pkt.IndirectBody, r.word(ring+4*fwabi.FaultRing), "the newest entry of the trace")
 }
