@@ -15,7 +15,7 @@
 #define POLLS 4096
 
 /* How often a node that must stop is asked before the firmware sleeps until its event. */
-#define STOP_POLLS 16
+#define STOP_POLLS 64
 
 /* The largest factor of a quantum, as log2. */
 #define LONGER 12

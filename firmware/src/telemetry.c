@@ -92,8 +92,9 @@ void telemetry_serve(bool woken)
 
 uint32_t telemetry_due(void)
 {
-	uint64_t time = now();
+	uint64_t time;
 	if (period == 0 || sleeps)
 		return UINT32_MAX;
+	time = now();
 	return time >= due ? 0 : (uint32_t)(due - time);
 }
