@@ -34,8 +34,8 @@ microcontroller alone with 8 KiB, connected to a shift register.
 
 A latch, an undriven or multiply driven net, a loop, a warning that is not allowed, and a
 memory that does not match the table of expected memories are refused, with exit code 1.
-So are a block of default, or the whole of default or full, that takes more LUTs of ECP5
-than its budget, and cells, block RAMs or a clock of a placement that miss their goal.`,
+So are a block of default, or the whole, that takes more LUTs of ECP5 than its budget, and
+cells, block RAMs or a clock of a placement that miss their goal.`,
 		Example: `  hilgpu synth
   hilgpu synth --config small --target ice40
   hilgpu synth --target ecp5 --json`,
@@ -43,7 +43,7 @@ than its budget, and cells, block RAMs or a clock of a placement that miss their
 		RunE: func(c *cobra.Command, _ []string) error { return runSynth(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, "+synth.Lean+", or "+synth.MCU+"; all but "+synth.Lean+" by default")
+	fl.StringVar(&f.config, "config", "", "`name` of the configuration, default, small, "+synth.Lean+", or "+synth.MCU+"; all but "+synth.Lean+" by default")
 	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both by default")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.AddJSON(fl)
@@ -58,7 +58,7 @@ type synthJSON struct {
 // jobs returns every requested combination. Without a target there is one for each that has
 // a table.
 func (f synthFlags) jobs() ([]synth.Job, error) {
-	names, targets := []string{"default", "small", "full", synth.MCU}, synth.Targets()
+	names, targets := []string{"default", "small", synth.MCU}, synth.Targets()
 	if f.config != "" {
 		names = []string{f.config}
 	}

@@ -9,10 +9,6 @@ import (
 // counted. With it the GPU and a link fit into an LFE5U-25F, which has 24288.
 const LimitLUT = 18000
 
-// LimitMCU is the most LUTs that the configuration full may take beyond LimitLUT, for the
-// microcontroller and its place as a master.
-const LimitMCU = 3500
-
 // partsLUT is the most that the parts of the blocks may add up to. A block alone takes more
 // than in the whole, where synthesis also removes logic across the borders of the blocks,
 // and its size changes a little with the names and the order of its Verilog.

@@ -6,9 +6,9 @@ import "fmt"
 // aperture.
 const Lean = "small?aperture=0&vramports=1"
 
-// Expected returns the expected result for a configuration (default, small or Lean on both
-// targets, full on ECP5), with VRAMBytes of VRAM, or for MCU on ICE40. It fails with
-// ErrTarget, or ErrTable for something else.
+// Expected returns the expected result for a configuration (default, small or Lean), with
+// VRAMBytes of VRAM, or for MCU on ICE40. It fails with ErrTarget, or ErrTable for something
+// else.
 func Expected(config string, target Target) (Expectation, error) {
 	if err := target.Check(); err != nil {
 		return Expectation{}, err
@@ -16,16 +16,13 @@ func Expected(config string, target Target) (Expectation, error) {
 	for _, e := range expectations() {
 		if e.config == config && e.target == target {
 			want := Expectation{RAM: e.ram, Memories: e.memories}
-			switch {
-			case config == "default" && target == ECP5:
+			if config == "default" && target == ECP5 {
 				want.LUT, want.Budgets = LimitLUT, budgets()
-			case config == "full":
-				want.LUT = LimitLUT + LimitMCU
 			}
 			return want, nil
 		}
 	}
-	return Expectation{}, fmt.Errorf("%w for %s on %s, want default, small, %s, full on %s, or %s on %s", ErrTable, config, target, Lean, ECP5, MCU, ICE40)
+	return Expectation{}, fmt.Errorf("%w for %s on %s, want default, small, %s, or %s on %s", ErrTable, config, target, Lean, MCU, ICE40)
 }
 
 // An expectation is a row of the table.
@@ -52,12 +49,6 @@ func expectations() []expectation {
 	regram := func(in Storage) Memory { return Memory{"regram.words.mem", in} }
 	queue := func(in Storage) Memory { return Memory{"dma.queue.slots", in} }
 	counters := Memory{"perf.words.mem", InBlock}
-	processor := func(at string) []Memory {
-		return []Memory{
-			{at + "core.left.mem", InBlock}, {at + "core.ram.mem", InBlock}, {at + "core.right.mem", InBlock},
-			{at + "rows.mem", InBlock},
-		}
-	}
 	full := func(more ...Memory) []Memory {
 		for n := range 2 {
 			more = append(more, Memory{fmt.Sprintf("cp%d.trace_what.mem", n), InBlock}, Memory{fmt.Sprintf("cp%d.trace_where.mem", n), InBlock})
@@ -71,7 +62,6 @@ func expectations() []expectation {
 		{Lean, ECP5, 8, memories(1, regram(InLUT))},
 		{"default", ICE40, 50, full(regram(InBlock), queue(InFlipFlops))},
 		{"default", ECP5, 20, full(regram(InLUT), queue(InLUT))},
-		{"full", ECP5, 37, full(append(processor("mcu."), regram(InLUT), queue(InLUT))...)},
-		{MCU, ICE40, 22, processor("")},
+		{MCU, ICE40, 22, []Memory{{"core.left.mem", InBlock}, {"core.ram.mem", InBlock}, {"core.right.mem", InBlock}, {"rows.mem", InBlock}}},
 	}
 }

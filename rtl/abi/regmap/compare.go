@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ func compare(old, now []byte) ([]Change, error) {
 		d.DisallowUnknownFields()
 		if err := d.Decode(m.to); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMap, err)
+		}
+		if _, err := d.Token(); err != io.EOF {
+			return nil, fmt.Errorf("%w: something follows it", ErrMap)
 		}
 		if len(m.to.Blocks) == 0 {
 			return nil, fmt.Errorf("%w: it has no blocks", ErrMap)

@@ -81,7 +81,7 @@ func TestCompareSame(t *testing.T) {
 }
 
 func TestCompareRefuses(t *testing.T) {
-	for _, text := range []string{"", "{", "{}", `{"blocks":[]}`, `{"registers":[]}`, "\x7fELF"} {
+	for _, text := range []string{"", string(Canonical()) + "x", "{", "{}", `{"blocks":[]}`, `{"registers":[]}`, "\x7fELF"} {
 		_, err := Compare([]byte(text))
 		assert.ErrorIs(t, err, ErrMap, "%q", text)
 	}
