@@ -155,11 +155,17 @@ func (e entry) notice() bool { return e.sequence == 0 && e.op >= fwabi.OpFault }
 
 // send waits for room, writes a request, and rings.
 func (c *Client) send(op, sequence uint32, payload []byte) {
+	if c.tail-c.load(fwabi.AreaRequestHead) >= c.entries {
+		c.ring() // the firmware may wait for room that a client before this one has made
+	}
 	c.wait(func() bool { return c.tail-c.load(fwabi.AreaRequestHead) < c.entries })
 	b := binary.LittleEndian.AppendUint32(nil, sequence)
 	b = binary.LittleEndian.AppendUint32(b, op|uint32(len(payload))<<8)
 	b = append(b, payload...)
 	c.write(fwabi.AreaRequests+c.tail%c.entries*fwabi.EntryBytes, b)
+	if c.err != nil {
+		return
+	}
 	c.tail++
 	c.store(fwabi.AreaRequestTail, c.tail)
 	c.ring()

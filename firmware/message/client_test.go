@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -19,6 +20,7 @@ type script struct {
 	serves  uint32     // MAIL2
 	fails   error      // of accesses to the area
 	rings   int
+	stuck   bool // it takes no request
 }
 
 func newScript(t *testing.T, answers ...[]uint32) *script {
@@ -49,6 +51,9 @@ func (s *script) Read(off uint32) (uint32, error) {
 
 func (s *script) Write(off, v uint32) error {
 	s.rings++
+	if s.stuck {
+		return nil
+	}
 	s.set(0x40, s.word(0x20))
 	if len(s.answers) == 0 {
 		return nil
@@ -111,6 +116,31 @@ func TestErrorsOfCall(t *testing.T) {
 
 // Notices keep their order, and those in the middle of a call are kept. The client rings when it
 // makes room in a full ring.
+// A request that finds no room is not sent, not even later. The client rings, since the firmware
+// may wait for that.
+func TestNoRoom(t *testing.T) {
+	s := newScript(t)
+	s.stuck = true
+	c, err := Open(s, s, Options{Polls: 3})
+	require.NoError(t, err)
+	for sent := range uint32(2) {
+		_, _, err = c.Call(fwabi.OpPing, nil)
+		require.ErrorIs(t, err, ErrTimeout)
+		require.Equal(t, sent+1, s.word(0x20))
+		c.err = nil
+	}
+	rings := s.rings
+	_, _, err = c.Call(fwabi.OpPing, nil)
+	assert.ErrorIs(t, err, ErrTimeout)
+	assert.Equal(t, uint32(2), s.word(0x20), "no third request")
+	assert.Equal(t, rings+1, s.rings)
+	s.stuck, s.answers = false, [][]uint32{nil, hello}
+	_, err = c.Hello(5)
+	require.NoError(t, err)
+	assert.Equal(t, uint32(3), s.word(0x20))
+	assert.Equal(t, uint32(5), s.word(0x1000), "HELLO is in the first entry")
+}
+
 func TestNotices(t *testing.T) {
 	s := newScript(t, hello)
 	c, err := Open(s, s, Options{Polls: 3})

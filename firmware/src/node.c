@@ -54,7 +54,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	n->ring_hi = read32(MCU_WINDOW0_BASE_HI) + (n->ring_lo < ring);
 	if (!(size & MCU_WINDOW0_SIZE_WRITE) || ring > (size & MCU_WINDOW0_SIZE_BYTES) || bytes > (size & MCU_WINDOW0_SIZE_BYTES) - ring)
 		return STATUS_ARGUMENT;
-	if ((n->ring_lo & 0xfff) != 0 || probe_write(n->window, 0) || probe_write(n->window + bytes - 4, 0))
+	if ((n->ring_lo & 0xfff) != 0)
 		return STATUS_ARGUMENT;
 	status = probe_read(CP0_STATUS + n->offset);
 	owner = probe_read(ARB_OWNER);
@@ -62,6 +62,8 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 		return STATUS_REFUSED;
 	if (!(status.value & CP0_STATUS_IDLE))
 		return STATUS_STATE;
+	if (probe_write(n->window, 0) || probe_write(n->window + bytes - 4, 0))
+		return STATUS_ARGUMENT;
 	ctl = node_read(n, CP0_CTL);
 	n->log2 = log2;
 	n->mask = bytes / 4 - 1;
@@ -189,6 +191,13 @@ void node_stop(struct node *n, enum stop_reason reason)
 	n->reason = reason;
 	n->state = NODE_STOPPING;
 	node_write(n, CP0_PREEMPT, n->id);
+}
+
+void node_hold(struct node *n)
+{
+	if (n->running)
+		node_write(n, CP0_CTL, n->protect);
+	n->running = false;
 }
 
 void node_empty(struct node *n, uint32_t position)

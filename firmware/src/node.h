@@ -106,6 +106,9 @@ void node_start(struct node *n);
 void node_stop(struct node *n, enum stop_reason reason);
 static inline bool node_stopped(const struct node *n) { return node_read(n, CP0_PREEMPTED) == n->id; }
 
+/* node_hold stops the node before its next packet, for a reset. */
+void node_hold(struct node *n);
+
 /* node_empty empties the ring from a position on, while the node is stopped. */
 void node_empty(struct node *n, uint32_t position);
 

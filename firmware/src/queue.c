@@ -168,10 +168,12 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 	return STATUS_OK;
 }
 
-/* idle waits until nothing of a node that has stopped is in flight. */
+/* idle waits until nothing of a node that has stopped is in flight. It does not wait for a reset. */
 static bool idle(const struct node *n)
 {
 	uint32_t polls = 0;
+	if (n->state == NODE_RESETTING)
+		return false;
 	while (n->state == NODE_READY && !n->running && !(node_read(n, CP0_STATUS) & CP0_STATUS_IDLE)) {
 		write32(LOCAL_KICK, 0);
 		if (++polls == POLLS)
@@ -190,7 +192,7 @@ uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
 	if (!q)
 		return status;
 	n = &nodes[q->node];
-	if (!schedule_halt(n) || !idle(n))
+	if ((n->drains && n->entries != 0) || !schedule_halt(n) || !idle(n))
 		return STATUS_BUSY;
 	if (n->count != 0 && slot_at(n, 0)->queue == number)
 		schedule_drop(n);
@@ -229,7 +231,7 @@ uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length)
 		return status;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;
-	if (q->next != q->head && !schedule_halt(&nodes[q->node]))
+	if (q->next != q->head && (!schedule_halt(&nodes[q->node]) || !idle(&nodes[q->node])))
 		return STATUS_BUSY;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;

@@ -293,7 +293,7 @@ bool schedule_node(struct node *n)
 	}
 	if (n->count != 0 && !n->running)
 		node_start(n);
-	if (top != 0 && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
+	if (top != 0 && !n->drains && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
 		uint32_t p = top - 1, queue = from(n->ready[p], n->turn[p]);
 		n->turn[p] = queue;
 		n->priority = p;
@@ -311,7 +311,9 @@ bool schedule_node(struct node *n)
 
 void schedule_fault(struct node *n, uint32_t cause)
 {
-	uint32_t queue, position = node_position(n);
+	uint32_t queue, position;
+	node_hold(n);
+	position = node_position(n);
 	retire(n, position);
 	n->read = position;
 	queue = n->loaded;
@@ -323,10 +325,10 @@ void schedule_fault(struct node *n, uint32_t cause)
 	n->reason = STOP_PRIORITY;
 	end_turn(n);
 	schedule_drop(n);
-	if (queue != NO_QUEUE)
+	if (queue != NO_QUEUE && queues[queue].state != QUEUE_FAULT)
 		queue_fail(queue, cause);
 	else
-		notice(OP_FAULT, n->offset / NODE_STRIDE, NO_QUEUE, cause);
+		notice(OP_FAULT, n->offset / NODE_STRIDE, queue, cause);
 	node_reset(n);
 }
 
@@ -413,7 +415,7 @@ uint32_t queues_due(void)
 		uint32_t used, left;
 		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)
 			due = POLL_CLOCKS;
-		if (n->state != NODE_READY || n->entries == 0)
+		if (n->state != NODE_READY || n->entries == 0 || n->drains)
 			continue;
 		if ((n->ready[n->priority] & ~(1u << n->current)) == 0 && n->switches == 0)
 			continue;

@@ -316,6 +316,31 @@ static void test_recovery(void)
 	equal("lost", "events", fakes.chosen, 0);
 }
 
+/* A node that drains gets no entries, of a queue that has been resumed either, and no quantum ends. Its
+   entries are complete before DRAINED, so no queue may be destroyed. */
+static void test_drain(void)
+{
+	uint32_t end;
+	begin();
+	(void)create(0, 0, 1, 5000);
+	(void)create(1, 0, 1, 5000);
+	post(0, 7, 0);
+	end = NODE0[WPTR];
+	equal("drain", "status", one(node_drain, 0), 0);
+	equal("drain", "resume", one(queue_resume, 0), 0);
+	equal("drain", "resume", one(queue_resume, 1), 0);
+	post(0, 7, 0);
+	post(1, 7, 0);
+	equal("drain", "no new entry", NODE0[WPTR], end);
+	equal("drain", "no quantum", queues_due(), 0xffffffff);
+	equal("drain", "destroy", one(queue_destroy, 1), 9);
+	(void)notices();
+	reach(end);
+	equal("drain", "drained", notices(), 1);
+	serve(0);
+	equal("drain", "the next entry", NODE0[WPTR] != end, 1);
+}
+
 /* Bad entries. */
 static void test_entries(void)
 {
@@ -348,6 +373,7 @@ void test_queues(void)
 	test_quantum();
 	test_fault();
 	test_recovery();
+	test_drain();
 	test_entries();
 	reset(64);
 	(void)queues_clear();
