@@ -154,8 +154,15 @@ func (t *Turns) starts(b *board) error {
 	return b.regs.Write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlHalt|mcureg.CtlCatch)
 }
 
-// leave ends the session of a client, and closes the link when it has ended.
+// leave ends the session of a client, and closes the link when it has ended. A link that is
+// closed again leaves the client of the next board alone.
 func (t *Turns) leave(b *board) error {
+	t.mu.Lock()
+	open := t.board == b
+	t.mu.Unlock()
+	if !open {
+		return b.link.Close()
+	}
 	t.enter(b, false)
 	t.mu.Lock()
 	t.closing = true

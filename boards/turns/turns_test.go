@@ -175,6 +175,10 @@ func TestClose(t *testing.T) {
 	require.NoError(t, c.turns.Detach())
 	eventually(t, done)
 	require.ErrorIs(t, c.turns.Halt(), mcu.ErrReset, "no board")
+	eventually(t, later(func() { assert.NoError(t, c.link.Close()) })) // again, while a client waits for the next board
+	cause, err := c.turns.State()
+	require.NoError(t, err)
+	assert.Equal(t, mcu.None, cause)
 	require.NoError(t, c.turns.Detach())
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
@@ -103,7 +104,7 @@ func exists(l pkt.Layout) string {
 	if l.Needs == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" It exists if %s; otherwise the opcode is unknown.", condition(l.Needs))
+	return fmt.Sprintf(" It exists if %s; otherwise the opcode is unknown.", idreg.Condition(l.Needs))
 }
 
 // reserved returns the end of the description of a field that depends on capabilities.
@@ -111,7 +112,7 @@ func reserved(f pkt.Field) string {
 	if f.Needs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; reserved unless %s", condition(f.Needs))
+	return fmt.Sprintf("; reserved unless %s", idreg.Condition(f.Needs))
 }
 
 // values says what a field may be, beyond the width of its bits.

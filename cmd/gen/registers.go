@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -102,21 +100,5 @@ func there(needs caps.Set) string {
 	if needs == 0 {
 		return ""
 	}
-	return "; present if " + condition(needs)
-}
-
-// condition returns the values in ID.CAPS and ID.CAPS2 of the given capabilities, as in
-// "CAPS.NODES is 2".
-func condition(needs caps.Set) string {
-	var all []string
-	for word, off := range []uint32{idreg.Caps, idreg.Caps2} {
-		i := slices.IndexFunc(idreg.Block.Regs, func(r reg.Reg) bool { return r.Off == off })
-		r := idreg.Block.Regs[i]
-		for _, f := range r.Fields {
-			if v := f.Get(needs.Word(word)); v != 0 {
-				all = append(all, fmt.Sprintf("%s.%s is %d", r.Name, f.Name, v))
-			}
-		}
-	}
-	return strings.Join(all, " and ")
+	return "; present if " + idreg.Condition(needs)
 }

@@ -5,23 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
-
-// needed returns the capabilities of a set as in the descriptions of registers.
-func needed(s caps.Set) []string {
-	var all []string
-	if s.Has(caps.Node1) {
-		all = append(all, "two nodes")
-	}
-	for _, c := range caps.Table {
-		if s.Has(c.Bit) {
-			all = append(all, "CAPS."+c.Name)
-		}
-	}
-	return all
-}
 
 // A constant is a name with a value of a header or a package.
 type constant struct {

@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -109,7 +110,7 @@ func about(b reg.Block, r reg.Reg) string {
 		more = append(more, "poke "+r.Poke.String())
 	}
 	if needs := b.Needs | r.Needs; needs != 0 {
-		more = append(more, "needs "+strings.Join(needed(needs), " and "))
+		more = append(more, "present if "+idreg.Condition(needs))
 	}
 	return described(r.Doc, more)
 }
@@ -132,7 +133,7 @@ func aboutField(f reg.Field) string {
 		more = append(more, "a write is a "+f.Write.String())
 	}
 	if f.Needs != 0 {
-		more = append(more, "needs "+strings.Join(needed(f.Needs), " and "))
+		more = append(more, "present if "+idreg.Condition(f.Needs))
 	}
 	return described(f.Doc, more)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -121,4 +122,20 @@ func capsFields(word int, numbers ...reg.Field) []reg.Field {
 	}
 	slices.SortFunc(fields, func(a, b reg.Field) int { return cmp.Compare(a.Mask, b.Mask) })
 	return fields
+}
+
+// Condition returns when a device has these capabilities, as in "CAPS.NODES is 2 and CAPS2.MCU
+// is 1"; "" if needs is 0.
+func Condition(needs caps.Set) string {
+	var all []string
+	for word, off := range []uint32{Caps, Caps2} {
+		i := slices.IndexFunc(Block.Regs, func(r reg.Reg) bool { return r.Off == off })
+		r := Block.Regs[i]
+		for _, f := range r.Fields {
+			if v := f.Get(needs.Word(word)); v != 0 {
+				all = append(all, fmt.Sprintf("%s.%s is %d", r.Name, f.Name, v))
+			}
+		}
+	}
+	return strings.Join(all, " and ")
 }

@@ -8,9 +8,9 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 )
 
 // ErrMap is returned by Compare for bytes that are not a map, as Canonical writes it.
@@ -36,9 +36,9 @@ func (c Change) String() string {
 	return fmt.Sprintf("%-6s  %s: %s", kind, c.Name, c.What)
 }
 
-// Compare returns what has changed from an old map to that of this program, by block, offset
-// and bit. What is new breaks nothing, if it was reserved before. All else may break a driver. It
-// fails with ErrMap.
+// Compare returns the changes from an old map to that of this program, by block, offset and
+// bit. A new register, field or value breaks nothing, nor does a wider limit. Any other change
+// may break a driver. Compare fails with ErrMap.
 func Compare(old []byte) ([]Change, error) { return compare(old, Canonical()) }
 
 func compare(old, now []byte) ([]Change, error) {
@@ -106,20 +106,16 @@ func (h hex) String() string { return fmt.Sprintf("%#x", uint64(h)) }
 // needs compares the capabilities without which something does not exist. Fewer break nothing.
 func (c *comparison) needs(name string, old, now caps.Set) {
 	if old != now {
-		c.add(now&^old != 0, name, "it needed %s, needs %s", capabilities(old), capabilities(now))
+		c.add(now&^old != 0, name, "it was there %s, is there %s", when(old), when(now))
 	}
 }
 
-// capabilities returns the names of a set.
-func capabilities(s caps.Set) string {
-	text := s.String()
-	if s.Has(caps.Node1) {
-		text = strings.TrimPrefix("node 1, "+text, "node 1, none")
-		if text == "" {
-			text = "node 1"
-		}
+// when returns the condition for something that needs these capabilities.
+func when(needs caps.Set) string {
+	if needs == 0 {
+		return "always"
 	}
-	return text
+	return "if " + idreg.Condition(needs)
 }
 
 func (c *comparison) block(name string, a, b jsonBlock) {

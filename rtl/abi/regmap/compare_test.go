@@ -44,7 +44,7 @@ func TestCompare(t *testing.T) {
 		{func(m *jsonMap) { m.Blocks[0].Size = 0x80 }, "breaks  A: the size was 0x100, is 0x80"},
 		{func(m *jsonMap) { m.Blocks[0].Size = 0x180 }, "adds    A: the size was 0x100, is 0x180"},
 		{func(m *jsonMap) { m.Blocks[0].Name = "B" }, "breaks  A: the block is gone"},
-		{func(m *jsonMap) { m.Blocks[0].Needs = caps.Trace }, "breaks  A: it needed none, needs trace"},
+		{func(m *jsonMap) { m.Blocks[0].Needs = caps.Trace }, "breaks  A: it was there always, is there if CAPS2.TRACE is 1"},
 		{func(m *jsonMap) { ctl(m).Off = 8 }, "breaks  A.CTL: the offset was 0x0, is 0x8"},
 		{func(m *jsonMap) { ctl(m).Access = "wo" }, "breaks  A.CTL: the access was rw, is wo"},
 		{func(m *jsonMap) { ctl(m).Reset = 1 }, "breaks  A.CTL: the value after reset was 0x0, is 0x1"},
