@@ -1,20 +1,17 @@
 package gdbserver_test
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards/mcu"
-	"github.com/hilgpu/hilgpu/boards/mcu/mcutest"
-	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/firmware/gdbtest"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
+	"github.com/hilgpu/hilgpu/rtl/mcu/mcutest"
 )
 
 // compile returns the ELF file and the memory of the program of testdata.
@@ -38,14 +35,11 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// A step is a command of gdb and what it must print, as a regular expression.
-type step struct{ command, want string }
-
 // debug runs gdb with the program of testdata on a rig, and compares what each command prints.
 // pause is called while the program runs, with the process of gdb in a channel.
-func debug(t *testing.T, steps []step, pause func(gdb <-chan *os.Process)) *service {
+func debug(t *testing.T, steps []gdbtest.Step, pause func(gdb <-chan *os.Process)) *service {
 	t.Helper()
-	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
+	gdbtest.Need(t)
 	elf, image := compile(t)
 	r := mcutest.New()
 	require.NoError(t, mcu.Load(r, 0, image))
@@ -57,32 +51,15 @@ func debug(t *testing.T, steps []step, pause func(gdb <-chan *os.Process)) *serv
 			pause(started)
 		}
 	})
-	args := []string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0", "-ex", "target remote " + s.addr}
-	for i, st := range steps {
-		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", st.command)
-	}
-	var printed bytes.Buffer
-	gdb := exec.Command("gdb-multiarch", append(args, elf)...)
-	gdb.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "HOME="+t.TempDir())
-	gdb.Stdout, gdb.Stderr = &printed, &printed
-	require.NoError(t, gdb.Start())
-	started <- gdb.Process
-	err := gdb.Wait()
-	out := printed.String()
-	require.NoError(t, err, "%s", out)
-	for i, st := range steps {
-		_, printed, found := strings.Cut(out, fmt.Sprintf("\n<step %d>\n", i))
-		require.True(t, found, "gdb did not come to %q:\n%s", st.command, out)
-		printed, _, _ = strings.Cut(printed, "\n<step ")
-		printed = strings.TrimSpace(printed)
-		require.Regexp(t, "(?s)"+st.want, printed, "%s, in\n%s", st.command, out)
-	}
+	gdb := gdbtest.Begin(t, steps, elf, "-ex", "target remote "+s.addr)
+	started <- gdb.Process()
+	gdb.End()
 	return s
 }
 
 // gdb debugs a program in C.
 func TestGDB(t *testing.T) {
-	s := debug(t, []step{
+	s := debug(t, []gdbtest.Step{
 		{"info registers misa", `misa +0x40000100\s+RV32I`},
 		{"monitor reset", "halted before the instruction at address 0"},
 		{"maintenance flush register-cache", ""},
@@ -134,7 +111,7 @@ func TestGDB(t *testing.T) {
 
 // A fifth breakpoint is refused, and gdb says so.
 func TestGDBFiveBreakpoints(t *testing.T) {
-	debug(t, []step{
+	debug(t, []gdbtest.Step{
 		{"break handle", "Breakpoint 1"}, {"break add", "Breakpoint 2"}, {"break work", "Breakpoint 3"},
 		{"break main", "Breakpoint 4"}, {"break *0", "Breakpoint 5"},
 		{"continue", "Cannot insert breakpoint [1-5]"},
@@ -147,7 +124,7 @@ func TestGDBFiveBreakpoints(t *testing.T) {
 // ctrl-C stops the program that runs.
 func TestGDBInterrupt(t *testing.T) {
 	pauses := 0
-	debug(t, []step{
+	debug(t, []gdbtest.Step{
 		{"continue", "Program received signal SIGINT, Interrupt"},
 		{"print rounds > 0", "= 1$"},
 		{"kill", "killed"},
@@ -160,7 +137,7 @@ func TestGDBInterrupt(t *testing.T) {
 
 // A watchpoint of more than a word is refused, unless gdb knows the limit and steps.
 func TestGDBLargeWatchpoint(t *testing.T) {
-	debug(t, []step{
+	debug(t, []gdbtest.Step{
 		{"watch *(long long *)&corner", "Hardware watchpoint 1"},
 		{"continue", "Could not insert hardware watchpoint 1"},
 		{"delete", ""},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 )
 
 // Signals (include/gdb/signals.def of GDB).

@@ -12,7 +12,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 )
 
 // A Runner starts and stops a processor, as mcu.Debugger does.

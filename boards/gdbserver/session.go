@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 )
 
 // A session is the work for one client.

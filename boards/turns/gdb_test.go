@@ -1,12 +1,8 @@
 package turns_test
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,27 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/turns"
 	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/firmware/gdbtest"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
-	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
-
-// elf builds the ELF file of the firmware, and checks that it is that of the image.
-func elf(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	out, err := exec.Command("go", "run", "../../firmware/build", "-root", "../..", "-o", dir, "-check").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	path := filepath.Join(dir, "firmware.elf")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, firmware.ELF(), fmt.Sprintf("%x", sha256.Sum256(data)))
-	return path
-}
 
 // line returns the place of the only line of boot.c that has a text.
 func line(t *testing.T, text string) string {
@@ -46,29 +29,10 @@ func line(t *testing.T, text string) string {
 	return fmt.Sprintf("boot.c:%d", strings.Count(before, "\n")+1)
 }
 
-// A step is a command of gdb and what it must print, as a regular expression.
-type step struct{ command, want string }
-
-// gdb runs gdb with commands, and returns what each printed.
-func gdb(t *testing.T, elf, addr string, steps []step) {
+// gdb runs gdb at a server.
+func gdb(t *testing.T, elf, addr string, steps []gdbtest.Step) {
 	t.Helper()
-	args := []string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0", "-ex", "directory ../..", "-ex", "target remote " + addr}
-	for i, s := range steps {
-		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", s.command)
-	}
-	var printed bytes.Buffer
-	c := exec.Command("gdb-multiarch", append(args, elf)...)
-	c.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "HOME="+t.TempDir())
-	c.Stdout, c.Stderr = &printed, &printed
-	err := c.Run()
-	out := printed.String()
-	require.NoError(t, err, "%s", out)
-	for i, s := range steps {
-		_, got, found := strings.Cut(out, fmt.Sprintf("\n<step %d>\n", i))
-		require.True(t, found, "gdb did not come to %q:\n%s", s.command, out)
-		got, _, _ = strings.Cut(got, "\n<step ")
-		require.Regexp(t, "(?s)"+s.want, strings.TrimSpace(got), "%s, in\n%s", s.command, out)
-	}
+	gdbtest.Begin(t, steps, elf, "-ex", "directory ../..", "-ex", "target remote "+addr).End()
 }
 
 // options let the firmware boot with a window in VRAM.
@@ -80,8 +44,8 @@ func options() firmware.Options {
 
 // gdb debugs the boot of the firmware while a command loads it, and then its loop.
 func TestGDB(t *testing.T) {
-	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
-	path := elf(t)
+	gdbtest.Need(t)
+	path := gdbtest.ELF(t, "../..")
 	s, err := turns.Serve("0,wait", func(err error) { t.Errorf("%v", err) })
 	require.NoError(t, err)
 	loaded := make(chan firmware.Boot, 1)
@@ -99,7 +63,7 @@ func TestGDB(t *testing.T) {
 		assert.NoError(t, link.Close())
 		loaded <- b
 	}()
-	gdb(t, path, s.Addr, []step{
+	gdb(t, path, s.Addr, []gdbtest.Step{
 		{"print $pc", `= \(void \(\*\)\(\)\) 0x0 <_start>`},
 		{"break " + line(t, "due = now() + TIMER_CLOCKS;"), "Breakpoint 1"},
 		{"continue", `Breakpoint 1, test_timer \(\) at .*boot.c:\d+\s+\d+\s+due = now\(\) \+ TIMER_CLOCKS;`},
@@ -127,8 +91,8 @@ func TestGDB(t *testing.T) {
 
 // An exception shows the instruction that caused it.
 func TestGDBTrap(t *testing.T) {
-	tooltest.Need(t, "riscv64-unknown-elf-gcc", "gdb-multiarch")
-	path := elf(t)
+	gdbtest.Need(t)
+	path := gdbtest.ELF(t, "../..")
 	s, err := turns.Serve("127.0.0.1:0,wait", func(err error) { t.Errorf("%v", err) })
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -138,7 +102,7 @@ func TestGDBTrap(t *testing.T) {
 			return err
 		})
 	}()
-	gdb(t, path, s.Addr, []step{
+	gdb(t, path, s.Addr, []gdbtest.Step{
 		{"break " + line(t, "stage(STAGE_TIMER);"), "Breakpoint 1"},
 		{"continue", "Breakpoint 1, .*test_timer"},
 		{"break *&trapped", "Breakpoint 2"},

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hilgpu/hilgpu/boards/mcu"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 )
 
 // current returns the open board, or nil, and who may use it.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"

@@ -108,8 +108,8 @@ func newQueueRig(t *testing.T) *queueRig {
 	return r
 }
 
-// request sends a request, and returns the status and the payload of its answer.
-func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
+// send sends a request.
+func (r *queueRig) send(op uint32, payload ...uint32) {
 	r.sequence++
 	at := fwabi.AreaRequests + fwabi.EntryBytes*(r.requests%(1<<ringsLog2))
 	r.set(at, r.sequence)
@@ -120,6 +120,11 @@ func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer 
 	r.requests++
 	r.set(fwabi.AreaRequestTail, r.requests)
 	require.NoError(r.t, r.Write(mcureg.Base+mcureg.Doorbell, fwabi.BellMessages))
+}
+
+// request sends a request, and returns the status and the payload of its answer.
+func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
+	r.send(op, payload...)
 	for n := 0; ; n++ {
 		require.Less(r.t, n, 1_000_000, "no answer to op %d", op)
 		r.step(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
-	"github.com/hilgpu/hilgpu/boards/mcu"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/regs/export"
 	"github.com/hilgpu/hilgpu/boards/serve"
