@@ -18,6 +18,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -39,14 +40,23 @@ var ErrDrivers = errors.New("testbench: a driver is missing")
 
 // Drivers are the entry points of a user-mode display driver and of a display
 // miniport driver.
+//
+//	Core  returns the miniport driver that passes the core file of a firmware that hangs to a
+//	      function; nil: the drivers have none
 type Drivers struct {
 	UserMode   umddi.OpenAdapterFunc
 	KernelMode kmddi.DriverEntry
+	Core       func(save func(core []byte)) kmddi.DriverEntry
 }
 
 // HostDrivers returns the drivers of this GPU.
 func HostDrivers() Drivers {
-	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry}
+	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry, Core: withCore}
+}
+
+// withCore returns the miniport driver that passes the core file of its firmware to save.
+func withCore(save func(core []byte)) kmddi.DriverEntry {
+	return func() kmddi.DriverInitializationData { return miniport.WithCore(firmware.Default(), save) }
 }
 
 // Options are optional settings of a system. The zero value works.
@@ -57,6 +67,7 @@ type Options struct {
 	Tdr        time.Duration  // the same as a time; 0: TdrDelay
 	linkDelay  func() uint64  // of a slow link without a given delay
 	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
+	Core       func([]byte)   // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
 	Seed uint64 // of the random choices of runtime and kernel: d3d11.Config, the first fences; 0: none
@@ -106,6 +117,9 @@ type System struct {
 func Open(selector string, d Drivers, o Options) (*System, error) {
 	if d.UserMode == nil || d.KernelMode == nil {
 		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
+	}
+	if o.Core != nil && d.Core != nil {
+		d.KernelMode = d.Core(o.Core)
 	}
 	if o.HostMemory == 0 {
 		o.HostMemory = 4 << 30

@@ -39,7 +39,7 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 		return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
 	}
 	if a.caps.have.Has(caps.MCU) {
-		d.line("miniport: firmware %s", a.program.text())
+		d.line("miniport: firmware %s", a.firmwareText())
 	}
 	d.read(t)
 	for node, r := range a.rings {

@@ -22,6 +22,7 @@ const (
 	idCaps2 = 0x48
 
 	mcuInfo, mcuCtl, mcuLoadAddr, mcuLoadData, mcuCRC, mcuBlocks = 0x600, 0x604, 0x610, 0x614, 0x618, 0x620
+	mcuStatus, mcuDebug, mcuExec, mcuPC                          = 0x608, 0x704, 0x708, 0x710
 	mcuCheckpoint, mcuResult, mcuTest, mcuBuild                  = 0x640, 0x644, 0x658, 0x65c
 
 	deviceControl = 0x68 // in configuration space; the status is the upper half
@@ -82,7 +83,10 @@ func (g *fakeGPU) write(off, v uint32) {
 	case off == mcuLoadData:
 		g.loaded = binary.LittleEndian.AppendUint32(g.loaded, v)
 		g.regs[mcuCRC] = crc32.ChecksumIEEE(g.loaded)
+	case off == mcuExec:
+		g.regs[mcuDebug] = 1 | 5<<4
 	case off == mcuCtl:
+		g.regs[mcuStatus], g.regs[mcuDebug] = 0, 0
 		if g.regs[off] = v; v == 1 {
 			g.regs[mcuCheckpoint], g.regs[mcuResult], g.regs[mcuBuild] = 5, g.boot, 0x1234abcd
 		}
@@ -98,6 +102,13 @@ func (g *fakeGPU) write(off, v uint32) {
 	default:
 		g.regs[off] = v
 	}
+}
+
+// hang lets the watchdog halt the firmware at an address. The debug unit completes each instruction,
+// and all that it reads is 0.
+func (g *fakeGPU) hang(pc uint32) {
+	g.regs[mcuStatus], g.regs[mcuDebug], g.regs[mcuPC] = 6, 1|1<<4, pc
+	g.regs[intcStatus] |= 1 << 7
 }
 
 // complete makes id the last completed fence of a node, as the fence unit does.

@@ -128,11 +128,12 @@ func (a *adapter) trip(t *ddi.Thread) (uint32, ddi.Status) {
 	return second - first, s
 }
 
-// stopFirmware holds the microcontroller in reset. An access that it has begun still ends.
+// stopFirmware holds the microcontroller in reset, after it has kept the state of a firmware that hangs. An access that it has begun still ends.
 func (a *adapter) stopFirmware(t *ddi.Thread) ddi.Status {
 	if !a.program.runs {
 		return ddi.StatusSuccess
 	}
+	a.keepHang(t)
 	a.program.runs = false
 	return a.regs.WriteRegister(t, mcureg.Base+mcureg.Ctl, 0)
 }

@@ -32,6 +32,7 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 	}
 	// If the acknowledge cannot be sent, the reads below fail as well.
 	a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, events)
+	a.noteHang(events)
 	for node, r := range a.rings {
 		if events&((intcreg.Done0|intcreg.Fault0)<<node) == 0 {
 			continue
@@ -114,7 +115,7 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 //
 //	DDI     DxgkDdiQueryCurrentFence, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
-//	Effect  inside SynchronizeExecution: NotifyInterrupt and QueueDpc if the
+//	Effect  a firmware that hangs is loaded again; inside SynchronizeExecution: NotifyInterrupt and QueueDpc if the
 //	        fence is newer than the last one reported
 //	Returns StatusSuccess
 //	        StatusInvalidParameter: no such node
@@ -127,6 +128,7 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 	if !ok || !a.running {
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidHandle
 	}
+	a.recoverHang(t)
 	r, ok := a.ring(arg.NodeOrdinal)
 	if !ok || arg.EngineOrdinal != 0 {
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidParameter

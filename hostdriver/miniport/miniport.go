@@ -38,7 +38,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 	return kmddi.DriverInitializationData{
 		Version: kmddi.InterfaceVersion,
 
-		AddDevice:    addDevice(image),
+		AddDevice:    addDevice(image, nil),
 		StartDevice:  startDevice,
 		StopDevice:   stopDevice,
 		RemoveDevice: removeDevice,
@@ -71,7 +71,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 }
 
 // adapter is the miniport's device context. Between StartDevice and StopDevice
-// only the rings, the program and running change.
+// only the rings, the program, its hang and running change.
 type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
@@ -83,6 +83,7 @@ type adapter struct {
 
 	image   []byte  // of the firmware
 	program program // of the microcontroller
+	hang    hang    // of the program
 
 	running bool // interrupts are expected; false from a reset to the restart
 }

@@ -15,15 +15,17 @@ import (
 //	Caller  the GPU scheduler, PASSIVE_LEVEL, one thread at a time
 //	In      elements [Start, Start+Length) of PatchLocationList, as written by
 //	        Render or Present; PatchOffset in the part to be submitted
+//	Effect  a firmware that hangs is loaded again
 //	Returns always StatusSuccess: the system bugchecks (0x119/3) on any other
 //	        value. An element that is out of range, or whose allocation is
 //	        paged out, marks the ring as failed, so that nothing is submitted
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_patch
-func patch(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+func patch(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 	a, ok := adapterOf(h)
 	if !ok {
 		return ddi.StatusSuccess
 	}
+	a.recoverHang(t)
 	if err := patchRange(arg); err != nil {
 		a.fail(arg.NodeOrdinal, err)
 	}

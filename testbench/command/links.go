@@ -22,6 +22,8 @@ type Links struct {
 	Tdr time.Duration // of --tdr-delay, as in testbench.Options
 	Gdb string        // of --firmware-gdb
 
+	core string // of --firmware-core
+
 	gdb *turns.Server // nil: not yet started
 }
 
@@ -66,6 +68,40 @@ func (l *Links) Commit(err error) error {
 // AddTdr adds the flag --tdr-delay to a command that runs the kernel.
 func (l *Links) AddTdr(c *cobra.Command) {
 	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, plus the transfer time of 8 MiB on a slow link")
+}
+
+// addCore adds the flag --firmware-core to a command that runs the drivers, if they have a firmware.
+func (a *App) addCore(c *cobra.Command) {
+	if a.program.Drivers.Core == nil {
+		return
+	}
+	c.Flags().StringVar(&a.Links.core, "firmware-core", "", "write the core file of the first hang of the firmware to this `file`, for gdb")
+}
+
+// Core returns what saves the core file of the first hang of a firmware, nil without
+// --firmware-core, and what must be called at the end. Core fails with output.ErrWrite.
+func (l *Links) Core() (save func(core []byte), end func() error, err error) {
+	out, err := l.Outputs.Create(l.core)
+	if err != nil || out == nil {
+		return nil, func() error { return nil }, err
+	}
+	var first []byte
+	save = func(core []byte) {
+		if first == nil {
+			first = core
+			fmt.Fprintf(l.Log, "%s: the firmware hung\n", l.Program)
+		}
+	}
+	return save, func() error {
+		defer out.Discard()
+		if first == nil {
+			return nil
+		}
+		if _, err := out.Write(first); err != nil {
+			return err
+		}
+		return out.Commit()
+	}, nil
 }
 
 // CheckTdr fails with exit.ErrInput if --tdr-delay is out of range.

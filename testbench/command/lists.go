@@ -48,6 +48,7 @@ slow: --verify=false turns them off.`,
 	f.verify.add(c)
 	a.addInProcess(c)
 	a.Links.AddTdr(c)
+	a.addCore(c)
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
@@ -81,7 +82,15 @@ func runLists(f *listsFlags) error {
 	if w.Shown() {
 		o.Progress = w.To
 	}
+	core, end, err := f.app.Links.Core()
+	if err != nil {
+		return err
+	}
+	o.System.Core = core
 	r, err := lists.Run(o)
+	if cerr := end(); err == nil {
+		err = cerr
+	}
 	if err != nil {
 		return exit.Checked(err)
 	}

@@ -61,6 +61,7 @@ images it uses built-in samples.`,
 	f.verify.add(c)
 	a.addInProcess(c)
 	a.Links.AddTdr(c)
+	a.addCore(c)
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of recording deferred contexts")
@@ -118,12 +119,19 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	}
 	o.Tdr = f.app.Links.Tdr
 	o.DDI = f.app.traces(ddi)
+	core, end, err := f.app.Links.Core()
+	if err != nil {
+		return done, err
+	}
+	o.Core = core
 	w := f.app.Progress("run compose")
 	defer w.End()
 	done, err = session.OnBoard(f.board, f.app.program.Drivers, o, plan)
-	// Keep the trace of a failed run.
-	if cerr := ddi.Finish(); err == nil {
-		err = cerr
+	// Keep the trace and the core file of a failed run.
+	for _, keep := range [...]func() error{ddi.Finish, end} {
+		if kerr := keep(); err == nil {
+			err = kerr
+		}
 	}
 	f.app.printFindings(done.Findings)
 	f.app.printMore(done.Violations, err)

@@ -1,0 +1,102 @@
+package miniport
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/hilgpu/hilgpu/firmware/corefile"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// errHangs is why the firmware does not run after a second hang.
+var errHangs = errors.New("miniport: firmware hangs again")
+
+// corePolls is how often one wait of the debugger reads the state of the processor.
+const corePolls = 1 << 10
+
+// A hang is a firmware that its watchdog has halted.
+//
+//	core     gets the core file; nil: it is not read
+//	pending  the event has arrived, and the firmware has not been loaded again
+//	count    hangs since StartDevice
+//	place    where the last one was
+type hang struct {
+	core    func(core []byte)
+	pending atomic.Bool
+	count   int
+	place   string
+}
+
+// WithCore is WithFirmware with a function that gets the core file of a firmware that hangs, an
+// ELF file for gdb. It is called at PASSIVE_LEVEL.
+func WithCore(image []byte, core func(core []byte)) kmddi.DriverInitializationData {
+	d := WithFirmware(image)
+	d.AddDevice = addDevice(image, core)
+	return d
+}
+
+// hungEvent returns the event of the watchdog if the firmware runs.
+func (a *adapter) hungEvent() uint32 {
+	if a.program.runs {
+		return intcreg.Hung
+	}
+	return 0
+}
+
+// noteHang notes the event of the watchdog. It runs at DIRQL.
+func (a *adapter) noteHang(events uint32) {
+	if events&intcreg.Hung != 0 {
+		a.hang.pending.Store(true)
+	}
+}
+
+// recoverHang keeps the state of a firmware that the watchdog has halted, and loads it again. After a
+// second hang it stays stopped. It runs at PASSIVE_LEVEL, since it reads all of its memory. Of
+// several threads one does the work. Nodes that the host has continue meanwhile. An access that fails
+// has its status in program.err; the next access of the caller fails too.
+func (a *adapter) recoverHang(t *ddi.Thread) {
+	if !a.keepHang(t) {
+		return
+	}
+	if a.hang.count > 1 {
+		s := a.stopFirmware(t)
+		a.program.err = fmt.Errorf("%w %s", errHangs, a.hang.place)
+		if s != ddi.StatusSuccess {
+			a.program.err = statusError(s)
+		}
+		return
+	}
+	if s := a.startFirmware(t); s != ddi.StatusSuccess {
+		a.program.err = statusError(s)
+	}
+}
+
+// keepHang reads the state of a firmware that the watchdog has halted, and reports whether it has.
+func (a *adapter) keepHang(t *ddi.Thread) bool {
+	if !a.hang.pending.Swap(false) || !a.program.runs {
+		return false
+	}
+	a.hang.count++
+	s, err := corefile.Take(barRegisters{t, a.regs}, corePolls)
+	if err != nil {
+		a.hang.place = fmt.Sprintf("at a place that cannot be read: %v", err)
+		return true
+	}
+	a.hang.place = fmt.Sprintf("at pc %#x, ra %#x, sp %#x", s.PC, s.Registers[1], s.Registers[2])
+	if a.hang.core != nil {
+		a.hang.core(s.Bytes())
+	}
+	return true
+}
+
+// firmwareText describes the firmware in one line.
+func (a *adapter) firmwareText() string {
+	text := a.program.text()
+	if a.hang.count != 0 && a.program.err == nil {
+		text += ", loaded again after it hung " + a.hang.place
+	}
+	return text
+}
