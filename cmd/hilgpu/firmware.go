@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
@@ -43,7 +43,7 @@ one in this program, or a file. docs/firmware.md describes images, stages and re
 	command.AddBoard(p, &f.board, "")
 	p.StringVar(&f.image, "image", "", "`file` with the image; default: the image in this program")
 	a.AddJSON(p)
-	c.AddCommand(newFirmwareInfo(f), newFirmwareLoad(f), newFirmwareSelftest(f))
+	c.AddCommand(newFirmwareInfo(f), newFirmwareLoad(f), newFirmwareSelftest(f), newFirmwareCore(f))
 	a.Links.Add(c)
 	return c
 }

@@ -20,7 +20,7 @@ type Write struct {
 }
 
 // A Rig is a microcontroller whose window 0 is open to a memory. It implements the interface
-// Registers of boards/mcu. An access to the register bus of the GPU fails.
+// Registers of firmware/mcu. An access to the register bus of the GPU fails.
 //
 //	Each      clocks of an access to a register
 //	Memory    dwords, by address; a read of another one fails
