@@ -71,13 +71,12 @@ func (s *shared) Read(bar int, off uint64, p []byte) error {
 
 // Write implements bus.Link.
 func (s *shared) Write(bar int, off uint64, p []byte) error {
-	s.turns.enter(s.board, true)
+	write := func() error { return s.board.link.Write(bar, off, p) }
 	if bar == 0 && runs(off, p) {
-		if err := s.turns.starts(s.board); err != nil {
-			return err
-		}
+		return s.turns.start(s.board, write)
 	}
-	return s.board.link.Write(bar, off, p)
+	s.turns.enter(s.board, true)
+	return write()
 }
 
 // runs reports whether a write to BAR0 sets CTL.RUN of the microcontroller.

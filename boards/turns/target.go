@@ -21,6 +21,8 @@ func (t *Turns) current() (*board, state) {
 // Halt halts the program, and takes the board from the command. It fails with mcu.ErrReset if
 // there is no program yet. A program that starts later halts before its first instruction.
 func (t *Turns) Halt() error {
+	t.starting.Lock()
+	defer t.starting.Unlock()
 	t.mu.Lock()
 	b := t.board
 	if b == nil || t.closing {

@@ -44,6 +44,8 @@ const (
 // Turns is a command and at most one client of gdb, which use the boards of the command. It
 // implements gdbserver.Target.
 type Turns struct {
+	starting sync.Mutex // held while a program is started, and while a client looks for one
+
 	mu      sync.Mutex // guards the fields below
 	changed sync.Cond
 	state   state
@@ -140,12 +142,28 @@ func (b *board) stopped() (bool, error) {
 	return err == nil && v&mcureg.CtlRun == 0, err
 }
 
-// starts makes a program that a write of CTL.RUN starts halt before its first instruction, if
-// there is a client.
-func (t *Turns) starts(b *board) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.state != watched {
+// start makes a write of the command that sets CTL.RUN. A program that it starts halts before its
+// first instruction if there is a client. A client that connects meanwhile finds either no program, or
+// one that runs.
+func (t *Turns) start(b *board, write func() error) error {
+	for {
+		t.enter(b, true)
+		t.starting.Lock()
+		if _, who := t.current(); who != held {
+			break
+		}
+		t.starting.Unlock()
+	}
+	defer t.starting.Unlock()
+	if err := t.prepare(b); err != nil {
+		return err
+	}
+	return write()
+}
+
+// prepare makes a program that starts next halt before its first instruction, if there is a client.
+func (t *Turns) prepare(b *board) error {
+	if _, who := t.current(); who != watched {
 		return nil
 	}
 	if stopped, err := b.stopped(); err != nil || !stopped {
