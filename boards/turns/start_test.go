@@ -3,6 +3,7 @@ package turns_test
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,19 +20,19 @@ import (
 // A hooked link calls before, if it is set, before an access to MCU.CTL.
 type hooked struct {
 	bus.Link
-	before func(write bool)
+	before func()
 }
 
 func (h *hooked) Read(bar int, off uint64, p []byte) error {
 	if h.before != nil && bar == 0 && off == mcureg.Base+mcureg.Ctl {
-		h.before(false)
+		h.before()
 	}
 	return h.Link.Read(bar, off, p)
 }
 
 func (h *hooked) Write(bar int, off uint64, p []byte) error {
 	if h.before != nil && bar == 0 && off == mcureg.Base+mcureg.Ctl {
-		h.before(true)
+		h.before()
 	}
 	return h.Link.Write(bar, off, p)
 }
@@ -60,9 +61,12 @@ func TestHaltAtStart(t *testing.T) {
 				first, second = halt, run
 			}
 			var both sync.WaitGroup
-			var once sync.Once
-			link.before = func(bool) {
-				once.Do(func() { both.Go(second); moment() })
+			var begun atomic.Bool
+			link.before = func() {
+				if begun.CompareAndSwap(false, true) {
+					both.Go(second)
+					moment()
+				}
 			}
 			both.Go(first)
 			both.Wait()
