@@ -48,7 +48,7 @@ var rules = []struct {
 	{"testbench/drivertest/starter/module/miniport", append([]string{"hostdriver/ring"}, starter...)},
 	{"testbench/drivertest/starter/module/umd", starter},
 	{"testbench/drivertest/starter/module/privdata", nil},
-	{"testbench", []string{"rtl/...", "bus/...", "runtime/...", "hostdriver/...", "boards/...", "testbench/...", "firmware", "firmware/mcu"}},
+	{"testbench", []string{"rtl/...", "bus/...", "runtime/...", "hostdriver/...", "boards/...", "testbench/...", "firmware", "firmware/mcu", "firmware/message", "firmware/log"}},
 	{"cmd", []string{"..."}},
 }
 

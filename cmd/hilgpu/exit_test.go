@@ -116,7 +116,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		{"run", "hilgpu run needs a subcommand, want one of compose, copy, fill, lists, storm"},
 		{"bench", "want one of device, rtl"},
 		{"board", "want one of build, flash, list, probe, serve"},
-		{"firmware", "want one of core, info, load, selftest"},
+		{"firmware", "want one of core, info, load, log, selftest"},
 		{"reg", "want one of diff, export, list, read, snap, write"},
 		{"rules", "want one of explain, list"},
 		{"completion", "want one of bash, fish, powershell, zsh"},

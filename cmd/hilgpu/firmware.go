@@ -15,7 +15,6 @@ import (
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
@@ -32,18 +31,19 @@ func newFirmware(a *command.App) *cobra.Command {
 	f := &firmwareFlags{app: a}
 	c := &cobra.Command{
 		Use:   "firmware",
-		Short: "Show, load and test the firmware of a board's microcontroller",
+		Short: "Load and test the firmware of a board's microcontroller, and show its log",
 		Long: `Firmware works on the microcontroller inside the GPU, without drivers. The image is the
 one in this program, or a file. docs/firmware.md describes images, stages and results.`,
 		Example: `  hilgpu firmware info
   hilgpu firmware selftest --board 'emu?config=full'
-  hilgpu firmware load --board 'emu?config=full' --image firmware.bin`,
+  hilgpu firmware load --board 'emu?config=full' --image firmware.bin
+  hilgpu firmware log --board 'emu?config=full' --level messages`,
 	}
 	p := c.PersistentFlags()
 	command.AddBoard(p, &f.board, "")
 	p.StringVar(&f.image, "image", "", "`file` with the image; default: the image in this program")
 	a.AddJSON(p)
-	c.AddCommand(newFirmwareInfo(f), newFirmwareLoad(f), newFirmwareSelftest(f), newFirmwareCore(f))
+	c.AddCommand(newFirmwareInfo(f), newFirmwareLoad(f), newFirmwareLog(f), newFirmwareSelftest(f), newFirmwareCore(f))
 	a.Links.Add(c)
 	return c
 }
@@ -195,42 +195,6 @@ func stateOf(ctl, status uint32) string {
 		return "asleep"
 	}
 	return "running"
-}
-
-// The boot of firmware load and selftest.
-const (
-	scratchBytes  = 4096    // at the end of VRAM, for the self-test
-	scratchWindow = 2       // the window to them
-	firmwareLimit = 1 << 20 // clocks without a sign of life
-	bootClocks    = 1 << 24
-	bootPolls     = 1 << 16
-)
-
-// boot loads the image and starts it.
-func (f *firmwareFlags) boot(then func(r mcu.Registers) error) (boot firmware.Boot, err error) {
-	data, err := f.data()
-	if err != nil {
-		return boot, err
-	}
-	if _, err := firmware.Parse(data); err != nil {
-		return boot, err
-	}
-	err = f.withMCU(func(r mcu.Registers) error {
-		vram, err := r.Read(idreg.Base + idreg.VRAMSize)
-		if err == nil {
-			err = mcu.Clear(r)
-		}
-		if err != nil {
-			return err
-		}
-		o := firmware.Options{Limit: firmwareLimit, Test: true, TestWindow: scratchWindow, Clocks: bootClocks, Polls: bootPolls}
-		o.Windows[scratchWindow] = firmware.Window{Base: uint64(vram) - scratchBytes, Bytes: scratchBytes, Write: true}
-		if boot, err = firmware.Load(r, data, o); err == nil {
-			err = then(r)
-		}
-		return err
-	})
-	return boot, err
 }
 
 // bootJSON is the output of firmware load --json.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -114,4 +115,60 @@ func TestComposeWithFirmware(t *testing.T) {
 		frames[document(t, stdout)["frame_sha256"]] = true
 	}
 	assert.Len(t, frames, 1)
+}
+
+// The first line is that of the boot, in each format. LOG is the first request of which --level messages
+// has a line.
+func TestFirmwareLog(t *testing.T) {
+	m, err := firmware.Parse(firmware.Default())
+	require.NoError(t, err)
+	boot := fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.LittleEndian.Uint32(m.Build[:]))
+	for _, tt := range []struct{ flags, want string }{
+		{"", `^ +[0-9]+ ` + boot + "\n$"},
+		{"--level messages", `^ +[0-9]+ ` + boot + "\n +[0-9]+ request 1: op 4, status 0\n$"},
+		{"--format jsonl", `^{"number":0,"clocks":[0-9]+,"level":2,"text":"` + boot + `"}` + "\n$"},
+		{"--format csv", `^number,clocks,level,text` + "\n" + `0,[0-9]+,2,"` + boot + `"` + "\n$"},
+		{"--telemetry 2 --period 2000", `^( +[0-9]+ node 0: busy 0, 0 bytes; node 1: busy 0, 0 bytes` + "\n){2}$"},
+		{"--telemetry 1 --format csv", `^number,clocks,cycles,busy0,bytes0,busy1,bytes1` + "\n0,[0-9]+,[0-9]+,0,0,0,0\n$"},
+		{"--telemetry 1 --format jsonl", `^{"number":0,"clocks":[0-9]+,"cycles":[0-9]+,"busy":\[0,0\],"bytes":\[0,0\]}` + "\n$"},
+	} {
+		code, stdout, stderr := hilgpu(append(strings.Fields("firmware log --board "+withMCU), strings.Fields(tt.flags)...)...)
+		require.Zero(t, code, stderr)
+		assert.Regexp(t, tt.want, stdout, tt.flags)
+	}
+}
+
+// Bad flags and a table of another build are refused before the board is opened.
+func TestFirmwareLogErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		return path
+	}
+	table, m := firmware.LogTable(), firmware.Default()
+	image, err := firmware.Parse(m)
+	require.NoError(t, err)
+	other := image.Header
+	other.Build[0] ^= 1
+	for _, tt := range []struct{ flags, says string }{
+		{"--level debug", `--level "debug", want errors, events or messages`},
+		{"--format xml", `--format "xml", want text, jsonl or csv`},
+		{"--telemetry -1", "--telemetry -1, want 0 to 65536"},
+		{"--period 1023", "--period 1023, want at least 1024"},
+		{"--table " + filepath.Join(dir, "none"), "bad input: --table: "},
+		{"--table " + write("short", table[:15]), "log: bad table of formats: 15 bytes"},
+		{"--table " + write("cut", table[:len(table)-1]), "log: bad table of formats: "},
+		{"--table " + write("foreign", append([]byte{table[0] ^ 1}, table[1:]...)), "log: formats of another build: "},
+		{"--image " + write("image", firmware.Append(nil, other, image.Program)), "log: formats of another build: "},
+	} {
+		code, stdout, stderr := hilgpu(append(strings.Fields("firmware log --board vapour"), strings.Fields(tt.flags)...)...)
+		assert.Equal(t, exit.Usage, code, stderr)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, tt.says)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+	code, _, stderr := hilgpu("firmware", "log", "--board", "emu")
+	assert.Equal(t, exit.NoDevice, code)
+	assert.Contains(t, stderr, "no microcontroller")
 }

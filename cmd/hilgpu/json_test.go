@@ -46,6 +46,7 @@ var jsonRuns = map[string]struct {
 	"firmware core":     {good: "--load --board emu?config=full &/core", bad: "--board emu?config=full &/core", code: 5},
 	"firmware info":     {good: "--board emu?config=full", bad: "--board emu", code: 3},
 	"firmware load":     {good: "--board emu?config=full", bad: "--board emu?config=small", code: 3},
+	"firmware log":      {good: "--board emu?config=full --level messages", bad: "--board emu?config=full --table json_test.go", code: 2},
 	"firmware selftest": {good: "--board emu?config=full", bad: "--board emu?config=full --image json_test.go", code: 2},
 	"lockstep":          {good: "--source ../.. --config small --sim icarus --cycles 10", tool: "iverilog", bad: "--config huge", code: 2},
 	"lockstep mutants":  {good: "--source ../.. --config small --count 1 --seed 1 --cycles 20000", tool: "verilator", bad: "--seed x", code: 2},

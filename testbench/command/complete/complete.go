@@ -69,6 +69,10 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"firmware-core": file(anyFile),
 		"ddi":           file(anyFile),
 		"output":        outputFile(c.Name()),
+		"level":         oneOf("errors", "events", "messages"),
+		"format":        oneOf("text", "jsonl", "csv"),
+		"table":         file(anyFile),
+		"image":         file(anyFile),
 	}
 }
 

@@ -31,6 +31,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/firmware/log"
+	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
@@ -177,11 +179,14 @@ func classes() []class {
 		{bare.ErrHost, Device}, {transfer.ErrWrong, Device}, {figures.ErrStuck, Device}, {sim.ErrSimulation, Device},
 		{dirty.ErrNotIdle, Device}, {mcu.ErrReset, Device}, {mcu.ErrRunning, Device}, {mcu.ErrWait, Device}, {mcu.ErrAccess, Device},
 		{firmware.ErrLoad, Device}, {firmware.ErrHung, Device}, {firmware.ErrFailed, Device}, {firmware.ErrTrap, Device},
+		{message.ErrArea, Device}, {message.ErrTimeout, Device}, {message.ErrHung, Device}, {message.ErrSequence, Device}, {message.ErrStatus, Device},
+		{log.ErrRing, Device},
 		{ddi.DXGIDeviceRemoved, Device}, {ddi.DXGIDeviceHung, Device}, {ddi.StatusIOTimeout, Device},
 
 		// Options, names, files and tools of the command line.
 		{firmware.ErrTruncated, Usage}, {firmware.ErrMagic, Usage}, {firmware.ErrVersion, Usage}, {firmware.ErrCRC, Usage}, {firmware.ErrLayout, Usage},
 		{firmware.ErrFormat, Usage}, {firmware.ErrMemory, Usage}, {firmware.ErrOptions, Usage},
+		{message.ErrOptions, Usage}, {message.ErrPayload, Usage}, {log.ErrTable, Usage}, {log.ErrBuild, Usage},
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},

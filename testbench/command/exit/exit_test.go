@@ -34,7 +34,8 @@ var codes = map[int]string{
 		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; figures: the program with the tag awake failed; synth: yosys failed; synth: nextpnr failed; gateware: the board was not programmed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; mcu: image; mcu: breakpoint or watchpoint; firmware: truncated image; firmware: not an image; firmware: image of another version; firmware: damaged image;
-		firmware: image for another GPU; firmware: bad image; firmware: memory of the microcontroller too small; firmware: bad options; turns: bad address; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
+		firmware: image for another GPU; firmware: bad image; firmware: memory of the microcontroller too small; firmware: bad options;
+		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
 		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
@@ -56,7 +57,8 @@ var codes = map[int]string{
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;
 		bare: the node does not respond; bare: the node stopped on a fault; bare: the board stopped answering;
 		bare: the clock of the board does not run; bare: the device accessed memory outside its host memory;
-		transfer: wrong outcome; figures: the device does not finish; sim: the simulation stopped; dirty: the device does not become idle; mcu: the processor is in reset; mcu: the processor is not halted; mcu: the processor does not halt; mcu: access failed; firmware: program differs after the load; firmware: boot hangs; firmware: self-test failed; firmware: exception during the boot; DXGI_ERROR_DEVICE_REMOVED;
+		transfer: wrong outcome; figures: the device does not finish; sim: the simulation stopped; dirty: the device does not become idle; mcu: the processor is in reset; mcu: the processor is not halted; mcu: the processor does not halt; mcu: access failed; firmware: program differs after the load; firmware: boot hangs; firmware: self-test failed; firmware: exception during the boot;
+		message: no message area; message: no answer; message: firmware hangs; message: answer to another request; message: request refused; log: bad ring; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG; STATUS_IO_TIMEOUT`,
 	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
 }

@@ -144,3 +144,18 @@ func (h *Host) WriteMem(addr uint64, p []byte) error {
 	}
 	return err
 }
+
+// A Part is the memory from an offset in bytes on. It implements the Memory of package message.
+type Part struct {
+	Host *Host
+	Off  uint64
+}
+
+// Base returns the host address of the part.
+func (p Part) Base() uint64 { return HostBase + p.Off }
+
+// ReadHost reads at an offset in bytes.
+func (p Part) ReadHost(off uint32, b []byte) error { return p.Host.ReadMem(p.Base()+uint64(off), b) }
+
+// WriteHost writes at an offset in bytes.
+func (p Part) WriteHost(off uint32, b []byte) error { return p.Host.WriteMem(p.Base()+uint64(off), b) }
