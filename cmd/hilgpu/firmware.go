@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
+	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/testbench/command"
@@ -240,31 +241,43 @@ type stageJSON struct {
 // selftestJSON is the output of firmware selftest --json.
 type selftestJSON struct {
 	Stages []stageJSON `json:"stages"`
+	Again  stageJSON   `json:"again"` // the message SELFTEST
 }
 
 func newFirmwareSelftest(f *firmwareFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "selftest",
 		Short: "Run the self-test of the boot, and print each stage",
-		Long: `Selftest loads the image and starts it, prints the result of each stage of the boot, and
-stops it. It overwrites the last 4 KiB of VRAM.`,
+		Long: `Selftest loads the image and starts it, and prints the result of each stage of the boot.
+Then it sends the message SELFTEST, which repeats the tests but that of the data memory,
+prints its result as AGAIN, and stops the firmware. It overwrites the last 4 KiB of VRAM.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return f.selftest() },
 	}
 }
 
 func (f *firmwareFlags) selftest() error {
-	b, err := f.boot(mcu.Stop)
-	var failed *firmware.BootError
-	if err != nil && !errors.As(err, &failed) {
+	again := stageJSON{"AGAIN", "the tests again, by a message", "not run"}
+	b, err := f.serve(0, func(c *message.Client, _ message.Memory) error {
+		found, err := c.Selftest(0)
+		if err != nil {
+			return err
+		}
+		if again.Result = "ok"; found.Result != fwabi.ResultReady {
+			again.Result = found.ResultName()
+			err = &firmware.BootError{Kind: firmware.ErrFailed, Boot: firmware.Boot{Checkpoint: found.Stage, Result: found.Result, Detail: found.Detail}}
+		}
+		return err
+	})
+	if b.Polls == 0 {
 		return err
 	}
-	out := selftestJSON{bootStages(b, err)}
+	out := selftestJSON{bootStages(b, err), again}
 	if f.app.Document(out) {
 		return err
 	}
 	var text strings.Builder
-	for _, s := range out.Stages {
+	for _, s := range append(out.Stages, again) {
 		fmt.Fprintf(&text, "%-7s  %-8s  %s\n", s.Stage, s.Result, s.Doc)
 	}
 	if _, werr := io.WriteString(f.app.Out, text.String()); err == nil {
@@ -273,8 +286,11 @@ func (f *firmwareFlags) selftest() error {
 	return err
 }
 
-// bootStages returns the results of the stages of a boot that ended with err.
+// bootStages returns the results of the stages of a boot. err matters if it did not end with READY.
 func bootStages(b firmware.Boot, err error) []stageJSON {
+	if b.Result == fwabi.ResultReady {
+		err = nil
+	}
 	all := []stageJSON{}
 	for _, c := range fwabi.Stages {
 		s := stageJSON{c.Name, c.Doc, "ok"}

@@ -67,7 +67,7 @@ func TestImageIsOfTheSources(t *testing.T) {
 func TestChange(t *testing.T) {
 	need(t)
 	dir := tree(t)
-	edit(t, dir, "firmware/src/boot.c", "#define TIMER_CLOCKS 400", "#define TIMER_CLOCKS 401")
+	edit(t, dir, "firmware/src/selftest.c", "#define TIMER_CLOCKS 400", "#define TIMER_CLOCKS 401")
 	for _, tt := range []struct {
 		args  []string
 		code  int
@@ -88,13 +88,13 @@ func TestRefused(t *testing.T) {
 		again = "__attribute__((noinline)) static void again(uint32_t n) { if (n) again(n - 1); write32(LOCAL_KICK, n); }\n"
 	)
 	for _, tt := range []struct{ name, file, old, with, want string }{
-		{"a variable with a value", "src/boot.c", "static volatile bool fired;", "static volatile bool fired = true;", "a variable has an initial value"},
-		{"a large variable", "src/boot.c", "static volatile uint32_t lanes;", "static volatile uint32_t lanes; volatile uint32_t large[8000];", "the memory has no room for variables and stack"},
-		{"a division", "src/boot.c", "due = now() + TIMER_CLOCKS", "due = now() / (reads + 1)", "boot -> __udivdi3, whose stack is not known"},
-		{"a call through a pointer", "src/boot.c", "	stage(STAGE_LOOP);\n", "	stage(STAGE_LOOP); ((void (*)(void))read32(LOCAL_KICK))();\n", "boot -> __indirect_call, whose stack is not known"},
+		{"a variable with a value", "src/selftest.c", "static volatile bool fired;", "static volatile bool fired = true;", "a variable has an initial value"},
+		{"a large variable", "src/selftest.c", "static volatile uint32_t lanes;", "static volatile uint32_t lanes; volatile uint32_t large[8000];", "the memory has no room for variables and stack"},
+		{"a division", "src/selftest.c", "due = now() + TIMER_CLOCKS", "due = now() / (fired_lo + 1)", "selftest -> __udivdi3, whose stack is not known"},
+		{"a call through a pointer", "src/boot.c", "	write32(LOCAL_KICK, 0);\n", "	write32(LOCAL_KICK, 0); ((void (*)(void))read32(LOCAL_KICK))();\n", "boot -> __indirect_call, whose stack is not known"},
 		{"recursion", "src/boot.c", loop + "{", again + loop + "{ again(read32(LOCAL_KICK));", "recursion boot -> boot.c:again -> boot.c:again"},
-		{"a warning", "src/boot.c", "uint32_t flip = 0;", "uint32_t flip = 0, unused;", "unused variable"},
-		{"a null pointer", "src/boot.c", "	stage(STAGE_LOOP);\n", "	stage(STAGE_LOOP); { uint32_t *p = 0; *p = 1; }\n", "-Werror=analyzer-null-dereference"},
+		{"a warning", "src/selftest.c", "uint64_t due;", "uint64_t due, unused;", "unused variable"},
+		{"a null pointer", "src/boot.c", "	write32(LOCAL_KICK, 0);\n", "	write32(LOCAL_KICK, 0); { uint32_t *p = 0; *p = 1; }\n", "-Werror=analyzer-null-dereference"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tree(t)

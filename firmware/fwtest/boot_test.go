@@ -33,6 +33,7 @@ type machine interface {
 	Raised() uint32
 	At(base uint64) *Host
 	Watch(f func(addr uint64))
+	Break(f Faults)
 }
 
 // machines are the model and the RTL.

@@ -54,6 +54,9 @@ func newSurroundings(f Faults) surroundings {
 	}}
 }
 
+// Break plants other faults than before.
+func (s *surroundings) Break(f Faults) { s.faults = f }
+
 // Memory returns a copy of the dwords that were written, by GPU address.
 func (s *surroundings) Memory() map[uint64]uint32 { return maps.Clone(s.memory) }
 

@@ -2,6 +2,7 @@ package fwtest
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -105,10 +106,14 @@ func TestVariables(t *testing.T) {
 	_, err = firmware.Load(m, firmware.Default(), options())
 	require.NoError(t, err)
 	var words []uint32
-	for at := image.Size; at < image.Size+16; at += 4 {
+	for at := image.Size; at < image.Memory; at += 4 {
 		words = append(words, binary.LittleEndian.Uint32(m.cpu.Memory[at:]))
 	}
-	assert.Contains(t, words, uint32(0x44332211), "of the test of bytes")
+	at := slices.Index(words, 0x44332211)
+	require.GreaterOrEqual(t, at, 0, "of the test of bytes")
+	words = words[at : at+6]
+	assert.Contains(t, words, uint32(memory), "the size of the memory")
+	assert.Contains(t, words, uint32(1<<31|7), "the cause of the interrupt")
 	assert.Contains(t, words, uint32(1), "the flag")
 	assert.Contains(t, words, uint32(0), "the high half of the time")
 }

@@ -125,6 +125,16 @@
 #define OP_TELEMETRY                         5
 #define TELEMETRY_IN_PERIOD                  0
 
+/* SELFTEST: runs the self-test of the boot again */
+#define OP_SELFTEST                          6
+#define SELFTEST_IN_TEST                     0
+#define SELFTEST_OUT_STAGE                   0
+#define SELFTEST_OUT_RESULT                  1
+#define SELFTEST_OUT_DETAIL0                 2
+#define SELFTEST_OUT_DETAIL1                 3
+#define SELFTEST_OUT_DETAIL2                 4
+#define SELFTEST_OUT_BYTES                   20
+
 /* NODE_TAKE: makes the firmware the owner of a node */
 #define OP_NODE_TAKE                         16
 #define NODE_TAKE_IN_NODE                    0
@@ -211,6 +221,9 @@ static inline bool request_lengths(uint32_t op, uint32_t *least, uint32_t *most)
 		*least = 4, *most = 4;
 		return true;
 	case OP_TELEMETRY:
+		*least = 4, *most = 4;
+		return true;
+	case OP_SELFTEST:
 		*least = 4, *most = 4;
 		return true;
 	case OP_NODE_TAKE:

@@ -128,6 +128,22 @@ func (c *Client) Call(op uint32, payload []byte) (status uint32, answer []byte, 
 	return e.status, e.payload, nil
 }
 
+// Selftest runs the self-test of the boot again, but for the test of the data memory. test selects the
+// window that it overwrites: its number in bits 31..29 and its size in bytes in 28..2; 0: that of the
+// boot. A test that fails is no error.
+func (c *Client) Selftest(test uint32) (Finding, error) {
+	_, answer, err := c.Call(fwabi.OpSelftest, binary.LittleEndian.AppendUint32(nil, test))
+	if err != nil {
+		return Finding{}, err
+	}
+	if len(answer) != 20 {
+		c.err = fmt.Errorf("%w: SELFTEST with %d bytes, want 20", ErrSequence, len(answer))
+		return Finding{}, c.err
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(answer[4*i:]) }
+	return Finding{word(0), word(1), [3]uint32{word(2), word(3), word(4)}}, nil
+}
+
 // Notices returns the notices that have arrived since the last call, in their order. It fails if an
 // answer is there to which there is no request.
 func (c *Client) Notices() ([]Notice, error) {

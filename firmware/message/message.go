@@ -69,11 +69,13 @@ func opName(op uint32) string {
 	return fmt.Sprintf("op %d", op)
 }
 
-func statusName(status uint32) string {
-	if name, ok := fwabi.Name(fwabi.Statuses, status); ok {
+func statusName(status uint32) string { return codeName(fwabi.Statuses, "status", status) }
+
+func codeName(codes []fwabi.Code, kind string, v uint32) string {
+	if name, ok := fwabi.Name(codes, v); ok {
 		return name
 	}
-	return fmt.Sprintf("status %d", status)
+	return fmt.Sprintf("%s %d", kind, v)
 }
 
 // Init writes the header of a message area for rings of 2^rings entries, rings at most
@@ -103,6 +105,19 @@ type Info struct {
 	Build   uint32
 	Queues  uint32
 }
+
+// A Finding is the answer of SELFTEST: what the mail words have after a boot with the same result.
+type Finding struct {
+	Stage  uint32 // one of fwabi.Stages; LOOP after a test without a fault
+	Result uint32 // one of fwabi.Results; READY after a test without a fault
+	Detail [3]uint32
+}
+
+// StageName returns the name of the stage.
+func (f Finding) StageName() string { return codeName(fwabi.Stages, "stage", f.Stage) }
+
+// ResultName returns the name of the result.
+func (f Finding) ResultName() string { return codeName(fwabi.Results, "result", f.Result) }
 
 // A Client is a host. It is not safe for concurrent use. After a failure other than ErrStatus,
 // ErrPayload and ErrOptions, each call returns the first error until Hello succeeds.

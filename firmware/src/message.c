@@ -6,6 +6,7 @@
 #include "message_abi.h"
 #include "queue.h"
 #include "registers.h"
+#include "selftest.h"
 #include "telemetry.h"
 
 #define DWORDS (ENTRY_BYTES / 4)
@@ -225,6 +226,8 @@ static uint32_t dispatch(uint32_t op, const uint32_t *in, uint32_t *out, uint32_
 		return log_select(in);
 	case OP_TELEMETRY:
 		return telemetry_select(in);
+	case OP_SELFTEST:
+		return selftest_again(in, out, length);
 	case OP_NODE_TAKE:
 		return node_take(in, out, length);
 	case OP_NODE_GIVE:

@@ -8,6 +8,7 @@
 #include "boot_abi.h"
 #include "hw.h"
 #include "registers.h"
+#include "selftest.h"
 
 struct fake hw;
 int failures;

@@ -341,6 +341,55 @@ static void test_numbers(void)
 	}
 }
 
+/* asks sends SELFTEST and checks its answer: the stage, the result and the details. */
+static void asks(const char *name, uint32_t test, uint32_t stage, uint32_t result, uint32_t detail0, uint32_t detail1, uint32_t detail2)
+{
+	uint32_t at;
+	post(++sequence, 0x0406, test, 0);
+	equal(name, "handled", serve(), 1);
+	at = take(name, sequence, 0x1406);
+	equal(name, "stage", WORD(at), stage);
+	equal(name, "result", WORD(at + 4), result);
+	equal(name, "detail 0", WORD(at + 8), detail0);
+	equal(name, "detail 1", WORD(at + 12), detail1);
+	equal(name, "detail 2", WORD(at + 16), detail2);
+	equal(name, "checkpoint", hw.mail[0], 7);
+	equal(name, "interrupts that wake", hw.enabled, 0x888);
+	equal(name, "the timer is not due", (uint32_t)(hw.compare & hw.compare >> 32), 0xffffffff);
+}
+
+/* The self-test runs again. The mail words of the boot keep their values. */
+static void test_selftest(void)
+{
+	static const uint32_t bad[] = {1, 2, 64, 1u << 29 | 64};
+	open_area();
+	hw.mail[1] = 0x59444552;
+	asks("as at the boot", 0, 7, 0x59444552, 0, 0, 0);
+	equal("as at the boot", "words of 64 bytes", hw.words, 6);
+	hw.mail[6] = 4u << 29 | 64 | 1;
+	asks("another window", 3u << 29 | 64, 7, 0x59444552, 0, 0, 0);
+	hw.mail[6] = 1;
+	asks("no window at the boot", 0, 7, 0x59444552, 0, 0, 0);
+	hw.silent = 0x20000000;
+	asks("a silent bus", 0, 3, 4, 0x20000000, 0, 0x47504c48);
+	hw.silent = 1, hw.late = true;
+	post(++sequence, 0x0406, 0, 0);
+	serve();
+	equal("late", "result", WORD(take("late", sequence, 0x1406) + 4), 14);
+	hw.late = false;
+	asks("after failures", 0, 7, 0x59444552, 0, 0, 0);
+	equal("result of the boot", "result", hw.mail[1], 0x59444552);
+	for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		post(++sequence, 0x0406, bad[i], 0);
+		serve();
+		take("bad window", sequence, 6 | STATUS(6));
+	}
+	hw.mail[6] = 1u << 29 | 64;
+	post(++sequence, 0x0406, 0, 0);
+	serve();
+	take("a boot that tested the message area", sequence, 6 | STATUS(6));
+}
+
 void test_messages(void)
 {
 	test_begin();
@@ -354,4 +403,5 @@ void test_messages(void)
 	test_log();
 	test_telemetry();
 	test_numbers();
+	test_selftest();
 }

@@ -92,6 +92,7 @@ const (
 	OpCounters     = 3
 	OpLog          = 4
 	OpTelemetry    = 5
+	OpSelftest     = 6
 	OpNodeTake     = 16
 	OpNodeGive     = 17
 	OpQueueCreate  = 18
@@ -155,6 +156,9 @@ var Ops = []Op{
 	request(OpCounters, "COUNTERS", "counts since the start of the program", nil, counters()),
 	request(OpLog, "LOG", "selects the log lines", []Field{{"LEVEL", "the highest level that is written: 0 none, 1 errors, 2 also events, 3 also each message"}}, nil),
 	request(OpTelemetry, "TELEMETRY", "selects the samples of the nodes", []Field{{"PERIOD", "clocks between two samples, at least 1024; 0: none"}}, nil),
+	request(OpSelftest, "SELFTEST", "runs the self-test of the boot again",
+		[]Field{{"TEST", "the window that the test may overwrite, as in the mail word TEST without SCRATCH, not 0 or 1; 0: that of the boot"}},
+		[]Field{{"STAGE", "LOOP, or the stage of the test that failed"}, {"RESULT", "READY, or the result of the test that failed"}, {"DETAIL0", "as in the mail words"}, {"DETAIL1", "as in the mail words"}, {"DETAIL2", "as in the mail words"}}),
 	request(OpNodeTake, "NODE_TAKE", "makes the firmware the owner of a node", []Field{node, {"RING", "offset of its ring in window 0"}, {"LOG2", "log2 of the bytes of the ring"}}, nil),
 	request(OpNodeGive, "NODE_GIVE", "gives a node back to the host", []Field{node}, nil),
 	request(OpQueueCreate, "QUEUE_CREATE", "creates a queue", []Field{
