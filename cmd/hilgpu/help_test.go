@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"os"
 	"strings"
 	"testing"
@@ -92,6 +93,8 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 	for path := range commands {
 		args := strings.Fields(path)
 		switch path {
+		case "firmware core":
+			args = append(args, filepath.Join(t.TempDir(), "core"))
 		case "reg read":
 			args = append(args, "id.magic")
 		case "reg write":
