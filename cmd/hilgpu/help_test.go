@@ -2,8 +2,8 @@ package main
 
 import (
 	"io"
-	"path/filepath"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
