@@ -70,6 +70,9 @@ type Options struct {
 	Core       func([]byte)   // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
+	// Log gets the text of each event that the miniport logs, as dxgkrnl.Config.Log does; nil: none.
+	Log func(text string)
+
 	Seed uint64 // of the random choices of runtime and kernel: d3d11.Config, the first fences; 0: none
 
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
@@ -231,7 +234,7 @@ func (s *System) start(o Options) error {
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
-			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil, Peek: peek,
+			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil, Peek: peek, Log: o.Log,
 		})
 		return err
 	})

@@ -106,6 +106,18 @@ func TestFirmwareErrors(t *testing.T) {
 	}
 }
 
+// A workload continues without a firmware that does not run, and one line says why.
+func TestWorkloadsWithoutFirmware(t *testing.T) {
+	for _, command := range []string{"run compose --check --size 16x16", "run lists --lists 10 --alive 5"} {
+		code, _, stderr := hilgpu(append(strings.Fields(command), "--board", withMCU+"&mcumem=8KiB")...)
+		assert.Zero(t, code, stderr)
+		assert.Regexp(t, `^hilgpu: miniport: firmware not running: firmware: memory of the microcontroller too small: 8192 bytes, want \d+\n$`, stderr)
+		code, _, stderr = hilgpu(append(strings.Fields(command), "--board", withMCU)...)
+		assert.Zero(t, code)
+		assert.Empty(t, stderr)
+	}
+}
+
 // The frame is the same with the firmware and without a microcontroller.
 func TestComposeWithFirmware(t *testing.T) {
 	frames := map[any]bool{}

@@ -24,6 +24,7 @@ type kernel struct {
 	mapped  int
 	next    uint64 // next physical address
 	events  []string
+	logged  []string // of LogEtwEvent
 
 	calls  int
 	failAt int                          // callback to fail, counted from 1
@@ -124,6 +125,7 @@ func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
 		}
 		delete(k.memory, m.PhysicalAddress)
 	}
+	cb.LogEtwEvent = func(_ *ddi.Thread, text string) { k.logged = append(k.logged, text) }
 }
 
 func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {

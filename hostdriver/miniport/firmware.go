@@ -92,7 +92,7 @@ func (c identity) reserved() uint64 {
 
 // startFirmware loads the firmware and waits until it is ready, if the device has a
 // microcontroller. An image that is refused, and a boot that fails or hangs, is no failure of
-// the device: the driver does without, and CollectDbgInfo has the error.
+// the device: the driver does without. An event and CollectDbgInfo have the error.
 func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 	a.program = program{}
 	if !a.caps.have.Has(caps.MCU) {
@@ -114,6 +114,9 @@ func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 	var lost statusError
 	if errors.As(a.program.err, &lost) {
 		return ddi.Status(lost)
+	}
+	if !a.program.runs {
+		a.cb.LogEtwEvent(t, "miniport: firmware "+a.program.text())
 	}
 	return ddi.StatusSuccess
 }

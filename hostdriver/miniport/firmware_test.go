@@ -53,6 +53,7 @@ func TestFirmware(t *testing.T) {
 	}
 	assert.EqualValues(t, 2<<29|4096, k.gpu.regs[mcuTest])
 	assert.Contains(t, k.debug(t), "miniport: firmware build 1234abcd, ready after ")
+	assert.Empty(t, k.logged)
 	out, s := k.table.QueryAdapterInfo(k.thread, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
 	require.Equal(t, ddi.StatusSuccess, s)
 	assert.EqualValues(t, 1<<20-4096, out.Segments.Segments[0].Size)
@@ -119,6 +120,8 @@ func TestFirmwareFails(t *testing.T) {
 			assert.Equal(t, tt.runs, ran)
 			assert.Zero(t, k.gpu.regs[mcuCtl])
 			assert.Contains(t, k.debug(t), "miniport: firmware not running: "+tt.says)
+			require.Len(t, k.logged, 1)
+			assert.Contains(t, k.logged[0], "miniport: firmware not running: "+tt.says)
 			k.submit(t, 0, 0, 8, 1)
 			assert.NotEmpty(t, k.ringDwords(0))
 			require.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
@@ -132,6 +135,7 @@ func TestFirmwareOfALostDevice(t *testing.T) {
 	k.hook = func(_ bool, off uint32) { k.dead = k.dead || off == mcuCRC }
 	_, s := k.start()
 	assert.Equal(t, ddi.StatusIODeviceError, s)
+	assert.Empty(t, k.logged)
 	assert.Empty(t, k.memory)
 	assert.Zero(t, k.mapped)
 }

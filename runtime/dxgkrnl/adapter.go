@@ -94,6 +94,10 @@ type Config struct {
 	// Report gets broken rules of package rule that the kernel survives: the thread,
 	// the rule, the function and what was found. nil: they are not reported.
 	Report func(t *ddi.Thread, name, function, found string)
+
+	// Log gets the text of each event that the miniport logs, at most 65535 bytes. It may be
+	// called at any level. nil: events are dropped.
+	Log func(text string)
 }
 
 // Stats holds counters of the kernel.
@@ -125,6 +129,7 @@ type Kernel struct {
 	fenceStep  uint32
 	poison     bool
 	report     func(t *ddi.Thread, name, function, found string)
+	log        func(text string)
 	peek       func(bar int, off uint64, p []byte) bool
 	peeked     []byte
 
@@ -188,7 +193,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
 		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
-		poison: cfg.Poison, report: cfg.Report, peek: cfg.Peek,
+		poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {

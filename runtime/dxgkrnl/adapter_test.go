@@ -75,6 +75,26 @@ func TestStartChecksTheTable(t *testing.T) {
 	}
 }
 
+// Config.Log gets the events of the miniport, of which a long one is cut. Without it they are dropped.
+func TestLog(t *testing.T) {
+	_, mini, cfg := newMachine(t, &options{})
+	var got []string
+	cfg.Log = func(text string) { got = append(got, text) }
+	k, err := Start(new(ddi.Thread), cfg)
+	require.NoError(t, err)
+	mini.cb.LogEtwEvent(new(ddi.Thread), "one")
+	mini.cb.LogEtwEvent(new(ddi.Thread), strings.Repeat("x", 1<<16))
+	require.Len(t, got, 2)
+	assert.Equal(t, "one", got[0])
+	assert.Len(t, got[1], 65535)
+	require.NoError(t, k.Stop(new(ddi.Thread)))
+	_, mini, cfg = newMachine(t, &options{})
+	k, err = Start(new(ddi.Thread), cfg)
+	require.NoError(t, err)
+	mini.cb.LogEtwEvent(new(ddi.Thread), "dropped")
+	require.NoError(t, k.Stop(new(ddi.Thread)))
+}
+
 func TestStopDestroysWhatIsLeft(t *testing.T) {
 	r := newRig(t, options{vram: 4096, nodes: 2})
 	a, b := r.alloc(4096, local), r.alloc(4096, local)

@@ -33,6 +33,7 @@ func (k *Kernel) callbacks() *kmddi.DxgkrnlInterface {
 		WriteRegister:            writeRegister,
 		AllocateContiguousMemory: allocateContiguousMemory,
 		FreeContiguousMemory:     k.freeContiguousMemory,
+		LogEtwEvent:              k.logEtwEvent,
 	}
 }
 
@@ -174,6 +175,19 @@ func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.C
 	}
 	k.machine.Free(k.memory[i])
 	k.memory = slices.Delete(k.memory, i, i+1)
+}
+
+// maxEvent is the largest size of an event in bytes, as EventBufferSize has it.
+const maxEvent = 0xffff
+
+// logEtwEvent gives an event to Config.Log.
+//
+//	DDI     DxgkCbLogEtwEvent, dispmprt.h
+//	Caller  the miniport, at any level
+func (k *Kernel) logEtwEvent(_ *ddi.Thread, text string) {
+	if k.log != nil {
+		k.log(text[:min(len(text), maxEvent)])
+	}
 }
 
 // reclaim frees everything that a stopped miniport still holds.

@@ -2538,5 +2538,25 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			a0.Pop()
 		}
 	}
+	if f.LogEtwEvent != nil {
+		c := &Func{Name: "DxgkCbLogEtwEvent", Callback: true, Params: []string{"text"}, Results: nil}
+		w.LogEtwEvent = func(a0 *ddi.Thread, a1 string) {
+			if !m.callback(a0, c) {
+				return
+			}
+			if m != nil {
+				defer m.pass(a0)
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			f.LogEtwEvent(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
+			a0.Pop()
+		}
+	}
 	return &w
 }

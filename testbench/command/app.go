@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,6 +78,7 @@ type App struct {
 	term    terminal.Terminal // standard output
 	began   bool              // the command has begun its work; earlier errors are usage errors
 	help    error             // error of a request for help on an unknown command
+	events  sync.Map          // texts of the events of the miniport that were printed
 }
 
 // NewApp returns a run of p; getenv reads the environment, nil means an empty

@@ -71,7 +71,7 @@ func runLists(f *listsFlags) error {
 	if err := f.verify.check(); err != nil {
 		return err
 	}
-	o.System.Tdr = f.app.Links.Tdr
+	o.System.Tdr, o.System.Log = f.app.Links.Tdr, f.app.printEvent
 	link, err := f.app.Links.Options()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -69,6 +70,15 @@ func (a *App) printFindings(all []verifier.Finding) {
 		}
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, f)
 	}
+}
+
+// printEvent prints an event that the miniport logs, as one line, and each text once. It may be called
+// by several systems at a time.
+func (a *App) printEvent(text string) {
+	if _, printed := a.events.LoadOrStore(text, true); printed {
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s\n", a.program.Name, strings.Join(strings.Fields(text), " "))
 }
 
 // printMore prints the collected violations of a run except err, which ends it.

@@ -117,7 +117,7 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	if o.Board, err = f.app.Links.Options(); err != nil {
 		return done, err
 	}
-	o.Tdr = f.app.Links.Tdr
+	o.Tdr, o.Log = f.app.Links.Tdr, f.app.printEvent
 	o.DDI = f.app.traces(ddi)
 	core, end, err := f.app.Links.Core()
 	if err != nil {

@@ -117,6 +117,10 @@ type DxgkrnlInterface struct {
 	// least 1. FreeContiguousMemory gets what it returned, or that without its Bytes.
 	AllocateContiguousMemory func(t *ddi.Thread, h HDxgkrnl, size int) (ContiguousMemory, ddi.Status)
 	FreeContiguousMemory     func(t *ddi.Thread, h HDxgkrnl, m ContiguousMemory)
+
+	// LogEtwEvent logs an event, which is one line of text here. It may be called at
+	// any level.
+	LogEtwEvent func(t *ddi.Thread, text string)
 }
 
 // ContiguousMemory is host memory that the CPU and the device can access.

@@ -83,6 +83,7 @@ var callbacks = map[string]spec{
 	"DxgkCbNotifyInterrupt":      {level: ddi.DIRQL},
 	"DxgkCbQueueDpc":             {level: ddi.DIRQL},
 	"DxgkCbNotifyDpc":            {level: ddi.DIRQL},
+	"DxgkCbLogEtwEvent":          {level: ddi.DIRQL},
 	"READ_REGISTER_ULONG":        {level: ddi.DIRQL},
 	"WRITE_REGISTER_ULONG":       {level: ddi.DIRQL},
 }
