@@ -125,7 +125,7 @@ func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
 		}
 		delete(k.memory, m.PhysicalAddress)
 	}
-	cb.LogEtwEvent = func(_ *ddi.Thread, text string) { k.logged = append(k.logged, text) }
+	cb.LogEtwEvent = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, text string) { k.logged = append(k.logged, text) }
 }
 
 func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {

@@ -116,7 +116,7 @@ func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 		return ddi.Status(lost)
 	}
 	if !a.program.runs {
-		a.cb.LogEtwEvent(t, "miniport: firmware "+a.program.text())
+		a.cb.LogEtwEvent(t, a.cb.DeviceHandle, "miniport: firmware "+a.program.text())
 	}
 	return ddi.StatusSuccess
 }

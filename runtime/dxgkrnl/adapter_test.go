@@ -82,8 +82,8 @@ func TestLog(t *testing.T) {
 	cfg.Log = func(text string) { got = append(got, text) }
 	k, err := Start(new(ddi.Thread), cfg)
 	require.NoError(t, err)
-	mini.cb.LogEtwEvent(new(ddi.Thread), "one")
-	mini.cb.LogEtwEvent(new(ddi.Thread), strings.Repeat("x", 1<<16))
+	mini.cb.LogEtwEvent(new(ddi.Thread), mini.cb.DeviceHandle, "one")
+	mini.cb.LogEtwEvent(new(ddi.Thread), mini.cb.DeviceHandle, strings.Repeat("x", 1<<16))
 	require.Len(t, got, 2)
 	assert.Equal(t, "one", got[0])
 	assert.Len(t, got[1], 65535)
@@ -91,7 +91,7 @@ func TestLog(t *testing.T) {
 	_, mini, cfg = newMachine(t, &options{})
 	k, err = Start(new(ddi.Thread), cfg)
 	require.NoError(t, err)
-	mini.cb.LogEtwEvent(new(ddi.Thread), "dropped")
+	mini.cb.LogEtwEvent(new(ddi.Thread), mini.cb.DeviceHandle, "dropped")
 	require.NoError(t, k.Stop(new(ddi.Thread)))
 }
 

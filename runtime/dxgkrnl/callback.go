@@ -184,7 +184,8 @@ const maxEvent = 0xffff
 //
 //	DDI     DxgkCbLogEtwEvent, dispmprt.h
 //	Caller  the miniport, at any level
-func (k *Kernel) logEtwEvent(_ *ddi.Thread, text string) {
+func (k *Kernel) logEtwEvent(_ *ddi.Thread, h kmddi.HDxgkrnl, text string) {
+	k.checkHandle(h, "DxgkCbLogEtwEvent")
 	if k.log != nil {
 		k.log(text[:min(len(text), maxEvent)])
 	}

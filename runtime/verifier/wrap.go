@@ -2539,8 +2539,8 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 		}
 	}
 	if f.LogEtwEvent != nil {
-		c := &Func{Name: "DxgkCbLogEtwEvent", Callback: true, Params: []string{"text"}, Results: nil}
-		w.LogEtwEvent = func(a0 *ddi.Thread, a1 string) {
+		c := &Func{Name: "DxgkCbLogEtwEvent", Callback: true, Params: []string{"h", "text"}, Results: nil}
+		w.LogEtwEvent = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 string) {
 			if !m.callback(a0, c) {
 				return
 			}
@@ -2549,9 +2549,9 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.
 			}
 			a0.Push(c.Name)
 			if h != nil {
-				callEnter(h, m, a0, c, a1)
+				callEnter(h, m, a0, c, a1, a2)
 			}
-			f.LogEtwEvent(a0, a1)
+			f.LogEtwEvent(a0, a1, a2)
 			if h != nil {
 				callLeave(h, m, a0, c)
 			}

@@ -101,7 +101,7 @@ func (r *rig) callbacks() *kmddi.DxgkrnlInterface {
 			return m, ok
 		},
 		FreeContiguousMemory: func(*ddi.Thread, kmddi.HDxgkrnl, kmddi.ContiguousMemory) {},
-		LogEtwEvent:          func(*ddi.Thread, string) {},
+		LogEtwEvent:          func(*ddi.Thread, kmddi.HDxgkrnl, string) {},
 		ReadDeviceSpace:      func(*ddi.Thread, kmddi.HDxgkrnl, int) (uint32, ddi.Status) { return r.command, ok },
 		WriteDeviceSpace: func(_ *ddi.Thread, _ kmddi.HDxgkrnl, _ int, v uint32) ddi.Status {
 			r.command = v

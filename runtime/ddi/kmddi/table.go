@@ -120,7 +120,7 @@ type DxgkrnlInterface struct {
 
 	// LogEtwEvent logs an event, which is one line of text here. It may be called at
 	// any level.
-	LogEtwEvent func(t *ddi.Thread, text string)
+	LogEtwEvent func(t *ddi.Thread, h HDxgkrnl, text string)
 }
 
 // ContiguousMemory is host memory that the CPU and the device can access.

@@ -72,7 +72,7 @@ func levelCases() []ruleCase {
 			r.begin()
 			r.interrupt(func(t *ddi.Thread) {
 				r.cb.ReadRegister(t, r.h, kmddi.HMapping{}, 0)
-				r.cb.LogEtwEvent(t, "an interrupt")
+				r.cb.LogEtwEvent(t, r.h, "an interrupt")
 				r.cb.QueueDpc(t, r.h)
 			})
 		}},

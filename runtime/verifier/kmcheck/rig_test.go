@@ -184,7 +184,7 @@ func (r *rig) callbacks() *kmddi.DxgkrnlInterface {
 			return kmddi.ContiguousMemory{PhysicalAddress: at, Bytes: make([]byte, size)}, do(t, "AllocateContiguousMemory")
 		},
 		FreeContiguousMemory: func(t *ddi.Thread, _ kmddi.HDxgkrnl, _ kmddi.ContiguousMemory) { do(t, "FreeContiguousMemory") },
-		LogEtwEvent:          func(t *ddi.Thread, _ string) { do(t, "LogEtwEvent") },
+		LogEtwEvent:          func(t *ddi.Thread, _ kmddi.HDxgkrnl, _ string) { do(t, "LogEtwEvent") },
 	}
 }
 

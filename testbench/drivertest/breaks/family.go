@@ -262,7 +262,7 @@ var callers = map[string]string{
 	"ReadDeviceSpace": "QueryAdapterInfo", "WriteDeviceSpace": "QueryAdapterInfo", "NotifyInterrupt": "InterruptRoutine",
 	"QueueDpc": "InterruptRoutine", "NotifyDpc": "DpcRoutine", "SynchronizeExecution": "QueryAdapterInfo",
 	"ReadRegister": "QueryAdapterInfo", "WriteRegister": "QueryAdapterInfo", "AllocateContiguousMemory": "QueryAdapterInfo",
-	"FreeContiguousMemory": "QueryAdapterInfo",
+	"FreeContiguousMemory": "QueryAdapterInfo", "LogEtwEvent": "QueryAdapterInfo",
 }
 
 // callbackOf returns a callback of the kernel with arguments that are valid as far
@@ -301,6 +301,8 @@ func callbackOf(cb *kmddi.DxgkrnlInterface, name string) func(t *ddi.Thread, h k
 		return func(t *ddi.Thread, h kmddi.HDxgkrnl) {
 			cb.FreeContiguousMemory(t, h, kmddi.ContiguousMemory{PhysicalAddress: 1})
 		}
+	case "LogEtwEvent":
+		return func(t *ddi.Thread, h kmddi.HDxgkrnl) { cb.LogEtwEvent(t, h, "an event") }
 	}
 	panic(fmt.Sprintf("breaks: no callback %s", name))
 }

@@ -139,6 +139,7 @@ func kernelHandleBreaks() []Break {
 	var out []Break
 	rules := map[string]string{
 		"NotifyInterrupt": "callback-handle", "QueueDpc": "callback-handle", "NotifyDpc": "callback-handle", "FreeContiguousMemory": "callback-handle",
+		"LogEtwEvent": "callback-handle",
 	}
 	for _, name := range entriesOf[kmddi.DxgkrnlInterface]() {
 		rule := "callback-argument"
