@@ -55,7 +55,7 @@
 #define CAUSE_WATCHDOG                       0x12
 /* the host asked for the reset of the node */
 #define CAUSE_RESET                          0x13
-/* the node no longer belongs to the firmware */
+/* the node no longer belongs to the firmware, or something else has reset it */
 #define CAUSE_LOST                           0x14
 
 /* Words of a fault record */

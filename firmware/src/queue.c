@@ -8,7 +8,17 @@
 /* How often STATUS.IDLE is read before the host must repeat its request. */
 #define POLLS 4096
 
+/* Clocks until a failed access to the message area is tried again, for the first time. */
+#define RETRY_CLOCKS 256u
+
+/* How often the timer is set for that. The time doubles each time. */
+#define RETRIES 16
+
 struct queue queues[QUEUES];
+
+/* Queues whose tail could not be read, and whose head could not be written. retries counts how often
+   that was tried again. */
+static uint32_t unread, unshown, retries;
 
 void queue_update(uint32_t number)
 {
@@ -27,6 +37,8 @@ void queue_bell(uint32_t number)
 	if (q->state == QUEUE_NONE)
 		return;
 	tail = probe_read(AREA_QUEUE_TAILS + 4 * number);
+	if (tail.fault)
+		unread |= 1u << number;
 	if (tail.fault || tail.value - q->head > q->mask + 1 || tail.value - q->head < q->tail - q->head) {
 		q->tails++;
 		return;
@@ -34,6 +46,29 @@ void queue_bell(uint32_t number)
 	q->tail = tail.value;
 	queue_update(number);
 }
+
+void queue_show(uint32_t number)
+{
+	if (probe_write(AREA_QUEUE_HEADS + 4 * number, queues[number].head))
+		unshown |= 1u << number;
+}
+
+void queue_retry(void)
+{
+	uint32_t tails = unread, heads = unshown;
+	retries++;
+	if (!(tails | heads))
+		retries = 0;
+	unread = unshown = 0;
+	for (uint32_t i = 0; (tails | heads) >> i; i++) {
+		if (tails >> i & 1)
+			queue_bell(i);
+		if (heads >> i & 1)
+			queue_show(i);
+	}
+}
+
+uint32_t queue_retry_due(void) { return (unread | unshown) && retries < RETRIES ? RETRY_CLOCKS << retries : UINT32_MAX; }
 
 void queue_fail(uint32_t number, uint32_t cause)
 {
@@ -163,7 +198,7 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 	q->save[1] = in[QUEUE_CREATE_IN_SAVE_HI];
 	q->tails = 0;
 	q->begun = false;
-	(void)probe_write(AREA_QUEUE_HEADS + 4 * number, 0);
+	queue_show(number);
 	queue_bell(number);
 	return STATUS_OK;
 }

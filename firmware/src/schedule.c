@@ -70,7 +70,7 @@ static void complete(struct node *n, uint32_t queue)
 	q->begun = false;
 	q->longer = 0;
 	n->moved = true;
-	(void)probe_write(AREA_QUEUE_HEADS + 4 * queue, q->head);
+	queue_show(queue);
 }
 
 /* retire removes the slots that the node has executed, up to a position. */
@@ -309,9 +309,20 @@ bool schedule_node(struct node *n)
 	return false;
 }
 
+/* vanished reports whether something else has reset a node: it does not run, and has no fault. Its position
+   has no meaning then. */
+static bool vanished(const struct node *n)
+{
+	return n->running && !(node_read(n, CP0_CTL) & CP0_CTL_RUN) && !(node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE);
+}
+
 void schedule_fault(struct node *n, uint32_t cause)
 {
 	uint32_t queue, position;
+	if (vanished(n)) {
+		n->lost = true;
+		return;
+	}
 	node_hold(n);
 	position = node_position(n);
 	retire(n, position);
@@ -332,7 +343,7 @@ void schedule_fault(struct node *n, uint32_t cause)
 	node_reset(n);
 }
 
-/* lose gives up a node that the host has taken back without a request. */
+/* lose gives up a node that the host has taken back or has reset without a request. */
 static void lose(struct node *n)
 {
 	uint32_t number = n->offset / NODE_STRIDE;
@@ -348,6 +359,8 @@ static void lose(struct node *n)
 static void serve_node(struct node *n, uint32_t events)
 {
 	uint32_t info;
+	if (n->lost)
+		return;
 	switch (n->state) {
 	case NODE_FREE:
 		return;
@@ -362,7 +375,9 @@ static void serve_node(struct node *n, uint32_t events)
 		else if (events & ARB_EVENTS_WATCHDOG0)
 			schedule_fault(n, CAUSE_WATCHDOG);
 		else if (n->state == NODE_STOPPING)
-			(void)has_stopped(n);
+			n->lost = !has_stopped(n) && vanished(n) && !has_stopped(n);
+		else if (n->count != 0 && vanished(n))
+			n->lost = true;
 		else if (n->count != 0)
 			retire(n, node_position(n));
 		break;
@@ -372,7 +387,10 @@ static void serve_node(struct node *n, uint32_t events)
 /* serve_events serves both nodes. Events are cleared before registers are read, so none is lost. */
 static void serve_events(void)
 {
-	uint32_t events = read32(ARB_EVENTS);
+	uint32_t events = read32(ARB_EVENTS), owner = read32(ARB_OWNER);
+	for (uint32_t i = 0; i < NODES; i++)
+		if (!(owner >> i & 1))
+			nodes[i].lost = true;
 	if (events)
 		(void)probe_write(ARB_EVENTS, events);
 	serve_node(&nodes[0], events);
@@ -397,11 +415,13 @@ bool queues_serve(uint32_t bells)
 	bool more = false;
 	if (nodes[0].state == NODE_FREE && nodes[1].state == NODE_FREE)
 		return false;
+	queue_retry();
 	serve_events();
 	for (bells >>= BELL_QUEUE_SHIFT; bells != 0; bells &= bells - 1)
 		queue_bell(from(bells, 0));
 	for (struct node *n = nodes; n < nodes + NODES; n++) {
-		more |= schedule_node(n);
+		if (!n->lost)
+			more |= schedule_node(n);
 		if (n->lost && n->state != NODE_FREE)
 			lose(n);
 	}
@@ -410,7 +430,7 @@ bool queues_serve(uint32_t bells)
 
 uint32_t queues_due(void)
 {
-	uint32_t due = UINT32_MAX;
+	uint32_t due = queue_retry_due();
 	for (const struct node *n = nodes; n < nodes + NODES; n++) {
 		uint32_t used, left;
 		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)

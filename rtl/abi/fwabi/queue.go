@@ -80,7 +80,7 @@ var QueueCauses = []Code{
 	{CauseEntryRead, "ENTRY_READ", "an entry could not be read"},
 	{CauseWatchdog, "WATCHDOG", "the watchdog reported the node"},
 	{CauseReset, "RESET", "the host asked for the reset of the node"},
-	{CauseLost, "LOST", "the node no longer belongs to the firmware"},
+	{CauseLost, "LOST", "the node no longer belongs to the firmware, or something else has reset it"},
 }
 
 // NoQueue is the number of a queue in a fault record or notice of a node without a guilty queue.

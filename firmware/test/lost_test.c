@@ -1,0 +1,70 @@
+/* Tests of accesses to the message area that fail, and of nodes that the host takes or resets. */
+
+#include "queue_rig.h"
+
+/* cause returns the state and the cause of a queue. */
+static uint32_t cause(uint32_t queue)
+{
+	(void)one(queue_state, queue);
+	return out[0] << 8 | out[1];
+}
+
+/* A tail that cannot be read is read again at the next call, for which the timer is set. So is a head that could not
+   be written. */
+void test_retries(void)
+{
+	uint32_t due = 256;
+	begin();
+	(void)create(2, 0, 1, 5000), (void)create(3, 0, 1, 5000);
+	equal("retry", "nothing to do", queues_due(), 0xffffffff);
+	hw.broken = (uint32_t)(0x90000080 + 4 * 2);
+	post(2, 7, 0);
+	equal("retry", "nothing in the ring", NODE0[WPTR], 0);
+	for (uint32_t tries = 0; tries < 16; tries++, due *= 2) {
+		equal("retry", "due", queues_due(), due);
+		serve(0);
+	}
+	equal("retry", "the timer has an end", queues_due(), 0xffffffff);
+	hw.broken = 1;
+	post(3, 7, 0);
+	equal("retry", "both queues", NODE0[WPTR], 29);
+	(void)one(queue_state, 2);
+	equal("retry", "tail", out[3], 1);
+	equal("retry", "tails", out[4], 17);
+	hw.broken = (uint32_t)(0x900000c0 + 4 * 2);
+	reach(13);
+	equal("retry", "head not written", HEAD(2), 0);
+	hw.broken = 1;
+	equal("retry", "soon", queues_due() <= 256, 1);
+	serve(0);
+	equal("retry", "head", HEAD(2), 1);
+	reach(29);
+	equal("retry", "nothing left", queues_due(), 0xffffffff);
+}
+
+/* The host resets a node that the firmware has, or takes it back. Nothing counts as complete, and the queues stop. */
+void test_vanished(void)
+{
+	for (uint32_t how = 0; how < 4; how++) {
+		begin();
+		(void)create(0, 0, 1, 5000), (void)create(1, 0, 3, 5000);
+		post(0, 7, 0);
+		NODE0[RPTR] = 5;
+		fakes.node[0].silent = how == 1;
+		if (how == 1)
+			post(1, 7, 0);
+		NODE0[RPTR] = 0, NODE0[CTL] = 0, NODE0[PREEMPTED] = 0;
+		if (how == 2) {
+			equal("vanished", "a request", one(node_recover, 0), 0);
+			equal("vanished", "no record", hw.area[0x5000 / 4 + 3] == 19, 0);
+		}
+		if (how == 3)
+			fakes.owner = 2, NODE0[CTL] = 1, NODE0[RPTR] = 9;
+		serve(0);
+		equal("vanished", "queue 0", cause(0), 0x314);
+		equal("vanished", "queue 1", cause(1), 0x314);
+		equal("vanished", "head", HEAD(0), 0);
+		equal("vanished", "events", fakes.chosen, 0);
+		fakes.node[0].silent = false;
+	}
+}
