@@ -46,7 +46,7 @@ func (c *queueCampaign) operation() {
 	switch n := c.rng.IntN(100); {
 	case !q.exists:
 		c.count("create")
-		c.create(i, c.rng.IntN(2), c.rng.Uint32N(4), 2000+c.rng.Uint32N(20_000))
+		c.create(i, c.rng.IntN(2), c.rng.Uint32N(4), 2000+c.rng.Uint32N(20_000)|c.rng.Uint32N(2)*fwabi.QuantumForced)
 		c.calm = c.Clocks + 10_000
 	case q.failed || n < 4:
 		c.count("destroy")

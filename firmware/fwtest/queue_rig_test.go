@@ -204,10 +204,10 @@ func (r *queueRig) step(clocks uint64) {
 	}
 }
 
-// create creates a queue.
+// create creates a queue. quantum may have fwabi.QuantumForced.
 func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
 	q := &r.q[i]
-	*q = queued{exists: true, node: node, priority: priority, quantum: quantum, next: q.next, unset: true}
+	*q = queued{exists: true, node: node, priority: priority, quantum: quantum &^ fwabi.QuantumForced, next: q.next, unset: true}
 	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
 	r.set(fwabi.AreaQueueTails+4*i, 0)
 	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, ringsAt+0x1000*i, 0, 4, savesAt+fwabi.SaveBytes*i, 0)

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
 // Queues of both nodes work in turn, each with its own context, and each progress value is written once.
@@ -54,6 +55,37 @@ func TestQueueFairness(t *testing.T) {
 	assert.Greater(t, worst, int64(quantum), "the turns have the length of a quantum")
 	r.quiesce()
 	t.Logf("the difference is at most %d bytes, which are %d clocks", worst, worst/8)
+}
+
+// A queue with forced turns is stopped though it is alone. It continues from its place, so each row is written
+// once, after its context was saved and restored.
+func TestQueueForced(t *testing.T) {
+	for _, forced := range []uint32{0, fwabi.QuantumForced} {
+		r := newQueueRig(t)
+		wrote, bytes := r.Bus.Wrote, 0
+		r.Bus.Wrote = func(w port.Request, beats []byte) {
+			if w.Addr >= memBase+targetsAt {
+				bytes += 4 * int(w.Len)
+			}
+			wrote(w, beats)
+		}
+		r.create(0, 0, 1, 2000|forced)
+		for range 4 {
+			r.write(0, r.fills(0, 6, rows), 0)
+		}
+		r.ring(0)
+		r.quiesce()
+		assert.Equal(t, 4, r.progress)
+		assert.Equal(t, 4*6*rows*rowBytes, bytes)
+		resumes := r.word(fwabi.AreaQueueResumes)
+		if forced == 0 {
+			assert.Zero(t, resumes)
+		} else {
+			// It writes at most 8 bytes in a clock.
+			assert.Greater(t, resumes, uint32(4*6*rows*rowBytes/8/2000/2))
+		}
+		t.Logf("%d stops in %d clocks", resumes, r.Clocks)
+	}
 }
 
 // From PREEMPTED of a node to the first data of the next queue, with everything in VRAM, from

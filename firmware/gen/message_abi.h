@@ -29,6 +29,7 @@
 #define AREA_TELEMETRY_LOST                  0x90000054
 #define AREA_QUEUE_TAILS                     0x90000080
 #define AREA_QUEUE_HEADS                     0x900000c0
+#define AREA_QUEUE_RESUMES                   0x90000100
 #define AREA_REQUESTS                        0x90001000
 #define AREA_ANSWERS                         0x90002000
 #define AREA_LOG                             0x90003000

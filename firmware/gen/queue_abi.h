@@ -23,6 +23,7 @@
 #define QUEUE_PRIORITIES                     4
 #define QUANTUM_LEAST                        1000
 #define QUANTUM_MOST                         1073741824
+#define QUANTUM_FORCED                       2147483648
 #define SAVE_BYTES                           128
 
 /* Words of an entry of a queue */

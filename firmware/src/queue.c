@@ -171,7 +171,7 @@ uint32_t node_recover(const uint32_t *in, uint32_t *out, uint32_t *length)
 uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	uint32_t number = in[QUEUE_CREATE_IN_QUEUE], node = in[QUEUE_CREATE_IN_NODE];
-	uint32_t quantum = in[QUEUE_CREATE_IN_QUANTUM], log2 = in[QUEUE_CREATE_IN_LOG2];
+	uint32_t quantum = in[QUEUE_CREATE_IN_QUANTUM] & ~QUANTUM_FORCED, log2 = in[QUEUE_CREATE_IN_LOG2];
 	struct queue *q;
 	(void)out;
 	(void)length;
@@ -196,9 +196,11 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 	q->ring[1] = in[QUEUE_CREATE_IN_RING_HI];
 	q->save[0] = in[QUEUE_CREATE_IN_SAVE_LO];
 	q->save[1] = in[QUEUE_CREATE_IN_SAVE_HI];
-	q->tails = 0;
+	q->tails = q->resumes = 0;
 	q->begun = false;
+	q->forced = in[QUEUE_CREATE_IN_QUANTUM] >= QUANTUM_FORCED;
 	queue_show(number);
+	(void)probe_write(AREA_QUEUE_RESUMES + 4 * number, 0);
 	queue_bell(number);
 	return STATUS_OK;
 }

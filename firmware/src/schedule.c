@@ -247,13 +247,20 @@ static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
 		;
 }
 
+/* resumes reports whether the next entry of a queue is one in which it was stopped. */
+static bool resumes(const struct queue *q)
+{
+	return q->begun && q->next == q->head && (q->entry[ENTRY_DWORDS] & INDIRECT_RESUME);
+}
+
 /* place puts the next entry of a queue in the ring, after its context. The node works on the context while
-   the entry is read. */
+   the entry is read. A queue that was forced to stop also saves and restores its context if it is the next
+   one. */
 static void place(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
 	uint32_t cause;
-	if (n->planned != queue)
+	if (n->planned != queue || (q->forced && resumes(q)))
 		node_switch(n, queue, n->planned == NO_QUEUE ? 0 : queues[n->planned].save, q->save);
 	cause = fetch(q, node_next(n)->entry);
 	if (cause) {
@@ -263,8 +270,16 @@ static void place(struct node *n, uint32_t queue)
 	if (n->entries == 0)
 		begin_turn(n, queue);
 	node_entry(n, queue);
+	if (resumes(q))
+		(void)probe_write(AREA_QUEUE_RESUMES + 4 * queue, ++q->resumes);
 	q->next++;
 	queue_update(queue);
+}
+
+/* limited reports whether the turn of the current queue ends after its quantum. Entries are in the ring. */
+static bool limited(const struct node *n)
+{
+	return (n->ready[n->priority] & ~(1u << n->current)) != 0 || n->switches != 0 || queues[n->current].forced;
 }
 
 /* must_stop reports whether the node must stop, and why. top is highest. */
@@ -276,7 +291,7 @@ static bool must_stop(const struct node *n, uint32_t top, enum stop_reason *why)
 	if (top > n->priority + 1)
 		return true;
 	*why = STOP_QUANTUM;
-	return ((n->ready[n->priority] & ~(1u << n->current)) != 0 || n->switches != 0) && read32(LOCAL_TIME_LO) - n->since >= queues[n->current].left;
+	return limited(n) && read32(LOCAL_TIME_LO) - n->since >= queues[n->current].left;
 }
 
 bool schedule_node(struct node *n)
@@ -435,9 +450,7 @@ uint32_t queues_due(void)
 		uint32_t used, left;
 		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)
 			due = POLL_CLOCKS;
-		if (n->state != NODE_READY || n->entries == 0 || n->drains)
-			continue;
-		if ((n->ready[n->priority] & ~(1u << n->current)) == 0 && n->switches == 0)
+		if (n->state != NODE_READY || n->entries == 0 || n->drains || !limited(n))
 			continue;
 		used = read32(LOCAL_TIME_LO) - n->since;
 		left = queues[n->current].left;

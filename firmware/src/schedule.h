@@ -22,9 +22,11 @@ struct queue {
 	uint32_t ring[2], save[2]; /* GPU addresses */
 	uint32_t tails;    /* values of its tail that were ignored */
 	uint32_t progress; /* PROGRESS when it was stopped */
+	uint32_t resumes;  /* entries that were continued after a stop */
 	bool begun;        /* entry has the rest of the entry at head */
+	bool forced;       /* its turn also ends if no other queue waits */
 	uint32_t entry[QUEUE_ENTRY_WORDS];
-	uint32_t reserved[6];
+	uint32_t reserved[5];
 };
 _Static_assert(sizeof(struct queue) == 128, "a queue is found by a shift");
 

@@ -26,6 +26,7 @@ void test_vanished(void);
 
 #define TAIL(q) hw.area[0x80 / 4 + (q)]
 #define HEAD(q) hw.area[0xc0 / 4 + (q)]
+#define RESUMES(q) hw.area[0x100 / 4 + (q)]
 
 static uint32_t out[14], length;
 

@@ -162,6 +162,35 @@ static void test_quantum(void)
 	equal("quantum", "saved already", fakes.ring[6], 0x14000002);
 }
 
+/* A quantum that is forced ends without another queue: the queue saves its context, restores it and continues
+   from its place. */
+static void test_forced(void)
+{
+	begin();
+	RESUMES(0) = 7;
+	(void)create(0, 0, 1, 0x80000000u + 1000);
+	equal("forced", "no resumes", RESUMES(0), 0);
+	post(0, 7, 0);
+	NODE0[RPTR] = 3, NODE0[IB_LO] = 0x50010, NODE0[IB_LEFT] = 3;
+	equal("forced", "due", queues_due() <= 1000, 1);
+	hw.time += 1000;
+	serve(0);
+	equal("forced", "stop", NODE0[PREEMPT], 1);
+	equal("forced", "SAVE_STATE", fakes.ring[3], 0x13000002);
+	equal("forced", "to", fakes.ring[4], 0x40000);
+	equal("forced", "RESTORE_STATE", fakes.ring[6], 0x14000002);
+	equal("forced", "from", fakes.ring[7], 0x40000);
+	equal("forced", "INDIRECT", fakes.ring[10], 0x50010);
+	equal("forced", "resume", fakes.ring[12], 0x100003);
+	equal("forced", "resumes", RESUMES(0), 1);
+	/* It ends while it waits for the event. */
+	reach(19);
+	equal("forced", "head", HEAD(0), 1);
+	equal("forced", "nothing due", queues_due(), 0xffffffff);
+	equal("forced", "too long", create(1, 0, 1, 0xffffffff), 6);
+	equal("forced", "too short", create(1, 0, 1, 0x80000000u + 999), 6);
+}
+
 /* A fault: record, reset, guilty queue; the other queue continues. */
 static void test_fault(void)
 {
@@ -288,6 +317,7 @@ void test_queues(void)
 	test_packets();
 	test_priority();
 	test_quantum();
+	test_forced();
 	test_fault();
 	test_recovery();
 	test_drain();

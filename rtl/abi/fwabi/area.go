@@ -38,6 +38,7 @@ const (
 	AreaTelemetryLost = 0x54
 	AreaQueueTails    = 0x80
 	AreaQueueHeads    = 0xc0
+	AreaQueueResumes  = 0x100
 	AreaRequests      = 0x1000
 	AreaAnswers       = 0x2000
 	AreaLog           = 0x3000
@@ -85,6 +86,7 @@ var Area = []Part{
 	{AreaTelemetryLost, 4, "TELEMETRY_LOST", "firmware", "samples that found the ring full"},
 	{AreaQueueTails, 4 * Queues, "QUEUE_TAILS", "host", "for each queue the entries that the host has written"},
 	{AreaQueueHeads, 4 * Queues, "QUEUE_HEADS", "firmware", "for each queue the entries whose progress value was written"},
+	{AreaQueueResumes, 4 * Queues, "QUEUE_RESUMES", "firmware", "for each queue how often it continued an entry in which it was stopped"},
 	{AreaRequests, EntryBytes << RingsMost, "REQUESTS", "host", "ring of requests"},
 	{AreaAnswers, EntryBytes << RingsMost, "ANSWERS", "firmware", "ring of answers and notices"},
 	{AreaLog, LogBytes * LogEntries, "LOG", "firmware", "ring of log lines"},

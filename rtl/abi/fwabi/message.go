@@ -162,7 +162,7 @@ var Ops = []Op{
 	request(OpNodeTake, "NODE_TAKE", "makes the firmware the owner of a node", []Field{node, {"RING", "offset of its ring in window 0"}, {"LOG2", "log2 of the bytes of the ring"}}, nil),
 	request(OpNodeGive, "NODE_GIVE", "gives a node back to the host", []Field{node}, nil),
 	request(OpQueueCreate, "QUEUE_CREATE", "creates a queue", []Field{
-		queue, node, {"PRIORITY", "0 to 3; 3 is the highest"}, {"QUANTUM", "clocks"}, {"RING_LO", "GPU address of its ring, low half"}, {"RING_HI", "high half"},
+		queue, node, {"PRIORITY", "0 to 3; 3 is the highest"}, {"QUANTUM", "clocks, and QUANTUM_FORCED"}, {"RING_LO", "GPU address of its ring, low half"}, {"RING_HI", "high half"},
 		{"LOG2", "log2 of the entries of its ring"}, {"SAVE_LO", "GPU address of its save area, low half"}, {"SAVE_HI", "high half"},
 	}, nil),
 	request(OpQueueDestroy, "QUEUE_DESTROY", "destroys a queue", []Field{queue}, nil),

@@ -35,6 +35,7 @@ const (
 	QueuePriorities = 4
 	QuantumLeast    = 1000 // clocks
 	QuantumMost     = 1 << 30
+	QuantumForced   = 1 << 31 // in QUANTUM: a turn also ends if no other queue waits
 	SaveBytes       = 128 // and the alignment of a save area
 )
 
@@ -46,6 +47,7 @@ var Limits = []Code{
 	{QueuePriorities, "QUEUE_PRIORITIES", "priorities; the highest is the last one"},
 	{QuantumLeast, "QUANTUM_LEAST", "clocks of the shortest quantum"},
 	{QuantumMost, "QUANTUM_MOST", "clocks of the longest quantum"},
+	{QuantumForced, "QUANTUM_FORCED", "added to QUANTUM: the turn also ends if no other queue waits"},
 	{SaveBytes, "SAVE_BYTES", "bytes of a save area, and its alignment"},
 }
 
