@@ -50,7 +50,7 @@ func (c *queueCampaign) operation() {
 		c.calm = c.Clocks + 10_000
 	case q.failed || n < 4:
 		c.count("destroy")
-		c.must(fwabi.OpQueueDestroy, i)
+		c.destroy(i)
 		*q = queued{next: q.next}
 		c.calm = c.Clocks + 10_000
 	case q.fails || q.drains:
@@ -157,7 +157,7 @@ func (c *queueCampaign) settle() {
 	c.quiesce()
 	for i := range uint32(fwabi.Queues) {
 		if q := &c.q[i]; q.exists && q.failed {
-			c.must(fwabi.OpQueueDestroy, i)
+			c.destroy(i)
 			*q = queued{next: q.next}
 		}
 	}

@@ -213,6 +213,16 @@ func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
 	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, ringsAt+0x1000*i, 0, 4, savesAt+fwabi.SaveBytes*i, 0)
 }
 
+// destroy destroys a queue. It repeats the request while the node is in a reset.
+func (r *queueRig) destroy(i uint32) {
+	status := uint32(fwabi.StatusBusy)
+	for n := 0; status == fwabi.StatusBusy; n++ {
+		require.Less(r.t, n, 100, "queue %d", i)
+		status, _ = r.request(fwabi.OpQueueDestroy, i)
+	}
+	require.EqualValues(r.t, fwabi.StatusOK, status, "queue %d", i)
+}
+
 // write writes an entry with packets in its buffer, without the doorbell.
 func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
 	q := &r.q[i]

@@ -36,7 +36,7 @@ const (
 	QuantumLeast    = 1000 // clocks
 	QuantumMost     = 1 << 30
 	QuantumForced   = 1 << 31 // in QUANTUM: a turn also ends if no other queue waits
-	SaveBytes       = 128 // and the alignment of a save area
+	SaveBytes       = 128     // and the alignment of a save area
 )
 
 // Limits describes them.
