@@ -75,6 +75,8 @@ type Options struct {
 
 	Seed uint64 // of the random choices of runtime and kernel: d3d11.Config, the first fences; 0: none
 
+	Queues Queues // settings of the miniport for the queues of the firmware
+
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 	Collect  bool     // broken rules that a call can survive do not stop; see Violations
@@ -110,7 +112,7 @@ type System struct {
 // Open starts a system: it opens the board, enumerates it, and starts the graphics
 // kernel with the miniport. Errors wrap boards.ErrSelector, an error of package
 // bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, a *verifier.Violation, or
-// ErrDevice with the miniport's status.
+// ErrDevice with the miniport's status, or ErrQueues.
 //
 // Unless o.NoVerify is set, both driver interfaces are checked. A driver that
 // breaks a rule, bugchecks or panics stops the system, and nothing else: the call
@@ -154,7 +156,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			o.Hook = verifier.Hooks(s.trace, o.Hook)
 		}
 	}
-	s.wrap(d, o.Hook, s.budgets())
+	check := s.budgets()
+	check.Configured = o.Queues.Use
+	s.wrap(d, o.Hook, check)
 	s.watch(o)
 	if err := s.Watched(func() error { return s.start(o) }); err != nil {
 		if s.hangs() {
@@ -234,12 +238,13 @@ func (s *System) start(o Options) error {
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
-			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil, Peek: peek, Log: o.Log,
+			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
+			Log: o.Log,
 		})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDevice, err)
+		return o.Queues.explain(err)
 	}
 	return nil
 }

@@ -164,6 +164,8 @@ func (v *valuer) scalar(expr string, t types.Type, b *types.Basic, field string)
 		return fmt.Sprintf("e.truth(bool(%s))\n", expr)
 	case b.Info()&types.IsFloat != 0:
 		return fmt.Sprintf("e.float(float64(%s))\n", expr)
+	case b.Info()&types.IsString != 0:
+		return fmt.Sprintf("e.text(string(%s))\n", expr)
 	case b.Info()&types.IsInteger == 0:
 		v.err = errors.Join(v.err, fmt.Errorf("%w: %s of type %s", errValue, field, name(t)))
 		return ""

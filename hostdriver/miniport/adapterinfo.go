@@ -54,7 +54,7 @@ func queryAdapterInfo(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInf
 func (a *adapter) umDriverPrivate() []byte {
 	return privdata.Adapter{
 		MapHash: a.caps.mapHash, Nodes: uint32(a.caps.nodes), LengthBits: a.caps.lengthBits,
-		VRAMBytes: a.caps.vramBytes - a.caps.reserved(), ClockHz: a.caps.clockHz,
+		VRAMBytes: a.caps.vramBytes - a.reserved(), ClockHz: a.caps.clockHz,
 	}.Append(nil)
 }
 
@@ -74,7 +74,7 @@ func (a *adapter) driverCaps() kmddi.DriverCaps {
 // segments reports VRAM without the part of the firmware, which the CPU can access if there is an aperture, and
 // host memory.
 func (a *adapter) segments() kmddi.QuerySegment {
-	vram := kmddi.SegmentDescriptor{Size: a.caps.vramBytes - a.caps.reserved()}
+	vram := kmddi.SegmentDescriptor{Size: a.caps.vramBytes - a.reserved()}
 	if a.caps.aperture {
 		vram.Flags.CPUVisible, vram.BAR = true, vramBAR
 	}

@@ -43,7 +43,11 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 	}
 	d.read(t)
 	for node, r := range a.rings {
-		d.node(node, r)
+		if a.queues != nil {
+			d.queues(node, r)
+		} else {
+			d.node(node, r)
+		}
 		d.trace(t, node)
 	}
 	d.registers()

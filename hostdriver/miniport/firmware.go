@@ -82,14 +82,6 @@ func (r barRegisters) Write(off, v uint32) error {
 	return nil
 }
 
-// reserved returns the bytes at the end of VRAM that are the firmware's.
-func (c identity) reserved() uint64 {
-	if c.have.Has(caps.MCU) && c.vramBytes >= testVRAM {
-		return testBytes
-	}
-	return 0
-}
-
 // startFirmware loads the firmware and waits until it is ready, if the device has a
 // microcontroller. An image that is refused, and a boot that fails or hangs, is no failure of
 // the device: the driver does without. An event and CollectDbgInfo have the error.
@@ -105,10 +97,11 @@ func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 	o := firmware.Options{
 		Blocks: firmwareBlocks, Limit: firmwareLimit, Clocks: bootClocks + bootTrips*uint64(trip), Polls: bootPolls,
 	}
-	if n := a.caps.reserved(); n != 0 {
+	if a.reserved() != 0 {
 		o.Test, o.TestWindow = true, testWindow
-		o.Windows[testWindow] = firmware.Window{Base: a.caps.vramBytes - n, Bytes: uint32(n), Write: true}
+		o.Windows[testWindow] = firmware.Window{Base: a.caps.vramBytes - testBytes, Bytes: testBytes, Write: true}
 	}
+	a.prepareQueues(&o)
 	a.program.boot, a.program.err = firmware.Load(barRegisters{t, a.regs}, a.image, o)
 	a.program.runs = a.program.err == nil
 	var lost statusError

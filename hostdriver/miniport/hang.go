@@ -11,8 +11,10 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// errHangs is why the firmware does not run after a second hang.
-var errHangs = errors.New("miniport: firmware hangs again")
+var (
+	errHung  = errors.New("miniport: firmware hung")        // why the work in its queues is lost
+	errHangs = errors.New("miniport: firmware hangs again") // why it does not run after a second hang
+)
 
 // corePolls is how often one wait of the debugger reads the state of the processor.
 const corePolls = 1 << 10
@@ -57,7 +59,18 @@ func (a *adapter) noteHang(events uint32) {
 // second hang it stays stopped. It runs at PASSIVE_LEVEL, since it reads all of its memory. Of
 // several threads one does the work. Nodes that the host has continue meanwhile. An access that fails
 // has its status in program.err; the next access of the caller fails too.
+//
+// The work in the queues of a firmware is lost. So the rings fail, and the reset after the time-out
+// keeps the state and loads the firmware.
 func (a *adapter) recoverHang(t *ddi.Thread) {
+	if a.queues != nil {
+		if a.hang.pending.Load() {
+			for node := range a.rings {
+				a.fail(uint32(node), errHung)
+			}
+		}
+		return
+	}
 	if !a.keepHang(t) {
 		return
 	}

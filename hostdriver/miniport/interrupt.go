@@ -33,6 +33,11 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 	// If the acknowledge cannot be sent, the reads below fail as well.
 	a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, events)
 	a.noteHang(events)
+	if a.queues != nil {
+		a.queues.advanceAll(t)
+		a.cb.QueueDpc(t, a.cb.DeviceHandle)
+		return true
+	}
 	for node, r := range a.rings {
 		if events&((intcreg.Done0|intcreg.Fault0)<<node) == 0 {
 			continue
@@ -93,8 +98,8 @@ func causeName(cause uint32) string {
 	return fmt.Sprintf("cause %d", cause)
 }
 
-// dpcRoutine frees the ring space of completed submissions and notifies the
-// scheduler.
+// dpcRoutine frees the ring space of completed submissions, gives those that waited
+// to the firmware, and notifies the scheduler.
 //
 //	DDI     DxgkDdiDpcRoutine, dispmprt.h
 //	Caller  the kernel, at DISPATCH_LEVEL, after QueueDpc
@@ -104,8 +109,11 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 	if !ok || !a.running {
 		return
 	}
-	for _, r := range a.rings {
+	for node, r := range a.rings {
 		r.Retire()
+		if a.queues != nil {
+			a.queues.release(t, uint32(node), r)
+		}
 	}
 	a.cb.NotifyDpc(t, a.cb.DeviceHandle)
 }
@@ -134,6 +142,9 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidParameter
 	}
 	read, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		if a.queues != nil {
+			return a.queues.query(t, arg.NodeOrdinal, r)
+		}
 		newer, ok := a.advance(t, arg.NodeOrdinal, r)
 		if newer {
 			a.cb.QueueDpc(t, a.cb.DeviceHandle)
@@ -145,6 +156,9 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 	}
 	if !read {
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusIODeviceError
+	}
+	if a.queues != nil {
+		return kmddi.QueryCurrentFenceOut{CurrentFence: a.queues.nodes[arg.NodeOrdinal].completed}, ddi.StatusSuccess
 	}
 	return kmddi.QueryCurrentFenceOut{CurrentFence: r.Completed()}, ddi.StatusSuccess
 }

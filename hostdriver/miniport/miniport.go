@@ -84,6 +84,7 @@ type adapter struct {
 	image   []byte  // of the firmware
 	program program // of the microcontroller
 	hang    hang    // of the program
+	queues  *queues // nil: the rings execute the work
 
 	running bool // interrupts are expected; false from a reset to the restart
 }

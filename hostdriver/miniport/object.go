@@ -26,6 +26,9 @@ type device struct {
 type context struct {
 	device *device
 
+	queue   uint32 // of the firmware
+	session uint32 // of the firmware in which it has the queue
+
 	check validator // reused for each command
 }
 
@@ -103,10 +106,12 @@ func destroyDevice(_ *ddi.Thread, dev kmddi.HDevice) ddi.Status {
 //	DDI     DxgkDdiCreateContext, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
 //	In      arg.NodeOrdinal; arg.EngineAffinity: 0 or bit 0 for the only engine
+//	Effect  with the queues of the firmware, QUEUE_CREATE
 //	Returns StatusSuccess; StatusInvalidHandle if dev is not a device;
+//	        StatusNoMemory if the firmware creates no queue;
 //	        StatusInvalidParameter for a node or an engine that does not
 //	        exist, or for private data, which contexts do not have
-func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+func createContext(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 	d, ok := deviceOf(dev)
 	if !ok || ctx.Root == nil {
 		return kmddi.ContextInfo{}, ddi.StatusInvalidHandle
@@ -114,7 +119,13 @@ func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmd
 	if uint64(arg.NodeOrdinal) >= uint64(d.adapter.caps.nodes) || arg.EngineAffinity > 1 || len(arg.PrivateDriverData) != 0 {
 		return kmddi.ContextInfo{}, ddi.StatusInvalidParameter
 	}
-	ctx.Driver = &context{device: d}
+	c := &context{device: d}
+	if q := d.adapter.queues; q != nil {
+		if s := q.attach(t, c, arg.NodeOrdinal); s != ddi.StatusSuccess {
+			return kmddi.ContextInfo{}, s
+		}
+	}
+	ctx.Driver = c
 	return kmddi.ContextInfo{
 		DmaBufferSize:         dmaBufferSize,
 		AllocationListSize:    allocationListSize,
@@ -124,9 +135,13 @@ func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmd
 
 // destroyContext is DxgkDdiDestroyContext. It returns StatusInvalidHandle if
 // ctx is not a context.
-func destroyContext(_ *ddi.Thread, ctx kmddi.HContext) ddi.Status {
-	if _, ok := contextOf(ctx); !ok {
+func destroyContext(t *ddi.Thread, ctx kmddi.HContext) ddi.Status {
+	c, ok := contextOf(ctx)
+	if !ok {
 		return ddi.StatusInvalidHandle
+	}
+	if q := c.device.adapter.queues; q != nil {
+		q.detach(t, c)
 	}
 	ctx.Driver = nil
 	return ddi.StatusSuccess

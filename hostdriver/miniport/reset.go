@@ -54,6 +54,7 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	        StatusIOTimeout: the device or a node does not leave reset, or
 //	        ignores it; the host has not yet answered a read from before the
 //	        reset, and the device has no time-out of reads
+//	        StatusDeviceNotReady: as StartDevice
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: without ResetFromTimeout
 //	        the status of a failed callback
@@ -68,7 +69,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.startFirmware, a.enableInterrupts, a.flush,
+		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.startFirmware, a.startQueues, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false

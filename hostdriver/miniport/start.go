@@ -74,7 +74,8 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 // startDevice starts the device: it maps the registers, checks that the device
 // is supported, resets it, since an earlier driver may have left it in any
 // state, gives each node a ring and a fence word, loads the firmware, and enables
-// the interrupts. It does without a firmware that is refused or does not boot.
+// the interrupts. It does without a firmware that is refused or does not boot, unless the
+// settings ask for its queues.
 // There are no displays.
 //
 //	DDI     DxgkDdiStartDevice, dispmprt.h
@@ -89,6 +90,10 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	        StatusInsufficientResources: memory that the device cannot access
 //	        StatusIOTimeout: the device or a node does not leave reset, or
 //	        ignores it
+//	        StatusInvalidParameter: a setting out of range
+//	        StatusNotSupported: settings that the device cannot satisfy
+//	        StatusDeviceNotReady: the queues that the settings ask for need a
+//	        firmware, and it does not run
 //	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
 func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
@@ -101,7 +106,8 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	}
 	a.cb = cb
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.mapRegisters, a.identify, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.startRings, a.startFirmware, a.enableInterrupts,
+		a.mapRegisters, a.identify, a.configure, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.allocateQueues, a.startRings, a.startFirmware, a.startQueues,
+		a.enableInterrupts,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.release(t)
@@ -330,11 +336,15 @@ func (a *adapter) enableInterrupts(t *ddi.Thread) ddi.Status {
 	return a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, a.events())
 }
 
-// events returns the events of the existing nodes and of a firmware that runs.
+// events returns the events of the existing nodes, and those of the firmware that the driver uses.
 func (a *adapter) events() uint32 {
 	e := a.hungEvent()
 	for node := range a.rings {
 		e |= (intcreg.Done0 | intcreg.Fault0) << node
+	}
+	if a.queues != nil {
+		// The firmware handles faults, and sends a notice.
+		e = e&(intcreg.DoneAll|intcreg.Hung) | intcreg.Firmware
 	}
 	return e
 }
@@ -350,6 +360,9 @@ func (a *adapter) release(t *ddi.Thread) {
 	for _, r := range a.rings {
 		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, r.Memory())
 	}
+	if a.queues != nil && a.queues.mem.Bytes != nil {
+		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, a.queues.mem)
+	}
 	if a.fences.Bytes != nil {
 		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, a.fences)
 	}
@@ -363,8 +376,10 @@ func (a *adapter) release(t *ddi.Thread) {
 // returns the first failure.
 func (a *adapter) quiesce(t *ddi.Thread) ddi.Status {
 	first := a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, 0)
-	if s := a.stopFirmware(t); first == ddi.StatusSuccess {
-		first = s
+	for _, step := range [...]func(*ddi.Thread) ddi.Status{a.stopFirmware, a.giveNodes} {
+		if s := step(t); first == ddi.StatusSuccess {
+			first = s
+		}
 	}
 	for _, r := range a.rings {
 		if s := r.Stop(t); first == ddi.StatusSuccess {

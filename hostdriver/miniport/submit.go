@@ -17,9 +17,13 @@ import (
 //	        multiples of 4; the physical address is that of the buffer's start
 //	        arg.SubmissionFenceID: greater than the previous one on the node
 //	Effect  one INDIRECT packet unless the part is empty, one FENCE packet, one
-//	        doorbell write
+//	        doorbell write. With the queues of the firmware, an entry of the
+//	        queue of the context and one doorbell write; at once, or when
+//	        earlier submissions have completed
 //	Order   buffers execute in submission order; the fence register becomes
-//	        SubmissionFenceID once the buffer's last write is visible
+//	        SubmissionFenceID once the buffer's last write is visible. With
+//	        queues only the work of a device, and that of the system, keep the
+//	        order. Fences are reported in order
 //	Returns always StatusSuccess: the system bugchecks (0x119/2) on any other
 //	        value. A bad argument marks the ring as failed; the fence never
 //	        completes and the scheduler's timeout handles it
@@ -32,6 +36,10 @@ func submitCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi
 	r, ok := a.ring(arg.NodeOrdinal)
 	if err := a.checkSubmission(arg); !ok || err != nil {
 		a.fail(arg.NodeOrdinal, err)
+		return ddi.StatusSuccess
+	}
+	if a.queues != nil {
+		a.queues.submit(t, r, arg)
 		return ddi.StatusSuccess
 	}
 	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset

@@ -17,6 +17,7 @@ const (
 	StatusRevisionMismatch      Status = 0xc0000059
 	StatusPrivilegedInstruction Status = 0xc0000096
 	StatusInsufficientResources Status = 0xc000009a
+	StatusDeviceNotReady        Status = 0xc00000a3
 	StatusIOTimeout             Status = 0xc00000b5
 	StatusNotSupported          Status = 0xc00000bb
 	StatusInvalidUserBuffer     Status = 0xc00000e8
@@ -40,7 +41,8 @@ var statusNames = map[Status]string{
 	StatusNoSuchDevice: "STATUS_NO_SUCH_DEVICE", StatusNoMemory: "STATUS_NO_MEMORY", StatusIllegalInstruction: "STATUS_ILLEGAL_INSTRUCTION",
 	StatusRevisionMismatch: "STATUS_REVISION_MISMATCH", StatusPrivilegedInstruction: "STATUS_PRIVILEGED_INSTRUCTION",
 	StatusInsufficientResources: "STATUS_INSUFFICIENT_RESOURCES", StatusIOTimeout: "STATUS_IO_TIMEOUT",
-	StatusNotSupported: "STATUS_NOT_SUPPORTED", StatusInvalidUserBuffer: "STATUS_INVALID_USER_BUFFER",
+	StatusDeviceNotReady: "STATUS_DEVICE_NOT_READY",
+	StatusNotSupported:   "STATUS_NOT_SUPPORTED", StatusInvalidUserBuffer: "STATUS_INVALID_USER_BUFFER",
 	StatusDeviceConfiguration: "STATUS_DEVICE_CONFIGURATION_ERROR", StatusIODeviceError: "STATUS_IO_DEVICE_ERROR",
 	StatusDeviceRemoved: "STATUS_DEVICE_REMOVED", StatusInsufficientDMABuffer: "STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER",
 	StatusCannotColorConvert: "STATUS_GRAPHICS_CANNOTCOLORCONVERT",

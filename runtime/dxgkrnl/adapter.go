@@ -85,6 +85,8 @@ type Config struct {
 	FirstFence uint32        // fence ID of the first submission to node 0; 0: 1
 	FenceStep  uint32        // added for each further node, modulo 2^32
 
+	Settings []kmddi.Setting // of the driver, in its DeviceInfo
+
 	Poison bool // checks the memory that is lent to the miniport, see lent
 
 	// Peek reads memory of the device of a BAR without an access to it, for checks
@@ -128,6 +130,7 @@ type Kernel struct {
 	firstFence uint32
 	fenceStep  uint32
 	poison     bool
+	settings   []kmddi.Setting
 	report     func(t *ddi.Thread, name, function, found string)
 	log        func(text string)
 	peek       func(bar int, off uint64, p []byte) bool
@@ -193,7 +196,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
 		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
-		poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
+		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {

@@ -69,7 +69,7 @@ func getDeviceInformation(_ *ddi.Thread, h kmddi.HDxgkrnl) (kmddi.DeviceInfo, dd
 	i := k.dev.Info()
 	return kmddi.DeviceInfo{
 		VendorID: i.VendorID, DeviceID: i.DeviceID, BARs: i.BARs, Messages: i.Messages,
-		SystemMemoryBytes: k.machine.MemBytes(),
+		SystemMemoryBytes: k.machine.MemBytes(), Settings: slices.Clone(k.settings),
 	}, ddi.StatusSuccess
 }
 

@@ -407,6 +407,16 @@ func showKmddiDeviceInfo(e *encoder, v *kmddi.DeviceInfo) {
 	e.signed(int64(v.Messages))
 	e.key("SystemMemoryBytes")
 	e.number("SystemMemoryBytes", uint64(v.SystemMemoryBytes))
+	e.key("Settings")
+	if v.Settings == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Settings {
+			showKmddiSetting(e, &v.Settings[i])
+		}
+		e.close(']')
+	}
 	e.close('}')
 }
 
@@ -1220,6 +1230,19 @@ func showKmddiRect(e *encoder, v *kmddi.Rect) {
 	e.signed(int64(v.Right))
 	e.key("Bottom")
 	e.signed(int64(v.Bottom))
+	e.close('}')
+}
+
+func showKmddiSetting(e *encoder, v *kmddi.Setting) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Name")
+	e.text(string(v.Name))
+	e.key("Value")
+	e.number("Value", uint64(v.Value))
 	e.close('}')
 }
 

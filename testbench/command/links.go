@@ -9,7 +9,9 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/turns"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/command/record"
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
@@ -21,6 +23,8 @@ type Links struct {
 	record.Recorder
 	Tdr time.Duration // of --tdr-delay, as in testbench.Options
 	Gdb string        // of --firmware-gdb
+
+	Queues testbench.Queues // of --firmware-queues, --firmware-quantum and --firmware-preempt
 
 	core string // of --firmware-core
 
@@ -65,8 +69,12 @@ func (l *Links) Commit(err error) error {
 	return l.Recorder.Commit(err)
 }
 
-// AddTdr adds the flag --tdr-delay to a command that runs the kernel.
-func (l *Links) AddTdr(c *cobra.Command) {
+// AddKernel adds the flags --tdr-delay and those of the queues of the firmware to a command that runs
+// the kernel.
+func (l *Links) AddKernel(c *cobra.Command) {
+	c.Flags().BoolVar(&l.Queues.Use, "firmware-queues", false, "the firmware runs the work of each context in a queue of its own")
+	c.Flags().Uint32Var(&l.Queues.Quantum, "firmware-quantum", 0, "`clocks` of a turn of a context in --firmware-queues; 0: 100000")
+	c.Flags().BoolVar(&l.Queues.Preempt, "firmware-preempt", false, "end each turn in --firmware-queues, even if no other context waits")
 	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, plus the transfer time of 8 MiB on a slow link")
 }
 
@@ -104,8 +112,15 @@ func (l *Links) Core() (save func(core []byte), end func() error, err error) {
 	}, nil
 }
 
-// CheckTdr fails with exit.ErrInput if --tdr-delay is out of range.
-func (l *Links) CheckTdr() error {
+// CheckKernel fails with exit.ErrInput if a flag of AddKernel is out of range.
+func (l *Links) CheckKernel() error {
+	q := l.Queues
+	if !q.Use && (q.Quantum != 0 || q.Preempt) {
+		return fmt.Errorf("%w: --firmware-quantum and --firmware-preempt need --firmware-queues", exit.ErrInput)
+	}
+	if q.Quantum != 0 && (q.Quantum < fwabi.QuantumLeast || q.Quantum > fwabi.QuantumMost) {
+		return fmt.Errorf("%w: --firmware-quantum %d, want %d to %d clocks, or 0", exit.ErrInput, q.Quantum, fwabi.QuantumLeast, fwabi.QuantumMost)
+	}
 	if l.Tdr < 0 || l.Tdr > 0 && l.Tdr < time.Millisecond {
 		return fmt.Errorf("%w: --tdr-delay %v, want at least 1ms, or 0", exit.ErrInput, l.Tdr)
 	}

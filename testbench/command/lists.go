@@ -47,7 +47,7 @@ slow: --verify=false turns them off.`,
 	fl := c.Flags()
 	f.verify.add(c)
 	a.addInProcess(c)
-	a.Links.AddTdr(c)
+	a.Links.AddKernel(c)
 	a.addCore(c)
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
@@ -65,13 +65,13 @@ func runLists(f *listsFlags) error {
 		Board: f.board, Drivers: f.app.program.Drivers, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
 		NoRecycle: !f.recycle, Emulated: !f.native,
 	}
-	if err := f.app.Links.CheckTdr(); err != nil {
+	if err := f.app.Links.CheckKernel(); err != nil {
 		return err
 	}
 	if err := f.verify.check(); err != nil {
 		return err
 	}
-	o.System.Tdr, o.System.Log = f.app.Links.Tdr, f.app.printEvent
+	o.System.Tdr, o.System.Log, o.System.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
 	link, err := f.app.Links.Options()
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ images it uses built-in samples.`,
 	fl := c.Flags()
 	f.verify.add(c)
 	a.addInProcess(c)
-	a.Links.AddTdr(c)
+	a.Links.AddKernel(c)
 	a.addCore(c)
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
@@ -77,7 +77,7 @@ images it uses built-in samples.`,
 func runCompose(f composeFlags, images []string) error {
 	plan, err := planCompose(f, images)
 	if err == nil {
-		err = f.app.Links.CheckTdr()
+		err = f.app.Links.CheckKernel()
 	}
 	if err == nil {
 		err = f.verify.check()
@@ -117,7 +117,7 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	if o.Board, err = f.app.Links.Options(); err != nil {
 		return done, err
 	}
-	o.Tdr, o.Log = f.app.Links.Tdr, f.app.printEvent
+	o.Tdr, o.Log, o.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
 	o.DDI = f.app.traces(ddi)
 	core, end, err := f.app.Links.Core()
 	if err != nil {

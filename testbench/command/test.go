@@ -65,7 +65,7 @@ again.`,
 	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
-	a.Links.AddTdr(c)
+	a.Links.AddKernel(c)
 	f.rules.add(c)
 	if a.program.Child != nil {
 		fl.BoolVar(&f.inProcess, inProcess, false, "run the cases in this process, as with --capture or --firmware-gdb; a driver that ends it ends the run")
@@ -81,10 +81,10 @@ func (f testFlags) suiteOptions() (suite.Options, error) {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
-		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
 		Trace: f.artifacts != "", Cover: f.report != "" || f.junit != "",
 	}
-	err := f.app.Links.CheckTdr()
+	err := f.app.Links.CheckKernel()
 	if err != nil {
 		return o, err
 	}

@@ -57,6 +57,7 @@ type T struct {
 	tdr   time.Duration
 	limit time.Duration // of a driver's call
 
+	queues   testbench.Queues
 	noVerify bool
 	waive    []string
 	collect  bool
@@ -74,7 +75,7 @@ type T struct {
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board, o.Tdr, o.CallLimit, o.Seed, o.NoVerify = t.Board, t.tdr, t.limit, t.Seed+1, t.noVerify
-	o.Waive, o.Collect = t.waive, t.collect
+	o.Waive, o.Collect, o.Queues = t.waive, t.collect, t.queues
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})

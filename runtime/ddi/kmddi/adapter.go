@@ -19,6 +19,13 @@ type DeviceInfo struct {
 	BARs               [6]uint64 // sizes in bytes, 0 for none
 	Messages           int       // number of interrupt messages of the device
 	SystemMemoryBytes  uint64
+	Settings           []Setting // of the driver; DeviceRegistryPath in the WDK
+}
+
+// Setting is a value of the driver's registry key.
+type Setting struct {
+	Name  string
+	Value uint32
 }
 
 // InfoType is DXGK_QUERYADAPTERINFOTYPE.

@@ -17,6 +17,9 @@ import (
 type Options struct {
 	Now func() uint64 // virtual time in clocks of the device; nil: budgets of time are not checked
 	Hz  uint64        // clocks per second
+
+	// Configured means that the driver has settings, which the device may not support.
+	Configured bool
 }
 
 // A Checker is a Hook that checks both sides of the kernel-mode interface of one

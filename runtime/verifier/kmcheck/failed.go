@@ -94,7 +94,7 @@ func (fr *frame) function() *frame {
 // checkFailed checks that a function that needs no more than the device did not
 // fail while the device answered and the system gave memory.
 func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
-	if !s.Failed() || !mustSucceed(fr) || refusesDevice(fr, s) && k.unseen() == "" || slices.ContainsFunc(fr.passed, lacking) {
+	if !s.Failed() || !mustSucceed(fr) || k.refusesDevice(fr, s) && k.unseen() == "" || slices.ContainsFunc(fr.passed, lacking) {
 		return
 	}
 	why, culprit := k.whyFailed(fr, s)
@@ -112,7 +112,7 @@ func (k *Checker) checkFailed(fr *frame, s ddi.Status) {
 
 // whyFailed returns what the checker knows of a failure, and the culprit.
 func (k *Checker) whyFailed(fr *frame, s ddi.Status) (string, *verifier.Culprit) {
-	if refusesDevice(fr, s) {
+	if k.refusesDevice(fr, s) {
 		return ", but it has not looked at the device", verifier.Missing(k.unseen(), fr.f.Name)
 	}
 	culprit := k.failedBy(fr, s)
@@ -131,9 +131,15 @@ func (k *Checker) reportRefusal() {
 }
 
 // refusesDevice reports whether a status means that the driver does not support the
-// device.
-func refusesDevice(fr *frame, s ddi.Status) bool {
-	return fr.f.Name == startDevice && (s == ddi.StatusNoSuchDevice || s == ddi.StatusRevisionMismatch)
+// device, or the device not the settings of the driver.
+func (k *Checker) refusesDevice(fr *frame, s ddi.Status) bool {
+	switch s {
+	case ddi.StatusNoSuchDevice, ddi.StatusRevisionMismatch:
+		return fr.f.Name == startDevice
+	case ddi.StatusNotSupported, ddi.StatusInvalidParameter, ddi.StatusDeviceNotReady:
+		return fr.f.Name == startDevice && k.o.Configured
+	}
+	return false
 }
 
 // mustSucceed reports whether a function can fail only because of the device or a

@@ -12,7 +12,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
-	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/regs/export"
 	"github.com/hilgpu/hilgpu/boards/serve"
@@ -32,6 +31,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/log"
+	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -149,7 +149,7 @@ func classes() []class {
 	return []class{
 		{ErrCheck, Check},
 		{ErrInput, Usage}, {record.ErrOption, Usage}, {output.ErrWrite, Usage},
-		{boards.ErrSelector, Usage}, {bus.ErrRecorded, Usage},
+		{boards.ErrSelector, Usage}, {bus.ErrRecorded, Usage}, {testbench.ErrQueues, Usage},
 
 		// Identity of the device.
 		{serial.ErrMissing, NoDevice}, {serial.ErrAmbiguous, NoDevice}, {serial.ErrNotPort, NoDevice},

@@ -1,0 +1,78 @@
+package miniport
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// attach gives a context a queue of its own. If there is none, the context shares the one of its node
+// that has the fewest contexts, or else that of the system.
+func (q *queues) attach(t *ddi.Thread, c *context, node uint32) ddi.Status {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.notices(t)
+	own, shared := uint32(fwabi.Queues), node
+	for i := uint32(len(q.nodes)); i < fwabi.Queues; i++ {
+		switch o := &q.all[i]; {
+		case !o.exists:
+			own = min(own, i)
+		case o.node == node && (shared == node || o.contexts < q.all[shared].contexts):
+			shared = i
+		}
+	}
+	if own < fwabi.Queues {
+		if err := q.create(t, own, node, priorityContext); err != nil {
+			q.err = err
+			return ddi.StatusNoMemory
+		}
+		shared = own
+	}
+	q.all[shared].contexts++
+	c.queue, c.session = shared, q.session
+	return ddi.StatusSuccess
+}
+
+// detach destroys the queue of a context, which has no work, unless other contexts share it. A firmware
+// that does not answer keeps the queue, which a context can have after the next start only.
+func (q *queues) detach(t *ddi.Thread, c *context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.notices(t)
+	o := &q.all[c.queue]
+	if c.session != q.session || q.client == nil {
+		return
+	}
+	o.contexts--
+	if c.queue < uint32(len(q.nodes)) || o.contexts > 0 {
+		return
+	}
+	if err := q.call(t, fwabi.OpQueueDestroy, c.queue); err != nil {
+		q.err = err
+		return
+	}
+	*o = queue{}
+}
+
+// notices handles the notices that arrived during a call.
+func (q *queues) notices(t *ddi.Thread) {
+	a := q.adapter
+	if !a.running {
+		return
+	}
+	a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		if q.takeNotices(t) {
+			a.cb.QueueDpc(t, a.cb.DeviceHandle)
+		}
+		return true
+	})
+}
+
+// giveNodes gives the nodes back to the host. The firmware is stopped.
+func (a *adapter) giveNodes(t *ddi.Thread) ddi.Status {
+	if a.queues == nil {
+		return ddi.StatusSuccess
+	}
+	return a.regs.WriteRegister(t, arbreg.Base+arbreg.Owner, 0)
+}

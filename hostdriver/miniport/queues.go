@@ -1,0 +1,247 @@
+package miniport
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/firmware/message"
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// Names of the settings of the driver.
+const (
+	// SettingQueues is 1 if the firmware executes the DMA buffers, those of each context in a
+	// queue of its own. A device that cannot do that does not start.
+	SettingQueues = "FirmwareQueues"
+
+	// SettingQuantum is how many clocks the turn of a context lasts, within the limits of
+	// package fwabi.
+	SettingQuantum = "FirmwareQuantum"
+
+	// SettingPreempt is 1 if each turn ends after its clocks, even if no other context waits.
+	SettingPreempt = "FirmwarePreempt"
+)
+
+// defaultQuantum is 1 ms at 100 MHz.
+const defaultQuantum = 100_000
+
+// The memory of the queues: the message area, then for each queue its ring, its save area and
+// its progress value in its own cache line.
+const (
+	queueDepth    = 2 * ring.Slots // entries; the firmware may count as many late as a node has outstanding
+	queueLog2     = 4
+	queuesAt      = fwabi.AreaBytes
+	queueRing     = queueDepth * fwabi.QueueEntryBytes
+	savesAt       = queuesAt + fwabi.Queues*queueRing
+	progressAt    = savesAt + fwabi.Queues*fwabi.SaveBytes
+	progressBytes = 64
+	queuesBytes   = (progressAt + fwabi.Queues*progressBytes + 0xfff) &^ 0xfff
+)
+
+const (
+	nodeRing     = 4096 // bytes of the ring of a node, which is in VRAM
+	nodeRingLog2 = 12
+
+	messageRings = 4 // log2 of the entries of the rings of messages
+
+	priorityContext = 1
+	prioritySystem  = fwabi.QueuePriorities - 1
+)
+
+const (
+	// answerPolls is how often the driver reads a register until an answer must have arrived.
+	answerPolls = 1 << 14
+
+	// busyCalls is how often a request is repeated while a node is busy.
+	busyCalls = 64
+)
+
+// A queue is a queue of the firmware.
+//
+//	exists    it was created
+//	node      whose work it has
+//	contexts  that share it
+//	tail      entries that were written; the high half of their values
+//	value     the last one
+type queue struct {
+	exists   bool
+	node     uint32
+	contexts int
+	tail     uint32
+	value    uint64
+}
+
+// queues are the queues of the firmware, if the settings ask for them. Queue i is that of the
+// work of the system on node i.
+type queues struct {
+	adapter *adapter
+	mem     kmddi.ContiguousMemory
+	quantum uint32 // as in QUEUE_CREATE
+	session uint32 // number of starts
+	err     error  // why messages fail
+
+	mu      sync.Mutex // held by calls
+	regs    barRegisters
+	client  *message.Client
+	calling bool // a call takes the answers; an interrupt must not
+	all     [fwabi.Queues]queue
+	nodes   []work // by node
+}
+
+// An area is the message area as package message accesses it.
+type area []byte
+
+// ReadHost implements message.Memory.
+func (m area) ReadHost(off uint32, b []byte) error { copy(b, m[off:]); return nil }
+
+// WriteHost implements message.Memory.
+func (m area) WriteHost(off uint32, b []byte) error { copy(m[off:], b); return nil }
+
+// configure reads the settings. StatusNotSupported means that the device cannot do what they
+// ask for.
+func (a *adapter) configure(*ddi.Thread) ddi.Status {
+	set := map[string]uint32{SettingQuantum: defaultQuantum}
+	for _, s := range a.info.Settings {
+		set[s.Name] = s.Value
+	}
+	if set[SettingQueues] == 0 {
+		return ddi.StatusSuccess
+	}
+	quantum := set[SettingQuantum]
+	if quantum < fwabi.QuantumLeast || quantum > fwabi.QuantumMost {
+		return ddi.StatusInvalidParameter
+	}
+	if !a.caps.have.Has(caps.MCU) || a.caps.vramBytes < testVRAM {
+		return ddi.StatusNotSupported
+	}
+	if set[SettingPreempt] != 0 {
+		quantum |= fwabi.QuantumForced
+	}
+	a.queues = &queues{adapter: a, quantum: quantum, nodes: make([]work, a.caps.nodes)}
+	return ddi.StatusSuccess
+}
+
+// allocateQueues allocates the memory of the queues.
+func (a *adapter) allocateQueues(t *ddi.Thread) ddi.Status {
+	if a.queues == nil {
+		return ddi.StatusSuccess
+	}
+	var s ddi.Status
+	a.queues.mem, s = a.allocateContiguous(t, queuesBytes)
+	return s
+}
+
+// reserved returns the bytes at the end of VRAM that are the firmware's: the rings of the nodes
+// if there are queues, and then what the self-test overwrites.
+func (a *adapter) reserved() uint64 {
+	switch {
+	case !a.caps.have.Has(caps.MCU) || a.caps.vramBytes < testVRAM:
+		return 0
+	case a.queues == nil:
+		return testBytes
+	}
+	return testBytes + uint64(a.caps.nodes)*nodeRing
+}
+
+// prepareQueues clears the memory of the queues, and adds what they need to the options of the
+// firmware. It is called before the firmware starts.
+func (a *adapter) prepareQueues(o *firmware.Options) {
+	q := a.queues
+	if q == nil {
+		return
+	}
+	clear(q.mem.Bytes)
+	q.err = message.Init(area(q.mem.Bytes), messageRings)
+	q.client, q.all, q.calling = nil, [fwabi.Queues]queue{}, false
+	clear(q.nodes)
+	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
+	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: a.caps.vramBytes - a.reserved(), Bytes: uint32(a.caps.nodes) * nodeRing, Write: true}
+	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | q.mem.PhysicalAddress, Bytes: fwabi.AreaBytes, Write: true}
+}
+
+// startQueues begins a session with the firmware, gives it the nodes, and creates the queues of
+// the system. StatusDeviceNotReady means that the firmware does not run or does not answer, and
+// StatusNotSupported that it refuses.
+func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
+	q := a.queues
+	if q == nil {
+		return ddi.StatusSuccess
+	}
+	if !a.program.runs {
+		return ddi.StatusDeviceNotReady
+	}
+	if q.err == nil {
+		q.err = q.open(t)
+	}
+	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
+		q.err = q.call(t, fwabi.OpNodeTake, node, node*nodeRing, nodeRingLog2)
+	}
+	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
+		q.err = q.create(t, node, node, prioritySystem)
+	}
+	var lost statusError
+	switch {
+	case q.err == nil:
+		return ddi.StatusSuccess
+	case errors.As(q.err, &lost):
+		return ddi.Status(lost)
+	case errors.Is(q.err, message.ErrStatus):
+		return ddi.StatusNotSupported
+	}
+	return ddi.StatusDeviceNotReady
+}
+
+// open begins a session, and gives the nodes to the second master.
+func (q *queues) open(t *ddi.Thread) error {
+	q.session++
+	q.regs = barRegisters{t, q.adapter.regs}
+	var err error
+	if q.client, err = message.Open(&q.regs, area(q.mem.Bytes), message.Options{Polls: answerPolls}); err != nil {
+		return err
+	}
+	if _, err := q.client.Hello(q.session); err != nil {
+		return err
+	}
+	return q.regs.Write(arbreg.Base+arbreg.Owner, 1<<q.adapter.caps.nodes-1)
+}
+
+// call sends a request, and repeats it while the firmware is busy. It takes the notices that
+// arrive meanwhile, which an interrupt leaves to it.
+func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
+	var b []byte
+	for _, v := range payload {
+		b = le.AppendUint32(b, v)
+	}
+	q.regs.t = t
+	q.calling = true
+	status, _, err := q.client.Call(op, b)
+	for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
+		status, _, err = q.client.Call(op, b)
+	}
+	q.calling = false
+	return err
+}
+
+// create creates a queue.
+func (q *queues) create(t *ddi.Thread, i, node, priority uint32) error {
+	le.PutUint32(q.mem.Bytes[fwabi.AreaQueueTails+4*i:], 0)
+	clear(q.mem.Bytes[savesAt+fwabi.SaveBytes*i : savesAt+fwabi.SaveBytes*(i+1)])
+	clear(q.mem.Bytes[progressAt+progressBytes*i : progressAt+progressBytes*(i+1)])
+	ring, save := q.address(queuesAt+queueRing*i), q.address(savesAt+fwabi.SaveBytes*i)
+	err := q.call(t, fwabi.OpQueueCreate, i, node, priority, q.quantum, uint32(ring), uint32(ring>>32), queueLog2, uint32(save), uint32(save>>32))
+	if err == nil {
+		q.all[i] = queue{exists: true, node: node}
+	}
+	return err
+}
+
+// address returns the GPU address of an offset in the memory of the queues.
+func (q *queues) address(off uint32) uint64 { return pkt.Host | q.mem.PhysicalAddress + uint64(off) }

@@ -1,0 +1,233 @@
+package miniport
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A job is a submission to a queue.
+//
+//	id      its fence
+//	queue   its queue
+//	device  of its context; nil: work of the system, such as paging
+//	addr    GPU address of its commands
+//	dwords  their number
+//	value   of the progress of the queue after it; 0: it is not yet in the queue
+//	done    it has completed
+type job struct {
+	id     uint32
+	queue  uint32
+	device *device
+	addr   uint64
+	dwords uint32
+	value  uint64
+	done   bool
+}
+
+// work is what a node must do, in the order of submission. Jobs are counted from the start: those before
+// reported are reported to the kernel, and next is the number of the next one. An interrupt only sets done
+// and moves reported; everything else changes at DISPATCH_LEVEL.
+type work struct {
+	jobs      [ring.Slots]job // job i is at i modulo Slots
+	reported  uint32
+	next      uint32
+	completed uint32 // last fence reported; before the first submission 0
+}
+
+func (w *work) job(i uint32) *job { return &w.jobs[i%ring.Slots] }
+
+// submit accepts a submission, and gives it to its queue if nothing before it must complete first. Like
+// Ring.Submit it neither waits nor fails: an error marks the ring of the node as failed.
+func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
+	if r.Err() != nil {
+		return
+	}
+	w := &q.nodes[arg.NodeOrdinal]
+	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
+	j := job{
+		id: arg.SubmissionFenceID, queue: arg.NodeOrdinal,
+		addr: pkt.Host | arg.DmaBufferPhysicalAddress + uint64(start), dwords: (end - start) / 4,
+	}
+	if start == end {
+		j.addr = q.address(0) // the address of an empty part is ignored
+	}
+	if c, ok := contextOf(arg.Context); ok && !arg.Flags.Paging {
+		j.queue, j.device = c.queue, c.device
+	}
+	last := w.job(w.next - 1).id
+	switch o := &q.all[j.queue]; {
+	case !o.exists || o.node != arg.NodeOrdinal:
+		r.Fail(fmt.Errorf("%w: node %d, but the queue %d of the context is not of that node", ErrArgument, arg.NodeOrdinal, j.queue))
+		return
+	case w.next-w.reported == ring.Slots:
+		r.Fail(fmt.Errorf("%w: %d submissions outstanding", ring.ErrFull, ring.Slots))
+		return
+	case w.next > 0 && (j.id == last || j.id-last >= 1<<31):
+		r.Fail(fmt.Errorf("%w: fence %d after fence %d, want a later one", ring.ErrSubmission, j.id, last))
+		return
+	case w.next == 0:
+		w.completed = j.id - 1
+	}
+	*w.job(w.next) = j
+	w.next++
+	q.release(t, arg.NodeOrdinal, r)
+}
+
+// release gives each job whose turn it is to its queue, at DISPATCH_LEVEL.
+func (q *queues) release(t *ddi.Thread, node uint32, r *ring.Ring) {
+	w := &q.nodes[node]
+	for i := w.reported; i != w.next && r.Err() == nil; i++ {
+		if j := w.job(i); j.value == 0 && !w.blocked(i) {
+			q.enqueue(t, r, j)
+		}
+	}
+}
+
+// blocked reports whether a job must wait for an earlier one: that of the system waits for all others, and
+// all others for it. Contexts of a device share allocations, and the kernel expects that a node executes
+// their work in order. Jobs of a queue only keep their order.
+func (w *work) blocked(i uint32) bool {
+	j := w.job(i)
+	for k := w.reported; k != i; k++ {
+		e := w.job(k)
+		switch {
+		case e.done:
+		case e.queue == j.queue && e.value != 0:
+		case e.queue == j.queue || e.device == nil || j.device == nil || e.device == j.device:
+			return true
+		}
+	}
+	return false
+}
+
+// enqueue writes an entry of a queue, its tail and its doorbell. An interrupt may arrive as soon as the
+// doorbell is written.
+func (q *queues) enqueue(t *ddi.Thread, r *ring.Ring, j *job) {
+	o, i := &q.all[j.queue], j.queue
+	progress := q.address(progressAt + progressBytes*i)
+	at := queuesAt + queueRing*i + o.tail%queueDepth*fwabi.QueueEntryBytes
+	o.tail++
+	j.value = uint64(o.tail)<<32 | uint64(j.id)
+	o.value = j.value
+	e := q.mem.Bytes[at : at+fwabi.QueueEntryBytes]
+	le.PutUint64(e[4*fwabi.QueueBufferLo:], j.addr)
+	le.PutUint32(e[4*fwabi.QueueDwords:], j.dwords)
+	le.PutUint32(e[4*fwabi.QueueFlags:], 0)
+	le.PutUint64(e[4*fwabi.QueueProgressLo:], progress)
+	le.PutUint64(e[4*fwabi.QueueValueLo:], j.value)
+	le.PutUint32(q.mem.Bytes[fwabi.AreaQueueTails+4*i:], o.tail)
+	if s := q.adapter.regs.WriteRegister(t, mcureg.Base+mcureg.Doorbell, fwabi.BellQueue<<i); s != ddi.StatusSuccess {
+		r.Fail(fmt.Errorf("%w: MCU.DOORBELL: %w", ring.ErrRegister, s))
+	}
+}
+
+// advance notes which jobs of a node have completed, and reports the last one before which all have. It
+// runs at DIRQL. ok is false if a progress value is one that the queue cannot have reached, which
+// marks the ring as failed.
+func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
+	w := &q.nodes[node]
+	for i := w.reported; i != w.next; i++ {
+		j := w.job(i)
+		if j.done || j.value == 0 {
+			continue
+		}
+		value := le.Uint64(q.mem.Bytes[progressAt+progressBytes*j.queue:])
+		if value > q.all[j.queue].value {
+			r.Fail(fmt.Errorf("%w: progress %#x of queue %d, want at most %#x", ring.ErrFence, value, j.queue, q.all[j.queue].value))
+			return newer, false
+		}
+		j.done = value >= j.value
+	}
+	for w.reported != w.next && w.job(w.reported).done {
+		w.completed = w.job(w.reported).id
+		w.reported++
+		newer = true
+	}
+	if newer {
+		a := q.adapter
+		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMACompleted, FenceID: w.completed, NodeOrdinal: node,
+		})
+	}
+	return newer, true
+}
+
+// advanceAll does advance for all nodes and takes the notices, at DIRQL. The work that the kernel waits
+// for is then reported, or the fault that stopped it.
+func (q *queues) advanceAll(t *ddi.Thread) {
+	for node, r := range q.adapter.rings {
+		q.advance(t, uint32(node), r)
+	}
+	q.takeNotices(t)
+}
+
+// query is advance for QueryCurrentFence. It reports whether the progress of the node is known. The read of
+// a register makes sure that what the device has written before is in memory.
+func (q *queues) query(t *ddi.Thread, node uint32, r *ring.Ring) bool {
+	a := q.adapter
+	if _, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Status); s != ddi.StatusSuccess {
+		return false
+	}
+	newer, ok := q.advance(t, node, r)
+	if q.takeNotices(t) || newer {
+		a.cb.QueueDpc(t, a.cb.DeviceHandle)
+	}
+	return ok
+}
+
+// takeNotices handles the notices of the firmware, at DIRQL, and reports whether there were any. During a
+// call they stay for its caller.
+func (q *queues) takeNotices(t *ddi.Thread) bool {
+	if q.calling || q.client == nil {
+		return false
+	}
+	q.regs.t = t
+	all, err := q.client.Notices()
+	if err != nil {
+		q.err = err
+	}
+	for _, n := range all {
+		if n.Op == fwabi.OpFault && len(n.Payload) == 12 {
+			q.faulted(t, le.Uint32(n.Payload), le.Uint32(n.Payload[4:]), le.Uint32(n.Payload[8:]))
+		}
+	}
+	return len(all) > 0
+}
+
+// faulted reports the job in which a queue has stopped, and marks the ring of its node as failed. It runs
+// at DIRQL. Without a guilty queue the node continues.
+func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
+	a := q.adapter
+	r, ok := a.ring(node)
+	if !ok || number >= fwabi.Queues {
+		return
+	}
+	q.advance(t, node, r)
+	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %s", ErrFault, node, number, queueCause(cause)))
+	w := &q.nodes[node]
+	for i := w.reported; i != w.next; i++ {
+		if j := w.job(i); j.queue == number && j.value != 0 && !j.done {
+			a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+				InterruptType: kmddi.InterruptDMAFaulted, FenceID: j.id, NodeOrdinal: node,
+				Status: uint32(ddi.StatusGPUExceptionOnDevice),
+			})
+			return
+		}
+	}
+}
+
+// queueCause returns the name of the cause of a notice.
+func queueCause(cause uint32) string {
+	if name, ok := fwabi.Name(fwabi.QueueCauses, cause); ok && cause >= uint32(len(cpreg.Causes)) {
+		return name
+	}
+	return causeName(cause)
+}

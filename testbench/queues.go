@@ -1,0 +1,50 @@
+package testbench
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/hostdriver/miniport"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// ErrQueues is wrapped by the error of Options.Queues for a device that cannot have them.
+var ErrQueues = errors.New("testbench: no firmware queues")
+
+// Queues are settings of the miniport: the firmware of the GPU executes the DMA buffers, those of each
+// context in a queue of its own. The zero value does without.
+type Queues struct {
+	Use     bool   // a device without a microcontroller, or whose firmware does not run, does not start
+	Quantum uint32 // clocks of the turn of a context; 0: the default of the miniport
+	Preempt bool   // a turn ends after its quantum even if no other context waits
+}
+
+// settings returns the values in the miniport's registry key.
+func (q Queues) settings() []kmddi.Setting {
+	if !q.Use {
+		return nil
+	}
+	all := []kmddi.Setting{{Name: miniport.SettingQueues, Value: 1}}
+	if q.Quantum != 0 {
+		all = append(all, kmddi.Setting{Name: miniport.SettingQuantum, Value: q.Quantum})
+	}
+	if q.Preempt {
+		all = append(all, kmddi.Setting{Name: miniport.SettingPreempt, Value: 1})
+	}
+	return all
+}
+
+// explain adds to the error of a device that did not start what the settings ask for.
+func (q Queues) explain(err error) error {
+	switch {
+	case !q.Use:
+	case errors.Is(err, ddi.StatusNotSupported):
+		return fmt.Errorf("%w: want a GPU with mcu=1 and at least 64 KiB of VRAM: %w", ErrQueues, err)
+	case errors.Is(err, ddi.StatusInvalidParameter):
+		return fmt.Errorf("%w: quantum %d out of range: %w", ErrQueues, q.Quantum, err)
+	case errors.Is(err, ddi.StatusDeviceNotReady):
+		return fmt.Errorf("%w: its firmware does not run, which firmware queues need: %w", ErrDevice, err)
+	}
+	return fmt.Errorf("%w: %w", ErrDevice, err)
+}
