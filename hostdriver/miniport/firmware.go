@@ -101,7 +101,7 @@ func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 		o.Test, o.TestWindow = true, testWindow
 		o.Windows[testWindow] = firmware.Window{Base: a.caps.vramBytes - testBytes, Bytes: testBytes, Write: true}
 	}
-	a.prepareQueues(&o)
+	a.prepareQueues(&o, trip)
 	a.program.boot, a.program.err = firmware.Load(barRegisters{t, a.regs}, a.image, o)
 	a.program.runs = a.program.err == nil
 	var lost statusError

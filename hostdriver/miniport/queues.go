@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/firmware"
@@ -59,6 +60,10 @@ const (
 const (
 	// answerPolls is how often the driver reads a register until an answer must have arrived.
 	answerPolls = 1 << 14
+
+	// limitTrips is how many reads of host memory the firmware may make without a sign of life.
+	// On a slow link each takes as long as a read of a register.
+	limitTrips = 256
 
 	// busyCalls is how often a request is repeated while a node is busy.
 	busyCalls = 64
@@ -152,8 +157,8 @@ func (a *adapter) reserved() uint64 {
 }
 
 // prepareQueues clears the memory of the queues, and adds what they need to the options of the
-// firmware. It is called before the firmware starts.
-func (a *adapter) prepareQueues(o *firmware.Options) {
+// firmware. It is called before the firmware starts. trip is that of a register read, in clocks.
+func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	q := a.queues
 	if q == nil {
 		return
@@ -162,6 +167,7 @@ func (a *adapter) prepareQueues(o *firmware.Options) {
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
 	q.client, q.all, q.calling = nil, [fwabi.Queues]queue{}, false
 	clear(q.nodes)
+	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: a.caps.vramBytes - a.reserved(), Bytes: uint32(a.caps.nodes) * nodeRing, Write: true}
 	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | q.mem.PhysicalAddress, Bytes: fwabi.AreaBytes, Write: true}

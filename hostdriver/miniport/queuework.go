@@ -6,7 +6,6 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
-	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -160,20 +159,22 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bo
 	return newer, true
 }
 
-// advanceAll does advance for all nodes and takes the notices, at DIRQL. The work that the kernel waits
-// for is then reported, or the fault that stopped it.
+// advanceAll does advance for all nodes and takes the notices, at DIRQL, after the acknowledge of the
+// events. What completes after the flush raises an event that stays.
 func (q *queues) advanceAll(t *ddi.Thread) {
+	if q.adapter.flush(t) != ddi.StatusSuccess {
+		return
+	}
 	for node, r := range q.adapter.rings {
 		q.advance(t, uint32(node), r)
 	}
 	q.takeNotices(t)
 }
 
-// query is advance for QueryCurrentFence. It reports whether the progress of the node is known. The read of
-// a register makes sure that what the device has written before is in memory.
+// query is advance for QueryCurrentFence. It reports whether the progress of the node is known.
 func (q *queues) query(t *ddi.Thread, node uint32, r *ring.Ring) bool {
 	a := q.adapter
-	if _, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Status); s != ddi.StatusSuccess {
+	if a.flush(t) != ddi.StatusSuccess {
 		return false
 	}
 	newer, ok := q.advance(t, node, r)

@@ -106,7 +106,8 @@ func (a *adapter) identifyAgain(t *ddi.Thread) ddi.Status {
 	return s
 }
 
-// flush waits until the device has received all earlier writes.
+// flush waits until the device has received all earlier writes of registers, and the host what the device
+// has written before.
 func (a *adapter) flush(t *ddi.Thread) ddi.Status {
 	_, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Mask)
 	return s
