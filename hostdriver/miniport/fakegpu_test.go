@@ -24,6 +24,9 @@ const (
 	mcuInfo, mcuCtl, mcuLoadAddr, mcuLoadData, mcuCRC, mcuBlocks = 0x600, 0x604, 0x610, 0x614, 0x618, 0x620
 	mcuStatus, mcuDebug, mcuExec, mcuPC                          = 0x608, 0x704, 0x708, 0x710
 	mcuCheckpoint, mcuResult, mcuTest, mcuBuild                  = 0x640, 0x644, 0x658, 0x65c
+	mcuStatus, mcuLimit, mcuDoorbell, mcuDetail                  = 0x608, 0x60c, 0x61c, 0x648
+
+	arbOwner = 0x404
 
 	deviceControl = 0x68 // in configuration space; the status is the upper half
 )
@@ -38,6 +41,8 @@ type fakeGPU struct {
 
 	loaded []byte // of the memory of the microcontroller
 	boot   uint32 // RESULT after RUN; 0: the boot hangs
+
+	bell func(v uint32) // called when doorbells of the firmware ring; nil: it serves no messages
 }
 
 func newGPU(nodes uint32) *fakeGPU {
@@ -89,7 +94,12 @@ func (g *fakeGPU) write(off, v uint32) {
 		g.regs[mcuStatus], g.regs[mcuDebug] = 0, 0
 		if g.regs[off] = v; v == 1 {
 			g.regs[mcuCheckpoint], g.regs[mcuResult], g.regs[mcuBuild] = 5, g.boot, 0x1234abcd
+			if g.bell != nil {
+				g.regs[mcuDetail] = 1
+			}
 		}
+	case off == mcuDoorbell && g.bell != nil:
+		g.bell(v)
 	case off == intcStatus:
 		g.regs[off] &^= v
 	case node:
