@@ -111,3 +111,21 @@ func TestHangOfALostDevice(t *testing.T) {
 	k.hook, k.dead = nil, false
 	assert.Contains(t, k.debug(t), "firmware not running: ")
 }
+
+// The work in the queues of a firmware that hangs is lost: nothing more is submitted, and the reset keeps
+// the state and loads the firmware again.
+func TestHangWithQueues(t *testing.T) {
+	k, f := withQueues(t, 1)
+	ctx := k.context(t, k.device(t), 0)
+	k.work(t, ctx, 0, 1, 1, false)
+	bells := len(f.bells)
+	k.hangs(t, 0x1234)
+	assert.Nil(t, k.gpu.loaded, "the reset loads it")
+	k.work(t, ctx, 0, 1, 2, false)
+	assert.Len(t, f.bells, bells)
+	assert.Contains(t, k.debug(t), "CP0: the work has failed: miniport: firmware hung\n")
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	assert.Equal(t, program(t, firmware.Default()), k.gpu.loaded)
+	assert.Contains(t, k.debug(t), "loaded again after it hung at pc 0x1234")
+}

@@ -21,7 +21,7 @@ func TestQueuesStart(t *testing.T) {
 	assert.Equal(t, [2]uint32{1 << 31, 28<<10 | 1}, [2]uint32{g.regs[0x694], g.regs[0x698]}, "window 1")
 	assert.Equal(t, [3]uint32{1<<20 - 4096, 0, 4096 | 1}, [3]uint32{g.regs[0x6a0], g.regs[0x6a4], g.regs[0x6a8]}, "window 2")
 	assert.EqualValues(t, 3, g.regs[arbOwner])
-	assert.EqualValues(t, 1|2|4, g.regs[intcMask], "DONE and FIRMWARE; the firmware handles faults")
+	assert.EqualValues(t, 1|2|4|1<<7, g.regs[intcMask], "DONE, FIRMWARE and HUNG; the firmware handles faults")
 	require.Len(t, f.requests, 5)
 	assert.Equal(t, []request{
 		{opHello, []uint32{1, 1}}, {opNodeTake, []uint32{0, 0, 12}}, {opNodeTake, []uint32{1, 4096, 12}},
