@@ -1,0 +1,97 @@
+package testbench
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// inQueues are queues whose turns end after 2,000 clocks.
+var inQueues = Options{Queues: Queues{Use: true, Quantum: 2000, Preempt: true}}
+
+// A packet that does not exist stops the queue of its context. The kernel gets the fence and the fault record
+// of the firmware, and after a recovery the next frame is right.
+func TestFaultInAQueue(t *testing.T) {
+	broken := false
+	drivers := withKernel(func(d *kmddi.DriverInitializationData) {
+		patch := d.Patch
+		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			s := patch(t, h, arg)
+			if broken {
+				binary.LittleEndian.PutUint32(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 0x7f000000)
+			}
+			return s
+		}
+	})
+	s, err := Open("emu?config=full", drivers, inQueues)
+	require.NoError(t, err)
+	composes(t, s, smallPlan(t, 0))
+	broken = true
+	_, err = compose.Run(s, smallPlan(t, 1))
+	var stopped *dxgkrnl.DeviceError
+	require.ErrorAs(t, err, &stopped)
+	assert.Equal(t, dxgkrnl.Fault, stopped.Kind)
+	assert.EqualValues(t, 0, stopped.Node)
+	assert.Contains(t, stopped.Dump, "CP0: the work has failed: miniport: node stopped: CP0: queue 2: OPCODE")
+	assert.Contains(t, stopped.Dump, "FAULT_OP 0x7f000000")
+	broken = false
+	require.NoError(t, s.Recover())
+	composes(t, s, smallPlan(t, 2))
+	require.NoError(t, s.Close())
+}
+
+// A firmware that stops is a time-out of the GPU. The recovery loads it again.
+func TestFirmwareStopsInQueues(t *testing.T) {
+	var stop func(t *ddi.Thread)
+	drivers := withKernel(func(d *kmddi.DriverInitializationData) {
+		patch := d.Patch
+		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			if stop != nil {
+				stop(t)
+			}
+			return patch(t, h, arg)
+		}
+	})
+	s, err := Open("emu?config=full", drivers, inQueues)
+	require.NoError(t, err)
+	composes(t, s, smallPlan(t, 0))
+	stop = func(th *ddi.Thread) {
+		stop = nil
+		assert.NoError(t, s.device.Write32(th, 0, mcureg.Base+mcureg.Ctl, 0))
+	}
+	_, err = compose.Run(s, smallPlan(t, 1))
+	var stopped *dxgkrnl.DeviceError
+	require.ErrorAs(t, err, &stopped)
+	assert.Equal(t, dxgkrnl.Timeout, stopped.Kind)
+	require.NoError(t, s.Recover())
+	composes(t, s, smallPlan(t, 2))
+	require.NoError(t, s.Close())
+}
+
+// Without the firmware no queue is created, so a device cannot be.
+func TestFirmwareIsGone(t *testing.T) {
+	s, err := Open("emu?config=full", HostDrivers(), inQueues)
+	require.NoError(t, err)
+	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Ctl, 0))
+	_, _, err = s.CreateDevice()
+	assert.ErrorIs(t, err, ddi.EOutOfMemory)
+	require.NoError(t, s.Close())
+}
+
+// Interrupts that are lost cost time, and nothing else.
+func TestLostInterruptInQueues(t *testing.T) {
+	s, err := Open("emu?config=full&fault=lost-interrupt&after=4&count=12", HostDrivers(), inQueues)
+	require.NoError(t, err)
+	composes(t, s, smallPlan(t, 0))
+	assert.Positive(t, s.Stats().Lost)
+	composes(t, s, smallPlan(t, 1))
+	require.NoError(t, s.Close())
+}
