@@ -28,7 +28,7 @@ func TestQueueCampaign(t *testing.T) {
 	c := &queueCampaign{newQueueRig(t), rand.New(rand.NewPCG(*queueSeed, 21)), map[string]int{}}
 	c.strict = true
 	for n := range *queueOps {
-		c.operation()
+		c.operation(c.rng.Uint32N(fwabi.Queues))
 		c.step(c.rng.Uint64N(4000))
 		if n%25 == 24 {
 			c.settle()
@@ -40,9 +40,11 @@ func TestQueueCampaign(t *testing.T) {
 }
 
 // operation does an operation with a queue.
-func (c *queueCampaign) operation() {
-	i := c.rng.Uint32N(fwabi.Queues)
+func (c *queueCampaign) operation(i uint32) {
 	q := &c.q[i]
+	if c.draining[q.node] {
+		c.count("while a node drains")
+	}
 	switch n := c.rng.IntN(100); {
 	case !q.exists:
 		c.count("create")
@@ -53,8 +55,8 @@ func (c *queueCampaign) operation() {
 		c.destroy(i)
 		*q = queued{next: q.next}
 		c.calm = c.Clocks + 10_000
-	case q.fails || q.drains:
-	case n < 10 && q.held:
+	case q.fails:
+	case n < 10 && (q.held || q.drains):
 		c.count("resume")
 		c.resume(i)
 	case n < 14:
@@ -86,8 +88,13 @@ func (c *queueCampaign) count(kind string) { c.kinds[kind]++ }
 
 func (c *queueCampaign) resume(i uint32) {
 	q := &c.q[i]
-	q.held = false
-	c.must(fwabi.OpResume, i)
+	if status, _ := c.request(fwabi.OpResume, i); q.failed {
+		require.EqualValues(c.t, fwabi.StatusState, status)
+		return
+	} else {
+		require.EqualValues(c.t, fwabi.StatusOK, status)
+	}
+	q.held, q.drains = false, false
 	if q.waits = 0; len(q.values) != 0 {
 		q.waits = c.Clocks
 	}
@@ -102,6 +109,8 @@ func (c *queueCampaign) preempt(i uint32) {
 	switch {
 	case q.held || q.failed || q.drains:
 		require.EqualValues(c.t, fwabi.StatusState, status)
+	case status == fwabi.StatusBusy:
+		require.True(c.t, c.draining[q.node])
 	default:
 		require.EqualValues(c.t, fwabi.StatusOK, status)
 		q.held = true
@@ -109,20 +118,24 @@ func (c *queueCampaign) preempt(i uint32) {
 	c.calm = c.Clocks + 10_000
 }
 
-// drain holds the queues of a node, after what they have begun.
+// drain holds the queues of a node, after what they have begun. Other operations with them follow while the
+// node drains.
 func (c *queueCampaign) drain(node int) {
 	c.count("drain")
+	c.calm = c.Clocks + 10_000
+	if status, _ := c.request(fwabi.OpDrain, uint32(node)); status != fwabi.StatusOK {
+		require.EqualValues(c.t, fwabi.StatusBusy, status)
+		return
+	}
+	c.draining[node] = true
 	for i := range c.q {
 		if q := &c.q[i]; q.exists && q.node == node && !q.held && !q.failed {
 			q.drains = true
 		}
 	}
-	c.drained++
-	if status, _ := c.request(fwabi.OpDrain, uint32(node)); status != fwabi.StatusOK {
-		require.EqualValues(c.t, fwabi.StatusBusy, status)
-		c.drained--
-		for i := range c.q {
-			c.q[i].drains = false
+	for range c.rng.IntN(6) {
+		if i := c.rng.Uint32N(fwabi.Queues); c.q[i].node == node {
+			c.operation(i)
 		}
 	}
 	c.calm = c.Clocks + 10_000
@@ -131,7 +144,7 @@ func (c *queueCampaign) drain(node int) {
 // wrong writes an entry that makes its queue fail: a bad one, or one whose buffer has a bad packet.
 func (c *queueCampaign) wrong(i uint32) {
 	q := &c.q[i]
-	if len(q.values) == depth || q.held {
+	if len(q.values) == depth || q.held || q.drains {
 		return
 	}
 	c.count("wrong")

@@ -73,7 +73,7 @@ type queueRig struct {
 	strict   bool      // check priority and fairness
 	calm     uint64    // clock until which requests and faults keep the firmware busy
 	resets   int       // RESETs of a node after which no queue has failed
-	drained  int       // DRAINED that are due
+	draining [2]bool   // DRAINED of a node is due
 }
 
 func (r *queueRig) word(at uint32) uint32 { return binary.LittleEndian.Uint32(r.Mem[at:]) }
@@ -159,7 +159,8 @@ func (r *queueRig) noticed(op uint32, data []uint32) {
 	r.notices = append(r.notices, [4]uint32{op, data[0], data[1], data[2]})
 	switch {
 	case op == fwabi.OpDrained:
-		r.drained--
+		require.True(r.t, r.draining[data[0]], "DRAINED of node %d", data[0])
+		r.draining[data[0]] = false
 		for i := range r.q {
 			if q := &r.q[i]; q.node == int(data[0]) && q.drains {
 				q.held, q.drains = true, false
@@ -355,7 +356,7 @@ func (r *queueRig) quiesce() {
 			q := &r.q[i]
 			left = left || q.exists && !q.held && !q.drains && !q.failed && (q.fails || len(q.values) != 0)
 		}
-		if !left && r.drained == 0 && r.answers == r.word(fwabi.AreaAnswerTail) {
+		if !left && r.draining == [2]bool{} && r.answers == r.word(fwabi.AreaAnswerTail) {
 			break
 		}
 		require.Less(r.t, n, 20_000, "a doorbell was lost: %+v", r.q)

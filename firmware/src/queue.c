@@ -205,6 +205,9 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 	return STATUS_OK;
 }
 
+/* draining reports whether a node must complete its entries before it may be stopped. */
+static bool draining(const struct node *n) { return n->drains && n->entries != 0; }
+
 /* idle waits until nothing of a node that has stopped is in flight. It does not wait for a reset. */
 static bool idle(const struct node *n)
 {
@@ -229,7 +232,7 @@ uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
 	if (!q)
 		return status;
 	n = &nodes[q->node];
-	if ((n->drains && n->entries != 0) || !schedule_halt(n) || !idle(n))
+	if (draining(n) || !schedule_halt(n) || !idle(n))
 		return STATUS_BUSY;
 	if (n->count != 0 && slot_at(n, 0)->queue == number)
 		schedule_drop(n);
@@ -268,7 +271,7 @@ uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length)
 		return status;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;
-	if (q->next != q->head && (!schedule_halt(&nodes[q->node]) || !idle(&nodes[q->node])))
+	if (q->next != q->head && (draining(&nodes[q->node]) || !schedule_halt(&nodes[q->node]) || !idle(&nodes[q->node])))
 		return STATUS_BUSY;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;

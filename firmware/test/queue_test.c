@@ -280,6 +280,10 @@ static void test_drain(void)
 	equal("drain", "no new entry", NODE0[WPTR], end);
 	equal("drain", "no quantum", queues_due(), 0xffffffff);
 	equal("drain", "destroy", one(queue_destroy, 1), 9);
+	equal("drain", "preempt", one(queue_preempt, 0), 9);
+	equal("drain", "no stop", NODE0[PREEMPT], 0);
+	equal("drain", "preempt without entries", one(queue_preempt, 1), 0);
+	equal("drain", "resume again", one(queue_resume, 1), 0);
 	(void)notices();
 	reach(end);
 	equal("drain", "drained", notices(), 1);
