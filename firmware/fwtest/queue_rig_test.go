@@ -14,7 +14,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
@@ -29,7 +28,9 @@ const (
 	bufferBytes = 0x1000
 
 	// Places in host memory after the message area.
-	progressAt = 0x8000  // 8 bytes for each queue
+	progressAt = 0x8000 // 8 bytes for each queue
+	hostRings  = 0xa000 // rings of queues that are not in VRAM, hostRing apart
+	hostRing   = depth * fwabi.QueueEntryBytes
 	targetsAt  = 0x10000 // targetBytes for each queue
 	rowBytes   = 256
 	rows       = 64
@@ -72,6 +73,8 @@ type queueRig struct {
 	longest  uint64    // clocks that a queue of the highest priority waited
 	strict   bool      // check priority and fairness
 	calm     uint64    // clock until which requests and faults keep the firmware busy
+	inHost   uint32    // bit for each queue: its ring is in host memory
+	rings    uint64    // clocks after which a request rings again; 0: it does not
 	resets   int       // RESETs of a node after which no queue has failed
 	draining [2]bool   // DRAINED of a node is due
 }
@@ -88,6 +91,14 @@ func newQueueRig(t *testing.T) *queueRig {
 	r := &queueRig{complete: m, g: g}
 	m.Bus.Mem = make([]byte, hostBytes)
 	r.Bus.Wrote = r.wrote
+	r.boot()
+	return r
+}
+
+// boot boots the firmware and takes both nodes.
+func (r *queueRig) boot() {
+	r.t.Helper()
+	r.sequence, r.requests, r.answers = 0, 0, 0
 	r.set(fwabi.AreaMagicWord, fwabi.AreaMagic)
 	r.set(fwabi.AreaVersion, fwabi.Version)
 	r.set(fwabi.AreaRings, ringsLog2)
@@ -98,14 +109,13 @@ func newQueueRig(t *testing.T) *queueRig {
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: nodesAt, Bytes: 0x10000, Write: true}
 	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | memBase, Bytes: fwabi.AreaBytes, Write: true}
 	_, err := firmware.Load(r, firmware.Default(), o)
-	require.NoError(t, err)
+	require.NoError(r.t, err)
 	r.must(fwabi.OpHello, fwabi.Version, 7)
 	r.sequence = 0
-	require.NoError(t, r.Write(arbreg.Base+arbreg.Owner, 3))
+	require.NoError(r.t, r.Write(arbreg.Base+arbreg.Owner, 3))
 	for n := range uint32(2) {
 		r.must(fwabi.OpNodeTake, n, n*0x1000, 10+n)
 	}
-	return r
 }
 
 // send sends a request.
@@ -128,6 +138,9 @@ func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer 
 	for n := 0; ; n++ {
 		require.Less(r.t, n, 1_000_000, "no answer to op %d", op)
 		r.step(1)
+		if r.rings != 0 && n%int(r.rings) == 0 {
+			require.NoError(r.t, r.Write(mcureg.Base+mcureg.Doorbell, fwabi.BellMessages))
+		}
 		if seq, got, data := r.take(); got != 0 && seq != 0 {
 			require.Equal(r.t, op, got&0xff)
 			require.Equal(r.t, r.sequence, seq)
@@ -205,13 +218,21 @@ func (r *queueRig) step(clocks uint64) {
 	}
 }
 
+// ringOf returns the GPU address of the ring of a queue.
+func (r *queueRig) ringOf(i uint32) uint64 {
+	if r.inHost>>i&1 != 0 {
+		return pkt.Host | memBase + hostRings + hostRing*uint64(i)
+	}
+	return ringsAt + 0x1000*uint64(i)
+}
+
 // create creates a queue. quantum may have fwabi.QuantumForced.
 func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
 	q := &r.q[i]
 	*q = queued{exists: true, node: node, priority: priority, quantum: quantum &^ fwabi.QuantumForced, next: q.next, unset: true}
 	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
 	r.set(fwabi.AreaQueueTails+4*i, 0)
-	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, ringsAt+0x1000*i, 0, 4, savesAt+fwabi.SaveBytes*i, 0)
+	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, uint32(r.ringOf(i)), uint32(r.ringOf(i)>>32), 4, savesAt+fwabi.SaveBytes*i, 0)
 }
 
 // destroy destroys a queue. It repeats the request while the node is in a reset.
@@ -237,7 +258,11 @@ func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
 	e = binary.LittleEndian.AppendUint32(e, flags)
 	e = binary.LittleEndian.AppendUint64(e, pkt.Host|memBase+progressAt+8*uint64(i))
 	e = binary.LittleEndian.AppendUint64(e, value)
-	r.g.PokeVRAM(uint64(ringsAt+0x1000*i+slot*fwabi.QueueEntryBytes), e)
+	if at := slot * fwabi.QueueEntryBytes; r.inHost>>i&1 != 0 {
+		copy(r.Mem[hostRings+hostRing*i+at:], e)
+	} else {
+		r.g.PokeVRAM(r.ringOf(i)+uint64(at), e)
+	}
 	q.values = append(q.values, value)
 	q.next++
 	q.tail++
@@ -271,78 +296,6 @@ func (r *queueRig) fills(i uint32, count int, height uint16) []byte {
 		add(pkt.Fill2D{W: rowBytes / 4, H: height, Value: v<<32 | v})
 	}
 	return b
-}
-
-// wrote checks a write of the GPU.
-func (r *queueRig) wrote(w port.Request, beats []byte) {
-	at := w.Addr - memBase
-	switch {
-	case at >= targetsAt:
-		r.wroteData(uint32((at-targetsAt)/(rowBytes*rows)), binary.LittleEndian.Uint32(beats[w.Addr%8:]), int64(w.Len)*4)
-	case at >= progressAt && at < progressAt+8*fwabi.Queues:
-		i := (at - progressAt) / 8
-		q := &r.q[i]
-		require.True(r.t, q.exists && !q.broken, "queue %d", i)
-		require.NotEmpty(r.t, q.values, "queue %d", i)
-		require.Equal(r.t, q.values[0], binary.LittleEndian.Uint64(beats), "each progress value once, in order, queue %d", i)
-		q.values = q.values[1:]
-		r.progress++
-		q.waits = 0
-		if len(q.values) != 0 {
-			q.waits = r.Clocks
-		}
-	}
-}
-
-// wroteData checks data: the context, the order, the priority, and the fairness.
-func (r *queueRig) wroteData(i, v uint32, bytes int64) {
-	q := &r.q[i]
-	require.Equal(r.t, i, v>>24, "data of a queue in the target of queue %d", i)
-	require.True(r.t, q.exists && !q.broken && !q.held, "queue %d works", i)
-	require.GreaterOrEqual(r.t, v&0xffffff, q.lastNumber, "order within queue %d", i)
-	require.Equal(r.t, uint32(q.values[0]), v&0xffffff, "an entry before the one that is due, queue %d", i)
-	q.lastNumber = v & 0xffffff
-	r.service[i] += bytes
-	q.waits = r.Clocks
-	r.last[q.node] = int(i)
-	if r.strict {
-		r.compete(i)
-	}
-}
-
-// slack is how many clocks the firmware and the node may take from a doorbell to the data of another
-// queue: the packet in work, a switch, and other requests.
-const slack = 16_000
-
-// compete checks the queues that wait while queue i works: none has a higher priority, and none of the
-// same one waits for more than two quanta of each other queue.
-func (r *queueRig) compete(i uint32) {
-	q := &r.q[i]
-	for j := range r.q {
-		o := &r.q[j]
-		switch {
-		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
-		case o.waits < r.calm || o.priority < q.priority:
-			o.waits = r.Clocks
-		case o.priority > q.priority:
-			waited := r.Clocks - o.waits
-			r.longest = max(r.longest, waited)
-			require.Less(r.t, waited, uint64(slack), "queue %d of priority %d waits for queue %d of priority %d", j, o.priority, i, q.priority)
-		default:
-			require.Less(r.t, r.Clocks-o.waits, r.turns(j), "queue %d waits for queue %d of the same priority", j, i)
-		}
-	}
-}
-
-// turns returns how long a queue may wait for the others of its priority.
-func (r *queueRig) turns(j int) uint64 {
-	most := uint64(slack)
-	for i := range r.q {
-		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
-			most += 2*uint64(q.quantum) + slack/2
-		}
-	}
-	return most
 }
 
 // quiesce waits until all queues that may work have no entries left, and checks their heads.

@@ -68,9 +68,10 @@ type Bus struct {
 	Writes []port.Request // writes by the device that still lack beats
 
 	// The hooks are called if they are not nil: Took for each accepted header of the
-	// device, Beat for each accepted beat, Wrote after the last beat of a write, with
+	// device, Reading for each of its reads, of which it may change Due and Good, Beat for each accepted beat, Wrote after the last beat of a write, with
 	// its beats from Addr&^7, and Completed when a request at the target ends.
 	Took      func(r port.Request)
+	Reading   func(r *Read)
 	Beat      func()
 	Wrote     func(r port.Request, beats []byte)
 	Completed func(s port.Status)

@@ -168,6 +168,21 @@ func TestErrors(t *testing.T) {
 	assert.Greater(t, d.in[1].cpl.Status, port.CplSuccess)
 }
 
+// The hook Reading sees each read, and changes when and how it ends.
+func TestReading(t *testing.T) {
+	b, d := newBus(read(1, 1, base))
+	b.Reading = func(r *hostbfm.Read) {
+		assert.EqualValues(t, base, r.Req.Addr)
+		r.Due, r.Good = 4, 0
+	}
+	for range 5 {
+		b.Step()
+	}
+	for clock, in := range d.in {
+		assert.Equal(t, clock == 4, in.cpl.Status > port.CplSuccess, "clock %d", clock)
+	}
+}
+
 // With Shuffle, reads with different tags sometimes complete out of order. Without
 // it they never do.
 func TestShuffle(t *testing.T) {

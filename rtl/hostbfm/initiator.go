@@ -36,6 +36,9 @@ func (b *Bus) take(r port.Request) {
 	if b.Rng.IntN(1000) < b.Errors {
 		d.Good = uint8(b.Rng.IntN(int(port.Beats(r.Addr, r.Len))))
 	}
+	if b.Reading != nil {
+		b.Reading(d)
+	}
 	b.Reads = append(b.Reads, d)
 }
 

@@ -1,0 +1,117 @@
+package fwtest
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// wrote checks a write of the GPU.
+func (r *queueRig) wrote(w port.Request, beats []byte) {
+	at := w.Addr - memBase
+	switch {
+	case at < fwabi.AreaBytes:
+		r.wroteArea(uint32(at))
+	case at >= targetsAt && at < targetsAt+fwabi.Queues*rowBytes*rows:
+		r.wroteData(uint32((at-targetsAt)/(rowBytes*rows)), binary.LittleEndian.Uint32(beats[w.Addr%8:]), int64(w.Len)*4)
+	case at >= progressAt && at < progressAt+8*fwabi.Queues:
+		i := (at - progressAt) / 8
+		q := &r.q[i]
+		require.True(r.t, q.exists && !q.broken, "queue %d", i)
+		require.NotEmpty(r.t, q.values, "queue %d", i)
+		require.Equal(r.t, q.values[0], binary.LittleEndian.Uint64(beats), "each progress value once, in order, queue %d", i)
+		q.values = q.values[1:]
+		r.progress++
+		q.waits = 0
+		if len(q.values) != 0 {
+			q.waits = r.Clocks
+		}
+	default:
+		require.Fail(r.t, "a write outside what the queues and the firmware may write", "%#x", w.Addr)
+	}
+}
+
+// wroteArea checks that the firmware writes only its parts of the message area.
+func (r *queueRig) wroteArea(at uint32) {
+	require.True(r.t, slices.ContainsFunc(fwabi.Area, func(p fwabi.Part) bool {
+		return p.Writer == "firmware" && at >= p.Off && at < p.Off+p.Bytes
+	}), "a write at %#x of the message area", at)
+}
+
+// A guard is a GPU that passes each write to its VRAM to a function.
+type guard struct {
+	*gpu.GPU
+	wrote func(off uint64)
+}
+
+// Tick implements port.Device.
+func (g guard) Tick(req port.Request, data port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if off, beat := g.WritingVRAM(); beat.Valid {
+		g.wrote(off)
+	}
+	g.GPU.Tick(req, data, cplReady, cpl, reqReady, dataReady)
+}
+
+// guardVRAM checks that only rings of nodes and save areas are written in VRAM.
+func (r *queueRig) guardVRAM() {
+	r.Bus.Dev = guard{r.g, func(off uint64) {
+		ring, save := off-nodesAt, off-savesAt
+		require.True(r.t, ring < 0x10000 || save < fwabi.Queues*fwabi.SaveBytes, "a write at %#x of VRAM", off)
+	}}
+}
+
+// wroteData checks data: the context, the order, the priority, and the fairness.
+func (r *queueRig) wroteData(i, v uint32, bytes int64) {
+	q := &r.q[i]
+	require.Equal(r.t, i, v>>24, "data of a queue in the target of queue %d", i)
+	require.True(r.t, q.exists && !q.broken && !q.held, "queue %d works", i)
+	require.GreaterOrEqual(r.t, v&0xffffff, q.lastNumber, "order within queue %d", i)
+	require.Equal(r.t, uint32(q.values[0]), v&0xffffff, "an entry before the one that is due, queue %d", i)
+	q.lastNumber = v & 0xffffff
+	r.service[i] += bytes
+	q.waits = r.Clocks
+	r.last[q.node] = int(i)
+	if r.strict {
+		r.compete(i)
+	}
+}
+
+// slack is how many clocks the firmware and the node may take from a doorbell to the data of another
+// queue: the packet in work, a switch, and other requests.
+const slack = 16_000
+
+// compete checks the queues that wait while queue i works: none has a higher priority, and none of the
+// same one waits for more than two quanta of each other queue.
+func (r *queueRig) compete(i uint32) {
+	q := &r.q[i]
+	for j := range r.q {
+		o := &r.q[j]
+		switch {
+		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
+		case o.waits < r.calm || o.priority < q.priority:
+			o.waits = r.Clocks
+		case o.priority > q.priority:
+			waited := r.Clocks - o.waits
+			r.longest = max(r.longest, waited)
+			require.Less(r.t, waited, uint64(slack), "queue %d of priority %d waits for queue %d of priority %d", j, o.priority, i, q.priority)
+		default:
+			require.Less(r.t, r.Clocks-o.waits, r.turns(j), "queue %d waits for queue %d of the same priority", j, i)
+		}
+	}
+}
+
+// turns returns how long a queue may wait for the others of its priority.
+func (r *queueRig) turns(j int) uint64 {
+	most := uint64(slack)
+	for i := range r.q {
+		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
+			most += 2*uint64(q.quantum) + slack/2
+		}
+	}
+	return most
+}
