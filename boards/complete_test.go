@@ -37,7 +37,7 @@ func TestComplete(t *testing.T) {
 		{"emu?nodes=1&co", []string{"emu?nodes=1&config=", "emu?nodes=1&coalescing=", "emu?nodes=1&counters=", "emu?nodes=1&contexts=", "emu?nodes=1&count="}},
 		{"emu?count=1&co", []string{"emu?count=1&config=", "emu?count=1&coalescing=", "emu?count=1&counters=", "emu?count=1&contexts="}},
 		{"emu?config=f", []string{"emu?config=full"}},
-		{"emu?fault=stuck-", []string{"emu?fault=stuck-address:A", "emu?fault=stuck-enable:", "emu?fault=stuck-data:D", "emu?fault=stuck-register:D"}},
+		{"emu?fault=stuck-", []string{"emu?fault=stuck-address:A", "emu?fault=stuck-enable:", "emu?fault=stuck-data:D", "emu?fault=stuck-register:D", "emu?fault=stuck-mcu:W"}},
 		{"verilated?fault=", []string{"verilated?fault=lost-interrupt", "verilated?fault=lost-doorbell", "verilated?fault=dead", "verilated?fault=dead-request", "verilated?fault=lost-answer", "verilated?fault=late-answer", "verilated?fault=ignore-preempt", "verilated?fault=ignore-reset"}},
 		{"emu?fault=dead-lane:3,lost-d", []string{"emu?fault=dead-lane:3,lost-doorbell"}},
 		{"line?faults=loss=0.1,d", []string{"line?faults=loss=0.1,dup="}},

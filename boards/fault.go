@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -95,7 +96,7 @@ func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 			return
 		}
 	}
-	f, err := hwfault.Parse(text, c.VRAMBytes)
+	f, err := hwfault.Parse(text, c.VRAMBytes, mcuBytes(c))
 	var bad *hwfault.Error
 	switch {
 	case hardware && err == nil:
@@ -105,6 +106,14 @@ func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 	default:
 		o.bad("fault", faultNames(hardware))
 	}
+}
+
+// mcuBytes returns the size of the memory of the microcontroller in bytes, or 0 if there is none.
+func mcuBytes(c gpu.Config) int {
+	if !c.Caps.Has(caps.MCU) {
+		return 0
+	}
+	return c.MCUBytes
 }
 
 // faultNames lists the values of fault=.

@@ -68,7 +68,7 @@ func TestManualHasTheFaults(t *testing.T) {
 		names(titled(t, "Device faults to inject: fault= of emu, verilated and line")))
 	assert.Equal(t, []string{
 		"stuck-address:A<n>=<0|1>", "short-address:A<n>-A<m>[=<0|1>]", "dead-lane:<n>", "stuck-enable:<n>", "stuck-data:D<n>=<0|1>",
-		"short-data:D<n>-D<m>[=<0|1>]", "bit-flip:<rate>[@<seed>]", "stuck-register:D<n>=<0|1>",
+		"short-data:D<n>-D<m>[=<0|1>]", "bit-flip:<rate>[@<seed>]", "stuck-register:D<n>=<0|1>", "stuck-mcu:W<n>.D<m>=<0|1>",
 	}, names(titled(t, "Hardware faults to inject: fault= of emu and line")))
 	assert.Equal(t, []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"},
 		names(titled(t, "Line faults to inject: faults= of line and pins, and --link-faults")))

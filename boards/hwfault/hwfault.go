@@ -29,6 +29,10 @@ type GPU interface {
 	// PeekVRAM and PokeVRAM read and write VRAM at an offset in bytes.
 	PeekVRAM(off uint64, p []byte)
 	PokeVRAM(off uint64, p []byte)
+
+	// MCUWord and SetMCUWord read and write the memory of the microcontroller, if there is one.
+	MCUWord(i uint32) uint32
+	SetMCUWord(i, v uint32)
 }
 
 // Device is a port.Device that injects faults into a GPU. Its behaviour depends
@@ -42,6 +46,7 @@ type Device struct {
 	pairs     []Fault // shorted data lines of a word
 	enables   uint8   // lanes written by every write
 	flips     []flipper
+	program   []Fault // bits of the memory of the microcontroller
 
 	regHigh, regLow uint32 // bits of a register read that are always 1 or always 0
 	base            uint64 // base of BAR0, from the configuration accesses seen
@@ -79,6 +84,7 @@ func New(gpu GPU, vramBytes uint64, faults []Fault) *Device {
 			gpu.PokeVRAM(off, p[:])
 		}
 	}
+	d.holdBits()
 	return d
 }
 
@@ -108,6 +114,8 @@ func (d *Device) addFault(f Fault) {
 		d.pairs = append(d.pairs, f)
 	case BitFlip:
 		d.flips = append(d.flips, flipper{f.Rate, rand.New(rand.NewPCG(f.Seed, 0))})
+	case StuckMCU:
+		d.program = append(d.program, f)
 	case StuckRegister:
 		if f.High {
 			d.regHigh |= 1 << f.Line
@@ -127,8 +135,8 @@ func setStuck(high, low *uint64, bit uint64, level bool) {
 	}
 }
 
-// Injected returns the number of VRAM writes and register read beats that the
-// faults have changed or duplicated.
+// Injected returns the number of VRAM writes, register read beats and words of the microcontroller
+// that the faults have changed or duplicated.
 func (d *Device) Injected() uint64 { return d.injected }
 
 // Target returns the GPU's outputs, with register-path faults applied.
@@ -159,6 +167,22 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	d.gpu.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	if written.Valid {
 		d.applyWrite(off, written)
+	}
+	d.holdBits()
+}
+
+// holdBits gives the stuck bits of the memory of the microcontroller their level.
+func (d *Device) holdBits() {
+	for _, f := range d.program {
+		v, bit := d.gpu.MCUWord(uint32(f.Word)), uint32(1)<<f.Line
+		good := v &^ bit
+		if f.High {
+			good |= bit
+		}
+		if v != good {
+			d.gpu.SetMCUWord(uint32(f.Word), good)
+			d.injected++
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
@@ -29,7 +30,7 @@ func open(t require.TestingT, texts ...string) (*gpu.GPU, *hwfault.Device, bus.L
 	require.NoError(t, err)
 	var faults []hwfault.Fault
 	for _, text := range texts {
-		f, err := hwfault.Parse(text, vramBytes)
+		f, err := hwfault.Parse(text, vramBytes, 0)
 		require.NoError(t, err)
 		faults = append(faults, f)
 	}
@@ -162,7 +163,7 @@ func TestMemoryHeld(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 0))
 	var faults []hwfault.Fault
 	for _, text := range []string{"stuck-address:A5=1", "short-address:A9-A7", "stuck-data:D3=0", "stuck-data:D40=1", "dead-lane:7"} {
-		f, err := hwfault.Parse(text, vramBytes)
+		f, err := hwfault.Parse(text, vramBytes, 0)
 		require.NoError(t, err)
 		faults = append(faults, f)
 	}
@@ -323,13 +324,37 @@ func TestParse(t *testing.T) {
 		{"stuck-data:D63=1", hwfault.Fault{Kind: hwfault.StuckData, Line: 63, High: true}},
 		{"stuck-register:D31=0", hwfault.Fault{Kind: hwfault.StuckRegister, Line: 31}},
 		{"short-data:D63-D0", hwfault.Fault{Kind: hwfault.ShortData, Line: 63}},
+		{"stuck-mcu:W2047.D31=1", hwfault.Fault{Kind: hwfault.StuckMCU, Word: 2047, Line: 31, High: true}},
 		{"bit-flip:0.5", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.5}},
 		{"bit-flip:1e-3@18446744073709551615", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.001, Seed: 1<<64 - 1}},
 	} {
-		got, err := hwfault.Parse(tt.text, vramBytes)
+		got, err := hwfault.Parse(tt.text, vramBytes, 8<<10)
 		require.NoError(t, err, tt.text)
 		assert.Equal(t, tt.want, got, tt.text)
 	}
+}
+
+// A bit of the memory of the microcontroller keeps its level, whatever the host loads.
+func TestStuckMCU(t *testing.T) {
+	c := gpu.Full()
+	c.VRAMBytes = vramBytes
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	_, err = hwfault.Parse("stuck-mcu:W0.D0=1", vramBytes, 0)
+	assert.ErrorContains(t, err, "and a microcontroller")
+	d := hwfault.New(g, vramBytes, []hwfault.Fault{{Kind: hwfault.StuckMCU, Word: 1, Line: 4, High: true}, {Kind: hwfault.StuckMCU, Word: 2, Line: 0}})
+	link, err := inproc.New(d, bustest.NewHost(4096), inproc.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	assert.EqualValues(t, 0x10, g.MCUWord(1), "from the begin on")
+	for _, v := range []uint32{0, 0, 0xffffffff, 0xffffffff} {
+		require.NoError(t, link.Write(0, mcureg.Base+mcureg.LoadData, binary.LittleEndian.AppendUint32(nil, v)))
+	}
+	var p [4]byte
+	require.NoError(t, link.Read(0, mcureg.Base+mcureg.CRC, p[:]))
+	assert.Equal(t, []uint32{0, 0x10, 0xfffffffe, 0xffffffff}, []uint32{g.MCUWord(0), g.MCUWord(1), g.MCUWord(2), g.MCUWord(3)})
+	assert.EqualValues(t, 3, d.Injected())
+	require.NoError(t, link.Close())
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -353,12 +378,15 @@ func TestParseRefuses(t *testing.T) {
 		{"short-data:D3-D3", "not the same"},
 		{"short-data:D3-D4=2", "[=<0|1>]"},
 		{"stuck-register:D32=0", "n from 0 to 31"},
+		{"stuck-mcu:W2048.D0=1", "n from 0 to 2047, m from 0 to 31"},
+		{"stuck-mcu:W0.D32=1", "n from 0 to 2047, m from 0 to 31"},
+		{"stuck-mcu:W0=1", "stuck-mcu:W<n>.D<m>=<0|1>"},
 		{"bit-flip:1.5", "the rate from 0 to 1"},
 		{"bit-flip:NaN", "the rate from 0 to 1"},
 		{"bit-flip:0.5@x", "the rate from 0 to 1"},
 		{"bit-flip:-1", "the rate from 0 to 1"},
 	} {
-		_, err := hwfault.Parse(tt.text, vramBytes)
+		_, err := hwfault.Parse(tt.text, vramBytes, 8<<10)
 		require.ErrorIs(t, err, hwfault.ErrFault, tt.text)
 		assert.ErrorContains(t, err, tt.says)
 	}

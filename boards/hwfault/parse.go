@@ -26,12 +26,14 @@ const (
 	ShortData                     // two data lines of VRAM are shorted
 	BitFlip                       // words written to VRAM lose random bits
 	StuckRegister                 // a data line of register reads is stuck at one level
+	StuckMCU                      // a bit of the memory of the microcontroller is stuck at one level
 )
 
 // A Fault is one injected fault.
 type Fault struct {
 	Kind  Kind
 	Line  int     // address line, lane or data line
+	Word  int     // of the memory of the microcontroller
 	Other int     // line shorted with Line
 	High  bool    // level of a stuck line, or of two shorted lines driven apart
 	Rate  float64 // fraction of written words with a bit flip, 0 to 1
@@ -66,6 +68,7 @@ func Forms() []Form {
 		{"short-data", "short-data:D<n>-D<m>[=<0|1>]", "two data lines of VRAM, D0 to D63, are shorted; driven apart they are 0, or 1 with =1", ShortData},
 		{"bit-flip", "bit-flip:<rate>[@<seed>]", "a word written to VRAM loses a random bit, at a rate from 0 to 1", BitFlip},
 		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, is stuck at one level", StuckRegister},
+		{"stuck-mcu", "stuck-mcu:W<n>.D<m>=<0|1>", "bit m of word n of the memory of the microcontroller is stuck at one level", StuckMCU},
 	}
 }
 
@@ -82,9 +85,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%v: %q, want %s", ErrFault,
 // Unwrap returns ErrFault.
 func (e *Error) Unwrap() error { return ErrFault }
 
-// Parse returns the fault that text names, for a VRAM of the given size in
-// bytes, a power of two. It fails with *Error.
-func Parse(text string, vramBytes uint64) (Fault, error) {
+// Parse returns the fault that text names, for a VRAM and a memory of the microcontroller of the given
+// sizes in bytes. That of VRAM is a power of two; 0: no microcontroller. It fails with *Error.
+func Parse(text string, vramBytes uint64, mcuBytes int) (Fault, error) {
 	name, arg, _ := strings.Cut(text, ":")
 	i := slices.IndexFunc(Forms(), func(f Form) bool { return f.Name == name })
 	if i < 0 {
@@ -113,6 +116,13 @@ func Parse(text string, vramBytes uint64) (Fault, error) {
 	case StuckRegister:
 		ok = level(&arg, &f.High) && number(arg, "D", 0, regLines-1, &f.Line)
 		limits = fmt.Sprintf("n from 0 to %d", regLines-1)
+	case StuckMCU:
+		word, bit, two := strings.Cut(arg, ".")
+		ok = level(&bit, &f.High) && two && number(word, "W", 0, mcuBytes/4-1, &f.Word) && number(bit, "D", 0, regLines-1, &f.Line)
+		limits = fmt.Sprintf("n from 0 to %d, m from 0 to %d", mcuBytes/4-1, regLines-1)
+		if mcuBytes == 0 {
+			limits = "and a microcontroller"
+		}
 	case BitFlip:
 		ok = rate(arg, &f)
 		limits = "the rate from 0 to 1"

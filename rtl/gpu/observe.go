@@ -48,6 +48,13 @@ func (g *GPU) WritingVRAM() (off uint64, beat port.Beat) {
 	return uint64(word) << 3, beat
 }
 
+// MCUWord returns a word of the memory of the microcontroller outside of any clock. It panics if there
+// is none.
+func (g *GPU) MCUWord(i uint32) uint32 { return g.mcu.Word(i) }
+
+// SetMCUWord sets a word of the memory of the microcontroller outside of any clock.
+func (g *GPU) SetMCUWord(i, v uint32) { g.mcu.SetWord(i, v) }
+
 // Faulted reports whether a node has stopped on a fault, for one clock.
 func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }
 

@@ -41,18 +41,12 @@ func newBringup(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bringup",
 		Short: "Test a board stage by stage, and name the defects",
-		Long: `Bringup tests a board without drivers, in dependency order: each stage relies only on
-functions that earlier stages have tested. A failed stage names the line, the register or
-the bit and the likely cause, and prints the command that repeats it. Stages that depend
-on it are not run.
-
-Registers are restored, VRAM is overwritten. Every wait has a deadline on the board's
-clock.
-
-Stages:
+		Long: `Bringup tests a board without drivers, in dependency order. A failed stage names the line,
+the register or the bit and the likely cause, and prints the command that repeats it.
+Stages that depend on it are not run. Registers are restored; VRAM and the program of the
+microcontroller are overwritten. Every wait has a deadline on the board's clock. Stages:
 ` + bringup.Describe(),
-		Example: `  hilgpu bringup
-  hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
+		Example: `  hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
   hilgpu bringup --only mem --bytes all --seed 7
   hilgpu bringup --soak 8h`,
 		Args:        cobra.NoArgs,

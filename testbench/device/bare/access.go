@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -89,6 +90,21 @@ func (a *Access) SetReg(off, v uint32) {
 	a.Write(0, uint64(off), p[:])
 }
 
+// Registers are the registers of BAR0 as packages firmware, message and mcu access them.
+type Registers struct{ Access *Access }
+
+// Read reads a register by its offset.
+func (r Registers) Read(off uint32) (uint32, error) {
+	v := r.Access.Reg(off)
+	return v, r.Access.Err
+}
+
+// Write writes a register by its offset.
+func (r Registers) Write(off, v uint32) error {
+	r.Access.SetReg(off, v)
+	return r.Access.Err
+}
+
 // Read fills p from a BAR, with zeros if the read fails.
 func (a *Access) Read(bar int, off uint64, p []byte) {
 	if a.Alive() {
@@ -146,11 +162,14 @@ func (a *Access) PlaceBARs() {
 }
 
 // Quiesce ends what an earlier host left running and no node reset ends: it masks
-// the events, turns coalescing, counters, watchdog and time-out off, and resets all nodes,
-// which keep their timelines. It does not wait for the nodes. The returned function
+// the events, stops the microcontroller, turns coalescing, counters, watchdog and time-out off, and
+// resets all nodes, which keep their timelines. It does not wait for the nodes. The returned function
 // restores the masks and limits.
 func (a *Access) Quiesce() (restore func()) {
 	have, registers := a.Capabilities(), regmap.New()
+	if have.Has(caps.MCU) {
+		a.SetReg(mcureg.Base+mcureg.Ctl, 0)
+	}
 	var was [][2]uint32
 	for _, off := range []uint32{
 		intcreg.Base + intcreg.Mask, intcreg.Base + intcreg.CoalesceCount, intcreg.Base + intcreg.CoalesceTime,

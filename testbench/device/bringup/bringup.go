@@ -19,6 +19,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
@@ -170,6 +171,9 @@ func (r *runner) stage(st stage, s *session) outcome {
 			return failed("the BARs cannot be set", "", err)
 		}
 	}
+	if st.group() == "mem" {
+		s.quiesce() // nodes and microcontroller may write VRAM
+	}
 	s.Err = nil
 	s.Host.ForgetRefused()
 	out := st.run(s)
@@ -220,6 +224,9 @@ func (r *runner) blocked(st stage, s *session) string {
 		return "not run: the board stopped answering in " + r.lostIn
 	}
 	needs := st.needs
+	if s.prepared && st.group() == "mcu" && !s.Capabilities().Has(caps.MCU) {
+		needs = nil // the stage has nothing to test
+	}
 	if s.prepared && !s.aperture && st.group() == "mem" {
 		needs = append([]string{"cp.start"}, needs...)
 	}

@@ -72,6 +72,8 @@ func TestHealthy(t *testing.T) {
 		{Board: "emu?config=small&vram=4KiB"},
 		{Board: "emu?config=small&aperture=0", Bytes: 1 << 40},
 		{Board: "emu?aperture=0&vramports=1"},
+		{Board: "emu?config=full", Poke: reg.Destructive},
+		{Board: "emu?config=small&mcu=1&master=1&aperture=0"},
 		{Board: "line?config=small"},
 		{Board: "line?config=small&aperture=0&vramports=1", Bytes: 4096},
 		{Board: "line?config=small&faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3"},
@@ -124,7 +126,7 @@ func TestDependencies(t *testing.T) {
 	for _, stage := range []string{"irq.message", "ring.wrap", "fence.order"} {
 		assert.Equal(t, bringup.OK, result(t, r, stage).Status)
 	}
-	assert.Equal(t, []int{16, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
+	assert.Equal(t, []int{20, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
 	assert.False(t, r.OK())
 
 	r = run(t, bringup.Options{Board: "emu?config=small&timeout=20000&fault=dead"})

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -97,6 +99,9 @@ func regsAccess(s *session) outcome {
 	walked, kept, left := 0, 0, 0
 	if s.opt.Poke == reg.Destructive {
 		s.stop()
+	}
+	if s.Capabilities().Has(caps.MCU) {
+		s.SetReg(mcureg.Base+mcureg.Ctl, 0) // it locks registers, and MCU.LIMIT ends its program
 	}
 	for _, e := range s.entries() {
 		switch {

@@ -29,6 +29,7 @@ type session struct {
 	used     bool         // node 0 has run
 	line     uint64       // its timeline before that
 	baseline measure      // of the link, when no stage had found it wrong
+	mcu      mcuState
 }
 
 // A configWord is a dword of configuration space.
@@ -123,6 +124,7 @@ func (s *session) restore() error {
 		s.resetNode()
 		s.Node(0).SetTimeline(s.line)
 	}
+	s.restoreMCU()
 	if s.resume != nil {
 		s.resume()
 	}

@@ -42,6 +42,10 @@ func stages() []stage {
 		{"dma.copy", "sizes, alignments and 4 KiB boundaries, host to VRAM and back", []string{"mem.enables", "mem.patterns"}, dmaCopy},
 		{"ring.wrap", "a small ring wraps with NOP and COPY packets", []string{"cp.start"}, ringWrap},
 		{"fence.order", "fences increase one by one, each after its data", []string{"cp.start"}, fenceOrder},
+		{"mcu.load", "microcontroller: load of a program with its CRC, memory for the firmware bit by bit", []string{"regs.access"}, ifMCU(mcuLoad)},
+		{"mcu.regs", "debug unit, registers of the processor, step, breakpoint, watchdog", []string{"mcu.load"}, ifMCU(mcuRegs)},
+		{"mcu.boot", "the firmware boots with its self-test", []string{"mcu.regs", "mem.addr"}, ifMCU(mcuBoot)},
+		{"mcu.message", "messages of the firmware: HELLO and PING, doorbell and event", []string{"mcu.boot", "cp.start"}, ifMCU(mcuMessage)},
 	}
 }
 
