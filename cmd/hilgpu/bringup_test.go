@@ -48,7 +48,7 @@ func TestBringupExitCodes(t *testing.T) {
 	}{
 		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exit.OK, ""},
 		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exit.Check, "1 stages failed"},
-		{[]string{"--board", "emu?config=small&fault=dead-request"}, exit.Check, "1 stages failed, 16 were not run"},
+		{[]string{"--board", "emu?config=small&fault=dead-request"}, exit.Check, "1 stages failed, 20 were not run"},
 		{[]string{"--board", "vapour"}, exit.Usage, `"vapour"`},
 		{[]string{"--board", "emu?fault=fire"}, exit.Usage, "stuck-address:A<n>=<0|1>"},
 		{[]string{"--only", "mem.lines"}, exit.Usage, "want one of link.trips"},

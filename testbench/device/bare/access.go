@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -162,13 +163,16 @@ func (a *Access) PlaceBARs() {
 }
 
 // Quiesce ends what an earlier host left running and no node reset ends: it masks
-// the events, stops the microcontroller, turns coalescing, counters, watchdog and time-out off, and
+// the events, stops the microcontroller, takes the nodes of the second master, turns coalescing, counters, watchdog and time-out off, and
 // resets all nodes, which keep their timelines. It does not wait for the nodes. The returned function
 // restores the masks and limits.
 func (a *Access) Quiesce() (restore func()) {
 	have, registers := a.Capabilities(), regmap.New()
 	if have.Has(caps.MCU) {
 		a.SetReg(mcureg.Base+mcureg.Ctl, 0)
+	}
+	if have.Has(caps.Master) {
+		a.SetReg(arbreg.Base+arbreg.Owner, 0)
 	}
 	var was [][2]uint32
 	for _, off := range []uint32{

@@ -54,6 +54,7 @@ func (s *session) useMCU() {
 	save(mcureg.DebugBase + mcureg.Watch)
 	save(mcureg.Base + mcureg.Blocks)
 	save(mcureg.Base + mcureg.Limit)
+	s.SetReg(mcureg.Base+mcureg.Limit, 0)
 }
 
 // restoreMCU stops the microcontroller, and restores its registers if a stage has used it. Its memory

@@ -70,12 +70,12 @@ func mcuLoad(s *session, f *finding) string {
 	}
 	var result uint32
 	done := s.soon(func() bool { result = s.Reg(mail(1)); return result != 0 })
-	at, got, want := s.Reg(mail(2)), s.Reg(mail(3)), s.Reg(mail(4))
+	status, at, got, want := s.Reg(mcureg.Base+mcureg.Status), s.Reg(mail(2)), s.Reg(mail(3)), s.Reg(mail(4))
 	s.SetReg(mcureg.Base+mcureg.Ctl, 0)
 	switch {
 	case s.Err != nil:
 	case !done:
-		f.add("the processor, or the first words of its memory", "the test of the memory does not end: MCU.STATUS is %#x", s.Reg(mcureg.Base+mcureg.Status))
+		f.add("the processor, or the first words of its memory", "the test of the memory does not end: MCU.STATUS is %#x", status)
 	case result != 2:
 		f.add("a memory of the microcontroller", "its memory at %#x holds %#08x, want %#08x: %s", at, got, want, named(uint64(want), uint64(got)))
 	}
