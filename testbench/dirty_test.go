@@ -124,6 +124,24 @@ func TestDirtyBringup(t *testing.T) {
 	})
 }
 
+// A microcontroller with the program of an earlier host, halted or running, is tested and gets the
+// firmware of the drivers.
+func TestDirtyMicrocontroller(t *testing.T) {
+	o := compose.Options{Width: 16, Height: 16, Contexts: 1, Seed: 5, Sources: noise(3, image.Pt(9, 9))}
+	want, _ := composed(t, "emu", o, testbench.Options{})
+	for seed := range 2 * *dirtySeeds {
+		board := fmt.Sprintf("emu?config=full&dirty=%d", *dirtySeed+seed)
+		t.Run(board, func(t *testing.T) {
+			t.Parallel()
+			r, err := bringup.Run(t.Context(), bringup.Options{Board: board, Only: []string{"regs", "cp", "mcu"}, Open: boards.Open})
+			require.NoError(t, err)
+			assert.True(t, r.OK(), "%+v", r)
+			got, _ := composed(t, board, o, testbench.Options{Log: func(text string) { assert.Fail(t, text) }})
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
 // Copies, fills and storms give the same results as on a clean board.
 func TestDirtyWork(t *testing.T) {
 	onDirty(t, "8KiB", func(t *testing.T, board string) {

@@ -78,6 +78,7 @@ func Leave(dev port.Device, o Options) error {
 	s.pass(s.time(o.Idle))
 	s.settle()
 	s.program(func(r reg.Reg) bool { return r.Poke != reg.Destructive && s.chance(3, 4) }, true)
+	s.processor()
 	s.latch()
 	s.refused()
 	s.configure()

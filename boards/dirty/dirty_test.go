@@ -247,7 +247,7 @@ func TestVRAM(t *testing.T) {
 // Nothing of the session is in flight after it: a host without memory sees no
 // request of the session, and the device accepts a reset.
 func TestIdleAfterwards(t *testing.T) {
-	for _, c := range []gpu.Config{config(), gpu.Small(), noAperture(), onePort()} {
+	for _, c := range []gpu.Config{config(), gpu.Small(), noAperture(), onePort(), full()} {
 		for seed := range uint64(64) {
 			g := left(t, c, seed)
 			req, beat := g.Initiator()
