@@ -123,14 +123,14 @@ verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default
 	$(BIN) verilog --config small -o out/verilog/small
 
-lockstep: build ## the GPU against its Verilog at every clock, in three configurations and both simulators, and with a second master; CYCLES, ICARUS_CYCLES, SEED
+lockstep: build ## the GPU against its Verilog at every clock, in three configurations and both simulators, with a second master, and with a microcontroller that runs programs; CYCLES, ICARUS_CYCLES, SEED
 	@mkdir -p $(dir $(FRAME))
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sweep; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	  case $$config in *aperture=0*) ;; *) $$run --storm;; esac; \
 	done
-	$(BIN) lockstep --config 'default?master=1' --seed $(SEED) --cycles $(CYCLES) --wave out/lockstep.vcd
+	for config in 'default?master=1' full; do $(BIN) lockstep --config $$config --seed $(SEED) --cycles $(CYCLES) --wave out/lockstep.vcd || exit 1; done
 
 mutants: build ## mutations of the Verilog, all of which lockstep must detect, of the GPU in three configurations and of the links; MUTANTS, SEED
 	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \

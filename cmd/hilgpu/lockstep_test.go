@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,16 +41,17 @@ func TestLockstepBadInput(t *testing.T) {
 
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Icarus.Tools()...)
-	args := []string{"lockstep", "--config", "small", "--sim", "icarus", "--cycles", "300", "--json"}
-	code, stdout, stderr := hilgpu(args...)
-	require.Zero(t, code, stderr)
-	var r lockstepResult
-	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
-	assert.Equal(t, uint64(301), r.Cycles, "including the reset")
-	assert.Equal(t, "small", r.Config)
-	assert.Greater(t, r.Registers, 200)
-
-	code, _, stderr = hilgpu("lockstep", "--source", t.TempDir())
+	for config, cycles := range map[string]uint64{"small": 300, "small?mcu=1&mcumem=8KiB": 2000} {
+		args := []string{"lockstep", "--config", config, "--sim", "icarus", "--cycles", fmt.Sprint(cycles), "--json"}
+		code, stdout, stderr := hilgpu(args...)
+		require.Zero(t, code, stderr)
+		var r lockstepResult
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+		assert.Equal(t, cycles+1, r.Cycles, "including the reset")
+		assert.Equal(t, config, r.Config)
+		assert.Greater(t, r.Registers, 200)
+	}
+	code, _, stderr := hilgpu("lockstep", "--source", t.TempDir())
 	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "source tree")
 }

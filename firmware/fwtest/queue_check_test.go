@@ -93,7 +93,7 @@ func (r *queueRig) compete(i uint32) {
 		o := &r.q[j]
 		switch {
 		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
-		case o.waits < r.calm || o.priority < q.priority:
+		case o.waits < r.calm || o.priority < q.priority || r.draining[q.node]: // a node that drains gets no entries
 			o.waits = r.Clocks
 		case o.priority > q.priority:
 			waited := r.Clocks - o.waits

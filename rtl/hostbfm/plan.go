@@ -36,6 +36,9 @@ func (h *Stimulus) boot() {
 		h.nodes[n] = node{}
 		h.start(n)
 	}
+	if h.hasMCU() {
+		h.program()
+	}
 }
 
 // assign writes the BARs.
@@ -65,6 +68,10 @@ func (h *Stimulus) size() {
 
 // plan queues the host's next step.
 func (h *Stimulus) plan() {
+	if h.hasMCU() && h.percent(15) {
+		h.controller()
+		return
+	}
 	n := h.Rng.IntN(len(h.nodes))
 	switch p := h.Rng.IntN(1000); {
 	case p < 550:

@@ -31,7 +31,8 @@ type Device interface {
 // configures the function, submits good and bad packets, accesses registers and
 // VRAM, turns the function off and on, and resets it. It answers requests late, out
 // of order and with errors, and it holds back every ready signal. If the device is a
-// Second with caps.Master, its second master accesses registers at the same time.
+// Second with caps.Master, its second master accesses registers at the same time. A
+// microcontroller runs random programs, which it loads and debugs.
 type Stimulus struct {
 	*Bus
 	Saw      Coverage
@@ -58,12 +59,14 @@ type Coverage struct {
 	InVRAM   int // observed advances of the read pointer of a ring in VRAM
 	Odd      int // indirect buffers that begin in the upper half of a beat
 	Messages int
-	Writes   int // beats written by the device
-	Reads    int // reads by the device
-	Spare    int // those whose tag is a spare one, because their own is retired
-	Fences   int // fence values written
-	Answers  int // to the second master
-	Refused  int // those that refuse a write
+	Writes   int    // beats written by the device
+	Reads    int    // reads by the device
+	Spare    int    // those whose tag is a spare one, because their own is retired
+	Fences   int    // fence values written
+	Answers  int    // to the second master
+	Refused  int    // those that refuse a write
+	Programs int    // loaded into the microcontroller
+	MCU      [3]int // reads of MCU.STATUS with each of its bits: asleep, halted, hung
 
 	Status  [4]int          // completions of the target port by port.Status
 	Causes  map[uint32]int  // faults that the host found, by cpreg.Cause

@@ -74,6 +74,26 @@ func TestStimulusWithSecondMaster(t *testing.T) {
 	assert.Greater(t, s.Restarts, 20)
 }
 
+// A microcontroller runs programs, which sleep, halt and hang, and which access memory. The host still reaches its goals.
+func TestStimulusWithMCU(t *testing.T) {
+	c := gpu.Small()
+	c.Caps |= caps.Master | caps.MCU
+	c.MCUBytes = 8 << 10
+	h := hostbfm.NewStimulus(newGPU(t, c), 1)
+	for h.Clocks < 300_000 {
+		h.Step()
+	}
+	require.NoError(t, h.Err)
+	s := h.Saw
+	t.Logf("%+v", s)
+	assert.Greater(t, s.Programs, 20)
+	for i, n := range s.MCU {
+		assert.Greater(t, n, 20, "bit %d of MCU.STATUS", i)
+	}
+	assert.Greater(t, s.Fences, 20)
+	assert.Greater(t, s.Restarts, 10)
+}
+
 func TestStimulusIsDeterministic(t *testing.T) {
 	run := func(seed uint64) [2]any {
 		g := newGPU(t, gpu.Small())

@@ -120,7 +120,7 @@ type State struct {
 type state uint8
 
 const (
-	stateStart   state = iota // x0 is cleared
+	stateStart   state = iota // at the end of Hold x0 is cleared
 	stateFetch                // the instruction is read, the last result is written
 	stateDecode               // its operands are read
 	stateExecute              // acc gets the result or the address

@@ -40,7 +40,7 @@ func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load L
 		stored = load.Data
 	}
 	left, right := m.reads(in.next, dbg.Exec)
-	regs := m.writing(bus)
+	regs := m.writing(bus, ctl.Hold)
 	value := m.result(word, bus.Data)
 	m.retired = false
 	m.step(irq, bus, ctl, dbg, in)
@@ -113,14 +113,14 @@ func (m *Module) reads(next uint32, exec bool) (left, right port) {
 }
 
 // writing returns what is written to both register RAMs.
-func (m *Module) writing(bus Answer) port {
+func (m *Module) writing(bus Answer, hold bool) port {
 	p, write := port{to: uint32(rd(m.ir))}, m.writes || m.loads
 	if m.carries {
 		p.to = rowCycleH | uint32(m.counted)
 	}
 	switch m.state {
 	case stateStart:
-		p.to, write = 0, true
+		p.to, write = 0, !hold
 	case stateModify:
 		write = rd(m.ir) != 0
 	case stateCSR:
