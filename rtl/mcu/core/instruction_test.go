@@ -242,3 +242,20 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, []uint32{0, 0}, []uint32{r.x(3), r.x(4)}, "%x", csr)
 	}
 }
+
+// A core that is held writes nothing, not even the value that a memory has, since a GPU whose microcontroller
+// rests leaves out its clocks. x0 is 0 when the core starts, whatever the memory had.
+func TestHeld(t *testing.T) {
+	r := newRig(t, small, rv32test.J(0, 0))
+	r.m.left.SetWord(0, 5)
+	r.m.right.SetWord(0, 5)
+	before := r.m
+	for range 3 {
+		r.m.Tick(Interrupts{}, Answer{}, Control{Hold: true}, Debug{}, Load{})
+	}
+	assert.Equal(t, before, r.m)
+	assert.EqualValues(t, 5, r.m.left.Word(0))
+	r.run(2)
+	assert.Zero(t, r.m.left.Word(0))
+	assert.Zero(t, r.m.right.Word(0))
+}
