@@ -46,7 +46,7 @@ func debug(t *testing.T, steps []gdbtest.Step, pause func(gdb <-chan *os.Process
 	require.NoError(t, mcu.Run(r))
 	started := make(chan *os.Process, 1)
 	s := serve(t, r, func() {
-		r.Tick()
+		r.Clock()
 		if pause != nil {
 			pause(started)
 		}

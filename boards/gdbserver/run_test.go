@@ -115,9 +115,9 @@ func TestNoHalt(t *testing.T) {
 	r := waiting(t)
 	require.NoError(t, mcu.Run(r))
 	for range 100 {
-		r.Tick()
+		r.Clock()
 	}
-	s := serve(t, r, r.Tick)
+	s := serve(t, r, r.Clock)
 	s.dial(t).gone()
 	assert.ErrorIs(t, <-s.reports, mcu.ErrWait)
 	s.stop()

@@ -59,7 +59,7 @@ func counting(t *testing.T) *service {
 	}
 	require.NoError(t, mcu.Load(r, 0, image))
 	require.NoError(t, mcu.Run(r))
-	return serve(t, r, r.Tick)
+	return serve(t, r, r.Clock)
 }
 
 // A client sends packets without looking at what they mean.
@@ -300,7 +300,7 @@ func TestEnd(t *testing.T) {
 func running(t *testing.T, s *service) {
 	t.Helper()
 	for range 1000 {
-		s.Tick()
+		s.Clock()
 	}
 	d, err := mcu.New(s.Rig, 200)
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func start(t *testing.T) *mcutest.Rig {
 	require.NoError(t, mcu.Load(r, 0, counts()))
 	require.NoError(t, mcu.Run(r))
 	for range 500 {
-		r.Tick()
+		r.Clock()
 	}
 	return r
 }

@@ -254,7 +254,7 @@ func TestDetach(t *testing.T) {
 	require.NoError(t, d.SetWatchpoint(0x100, 4))
 	require.NoError(t, d.Detach())
 	for range 200 {
-		r.Tick()
+		r.Clock()
 	}
 	cause, err := d.State()
 	require.NoError(t, err)

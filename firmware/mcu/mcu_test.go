@@ -184,7 +184,7 @@ func TestNotHalted(t *testing.T) {
 	r.Silent = true
 	r.Memory[0] = 7
 	for range 50 {
-		r.Tick()
+		r.Clock()
 	}
 	before := r.Accesses
 	assert.ErrorIs(t, d.Halt(), mcu.ErrWait)

@@ -66,8 +66,8 @@ func New() *Rig {
 	return r
 }
 
-// Tick is one clock.
-func (r *Rig) Tick() { r.tick(regbus.Req{}) }
+// Clock is one clock.
+func (r *Rig) Clock() { r.tick(regbus.Req{}) }
 
 // tick is one clock with an access of the host.
 func (r *Rig) tick(regs regbus.Req) {
@@ -132,7 +132,7 @@ func (r *Rig) Write(off, v uint32) error {
 func (r *Rig) access(req regbus.Req) (uint32, error) {
 	r.Accesses++
 	for range r.Each {
-		r.Tick()
+		r.Clock()
 	}
 	if r.Broken != nil {
 		return 0, r.Broken
@@ -140,7 +140,7 @@ func (r *Rig) access(req regbus.Req) (uint32, error) {
 	for range retries {
 		r.tick(req)
 		rsp := r.module.Rsp()
-		r.Tick()
+		r.Clock()
 		if rsp.Hit && !rsp.Retry {
 			return rsp.Data, nil
 		}
