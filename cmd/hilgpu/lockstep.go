@@ -45,10 +45,11 @@ func newLockstep(a *command.App) *cobra.Command {
 		Long: `Lockstep translates the GPU to Verilog, builds it for a simulator, and clocks both with
 the inputs of a host that does, at random, anything a host may do: configuration, register
 and VRAM accesses, valid and invalid packets, programs for the microcontroller, late and
-failed completions, back-pressure on every ready, resets. With --session the host is the driver stack, which composes the
-sample images. With --storm it is the storm of "hilgpu run storm": the run ends when every
-bin was hit and prints the table of bins; it fails if a bin was not hit. With --sweep two
-actions meet at each distance in clocks, such as the end of a reset and a write.
+failed completions, back-pressure on every ready, resets. With --session the host is the
+driver stack, which composes the sample images. With --storm it is the storm of "hilgpu run
+storm": the run ends when every bin was hit and prints the table of bins; it fails if a bin
+was not hit. With --sweep two actions meet at each distance in clocks, such as the end of a
+reset and a write.
 
 All ports, registers and writes of a RAM are compared after every clock, and all memories
 at the end.
