@@ -24,7 +24,7 @@ const (
 	mcuInfo, mcuCtl, mcuLoadAddr, mcuLoadData, mcuCRC, mcuBlocks = 0x600, 0x604, 0x610, 0x614, 0x618, 0x620
 	mcuStatus, mcuDebug, mcuExec, mcuPC                          = 0x608, 0x704, 0x708, 0x710
 	mcuCheckpoint, mcuResult, mcuTest, mcuBuild                  = 0x640, 0x644, 0x658, 0x65c
-	mcuLimit, mcuDoorbell, mcuDetail                             = 0x60c, 0x61c, 0x648
+	mcuDoorbell, mcuDetail                                       = 0x61c, 0x648
 
 	arbOwner = 0x404
 

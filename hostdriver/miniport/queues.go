@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 
@@ -112,7 +113,7 @@ func (m area) WriteHost(off uint32, b []byte) error { copy(m[off:], b); return n
 
 // configure reads the settings. StatusNotSupported means that the device cannot do what they
 // ask for.
-func (a *adapter) configure(*ddi.Thread) ddi.Status {
+func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 	set := map[string]uint32{SettingQuantum: defaultQuantum}
 	for _, s := range a.info.Settings {
 		set[s.Name] = s.Value
@@ -122,9 +123,11 @@ func (a *adapter) configure(*ddi.Thread) ddi.Status {
 	}
 	quantum := set[SettingQuantum]
 	if quantum < fwabi.QuantumLeast || quantum > fwabi.QuantumMost {
+		a.logQueues(t, fmt.Sprintf("quantum of %d clocks, want %d to %d", quantum, fwabi.QuantumLeast, fwabi.QuantumMost))
 		return ddi.StatusInvalidParameter
 	}
 	if !a.caps.have.Has(caps.MCU) || a.caps.vramBytes < testVRAM {
+		a.logQueues(t, fmt.Sprintf("no microcontroller, or less than %d bytes of VRAM", testVRAM))
 		return ddi.StatusNotSupported
 	}
 	if set[SettingPreempt] != 0 {
@@ -132,6 +135,11 @@ func (a *adapter) configure(*ddi.Thread) ddi.Status {
 	}
 	a.queues = &queues{adapter: a, quantum: quantum, nodes: make([]work, a.caps.nodes)}
 	return ddi.StatusSuccess
+}
+
+// logQueues logs why there are no queues.
+func (a *adapter) logQueues(t *ddi.Thread, why string) {
+	a.cb.LogEtwEvent(t, a.cb.DeviceHandle, "miniport: no firmware queues: "+why)
 }
 
 // allocateQueues allocates the memory of the queues.
@@ -193,10 +201,12 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
 		q.err = q.create(t, node, node, prioritySystem)
 	}
+	if q.err == nil {
+		return ddi.StatusSuccess
+	}
+	a.logQueues(t, q.err.Error())
 	var lost statusError
 	switch {
-	case q.err == nil:
-		return ddi.StatusSuccess
 	case errors.As(q.err, &lost):
 		return ddi.Status(lost)
 	case errors.Is(q.err, message.ErrStatus):

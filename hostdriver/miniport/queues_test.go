@@ -44,23 +44,26 @@ func TestQueuesNotPossible(t *testing.T) {
 		name string
 		edit func(k *kernel, f *fakeFirmware)
 		want ddi.Status
+		says string
 	}{
-		{"no microcontroller", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idCaps2] = 0 }, ddi.StatusNotSupported},
-		{"small VRAM", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idVRAM] = 32 << 10 }, ddi.StatusNotSupported},
-		{"boot fails", func(k *kernel, _ *fakeFirmware) { k.gpu.boot = 10 }, ddi.StatusDeviceNotReady},
-		{"no messages", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = nil }, ddi.StatusDeviceNotReady},
-		{"no answer", func(_ *kernel, f *fakeFirmware) { f.silent = true }, ddi.StatusDeviceNotReady},
-		{"node refused", func(_ *kernel, f *fakeFirmware) { f.statuses[opNodeTake] = []uint32{0, 8} }, ddi.StatusNotSupported},
+		{"no microcontroller", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idCaps2] = 0 }, ddi.StatusNotSupported, "queues: no microcontroller"},
+		{"small VRAM", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idVRAM] = 32 << 10 }, ddi.StatusNotSupported, "less than 65536 bytes of VRAM"},
+		{"boot fails", func(k *kernel, _ *fakeFirmware) { k.gpu.boot = 10 }, ddi.StatusDeviceNotReady, "self-test failed"},
+		{"no messages", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = nil }, ddi.StatusDeviceNotReady, "no message area"},
+		{"no answer", func(_ *kernel, f *fakeFirmware) { f.silent = true }, ddi.StatusDeviceNotReady, "no answer"},
+		{"node refused", func(_ *kernel, f *fakeFirmware) { f.statuses[opNodeTake] = []uint32{0, 8} }, ddi.StatusNotSupported, "NODE_TAKE: REFUSED"},
 		{"short quantum", func(k *kernel, _ *fakeFirmware) {
 			k.info.Settings = append(k.info.Settings, kmddi.Setting{Name: "FirmwareQuantum", Value: 999})
-		}, ddi.StatusInvalidParameter},
-		{"lost device", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = func(uint32) { k.dead = true } }, ddi.StatusIODeviceError},
+		}, ddi.StatusInvalidParameter, "quantum of 999 clocks"},
+		{"lost device", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = func(uint32) { k.dead = true } }, ddi.StatusIODeviceError, "STATUS_IO_DEVICE_ERROR"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k, f := unstarted(t, 2)
 			tt.edit(k, f)
 			_, s := k.start()
 			assert.Equal(t, tt.want, s)
+			require.Len(t, k.logged, 1)
+			assert.Contains(t, k.logged[0], tt.says)
 			assert.Empty(t, k.memory)
 			assert.Zero(t, k.mapped)
 		})
