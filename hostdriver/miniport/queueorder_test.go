@@ -217,3 +217,25 @@ func TestQueuesAfterReset(t *testing.T) {
 	k.gpu.boot = 10
 	assert.Equal(t, ddi.StatusDeviceNotReady, k.table.RestartFromTimeout(k.thread, k.adapter))
 }
+
+// The work in the queues of a firmware that hangs is lost: it is not reported, later work is refused, and a reset
+// begins again.
+func TestQueuesHang(t *testing.T) {
+	k, f := withQueues(t, 1)
+	dev := k.device(t)
+	ctx := k.context(t, dev, 0)
+	k.work(t, ctx, 0, 1, 1, false)
+	k.gpu.hang(8)
+	assert.Empty(t, k.interrupted(t))
+	_, s := k.table.QueryCurrentFence(k.thread, k.adapter, kmddi.QueryCurrentFence{})
+	require.Equal(t, ddi.StatusSuccess, s)
+	f.bells = nil
+	k.work(t, ctx, 0, 1, 2, false)
+	assert.Empty(t, f.bells)
+	assert.Contains(t, k.debug(t), "CP0: the work has failed: miniport: firmware hung")
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	k.work(t, k.context(t, dev, 0), 0, 1, 3, false)
+	f.finish(1, 0)
+	assert.Equal(t, completed(0, 3), k.interrupted(t))
+}

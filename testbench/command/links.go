@@ -112,6 +112,21 @@ func (l *Links) Core() (save func(core []byte), end func() error, err error) {
 	}, nil
 }
 
+// queueFlags returns the flags of the queues of the firmware for a command line that repeats a case.
+func (l *Links) queueFlags() string {
+	q, text := l.Queues, ""
+	if q.Use {
+		text = " --firmware-queues"
+	}
+	if q.Quantum != 0 {
+		text += fmt.Sprintf(" --firmware-quantum %d", q.Quantum)
+	}
+	if q.Preempt {
+		text += " --firmware-preempt"
+	}
+	return text
+}
+
 // CheckKernel fails with exit.ErrInput if a flag of AddKernel is out of range.
 func (l *Links) CheckKernel() error {
 	q := l.Queues

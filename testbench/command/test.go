@@ -80,7 +80,7 @@ again.`,
 func (f testFlags) suiteOptions() (suite.Options, error) {
 	p := f.app.program
 	o := suite.Options{
-		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
+		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat() + f.app.Links.queueFlags(), Each: p.Each,
 		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
 		Trace: f.artifacts != "", Cover: f.report != "" || f.junit != "",
 	}

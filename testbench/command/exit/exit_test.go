@@ -40,7 +40,7 @@ var codes = map[int]string{
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
 		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
-		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
+		sim: unknown simulator; testbench: a driver is missing; testbench: no firmware queues; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
 		bus: unsupported request on a recording; suite: no such tier; bare: the ring of node 0 is in VRAM, which the host cannot access`,
 	3: `serial: no such port; ether: no such Ethernet interface; serial: ambiguous; serial: not a serial port; regs: no such device; mcu: no microcontroller; bare: not this GPU;
