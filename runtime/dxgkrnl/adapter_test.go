@@ -95,6 +95,21 @@ func TestLog(t *testing.T) {
 	require.NoError(t, k.Stop(new(ddi.Thread)))
 }
 
+// The miniport gets the settings, and each call gets a copy.
+func TestSettings(t *testing.T) {
+	_, mini, cfg := newMachine(t, &options{})
+	cfg.Settings = []kmddi.Setting{{Name: "one", Value: 1}, {Name: "two", Value: 2}}
+	k, err := Start(new(ddi.Thread), cfg)
+	require.NoError(t, err)
+	for range 2 {
+		info, s := mini.cb.GetDeviceInformation(new(ddi.Thread), mini.cb.DeviceHandle)
+		require.Equal(t, ddi.StatusSuccess, s)
+		assert.Equal(t, []kmddi.Setting{{Name: "one", Value: 1}, {Name: "two", Value: 2}}, info.Settings)
+		info.Settings[0].Value = 9
+	}
+	require.NoError(t, k.Stop(new(ddi.Thread)))
+}
+
 func TestStopDestroysWhatIsLeft(t *testing.T) {
 	r := newRig(t, options{vram: 4096, nodes: 2})
 	a, b := r.alloc(4096, local), r.alloc(4096, local)
@@ -128,6 +143,7 @@ func TestRegistersOfTheMiniport(t *testing.T) {
 	info, s := cb.GetDeviceInformation(th, h)
 	r.ok(s)
 	assert.Equal(t, []any{uint16(0x4847), uint64(0x10000), 2, uint64(64 << 20)}, []any{info.DeviceID, info.BARs[0], info.Messages, info.SystemMemoryBytes})
+	assert.Empty(t, info.Settings)
 	m, s := cb.MapMemory(th, h, 0, 0x100, 8)
 	r.ok(s)
 	r.ok(cb.WriteRegister(th, h, m, 4, 0x12345678))

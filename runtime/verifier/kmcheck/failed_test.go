@@ -174,6 +174,24 @@ func TestFailureTellsCallbacks(t *testing.T) {
 		"want the fence of node 0, read in the function of DxgkCbSynchronizeExecution", r.m.Violations()[0].Text)
 }
 
+// A device that does not support the settings of its driver is no mistake of the driver, if it has settings and
+// has looked at the device.
+func TestRefusedSettings(t *testing.T) {
+	for _, s := range []ddi.Status{ddi.StatusNotSupported, ddi.StatusInvalidParameter, ddi.StatusDeviceNotReady} {
+		for _, configured := range []bool{false, true} {
+			r := newRig(t)
+			r.k.o.Configured = configured
+			r.looks()
+			r.rejects("StartDevice", s)
+			assert.Equal(t, configured, len(r.m.Violations()) == 0, "%v, %v", s, configured)
+		}
+		r := newRig(t)
+		r.k.o.Configured = true
+		r.rejects("StartDevice", s)
+		assert.Len(t, r.m.Violations(), 1, "it has not looked at the device")
+	}
+}
+
 // The frames of calls are made once.
 func TestFramesAreReused(t *testing.T) {
 	r := newRig(t)
