@@ -98,7 +98,7 @@ func composesInQueues(t *testing.T, without, with string, o compose.Options) {
 		}
 		assert.Equal(t, 2, used, "one queue of the context, one of paging")
 		assert.GreaterOrEqual(t, entries, 4)
-		assert.Greater(t, stops, 3, "%s: the firmware preempts the queues", tt.selector)
+		assert.GreaterOrEqual(t, stops, 3, "%s: the firmware preempts the queues", tt.selector)
 		t.Logf("%s: %d entries, %d resumed after a stop", tt.selector, entries, stops)
 	}
 }

@@ -255,12 +255,12 @@ static bool resumes(const struct queue *q)
 
 /* place puts the next entry of a queue in the ring, after its context. The node works on the context while
    the entry is read. A queue that was forced to stop also saves and restores its context if it is the next
-   one. */
+   one, unless it has not moved. */
 static void place(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
 	uint32_t cause;
-	if (n->planned != queue || (q->forced && resumes(q)))
+	if (n->planned != queue || (q->forced && q->longer == 0 && resumes(q)))
 		node_switch(n, queue, n->planned == NO_QUEUE ? 0 : queues[n->planned].save, q->save);
 	cause = fetch(q, node_next(n)->entry);
 	if (cause) {
