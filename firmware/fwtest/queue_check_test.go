@@ -105,12 +105,19 @@ func (r *queueRig) compete(i uint32) {
 	}
 }
 
+// shortQuantum is a quantum in which a queue may not move, because a switch takes as long. Its turn is then
+// repeated with twice the time, and again.
+const shortQuantum = 4000
+
 // turns returns how long a queue may wait for the others of its priority.
 func (r *queueRig) turns(j int) uint64 {
 	most := uint64(slack)
 	for i := range r.q {
 		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
 			most += 2*uint64(q.quantum) + slack/2
+			if q.quantum < shortQuantum {
+				most += 5 * uint64(q.quantum)
+			}
 		}
 	}
 	return most
