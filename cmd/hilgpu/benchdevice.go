@@ -30,6 +30,7 @@ links of several latencies L. Clocks per second of the emulation depend on this 
   noskip  idle clocks are not skipped
   wave    every clock is recorded in a waveform
   flight  the last clocks are recorded, as for a test that may fail
+  firmware  as skip, with a microcontroller whose firmware sleeps
 
 The last figures are of a call of a user-mode driver without verifiers. A speed is that
 of the fastest run. A ratio is relative to skip, whose runs alternate with the others. A

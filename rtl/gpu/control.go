@@ -136,7 +136,7 @@ func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
 	fences := g.cp0.Fences() || g.cp1.Fences()
-	events = events || g.hasMCU() && (g.mcu.Hang() || g.mcu.Ask().Op != regbus.None)
+	events = events || g.asksMCU() && (g.mcu.Hang() || g.mcu.Ask().Op != regbus.None)
 	return events || writes || fences || g.pcie.Regs().Op != regbus.None || g.pcie.Awaits() ||
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function() || g.ask.Op != regbus.None
 }

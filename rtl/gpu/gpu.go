@@ -188,13 +188,13 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal(), g.initiator.Spares()), g.vram.Completion()
 	cpl0, cpl1, cplDMA, cplFirst := g.completions(fromHost, fromVRAM)
 	cplMCU := port.Completion{}
-	if g.hasMCU() {
+	if g.hasMCU() && !hdl.Asleep(cpl0.Tag != noc.TagMCU) {
 		cplMCU, cpl0 = noc.Split(cpl0)
 	}
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
-	if g.hasMCU() {
+	if g.asksMCU() {
 		g.ask = g.mcu.Ask()
 	}
 	regs, turn := g.access(beat)

@@ -47,6 +47,10 @@ func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
 	if !g.hasMCU() {
 		return
 	}
+	now, events := g.ident.Time(), g.arbiter.Pending()
+	if hdl.Asleep(bool(g.mcuSlept) && g.mcu.Stays(regs, now, events, ctl.rst)) {
+		return
+	}
 	req, beat := g.intc.Message()
 	mem := mcu.Mem{
 		ReadReady:  has(f.host, noc.HostReadMCU) || has(f.vram, noc.VRAMReadMCU),
@@ -56,7 +60,6 @@ func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
 		Free:       req.Kind == port.None && !beat.Valid,
 		Cpl:        f.cpl,
 	}
-	now, events := g.ident.Time(), g.arbiter.Pending()
 	g.mcuSlept = hdl.Nap(hdl.Asleep(g.mcu.Sleeps(regs, now, events, ctl.rst)))
 	if !hdl.Asleep(bool(g.mcuSlept)) {
 		answer := arbiter.AnswerOf(g.arbiter.Awaits(), g.arbiter.Refused(), ctl.rsp)
@@ -64,8 +67,12 @@ func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
 	}
 }
 
+// asksMCU reports whether the microcontroller may have an access or an event. If its last Tick was
+// left out, it has none.
+func (g *GPU) asksMCU() bool { return g.hasMCU() && !hdl.Asleep(bool(g.mcuSlept)) }
+
 // writing reports whether the microcontroller has the place of the writer of messages.
-func (g *GPU) writing() bool { return g.hasMCU() && g.mcu.Writing() }
+func (g *GPU) writing() bool { return g.asksMCU() && g.mcu.Writing() }
 
 // idleMCU is IdleFor of the microcontroller.
 func (g *GPU) idleMCU() uint64 { return g.mcu.IdleFor(g.ident.Time(), g.arbiter.Pending()) }

@@ -21,7 +21,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
 	message, look := g.message(), port.Request{}
-	if g.hasMCU() {
+	if g.asksMCU() {
 		look = g.mcu.Read()
 	}
 
@@ -83,7 +83,7 @@ func (g *GPU) outward() bool {
 		message, _ := g.intc.Message()
 		messages = fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None
 	}
-	if g.hasMCU() {
+	if g.asksMCU() {
 		write, _ := g.mcu.Write()
 		messages = messages || noc.Outward(g.mcu.Read()) || noc.Outward(write)
 	}
@@ -171,7 +171,7 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 		valid |= bit(target.Kind != port.None, noc.ReadTarget)
 	}
 	look := port.Request{}
-	if g.hasMCU() {
+	if g.asksMCU() {
 		look = g.mcu.Read()
 		valid |= bit(noc.Inward(look), noc.VRAMReadMCU)
 	}
@@ -209,7 +209,7 @@ func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Reques
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
 	own := port.Request{}
-	if g.hasMCU() {
+	if g.asksMCU() {
 		own, _ = g.mcu.Write()
 	}
 	valid = noc.Open(bit(noc.Inward(wr), noc.WriteDMA)|bit(noc.Inward(fence0), noc.WriteFence0)|

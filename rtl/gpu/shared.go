@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/arbiter"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
@@ -100,7 +101,7 @@ func (g *GPU) accesses() bool {
 // has the data of a write by the host.
 func (g *GPU) access(beat port.Beat) (regs regbus.Req, turn arbiter.Turn) {
 	regs = pcie.Carry(g.pcie.Regs(), beat)
-	if g.hasMaster() {
+	if g.hasMaster() && !hdl.Asleep(bool(g.controlIdle)) {
 		turn.Second = g.granted()
 		if turn.Second {
 			regs = g.arbiter.Req()

@@ -137,6 +137,13 @@ func (m *Module) Sleeps(regs regbus.Req, now uint64, events uint16, rst reset.Si
 	return regs.Op == regbus.None && !rst.Whole && m.rests(events) && m.timer.due == m.timer.reached(now)
 }
 
+// Stays reports whether a Tick with these inputs changes nothing, if the Tick before was left out
+// because it would have changed nothing. It may miss some that change nothing.
+func (m *Module) Stays(regs regbus.Req, now uint64, events uint16, rst reset.Signals) bool {
+	wakes := m.timer.due || now >= m.timer.compare || events&m.timer.events != 0
+	return regs.Op == regbus.None && !rst.Whole && !wakes
+}
+
 // rests reports whether only an input can change anything.
 func (m *Module) rests(events uint16) bool {
 	busy := m.access.state != stateIdle || m.loader.left != 0 || m.host.busy() || m.debug.pulses()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -33,19 +34,21 @@ type Load struct {
 var Loads = []Load{{"busy", turnClocks}, {"mixed", turnClocks / 10}, {"idle", 0}}
 
 // A Mode is a mode of the emulator: skipping idle clocks, not skipping them,
-// writing every clock to a wave, or keeping the last ones in a flight recorder.
+// writing every clock to a wave, keeping the last ones in a flight recorder, or
+// skipping them with a firmware that sleeps.
 type Mode string
 
 // The modes.
 const (
-	Skip   Mode = "skip"
-	NoSkip Mode = "noskip"
-	Wave   Mode = "wave"
-	Flight Mode = "flight"
+	Skip     Mode = "skip"
+	NoSkip   Mode = "noskip"
+	Wave     Mode = "wave"
+	Flight   Mode = "flight"
+	Firmware Mode = "firmware"
 )
 
 // Modes lists all modes.
-var Modes = []Mode{Skip, NoSkip, Wave, Flight}
+var Modes = []Mode{Skip, NoSkip, Wave, Flight, Firmware}
 
 // An emulation is a timed device.
 type emulation struct {
@@ -61,6 +64,9 @@ func ringAt(node int) uint64 { return uint64(node)*0x40000 + 0x20000 }
 // emulate creates a device in a mode, ready for work.
 func emulate(ctx context.Context, mode Mode) (*emulation, error) {
 	c := gpu.Default()
+	if mode == Firmware {
+		c = gpu.Full()
+	}
 	c.VRAMBytes = 1 << 19
 	g, err := gpu.New(c)
 	if err != nil {
@@ -92,8 +98,33 @@ func emulate(ctx context.Context, mode Mode) (*emulation, error) {
 		}
 		e.nodes = append(e.nodes, n)
 	}
+	if mode == Firmware {
+		if err := e.boot(); err != nil {
+			return nil, errors.Join(err, e.board.Close())
+		}
+	}
 	return e, nil
 }
+
+// bootPolls is how often the result of the boot is read.
+const bootPolls = 1 << 16
+
+// boot starts the firmware and waits until it sleeps.
+func (e *emulation) boot() error {
+	if _, err := firmware.Load(registers{e.board}, firmware.Default(), firmware.Options{Polls: bootPolls}); err != nil {
+		return err
+	}
+	return e.finish()
+}
+
+// registers are those of a board as package firmware accesses them.
+type registers struct{ b *bare.Board }
+
+// Read implements firmware.Registers.
+func (r registers) Read(off uint32) (uint32, error) { return r.b.Reg(off), r.b.Err }
+
+// Write implements firmware.Registers.
+func (r registers) Write(off, v uint32) error { r.b.SetReg(off, v); return r.b.Err }
 
 // submit gives the nodes copies that take longer than turnClocks. It ends with a
 // read, so that all writes have arrived: the link does not run during a turn.
@@ -216,7 +247,7 @@ func (e *emulation) allocations(l Load, turns int) (float64, error) {
 
 // ratioTargets lists the targets of modes relative to Skip, by load and mode.
 var ratioTargets = map[string]bound{
-	"idle/noskip": {true, 100}, "busy/wave": {false, 6}, "busy/flight": {false, 1.7},
+	"idle/noskip": {true, 100}, "busy/wave": {false, 6}, "busy/flight": {false, 1.7}, "mixed/firmware": {false, 1.05},
 }
 
 // Speeds measures each load in each mode and calls progress unless it is nil.
