@@ -397,16 +397,6 @@ func showKmddiDeviceInfo(e *encoder, v *kmddi.DeviceInfo) {
 	e.number("VendorID", uint64(v.VendorID))
 	e.key("DeviceID")
 	e.number("DeviceID", uint64(v.DeviceID))
-	e.key("BARs")
-	e.open('[')
-	for i := range v.BARs {
-		e.number("BARs", uint64(v.BARs[i]))
-	}
-	e.close(']')
-	e.key("Messages")
-	e.signed(int64(v.Messages))
-	e.key("SystemMemoryBytes")
-	e.number("SystemMemoryBytes", uint64(v.SystemMemoryBytes))
 	e.key("Settings")
 	if v.Settings == nil {
 		e.null()
@@ -417,6 +407,16 @@ func showKmddiDeviceInfo(e *encoder, v *kmddi.DeviceInfo) {
 		}
 		e.close(']')
 	}
+	e.key("BARs")
+	e.open('[')
+	for i := range v.BARs {
+		e.number("BARs", uint64(v.BARs[i]))
+	}
+	e.close(']')
+	e.key("Messages")
+	e.signed(int64(v.Messages))
+	e.key("SystemMemoryBytes")
+	e.number("SystemMemoryBytes", uint64(v.SystemMemoryBytes))
 	e.close('}')
 }
 

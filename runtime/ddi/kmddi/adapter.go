@@ -16,10 +16,10 @@ type StartDeviceOut struct {
 // DeviceInfo is DXGK_DEVICE_INFO with the translated resource list.
 type DeviceInfo struct {
 	VendorID, DeviceID uint16
+	Settings           []Setting // of the driver; DeviceRegistryPath in the WDK
 	BARs               [6]uint64 // sizes in bytes, 0 for none
 	Messages           int       // number of interrupt messages of the device
 	SystemMemoryBytes  uint64
-	Settings           []Setting // of the driver; DeviceRegistryPath in the WDK
 }
 
 // Setting is a value of the driver's registry key.
