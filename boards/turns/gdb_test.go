@@ -19,14 +19,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 )
 
-// line returns the place of the only line of boot.c that has a text.
+// line returns the place of the only line of selftest.c that has a text.
 func line(t *testing.T, text string) string {
 	t.Helper()
-	source, err := os.ReadFile("../../firmware/src/boot.c")
+	source, err := os.ReadFile("../../firmware/src/selftest.c")
 	require.NoError(t, err)
 	before, _, found := strings.Cut(string(source), text)
-	require.True(t, found && strings.Count(string(source), text) == 1, "one line of boot.c has %q", text)
-	return fmt.Sprintf("boot.c:%d", strings.Count(before, "\n")+1)
+	require.True(t, found && strings.Count(string(source), text) == 1, "one line of selftest.c has %q", text)
+	return fmt.Sprintf("selftest.c:%d", strings.Count(before, "\n")+1)
 }
 
 // gdb runs gdb at a server.
@@ -66,8 +66,9 @@ func TestGDB(t *testing.T) {
 	gdb(t, path, s.Addr, []gdbtest.Step{
 		{"print $pc", `= \(void \(\*\)\(\)\) 0x0 <_start>`},
 		{"break " + line(t, "due = now() + TIMER_CLOCKS;"), "Breakpoint 1"},
-		{"continue", `Breakpoint 1, test_timer \(\) at .*boot.c:\d+\s+\d+\s+due = now\(\) \+ TIMER_CLOCKS;`},
-		{"backtrace", `^#0  test_timer \(\) .*\n#1 .* boot \([^#]*\) [^#]*\n#2 .* begin \(\)[^#]*$`},
+		{"continue", `Breakpoint 1, test_timer \(\) at .*selftest.c:\d+\s+\d+\s+due = now\(\) \+ TIMER_CLOCKS;`},
+		{"backtrace", `^#0  test_timer \(\) .*\n(#\d .* selftest \([^#]*\) [^#]*\n)+#\d .* boot \([^#]*\) [^#]*\n#\d .* begin \(\)[^#]*$`},
+		{"print finding", `= \{stage = ` + fmt.Sprint(fwabi.StageTimer) + `, result = 0, `},
 		{"set $time = *(unsigned *)0x10000000", "^$"},
 		{"shell sleep 0.2", "^$"},
 		{"print *(unsigned *)0x10000000 - $time < 1000", "= 1$"},
@@ -76,7 +77,7 @@ func TestGDB(t *testing.T) {
 		{fmt.Sprintf("print *(unsigned *)0x10000040 == %d", fwabi.StageTimer), "= 1$"},
 		{"break interrupt", "Breakpoint 2"},
 		{"continue", `Breakpoint 2, interrupt \(cause=2147483655\)`},
-		{"backtrace", `^#0  interrupt \(cause=2147483655\) [^#]*\n#1  <signal handler called>\n#2 .* test_timer \(\) [^#]*\n#3 .* boot \([^#]*\) [^#]*\n#4 .* begin \(\)[^#]*$`},
+		{"backtrace", `^#0  interrupt \(cause=2147483655\) [^#]*\n#1  <signal handler called>\n#2 .* test_timer \(\) [^#]*\n(#\d .* selftest \([^#]*\) [^#]*\n)+#\d .* boot \([^#]*\) [^#]*\n#\d .* begin \(\)[^#]*$`},
 		{"print $mcause", "= -?2147483641|= 2147483655"},
 		{"stepi", `^0x[0-9a-f]+\s+\d+\s`},
 		{"finish", "Run till exit|<signal handler called>"},
@@ -103,13 +104,13 @@ func TestGDBTrap(t *testing.T) {
 		})
 	}()
 	gdb(t, path, s.Addr, []gdbtest.Step{
-		{"break " + line(t, "stage(STAGE_TIMER);"), "Breakpoint 1"},
+		{"break " + line(t, "due = now() + TIMER_CLOCKS;"), "Breakpoint 1"},
 		{"continue", "Breakpoint 1, .*test_timer"},
 		{"break *&trapped", "Breakpoint 2"},
 		{"set variable *(unsigned *)$pc = 0x3003", "^$"}, // LD, which RV32I does not have
 		{"set $at = $pc", "^$"},
 		{"continue", "Breakpoint 2, <signal handler called>"},
-		{"backtrace", `^#0  <signal handler called>\n#1 .* test_timer \(\) [^#]*\n#2 .* boot \([^#]*\) [^#]*`},
+		{"backtrace", `^#0  <signal handler called>\n#1 .* test_timer \(\) [^#]*\n(#\d .* selftest \([^#]*\) [^#]*\n)+#\d .* boot \([^#]*\) [^#]*`},
 		{"print $mepc == $at && $mcause == 2", "= 1$"},
 		{"detach", "detached"},
 	})
