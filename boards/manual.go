@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/bus/fault"
 )
 
@@ -108,5 +109,9 @@ func faultSections() []Section {
 	for _, name := range fault.Names() {
 		line.Entries = append(line.Entries, Entry{name, fault.Doc(name)})
 	}
-	return []Section{ports, hardware, line}
+	atPins := Section{Title: "Faults at pins, probabilities for a byte or a frame: faults= of " + takers("faults", pins.FaultDocs()[0][0])}
+	for _, f := range pins.FaultDocs() {
+		atPins.Entries = append(atPins.Entries, Entry{f[0], f[1]})
+	}
+	return []Section{ports, hardware, line, atPins}
 }

@@ -23,7 +23,13 @@ type EtherFaults struct {
 
 // fields returns the probabilities with their names in a selector.
 func (f *EtherFaults) fields() []field {
-	return []field{{"fcs", &f.FCS}, {"runt", &f.Runt}, {"oversize", &f.Oversize}, {"carrier", &f.Carrier}, {"reset", &f.Reset}}
+	return []field{
+		{"fcs", &f.FCS, "Ethernet: a bit of a frame has the other value"},
+		{"runt", &f.Runt, "Ethernet: a frame ends before its 64th byte"},
+		{"oversize", &f.Oversize, "Ethernet: bytes follow a frame, up to more than an Ethernet carries"},
+		{"carrier", &f.Carrier, "Ethernet: the carrier is lost within a frame"},
+		{"reset", &f.Reset, "the board is reset"},
+	}
 }
 
 // An etherFaulter injects faults.

@@ -37,12 +37,31 @@ func (s FaultStats) All() uint64 {
 
 // fields returns the probabilities with their names in a selector.
 func (f *Faults) fields() []field {
-	return []field{{"bit", &f.Bit}, {"glitch", &f.Glitch}, {"break", &f.Break}, {"unplug", &f.Unplug}, {"reset", &f.Reset}}
+	return []field{
+		{"bit", &f.Bit, "UART: a bit of a byte has the other level"},
+		{"glitch", &f.Glitch, "UART: the line has the other level for less than half a bit"},
+		{"break", &f.Break, "UART: the line is low for 2 to 20 bytes' time"},
+		{"unplug", &f.Unplug, "UART: both lines are open for 10 to 1000 bytes' time"},
+		{"reset", &f.Reset, "the board is reset"},
+	}
 }
 
+// A field is a fault with its name in a selector, its probability and its description.
 type field struct {
 	name string
 	p    *float64
+	doc  string
+}
+
+// FaultDocs returns the name and the description of each fault at pins, 0 to 1 for each byte of
+// a UART and each frame of an Ethernet.
+func FaultDocs() (all [][2]string) {
+	for _, f := range append(new(Faults).fields(), new(EtherFaults).fields()...) {
+		if doc := [2]string{f.name, f.doc}; !slices.Contains(all, doc) {
+			all = append(all, doc)
+		}
+	}
+	return all
 }
 
 // FaultNames returns the names that ParseFaults and ParseEtherFaults know, of frames last.
