@@ -324,11 +324,13 @@ bool schedule_node(struct node *n)
 	return false;
 }
 
-/* vanished reports whether something else has reset a node: it does not run, and has no fault. Its position
-   has no meaning then. */
+/* vanished reports whether something else has reset a node: it does not run, has no fault, and has not stopped
+   for a preemption. Its position has no meaning then. */
 static bool vanished(const struct node *n)
 {
-	return n->running && !(node_read(n, CP0_CTL) & CP0_CTL_RUN) && !(node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE);
+	if (!n->running || (node_read(n, CP0_CTL) & CP0_CTL_RUN) || (node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE))
+		return false;
+	return n->state != NODE_STOPPING || !node_stopped(n);
 }
 
 void schedule_fault(struct node *n, uint32_t cause)
@@ -390,7 +392,7 @@ static void serve_node(struct node *n, uint32_t events)
 		else if (events & ARB_EVENTS_WATCHDOG0)
 			schedule_fault(n, CAUSE_WATCHDOG);
 		else if (n->state == NODE_STOPPING)
-			n->lost = !has_stopped(n) && vanished(n) && !has_stopped(n);
+			n->lost = !has_stopped(n) && vanished(n);
 		else if (n->count != 0 && vanished(n))
 			n->lost = true;
 		else if (n->count != 0)

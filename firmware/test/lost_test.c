@@ -68,3 +68,32 @@ void test_vanished(void)
 		fakes.node[0].silent = false;
 	}
 }
+
+/* A node has just stopped for a preemption, and the firmware has not seen it yet. A RESET, or a report of the watchdog,
+   is a fault of the queue that was stopped. The other queue continues. */
+void test_stopped(void)
+{
+	static const uint32_t causes[] = {19, 18};
+	for (uint32_t how = 0; how < 2; how++) {
+		begin();
+		(void)create(0, 0, 1, 5000), (void)create(1, 0, 3, 5000);
+		post(0, 7, 0);
+		NODE0[RPTR] = 3, NODE0[IB_LO] = 0x50008, NODE0[IB_LEFT] = 5;
+		fakes.node[0].silent = true;
+		post(1, 7, 0);
+		NODE0[CTL] = 0, NODE0[PREEMPTED] = NODE0[PREEMPT];
+		fakes.node[0].silent = false;
+		hw.area[0x5000 / 4 + 3] = 0;
+		if (how == 0)
+			equal("stopped", "a request", one(node_recover, 0), 0);
+		fakes.events = how == 0 ? 2 : 2 | 8;
+		serve(0);
+		equal("stopped", "guilty", cause(0), 0x300 | causes[how]);
+		equal("stopped", "record", hw.area[0x5000 / 4 + 3], causes[how]);
+		equal("stopped", "the other", cause(1), 0x100);
+		serve(0);
+		equal("stopped", "its entry", fakes.ring[3], 0x02000003);
+		reach(13);
+		equal("stopped", "its head", HEAD(1), 1);
+	}
+}

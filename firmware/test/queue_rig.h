@@ -10,6 +10,7 @@
 
 void test_retries(void);
 void test_vanished(void);
+void test_stopped(void);
 
 #define NODE0 fakes.node[0].regs
 #define NODE1 fakes.node[1].regs

@@ -328,6 +328,7 @@ void test_queues(void)
 	test_entries();
 	test_retries();
 	test_vanished();
+	test_stopped();
 	reset(64);
 	(void)queues_clear();
 }
