@@ -70,6 +70,15 @@ void queue_retry(void)
 
 uint32_t queue_retry_due(void) { return (unread | unshown) && retries < RETRIES ? RETRY_CLOCKS << retries : UINT32_MAX; }
 
+/* forget ends a queue. */
+static void forget(uint32_t number)
+{
+	queues[number].state = QUEUE_NONE;
+	unread &= ~(1u << number);
+	unshown &= ~(1u << number);
+	queue_update(number);
+}
+
 void queue_fail(uint32_t number, uint32_t cause)
 {
 	struct queue *q = &queues[number];
@@ -77,6 +86,7 @@ void queue_fail(uint32_t number, uint32_t cause)
 		return;
 	q->state = QUEUE_FAULT;
 	q->cause = cause;
+	unread &= ~(1u << number);
 	queue_update(number);
 	notice(OP_FAULT, q->node, number, cause);
 }
@@ -236,8 +246,7 @@ uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
 		return STATUS_BUSY;
 	if (n->count != 0 && slot_at(n, 0)->queue == number)
 		schedule_drop(n);
-	q->state = QUEUE_NONE;
-	queue_update(number);
+	forget(number);
 	if (n->loaded == number)
 		n->loaded = NO_QUEUE;
 	if (n->planned == number)
@@ -299,10 +308,8 @@ uint32_t queue_resume(const uint32_t *in, uint32_t *out, uint32_t *length)
 bool queues_clear(void)
 {
 	bool all = true;
-	for (uint32_t i = 0; i < QUEUES; i++) {
-		queues[i].state = QUEUE_NONE;
-		queue_update(i);
-	}
+	for (uint32_t i = 0; i < QUEUES; i++)
+		forget(i);
 	for (struct node *n = nodes; n < nodes + NODES; n++)
 		if (n->state != NODE_FREE && !node_close(n))
 			all = false;

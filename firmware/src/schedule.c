@@ -427,10 +427,13 @@ bool schedule_halt(struct node *n)
 	return true;
 }
 
+/* all_free reports whether the firmware has no node, so that it can do nothing for the queues. */
+static bool all_free(void) { return nodes[0].state == NODE_FREE && nodes[1].state == NODE_FREE; }
+
 bool queues_serve(uint32_t bells)
 {
 	bool more = false;
-	if (nodes[0].state == NODE_FREE && nodes[1].state == NODE_FREE)
+	if (all_free())
 		return false;
 	queue_retry();
 	serve_events();
@@ -447,7 +450,7 @@ bool queues_serve(uint32_t bells)
 
 uint32_t queues_due(void)
 {
-	uint32_t due = queue_retry_due();
+	uint32_t due = all_free() ? UINT32_MAX : queue_retry_due();
 	for (const struct node *n = nodes; n < nodes + NODES; n++) {
 		uint32_t used, left;
 		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)

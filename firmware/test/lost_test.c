@@ -97,3 +97,38 @@ void test_stopped(void)
 		equal("stopped", "its head", HEAD(1), 1);
 	}
 }
+
+/* Nothing is due for a queue that is destroyed or has stopped, after a session, or without a node. */
+void test_forgotten(void)
+{
+	enum { DESTROYED, STOPPED, CLEARED, NO_NODE, NO_NODE_FOR_HEAD, ENDS };
+	for (uint32_t end = 0; end < ENDS; end++) {
+		begin();
+		(void)create(2, 0, 1, 5000);
+		post(2, 7, 0);
+		hw.broken = end == NO_NODE_FOR_HEAD ? 0x900000c8 : 0x90000088;
+		if (end == NO_NODE_FOR_HEAD)
+			reach(13);
+		else
+			post(2, 7, 0);
+		equal("forgotten", "due before", queues_due() <= 256, 1);
+		switch (end) {
+		case DESTROYED:
+			equal("forgotten", "destroy", one(queue_destroy, 2), 0);
+			break;
+		case STOPPED:
+			equal("forgotten", "reset", one(node_recover, 0), 0);
+			serve(0);
+			equal("forgotten", "stopped", cause(2), 0x313);
+			break;
+		case CLEARED:
+			equal("forgotten", "clear", queues_clear(), 1);
+			break;
+		default:
+			fakes.owner = 2;
+			serve(0);
+			equal("forgotten", "lost", cause(2), 0x314);
+		}
+		equal("forgotten", "due", queues_due(), 0xffffffff);
+	}
+}

@@ -11,6 +11,7 @@
 void test_retries(void);
 void test_vanished(void);
 void test_stopped(void);
+void test_forgotten(void);
 
 #define NODE0 fakes.node[0].regs
 #define NODE1 fakes.node[1].regs

@@ -329,6 +329,7 @@ void test_queues(void)
 	test_retries();
 	test_vanished();
 	test_stopped();
+	test_forgotten();
 	reset(64);
 	(void)queues_clear();
 }
