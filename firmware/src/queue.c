@@ -11,14 +11,14 @@
 /* Clocks until a failed access to the message area is tried again, for the first time. */
 #define RETRY_CLOCKS 256u
 
-/* How often the timer is set for that. The time doubles each time. */
+/* How many such times pass, each twice as long as the one before. Then only a doorbell or an event causes a try. */
 #define RETRIES 16
 
 struct queue queues[QUEUES];
 
-/* Queues whose tail could not be read, and whose head could not be written. retries counts how often
-   that was tried again. */
-static uint32_t unread, unshown, retries;
+/* Queues whose tail could not be read, and whose head could not be written. retries counts how often the time for them
+   has passed, and since is when it began, low half of TIME. */
+static uint32_t unread, unshown, retries, since;
 
 void queue_update(uint32_t number)
 {
@@ -30,45 +30,80 @@ void queue_update(uint32_t number)
 		*set &= ~bit;
 }
 
-void queue_bell(uint32_t number)
+/* see reads the tail of a queue, and reports whether it could. */
+static bool see(uint32_t number)
 {
 	struct queue *q = &queues[number];
 	struct answer tail;
+	unread &= ~(1u << number);
 	if (q->state == QUEUE_NONE)
-		return;
+		return true;
 	tail = probe_read(AREA_QUEUE_TAILS + 4 * number);
 	if (tail.fault)
 		unread |= 1u << number;
 	if (tail.fault || tail.value - q->head > q->mask + 1 || tail.value - q->head < q->tail - q->head) {
 		q->tails++;
-		return;
+		return !tail.fault;
 	}
 	q->tail = tail.value;
 	queue_update(number);
+	return true;
+}
+
+/* show writes the head of a queue, and reports whether it could. */
+static bool show(uint32_t number)
+{
+	unshown &= ~(1u << number);
+	if (!probe_write(AREA_QUEUE_HEADS + 4 * number, queues[number].head))
+		return true;
+	unshown |= 1u << number;
+	return false;
+}
+
+/* await begins the times after which a failed access is tried again. */
+static void await(void)
+{
+	retries = 0;
+	since = read32(LOCAL_TIME_LO);
+}
+
+void queue_bell(uint32_t number)
+{
+	if (!see(number))
+		await();
 }
 
 void queue_show(uint32_t number)
 {
-	if (probe_write(AREA_QUEUE_HEADS + 4 * number, queues[number].head))
-		unshown |= 1u << number;
+	if (!show(number))
+		await();
+}
+
+/* left returns how many clocks of the time for the next try are left. */
+static uint32_t left(void)
+{
+	uint32_t time = RETRY_CLOCKS << retries, passed = read32(LOCAL_TIME_LO) - since;
+	return time > passed ? time - passed : 0;
 }
 
 void queue_retry(void)
 {
 	uint32_t tails = unread, heads = unshown;
-	retries++;
 	if (!(tails | heads))
-		retries = 0;
-	unread = unshown = 0;
+		return;
+	if (retries < RETRIES && left() == 0) {
+		retries++;
+		since = read32(LOCAL_TIME_LO);
+	}
 	for (uint32_t i = 0; (tails | heads) >> i; i++) {
 		if (tails >> i & 1)
-			queue_bell(i);
+			(void)see(i);
 		if (heads >> i & 1)
-			queue_show(i);
+			(void)show(i);
 	}
 }
 
-uint32_t queue_retry_due(void) { return (unread | unshown) && retries < RETRIES ? RETRY_CLOCKS << retries : UINT32_MAX; }
+uint32_t queue_retry_due(void) { return (unread | unshown) && retries < RETRIES ? left() : UINT32_MAX; }
 
 /* forget ends a queue. */
 static void forget(uint32_t number)
