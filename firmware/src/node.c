@@ -177,8 +177,18 @@ void node_entry(struct node *n, uint32_t queue)
 	node_start(n);
 }
 
+/* has_ring reports whether a node that does not run still has its ring. It has none if something else has reset it. */
+static bool has_ring(const struct node *n)
+{
+	return node_read(n, CP0_RING_SIZE) == n->log2 && node_read(n, CP0_RING_BASE_LO) == n->ring_lo;
+}
+
 void node_start(struct node *n)
 {
+	if (!n->running && !n->sure && !has_ring(n)) {
+		n->lost = true;
+		return;
+	}
 	node_write(n, CP0_WPTR, n->write & n->mask);
 	if (!n->running)
 		node_write(n, CP0_CTL, CP0_CTL_RUN | n->protect);

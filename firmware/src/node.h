@@ -61,9 +61,10 @@ struct node {
 	uint32_t priority; /* of the entries in the ring */
 	enum stop_reason reason;
 	bool running; /* CTL.RUN is 1 */
+	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
 	bool moved;   /* the current queue has moved forward in its turn */
 	bool drains;
-	bool lost; /* a write was refused */
+	bool lost; /* it no longer belongs to the firmware, or something else has reset it */
 	uint32_t ready[QUEUE_PRIORITIES]; /* queues with entries to be placed, one bit for each */
 	uint32_t turn[QUEUE_PRIORITIES];  /* queue from which the next one is searched */
 	struct slot slots[SLOTS];
@@ -99,7 +100,7 @@ void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uin
 struct slot *node_next(struct node *n);
 void node_entry(struct node *n, uint32_t queue);
 
-/* node_start lets the node execute what is in the ring. */
+/* node_start lets the node execute what is in the ring. A node that has lost its ring is lost, and does not run. */
 void node_start(struct node *n);
 
 /* node_stop asks the node to stop, and node_stopped reports whether it has. */

@@ -165,6 +165,7 @@ static void stopped(struct node *n)
 	bool signals = false;
 	n->state = NODE_READY;
 	n->running = false;
+	n->sure = true;
 	retire(n, position);
 	n->read = position;
 	if (n->count != 0) {
@@ -376,6 +377,7 @@ static void lose(struct node *n)
 static void serve_node(struct node *n, uint32_t events)
 {
 	uint32_t info;
+	n->sure = false;
 	if (n->lost)
 		return;
 	switch (n->state) {

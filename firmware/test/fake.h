@@ -78,6 +78,7 @@ struct fake_nodes {
 	uint32_t free[2];           /* base of window 7 */
 	uint32_t ring[RING_WORDS];  /* window 0 */
 	uint32_t host[RING_WORDS];  /* memory at 0x10000 that window 7 reads */
+	uint32_t runs;              /* writes of CTL that make a node run */
 	bool locked;                /* writes of nodes are refused */
 	bool no_trace;
 };

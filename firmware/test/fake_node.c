@@ -60,6 +60,7 @@ uint32_t node_loads(uint32_t at)
 static void control(struct fake_node *n, uint32_t value)
 {
 	if (!(value & 2)) {
+		fakes.runs += value & ~n->regs[0] & 1;
 		n->regs[0] = value;
 		return;
 	}

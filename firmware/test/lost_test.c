@@ -144,3 +144,38 @@ void test_forgotten(void)
 		equal("forgotten", "due", queues_due(), 0xffffffff);
 	}
 }
+
+/* The host resets a node that has nothing to do: after it was taken, after its entry, or while its queue is held. Or it
+   gives the node another ring. The node does not run, and its queue stops when it has work. */
+void test_reset_at_rest(void)
+{
+	enum { TAKEN, COMPLETE, HELD, NEW_RING, NO_RESET, ENDS };
+	for (uint32_t how = 0; how < ENDS; how++) {
+		begin();
+		fakes.runs = 0;
+		(void)create(0, 0, 1, 5000);
+		if (how != TAKEN)
+			post(0, 7, 0);
+		if (how == COMPLETE)
+			reach(13);
+		if (how >= HELD) {
+			NODE0[RPTR] = 3, NODE0[IB_LO] = 0x50008, NODE0[IB_LEFT] = 5;
+			equal("at rest", "held", one(queue_preempt, 0), 0);
+			serve(0);
+		}
+		if (how != NO_RESET) {
+			memset(NODE0, 0, sizeof NODE0);
+			NODE0[STATUS] = 1;
+		}
+		if (how == NEW_RING)
+			NODE0[RING_BASE] = 0x108000, NODE0[RING_SIZE] = 9;
+		if (how >= HELD)
+			equal("at rest", "resume", one(queue_resume, 0), 0);
+		else
+			post(0, 7, 0);
+		serve(0);
+		equal("at rest", "runs", fakes.runs, how == NO_RESET ? 2 : how != TAKEN);
+		equal("at rest", "queue", cause(0), how == NO_RESET ? 0x100 : 0x314);
+		equal("at rest", "head", HEAD(0), how == COMPLETE);
+	}
+}

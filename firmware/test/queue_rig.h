@@ -12,11 +12,14 @@ void test_retries(void);
 void test_vanished(void);
 void test_stopped(void);
 void test_forgotten(void);
+void test_reset_at_rest(void);
 
 #define NODE0 fakes.node[0].regs
 #define NODE1 fakes.node[1].regs
 #define CTL 0
 #define STATUS 1
+#define RING_BASE 2
+#define RING_SIZE 4
 #define RPTR 5
 #define WPTR 6
 #define FAULT_INFO 8
@@ -80,8 +83,8 @@ static inline void begin(void)
 	equal("begin", "events", fakes.chosen, 0xf);
 	equal("begin", "due in a reset", queues_due(), 256);
 	serve(0);
-	equal("begin", "base", NODE0[2], 0x100000);
-	equal("begin", "size", NODE0[4], 9);
+	equal("begin", "base", NODE0[RING_BASE], 0x100000);
+	equal("begin", "size", NODE0[RING_SIZE], 9);
 }
 
 /* reach lets node 0 retire up to a dword of the ring, with its event. */

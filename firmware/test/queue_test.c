@@ -330,6 +330,7 @@ void test_queues(void)
 	test_vanished();
 	test_stopped();
 	test_forgotten();
+	test_reset_at_rest();
 	reset(64);
 	(void)queues_clear();
 }
