@@ -228,11 +228,16 @@ func (r *queueRig) ringOf(i uint32) uint64 {
 
 // create creates a queue. quantum may have fwabi.QuantumForced.
 func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
+	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
+	r.createAt(i, node, priority, quantum, savesAt+fwabi.SaveBytes*uint64(i))
+}
+
+// createAt creates a queue with a save area at a GPU address.
+func (r *queueRig) createAt(i uint32, node int, priority, quantum uint32, save uint64) {
 	q := &r.q[i]
 	*q = queued{exists: true, node: node, priority: priority, quantum: quantum &^ fwabi.QuantumForced, next: q.next, unset: true}
-	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
 	r.set(fwabi.AreaQueueTails+4*i, 0)
-	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, uint32(r.ringOf(i)), uint32(r.ringOf(i)>>32), 4, savesAt+fwabi.SaveBytes*i, 0)
+	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, uint32(r.ringOf(i)), uint32(r.ringOf(i)>>32), 4, uint32(save), uint32(save>>32))
 }
 
 // destroy destroys a queue. It repeats the request while the node is in a reset.
