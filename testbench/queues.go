@@ -44,7 +44,7 @@ func (q Queues) explain(err error) error {
 	case errors.Is(err, ddi.StatusInvalidParameter):
 		return fmt.Errorf("%w: quantum %d out of range: %w", ErrQueues, q.Quantum, err)
 	case errors.Is(err, ddi.StatusDeviceNotReady):
-		return fmt.Errorf("%w: its firmware does not run, which firmware queues need: %w", ErrDevice, err)
+		return fmt.Errorf("%w: its firmware does not run, which firmware queues need, or it refuses them: %w", ErrDevice, err)
 	}
 	return fmt.Errorf("%w: %w", ErrDevice, err)
 }

@@ -182,8 +182,7 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 }
 
 // startQueues begins a session with the firmware, gives it the nodes, and creates the queues of
-// the system. StatusDeviceNotReady means that the firmware does not run or does not answer, and
-// StatusNotSupported that it refuses.
+// the system. StatusDeviceNotReady means that the firmware does not run, does not answer or refuses.
 func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	q := a.queues
 	if q == nil {
@@ -206,11 +205,8 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	}
 	a.logQueues(t, q.err.Error())
 	var lost statusError
-	switch {
-	case errors.As(q.err, &lost):
+	if errors.As(q.err, &lost) {
 		return ddi.Status(lost)
-	case errors.Is(q.err, message.ErrStatus):
-		return ddi.StatusNotSupported
 	}
 	return ddi.StatusDeviceNotReady
 }

@@ -51,7 +51,7 @@ func TestQueuesNotPossible(t *testing.T) {
 		{"boot fails", func(k *kernel, _ *fakeFirmware) { k.gpu.boot = 10 }, ddi.StatusDeviceNotReady, "self-test failed"},
 		{"no messages", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = nil }, ddi.StatusDeviceNotReady, "no message area"},
 		{"no answer", func(_ *kernel, f *fakeFirmware) { f.silent = true }, ddi.StatusDeviceNotReady, "no answer"},
-		{"node refused", func(_ *kernel, f *fakeFirmware) { f.statuses[opNodeTake] = []uint32{0, 8} }, ddi.StatusNotSupported, "NODE_TAKE: REFUSED"},
+		{"node refused", func(_ *kernel, f *fakeFirmware) { f.statuses[opNodeTake] = []uint32{0, 8} }, ddi.StatusDeviceNotReady, "NODE_TAKE: REFUSED"},
 		{"short quantum", func(k *kernel, _ *fakeFirmware) {
 			k.info.Settings = append(k.info.Settings, kmddi.Setting{Name: "FirmwareQuantum", Value: 999})
 		}, ddi.StatusInvalidParameter, "quantum of 999 clocks"},

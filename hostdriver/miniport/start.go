@@ -93,7 +93,7 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	        StatusInvalidParameter: a setting out of range
 //	        StatusNotSupported: settings that the device cannot satisfy
 //	        StatusDeviceNotReady: the queues that the settings ask for need a
-//	        firmware, and it does not run
+//	        firmware, and it does not run or refuses them
 //	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
 func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
