@@ -109,6 +109,28 @@ func TestQueuesLostInterrupt(t *testing.T) {
 	assert.Equal(t, ddi.StatusIODeviceError, s)
 }
 
+// Work that completes before earlier work is not reported yet, but QueryCurrentFence queues the DPC, which
+// gives the work that waited for it to its queue.
+func TestQueuesLostInterruptOutOfOrder(t *testing.T) {
+	k, f := withQueues(t, 1)
+	dev := k.device(t)
+	k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)
+	k.work(t, k.context(t, dev, 0), 0, 1, 2, false)
+	k.work(t, k.context(t, dev, 0), 0, 1, 3, false)
+	f.finish(2, 0)
+	k.gpu.regs[intcStatus], f.bells = 0, nil
+	k.drain()
+	out, s := k.table.QueryCurrentFence(k.thread, k.adapter, kmddi.QueryCurrentFence{})
+	require.Equal(t, ddi.StatusSuccess, s)
+	assert.Zero(t, out.CurrentFence)
+	assert.Equal(t, []string{"QueueDpc"}, k.drain())
+	k.table.DpcRoutine(k.thread, k.adapter)
+	assert.Equal(t, []uint32{1 << 19}, f.bells)
+	_, s = k.table.QueryCurrentFence(k.thread, k.adapter, kmddi.QueryCurrentFence{})
+	require.Equal(t, ddi.StatusSuccess, s)
+	assert.Equal(t, []string{"NotifyDpc"}, k.drain(), "nothing has completed since")
+}
+
 // FAULT becomes DMA_FAULTED of the work that its queue has begun, after what is complete. Later work fails.
 func TestQueuesFault(t *testing.T) {
 	k, f := withQueues(t, 1)

@@ -129,9 +129,9 @@ func (q *queues) enqueue(t *ddi.Thread, r *ring.Ring, j *job) {
 }
 
 // advance notes which jobs of a node have completed, and reports the last one before which all have. It
-// runs at DIRQL. ok is false if a progress value is one that the queue cannot have reached, which
-// marks the ring as failed.
-func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
+// runs at DIRQL. moved reports whether a job has completed, even if it is not reported yet. ok is false if a
+// progress value is one that the queue cannot have reached, which marks the ring as failed.
+func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (moved, ok bool) {
 	w := &q.nodes[node]
 	for i := w.reported; i != w.next; i++ {
 		j := w.job(i)
@@ -141,10 +141,12 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bo
 		value := le.Uint64(q.mem.Bytes[progressAt+progressBytes*j.queue:])
 		if value > q.all[j.queue].value {
 			r.Fail(fmt.Errorf("%w: progress %#x of queue %d, want at most %#x", ring.ErrFence, value, j.queue, q.all[j.queue].value))
-			return newer, false
+			return moved, false
 		}
 		j.done = value >= j.value
+		moved = moved || j.done
 	}
+	newer := false
 	for w.reported != w.next && w.job(w.reported).done {
 		w.completed = w.job(w.reported).id
 		w.reported++
@@ -156,7 +158,7 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bo
 			InterruptType: kmddi.InterruptDMACompleted, FenceID: w.completed, NodeOrdinal: node,
 		})
 	}
-	return newer, true
+	return moved, true
 }
 
 // advanceAll does advance for all nodes and takes the notices, at DIRQL, after the acknowledge of the
@@ -177,8 +179,8 @@ func (q *queues) query(t *ddi.Thread, node uint32, r *ring.Ring) bool {
 	if a.flush(t) != ddi.StatusSuccess {
 		return false
 	}
-	newer, ok := q.advance(t, node, r)
-	if q.takeNotices(t) || newer {
+	moved, ok := q.advance(t, node, r)
+	if q.takeNotices(t) || moved {
 		a.cb.QueueDpc(t, a.cb.DeviceHandle)
 	}
 	return ok
