@@ -83,13 +83,33 @@ func (r barRegisters) Write(off, v uint32) error {
 }
 
 // startFirmware loads the firmware and waits until it is ready, if the device has a
-// microcontroller. An image that is refused, and a boot that fails or hangs, is no failure of
-// the device: the driver does without. An event and CollectDbgInfo have the error.
+// microcontroller. An image that is refused, a boot that fails or hangs, and a firmware that has hung
+// twice are no failure of the device: the driver does without. An event and CollectDbgInfo have the error.
 func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 	a.program = program{}
 	if !a.caps.have.Has(caps.MCU) {
 		return ddi.StatusSuccess
 	}
+	if a.hang.count <= reloads {
+		if s := a.loadFirmware(t); s != ddi.StatusSuccess {
+			return s
+		}
+	} else {
+		a.program.err = fmt.Errorf("%w %s", errHangs, a.hang.place)
+	}
+	if !a.program.runs {
+		a.cb.LogEtwEvent(t, a.cb.DeviceHandle, "miniport: firmware "+a.program.text())
+	}
+	return ddi.StatusSuccess
+}
+
+// loadFirmware loads the firmware and waits until it is ready. It clears the event of an earlier hang
+// first, so that the event of the program that it loads stays.
+func (a *adapter) loadFirmware(t *ddi.Thread) ddi.Status {
+	if s := a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, intcreg.Hung); s != ddi.StatusSuccess {
+		return s
+	}
+	a.hang.pending.Store(false)
 	trip, s := a.trip(t)
 	if s != ddi.StatusSuccess {
 		return s
@@ -109,7 +129,7 @@ func (a *adapter) startFirmware(t *ddi.Thread) ddi.Status {
 		return ddi.Status(lost)
 	}
 	if !a.program.runs {
-		a.cb.LogEtwEvent(t, a.cb.DeviceHandle, "miniport: firmware "+a.program.text())
+		a.hang.pending.Store(false)
 	}
 	return ddi.StatusSuccess
 }
@@ -124,12 +144,19 @@ func (a *adapter) trip(t *ddi.Thread) (uint32, ddi.Status) {
 	return second - first, s
 }
 
-// stopFirmware holds the microcontroller in reset, after it has kept the state of a firmware that hangs. An access that it has begun still ends.
+// stopFirmware stops the firmware, if it runs. The state of one that hangs is kept.
 func (a *adapter) stopFirmware(t *ddi.Thread) ddi.Status {
 	if !a.program.runs {
 		return ddi.StatusSuccess
 	}
-	a.keepHang(t)
+	if a.hung(t) {
+		a.keepHang(t)
+	}
+	return a.holdFirmware(t)
+}
+
+// holdFirmware holds the microcontroller in reset. An access that it has begun still ends.
+func (a *adapter) holdFirmware(t *ddi.Thread) ddi.Status {
 	a.program.runs = false
 	return a.regs.WriteRegister(t, mcureg.Base+mcureg.Ctl, 0)
 }

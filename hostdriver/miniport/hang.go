@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/firmware/corefile"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -16,13 +18,17 @@ var (
 	errHangs = errors.New("miniport: firmware hangs again") // why it does not run after a second hang
 )
 
+// reloads is how often a firmware that hangs is loaded again. After one more hang it stays stopped until the
+// next StartDevice.
+const reloads = 1
+
 // corePolls is how often one wait of the debugger reads the state of the processor.
 const corePolls = 1 << 10
 
 // A hang is a firmware that its watchdog has halted.
 //
 //	core     gets the core file; nil: it is not read
-//	pending  the event has arrived, and the firmware has not been loaded again
+//	pending  the event has arrived since the last load, and no call has handled it
 //	count    hangs since StartDevice
 //	place    where the last one was
 type hang struct {
@@ -40,9 +46,9 @@ func WithCore(image []byte, core func(core []byte)) kmddi.DriverInitializationDa
 	return d
 }
 
-// hungEvent returns the event of the watchdog if the firmware runs.
+// hungEvent returns the event of the watchdog. It may also arrive during a load.
 func (a *adapter) hungEvent() uint32 {
-	if a.program.runs {
+	if a.caps.have.Has(caps.MCU) {
 		return intcreg.Hung
 	}
 	return 0
@@ -71,38 +77,37 @@ func (a *adapter) recoverHang(t *ddi.Thread) {
 		}
 		return
 	}
-	if !a.keepHang(t) {
+	if !a.hang.pending.Swap(false) || !a.program.runs {
 		return
 	}
-	if a.hang.count > 1 {
-		s := a.stopFirmware(t)
-		a.program.err = fmt.Errorf("%w %s", errHangs, a.hang.place)
-		if s != ddi.StatusSuccess {
-			a.program.err = statusError(s)
-		}
-		return
+	a.keepHang(t)
+	s := a.holdFirmware(t)
+	if s == ddi.StatusSuccess {
+		s = a.startFirmware(t)
 	}
-	if s := a.startFirmware(t); s != ddi.StatusSuccess {
+	if s != ddi.StatusSuccess {
 		a.program.err = statusError(s)
 	}
 }
 
-// keepHang reads the state of a firmware that the watchdog has halted, and reports whether it has.
-func (a *adapter) keepHang(t *ddi.Thread) bool {
-	if !a.hang.pending.Swap(false) || !a.program.runs {
-		return false
-	}
+// hung reports whether the watchdog has halted the firmware. The event may be lost, but the register has it.
+func (a *adapter) hung(t *ddi.Thread) bool {
+	status, s := a.regs.ReadRegister(t, mcureg.Base+mcureg.Status)
+	return a.hang.pending.Swap(false) || s == ddi.StatusSuccess && status&mcureg.StatusHung != 0
+}
+
+// keepHang reads the state of a firmware that the watchdog has halted.
+func (a *adapter) keepHang(t *ddi.Thread) {
 	a.hang.count++
 	s, err := corefile.Take(barRegisters{t, a.regs}, corePolls)
 	if err != nil {
 		a.hang.place = fmt.Sprintf("at a place that cannot be read: %v", err)
-		return true
+		return
 	}
 	a.hang.place = fmt.Sprintf("at pc %#x, ra %#x, sp %#x", s.PC, s.Registers[1], s.Registers[2])
 	if a.hang.core != nil {
 		a.hang.core(s.Bytes())
 	}
-	return true
 }
 
 // firmwareText describes the firmware in one line.

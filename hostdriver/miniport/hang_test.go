@@ -112,6 +112,93 @@ func TestHangOfALostDevice(t *testing.T) {
 	assert.Contains(t, k.debug(t), "firmware not running: ")
 }
 
+// A hang whose event is lost is found when the firmware is stopped: the register has it.
+func TestHangWithoutEvent(t *testing.T) {
+	k, cores := withCores(t)
+	k.gpu.hang(8)
+	k.gpu.regs[intcStatus] = 0
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	assert.Len(t, *cores, 1)
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	assert.Contains(t, k.debug(t), "loaded again after it hung at pc 0x8")
+}
+
+// A firmware that hangs before the interrupts are enabled is noticed. A load clears the event from before.
+func TestHangBeforeInterrupts(t *testing.T) {
+	k, cores := withCores(t)
+	require.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
+	booted := false
+	k.hook = func(_ bool, off uint32) {
+		if booted && off == intcStatus {
+			k.gpu.hang(8)
+			k.hook = nil
+		}
+		booted = booted || off == mcuResult && k.gpu.regs[mcuCtl] == 1
+	}
+	_, s := k.start()
+	require.Equal(t, ddi.StatusSuccess, s)
+	require.True(t, k.interrupt(1))
+	k.gpu.regs[intcStatus] = 1 << 7
+	require.Equal(t, ddi.StatusSuccess, k.table.Patch(k.thread, k.adapter, kmddi.Patch{}))
+	assert.Len(t, *cores, 1)
+	assert.Zero(t, k.gpu.regs[intcStatus])
+}
+
+// The firmware hangs again while it is loaded: the event is acknowledged, and it stays stopped.
+func TestHangDuringLoad(t *testing.T) {
+	k, cores := withCores(t)
+	k.gpu.boot = 0
+	k.hook = func(write bool, off uint32) {
+		if !write && off == mcuResult && k.gpu.loaded != nil {
+			k.hook = nil
+			k.gpu.hang(12)
+			assert.True(t, k.interrupt(1))
+			assert.Zero(t, k.gpu.regs[intcStatus])
+		}
+	}
+	k.gpu.loaded = nil
+	k.hangs(t, 8)
+	require.Nil(t, k.hook)
+	assert.Contains(t, k.debug(t), "miniport: firmware not running: ")
+	k.gpu.loaded = nil
+	require.Equal(t, ddi.StatusSuccess, k.table.Patch(k.thread, k.adapter, kmddi.Patch{}))
+	assert.Nil(t, k.gpu.loaded)
+	assert.Len(t, *cores, 1)
+}
+
+// A firmware that has hung twice stays stopped over a reset. A new start begins anew.
+func TestHangTwice(t *testing.T) {
+	k, _ := withCores(t)
+	k.hangs(t, 8)
+	k.gpu.hang(12)
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	k.gpu.loaded = nil
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	assert.Nil(t, k.gpu.loaded)
+	assert.Contains(t, k.debug(t), "miniport: firmware not running: miniport: firmware hangs again at pc 0xc")
+	require.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
+	_, s := k.start()
+	require.Equal(t, ddi.StatusSuccess, s)
+	assert.Equal(t, program(t, firmware.Default()), k.gpu.loaded)
+}
+
+// Queues need the firmware. So the device does not restart after the second hang.
+func TestHangTwiceWithQueues(t *testing.T) {
+	k, _ := withQueues(t, 1)
+	for _, want := range []ddi.Status{ddi.StatusSuccess, ddi.StatusDeviceNotReady} {
+		k.gpu.hang(8)
+		require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+		k.gpu.loaded = nil
+		require.Equal(t, want, k.table.RestartFromTimeout(k.thread, k.adapter))
+	}
+	assert.Nil(t, k.gpu.loaded)
+	require.NotEmpty(t, k.logged)
+	assert.Contains(t, k.logged[0], "firmware not running: miniport: firmware hangs again at pc 0x8")
+	require.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
+	_, s := k.start()
+	assert.Equal(t, ddi.StatusSuccess, s)
+}
+
 // The work in the queues of a firmware that hangs is lost: nothing more is submitted, and the reset keeps
 // the state and loads the firmware again.
 func TestHangWithQueues(t *testing.T) {

@@ -327,9 +327,10 @@ func (a *adapter) startRings(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// enableInterrupts clears old events and unmasks the events of the nodes.
+// enableInterrupts clears old events of the nodes and unmasks the events. Those of the firmware, which runs,
+// stay: it may have hung or sent a notice since the load.
 func (a *adapter) enableInterrupts(t *ddi.Thread) ddi.Status {
-	if s := a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, intcreg.All); s != ddi.StatusSuccess {
+	if s := a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, intcreg.NodesAll); s != ddi.StatusSuccess {
 		return s
 	}
 	a.running = true
