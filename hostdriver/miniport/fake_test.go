@@ -28,6 +28,7 @@ type kernel struct {
 
 	calls  int
 	failAt int                          // callback to fail, counted from 1
+	synced int                          // calls of SynchronizeExecution
 	dead   bool                         // all register and configuration accesses fail
 	hook   func(write bool, off uint32) // called before each register access
 
@@ -189,6 +190,7 @@ func (k *kernel) interruptCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if k.fails() {
 			return false, ddi.StatusUnsuccessful
 		}
+		k.synced++
 		old := t.Raise(ddi.DIRQL)
 		defer t.Lower(old)
 		return fn(t), ddi.StatusSuccess

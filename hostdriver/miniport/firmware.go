@@ -155,10 +155,18 @@ func (a *adapter) stopFirmware(t *ddi.Thread) ddi.Status {
 	return a.holdFirmware(t)
 }
 
-// holdFirmware holds the microcontroller in reset. An access that it has begun still ends.
+// holdFirmware holds the microcontroller in reset, and no messages are sent to it. An access that it has begun
+// still ends.
 func (a *adapter) holdFirmware(t *ddi.Thread) ddi.Status {
 	a.program.runs = false
-	return a.regs.WriteRegister(t, mcureg.Base+mcureg.Ctl, 0)
+	s := a.regs.WriteRegister(t, mcureg.Base+mcureg.Ctl, 0)
+	if a.queues == nil {
+		return s
+	}
+	if closed := a.queues.close(t); s == ddi.StatusSuccess {
+		s = closed
+	}
+	return s
 }
 
 // text describes the firmware in one line.

@@ -34,8 +34,9 @@ func (q *queues) attach(t *ddi.Thread, c *context, node uint32) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// detach destroys the queue of a context, which has no work, unless other contexts share it. A firmware
-// that does not answer keeps the queue, which a context can have after the next start only.
+// detach destroys the queue of a context, unless other contexts share it. A queue with work is that of a GPU that
+// counts as hung: no message is sent, and the reset destroys it. A firmware that does not answer keeps the
+// queue too.
 func (q *queues) detach(t *ddi.Thread, c *context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +46,7 @@ func (q *queues) detach(t *ddi.Thread, c *context) {
 		return
 	}
 	o.contexts--
-	if c.queue < uint32(len(q.nodes)) || o.contexts > 0 {
+	if c.queue < uint32(len(q.nodes)) || o.contexts > 0 || q.nodes[o.node].has(c.queue) {
 		return
 	}
 	if err := q.call(t, fwabi.OpQueueDestroy, c.queue); err != nil {

@@ -174,6 +174,41 @@ func TestQueuesFaultDuringACall(t *testing.T) {
 	assert.Contains(t, k.debug(t), "CP0: queue 1: ENTRY")
 }
 
+// A request begins and ends inside SynchronizeExecution, so that no interrupt routine on another processor takes
+// notices meanwhile.
+func TestQueuesCallIsSynchronized(t *testing.T) {
+	k, f := withQueues(t, 1)
+	dev := k.device(t)
+	k.synced = 0
+	k.gpu.bell = func(bells uint32) {
+		assert.Equal(t, 1, k.synced, "before the doorbell")
+		f.ring(bells)
+	}
+	k.context(t, dev, 0)
+	assert.Equal(t, 3, k.synced, "begin, end, and the notices")
+	k.failAt = k.calls + 1
+	_, s := k.table.CreateContext(k.thread, dev, kmddi.HContext{Root: &ddi.Root{}}, kmddi.CreateContext{})
+	assert.NotEqual(t, ddi.StatusSuccess, s)
+}
+
+// After a reset no message is sent to the firmware, which is stopped. A queue with work is left to the reset.
+func TestQueuesOfAStoppedFirmware(t *testing.T) {
+	k, f := withQueues(t, 1)
+	dev := k.device(t)
+	busy, idle := k.context(t, dev, 0), k.context(t, dev, 0)
+	k.work(t, busy, 0, 1, 1, false)
+	f.requests = nil
+	require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, busy))
+	assert.Empty(t, f.requests)
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	k.pending = 1 << 20
+	require.Equal(t, ddi.StatusIOTimeout, k.table.RestartFromTimeout(k.thread, k.adapter))
+	calls := k.calls
+	require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, idle))
+	assert.Less(t, k.calls-calls, 10)
+	assert.Empty(t, f.requests)
+}
+
 // A progress that a queue cannot have reached is not reported.
 func TestQueuesImpossibleProgress(t *testing.T) {
 	k, f := withQueues(t, 1)

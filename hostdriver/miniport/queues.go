@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -96,11 +97,14 @@ type queues struct {
 
 	mu      sync.Mutex // held by calls
 	regs    barRegisters
-	client  *message.Client
-	calling bool // a call takes the answers; an interrupt must not
+	client  *message.Client // nil: the firmware is stopped
+	calling bool            // a call uses client and regs, and takes the answers; an interrupt must not
 	all     [fwabi.Queues]queue
 	nodes   []work // by node
 }
+
+// errStopped is why there are no answers after the firmware was stopped.
+var errStopped = errors.New("miniport: firmware stopped")
 
 // An area is the message area as package message accesses it.
 type area []byte
@@ -173,7 +177,7 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	}
 	clear(q.mem.Bytes)
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
-	q.client, q.all, q.calling = nil, [fwabi.Queues]queue{}, false
+	q.all = [fwabi.Queues]queue{}
 	clear(q.nodes)
 	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
@@ -214,32 +218,65 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 // open begins a session, and gives the nodes to the second master.
 func (q *queues) open(t *ddi.Thread) error {
 	q.session++
-	q.regs = barRegisters{t, q.adapter.regs}
-	var err error
-	if q.client, err = message.Open(&q.regs, area(q.mem.Bytes), message.Options{Polls: answerPolls}); err != nil {
+	err := q.exclusive(t, func() (err error) {
+		q.regs = barRegisters{t, q.adapter.regs}
+		if q.client, err = message.Open(&q.regs, area(q.mem.Bytes), message.Options{Polls: answerPolls}); err == nil {
+			_, err = q.client.Hello(q.session)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if _, err := q.client.Hello(q.session); err != nil {
+	return barRegisters{t, q.adapter.regs}.Write(arbreg.Base+arbreg.Owner, 1<<q.adapter.caps.nodes-1)
+}
+
+// exclusive runs fn, which uses the client. While it runs, no interrupt routine takes notices.
+func (q *queues) exclusive(t *ddi.Thread, fn func() error) error {
+	if err := q.setCalling(t, true); err != nil {
 		return err
 	}
-	return q.regs.Write(arbreg.Base+arbreg.Owner, 1<<q.adapter.caps.nodes-1)
+	return errors.Join(fn(), q.setCalling(t, false))
+}
+
+// setCalling begins or ends the use of the client by a call. No interrupt routine is inside Notices then.
+func (q *queues) setCalling(t *ddi.Thread, calling bool) error {
+	_, s := q.adapter.cb.SynchronizeExecution(t, q.adapter.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
+		q.calling, q.regs.t = calling, t
+		return true
+	})
+	if s != ddi.StatusSuccess {
+		return statusError(s)
+	}
+	return nil
+}
+
+// close forgets the client of a firmware that is stopped.
+func (q *queues) close(t *ddi.Thread) ddi.Status {
+	_, s := q.adapter.cb.SynchronizeExecution(t, q.adapter.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
+		q.client = nil
+		return true
+	})
+	return s
 }
 
 // call sends a request, and repeats it while the firmware is busy. It takes the notices that
-// arrive meanwhile, which an interrupt leaves to it.
+// arrive meanwhile, which an interrupt leaves to it. Without a firmware it fails.
 func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
 	var b []byte
 	for _, v := range payload {
 		b = le.AppendUint32(b, v)
 	}
-	q.regs.t = t
-	q.calling = true
-	status, _, err := q.client.Call(op, b)
-	for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
-		status, _, err = q.client.Call(op, b)
+	if q.client == nil {
+		return errStopped
 	}
-	q.calling = false
-	return err
+	return q.exclusive(t, func() error {
+		status, _, err := q.client.Call(op, b)
+		for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
+			status, _, err = q.client.Call(op, b)
+		}
+		return err
+	})
 }
 
 // create creates a queue.

@@ -107,6 +107,16 @@ func (w *work) blocked(i uint32) bool {
 	return false
 }
 
+// has reports whether a queue has jobs that are not complete.
+func (w *work) has(queue uint32) bool {
+	for i := w.reported; i != w.next; i++ {
+		if j := w.job(i); j.queue == queue && !j.done {
+			return true
+		}
+	}
+	return false
+}
+
 // enqueue writes an entry of a queue, its tail and its doorbell. An interrupt may arrive as soon as the
 // doorbell is written.
 func (q *queues) enqueue(t *ddi.Thread, r *ring.Ring, j *job) {
