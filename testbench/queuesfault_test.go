@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -76,13 +77,35 @@ func TestFirmwareStopsInQueues(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Without the firmware no queue is created, so a device cannot be.
+// Without the firmware the work of a new device is a time-out, so a recovery loads it again.
 func TestFirmwareIsGone(t *testing.T) {
 	s, err := Open("emu?config=full", HostDrivers(), inQueues)
 	require.NoError(t, err)
 	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Ctl, 0))
-	_, _, err = s.CreateDevice()
-	assert.ErrorIs(t, err, ddi.EOutOfMemory)
+	_, err = compose.Run(s, smallPlan(t, 0))
+	var stopped *dxgkrnl.DeviceError
+	require.ErrorAs(t, err, &stopped)
+	assert.Equal(t, dxgkrnl.Timeout, stopped.Kind)
+	assert.Contains(t, stopped.Dump, "miniport: messages to the firmware fail: message: no answer")
+	require.NoError(t, s.Recover())
+	composes(t, s, smallPlan(t, 1))
+	require.NoError(t, s.Close())
+}
+
+// A firmware that hangs while nothing is submitted is loaded again, and applications do not notice it.
+func TestFirmwareHangsBetweenFrames(t *testing.T) {
+	o, hangs := inQueues, 0
+	o.Core = func([]byte) { hangs++ }
+	s, err := Open("emu?config=full", HostDrivers(), o)
+	require.NoError(t, err)
+	dev, _, err := s.CreateDevice()
+	require.NoError(t, err)
+	composes(t, s, smallPlan(t, 0))
+	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Limit, 1))
+	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Doorbell, fwabi.BellMessages))
+	composes(t, s, smallPlan(t, 1))
+	assert.Equal(t, 1, hangs)
+	dev.Close()
 	require.NoError(t, s.Close())
 }
 

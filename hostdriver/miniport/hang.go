@@ -65,15 +65,11 @@ func (a *adapter) noteHang(events uint32) {
 // second hang it stays stopped. It runs at PASSIVE_LEVEL, since it reads all of its memory. Of
 // several threads one does the work. Nodes that the host has continue meanwhile. An access that fails
 // has its status in program.err; the next access of the caller fails too.
-//
-// The work in the queues of a firmware is lost. So the rings fail, and the reset after the time-out
-// keeps the state and loads the firmware.
 func (a *adapter) recoverHang(t *ddi.Thread) {
-	if a.queues != nil {
-		if a.hang.pending.Load() {
-			for node := range a.rings {
-				a.fail(uint32(node), errHung)
-			}
+	if q := a.queues; q != nil {
+		if a.hang.pending.Load() && q.mu.TryLock() {
+			defer q.mu.Unlock()
+			q.recover(t)
 		}
 		return
 	}

@@ -26,8 +26,8 @@ type device struct {
 type context struct {
 	device *device
 
-	queue   uint32 // of the firmware
-	session uint32 // of the firmware in which it has the queue
+	queue  uint32 // of the firmware
+	resets uint32 // of the device when it got the queue
 
 	check validator // reused for each command
 }
@@ -106,10 +106,12 @@ func destroyDevice(_ *ddi.Thread, dev kmddi.HDevice) ddi.Status {
 //	DDI     DxgkDdiCreateContext, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
 //	In      arg.NodeOrdinal; arg.EngineAffinity: 0 or bit 0 for the only engine
-//	Effect  with the queues of the firmware, QUEUE_CREATE
+//	Effect  with the queues of the firmware, QUEUE_CREATE. A firmware that hangs
+//	        is loaded again if no work is outstanding. If it does not answer, the
+//	        context shares the queue of the system, and its work times out
 //	Returns StatusSuccess; StatusInvalidHandle if dev is not a device;
-//	        StatusNoMemory if the firmware creates no queue;
-//	        StatusInvalidParameter for a node or an engine that does not
+//	        StatusNoMemory if the firmware refuses the queue; the status of a
+//	        failed callback; StatusInvalidParameter for a node or an engine that does not
 //	        exist, or for private data, which contexts do not have
 func createContext(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 	d, ok := deviceOf(dev)

@@ -1,6 +1,9 @@
 package miniport
 
 import (
+	"errors"
+
+	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -8,11 +11,39 @@ import (
 )
 
 // attach gives a context a queue of its own. If there is none, the context shares the one of its node
-// that has the fewest contexts, or else that of the system.
+// that has the fewest contexts, or else that of the system. A firmware that hangs is loaded again first.
+//
+// If the firmware does not answer, the context shares the queue of the system. The page of
+// DxgkDdiCreateContext has no status for that, and an error would not help: only work that is submitted ends in
+// a time-out, after which a reset loads the firmware.
 func (q *queues) attach(t *ddi.Thread, c *context, node uint32) ddi.Status {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.notices(t)
+	if q.adapter.hang.pending.Load() {
+		q.recover(t)
+	}
+	err := q.place(t, c, node)
+	if errors.Is(err, message.ErrHung) && q.recover(t) {
+		err = q.place(t, c, node)
+	}
+	if err == nil {
+		return ddi.StatusSuccess
+	}
+	q.err = err
+	var lost statusError
+	switch {
+	case errors.As(err, &lost):
+		return ddi.Status(lost)
+	case errors.Is(err, message.ErrStatus):
+		return ddi.StatusNoMemory
+	}
+	q.share(c, node)
+	return ddi.StatusSuccess
+}
+
+// place gives a context a queue.
+func (q *queues) place(t *ddi.Thread, c *context, node uint32) error {
 	own, shared := uint32(fwabi.Queues), node
 	for i := uint32(len(q.nodes)); i < fwabi.Queues; i++ {
 		switch o := &q.all[i]; {
@@ -24,14 +55,18 @@ func (q *queues) attach(t *ddi.Thread, c *context, node uint32) ddi.Status {
 	}
 	if own < fwabi.Queues {
 		if err := q.create(t, own, node, priorityContext); err != nil {
-			q.err = err
-			return ddi.StatusNoMemory
+			return err
 		}
 		shared = own
 	}
-	q.all[shared].contexts++
-	c.queue, c.session = shared, q.session
-	return ddi.StatusSuccess
+	q.share(c, shared)
+	return nil
+}
+
+// share gives a context a queue that exists.
+func (q *queues) share(c *context, i uint32) {
+	q.all[i].contexts++
+	c.queue, c.resets = i, q.resets
 }
 
 // detach destroys the queue of a context, unless other contexts share it. A queue with work is that of a GPU that
@@ -42,7 +77,7 @@ func (q *queues) detach(t *ddi.Thread, c *context) {
 	defer q.mu.Unlock()
 	defer q.notices(t)
 	o := &q.all[c.queue]
-	if c.session != q.session || q.client == nil {
+	if c.resets != q.resets || q.client == nil {
 		return
 	}
 	o.contexts--

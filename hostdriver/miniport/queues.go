@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/message"
@@ -92,7 +93,8 @@ type queues struct {
 	adapter *adapter
 	mem     kmddi.ContiguousMemory
 	quantum uint32 // as in QUEUE_CREATE
-	session uint32 // number of starts
+	session uint32 // of HELLO
+	resets  uint32 // of the device; a context from before the last one has no queue
 	err     error  // why messages fail
 
 	mu      sync.Mutex // held by calls
@@ -100,7 +102,8 @@ type queues struct {
 	client  *message.Client // nil: the firmware is stopped
 	calling bool            // a call uses client and regs, and takes the answers; an interrupt must not
 	all     [fwabi.Queues]queue
-	nodes   []work // by node
+	nodes   []work      // by node
+	held    atomic.Bool // no work is given to the queues, since the firmware is being loaded
 }
 
 // errStopped is why there are no answers after the firmware was stopped.
@@ -137,7 +140,7 @@ func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 	if set[SettingPreempt] != 0 {
 		quantum |= fwabi.QuantumForced
 	}
-	a.queues = &queues{adapter: a, quantum: quantum, nodes: make([]work, a.caps.nodes)}
+	a.queues = &queues{adapter: a, quantum: quantum, resets: 1, nodes: make([]work, a.caps.nodes)}
 	return ddi.StatusSuccess
 }
 
@@ -177,16 +180,24 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	}
 	clear(q.mem.Bytes)
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
-	q.all = [fwabi.Queues]queue{}
-	clear(q.nodes)
 	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: a.caps.vramBytes - a.reserved(), Bytes: uint32(a.caps.nodes) * nodeRing, Write: true}
 	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | q.mem.PhysicalAddress, Bytes: fwabi.AreaBytes, Write: true}
 }
 
+// dropQueues drops all work and the queues of the contexts, after a reset of the device.
+func (a *adapter) dropQueues(*ddi.Thread) ddi.Status {
+	if q := a.queues; q != nil {
+		q.resets++
+		q.all = [fwabi.Queues]queue{}
+		clear(q.nodes)
+	}
+	return ddi.StatusSuccess
+}
+
 // startQueues begins a session with the firmware, gives it the nodes, and creates the queues of
-// the system. StatusDeviceNotReady means that the firmware does not run, does not answer or refuses.
+// the system and those that the contexts have. StatusDeviceNotReady means that the firmware does not run, does not answer or refuses.
 func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	q := a.queues
 	if q == nil {
@@ -201,8 +212,13 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
 		q.err = q.call(t, fwabi.OpNodeTake, node, node*nodeRing, nodeRingLog2)
 	}
-	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
-		q.err = q.create(t, node, node, prioritySystem)
+	for i := uint32(0); q.err == nil && i < fwabi.Queues; i++ {
+		switch {
+		case i < uint32(a.caps.nodes):
+			q.err = q.create(t, i, i, prioritySystem)
+		case q.all[i].exists:
+			q.err = q.create(t, i, q.all[i].node, priorityContext)
+		}
 	}
 	if q.err == nil {
 		return ddi.StatusSuccess
@@ -279,7 +295,7 @@ func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
 	})
 }
 
-// create creates a queue.
+// create creates a queue. Contexts that have it keep it.
 func (q *queues) create(t *ddi.Thread, i, node, priority uint32) error {
 	le.PutUint32(q.mem.Bytes[fwabi.AreaQueueTails+4*i:], 0)
 	clear(q.mem.Bytes[savesAt+fwabi.SaveBytes*i : savesAt+fwabi.SaveBytes*(i+1)])
@@ -287,7 +303,7 @@ func (q *queues) create(t *ddi.Thread, i, node, priority uint32) error {
 	ring, save := q.address(queuesAt+queueRing*i), q.address(savesAt+fwabi.SaveBytes*i)
 	err := q.call(t, fwabi.OpQueueCreate, i, node, priority, q.quantum, uint32(ring), uint32(ring>>32), queueLog2, uint32(save), uint32(save>>32))
 	if err == nil {
-		q.all[i] = queue{exists: true, node: node}
+		q.all[i] = queue{exists: true, node: node, contexts: q.all[i].contexts}
 	}
 	return err
 }

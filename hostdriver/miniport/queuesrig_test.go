@@ -60,7 +60,8 @@ func (f *fakeFirmware) ring(bells uint32) {
 	if bells&^1 != 0 {
 		f.bells = append(f.bells, bells)
 	}
-	for bells&1 != 0 && !f.silent && f.word(0x40) != f.word(0x20) {
+	hung := f.k.gpu.regs[mcuStatus]&4 != 0
+	for bells&1 != 0 && !f.silent && !hung && f.word(0x40) != f.word(0x20) {
 		at := 0x1000 + 64*(f.word(0x40)%16)
 		head := f.word(at + 4)
 		r := request{op: head & 0xff}

@@ -59,6 +59,10 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 		j.addr = q.address(0) // the address of an empty part is ignored
 	}
 	if c, ok := contextOf(arg.Context); ok && !arg.Flags.Paging {
+		if c.resets != q.resets {
+			r.Fail(fmt.Errorf("%w: a context from before a reset", ErrArgument))
+			return
+		}
 		j.queue, j.device = c.queue, c.device
 	}
 	last := w.job(w.next - 1).id
@@ -83,7 +87,7 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 // release gives each job whose turn it is to its queue, at DISPATCH_LEVEL.
 func (q *queues) release(t *ddi.Thread, node uint32, r *ring.Ring) {
 	w := &q.nodes[node]
-	for i := w.reported; i != w.next && r.Err() == nil; i++ {
+	for i := w.reported; i != w.next && r.Err() == nil && !q.held.Load(); i++ {
 		if j := w.job(i); j.value == 0 && !w.blocked(i) {
 			q.enqueue(t, r, j)
 		}

@@ -69,7 +69,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.startFirmware, a.startQueues, a.enableInterrupts, a.flush,
+		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.dropQueues, a.startFirmware, a.startQueues, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false
