@@ -86,6 +86,23 @@ func idleQueues(t *testing.T) (*kernel, *fakeFirmware, kmddi.HDevice, kmddi.HCon
 	return k, f, dev, ctx
 }
 
+// Contexts that share a queue share it after the load.
+func TestQueuesHangWithSharedQueue(t *testing.T) {
+	k, f, dev, ctx := idleQueues(t)
+	for range 14 {
+		k.context(t, dev, 0)
+	}
+	shared := k.context(t, dev, 0)
+	k.gpu.hang(8)
+	require.True(t, k.interrupt(1))
+	require.Equal(t, ddi.StatusSuccess, k.table.Patch(k.thread, k.adapter, kmddi.Patch{}))
+	f.requests = nil
+	require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, shared))
+	assert.Empty(t, f.requests)
+	require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, ctx))
+	assert.Equal(t, []request{{opQueueDestroy, []uint32{1}}}, f.requests)
+}
+
 // Work that is submitted during the load waits for its end.
 func TestQueuesWorkDuringLoad(t *testing.T) {
 	k, f, _, ctx := idleQueues(t)
