@@ -42,7 +42,7 @@ var rules = []struct {
 	{"firmware/message", []string{"rtl/abi/..."}},
 	{"firmware", []string{"rtl/abi/..."}},
 	{"hostdriver/umd", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/umd/..."}},
-	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/...", "firmware", "firmware/message", "firmware/mcu", "firmware/corefile"}},
+	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/...", "firmware", "firmware/message", "firmware/mcu", "firmware/corefile", "firmware/log"}},
 	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
 	{"boards", []string{"boards/...", "bus/...", "rtl/...", "firmware", "firmware/mcu", "firmware/gdbtest"}},
 	{"testbench/drivertest/starter/module/miniport", append([]string{"hostdriver/ring"}, starter...)},

@@ -17,7 +17,7 @@ import (
 
 // collectDbgInfo describes the device as text, the most important parts first:
 // for each node its fences, its fault, its ring with the likely stop and its trace,
-// then all registers by name.
+// then the log of the firmware that has queues, and all registers by name.
 //
 //	DDI     DxgkDdiCollectDbgInfo, d3dkmddi.h
 //	Caller  the kernel, at any level, possibly with a dead link
@@ -50,6 +50,7 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 		}
 		d.trace(t, node)
 	}
+	d.log()
 	d.registers()
 	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
 }

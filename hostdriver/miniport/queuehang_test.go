@@ -1,6 +1,7 @@
 package miniport_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -152,6 +153,10 @@ func TestQueuesWithoutAnswer(t *testing.T) {
 			k.work(t, old, 0, 1, 2, false)
 			k.gpu.hang(8)
 		}},
+		{"lost submission", "CP0: the work has failed: ring: bad submission", nil, func(k *kernel, _ *fakeFirmware, old kmddi.HContext) {
+			k.work(t, old, 0, 1, 1, false)
+			k.gpu.hang(8)
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k, f, dev, old := idleQueues(t)
@@ -180,4 +185,32 @@ func TestQueuesOfALostDevice(t *testing.T) {
 	k.dead = true
 	_, s := k.table.CreateContext(k.thread, dev, kmddi.HContext{Root: &ddi.Root{}}, kmddi.CreateContext{})
 	assert.Equal(t, ddi.StatusIODeviceError, s)
+}
+
+// The text of CollectDbgInfo has the last lines of the log, if it has their formats. They stay in the ring.
+func TestQueuesLog(t *testing.T) {
+	k, f := withQueues(t, 1)
+	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not shown: log: formats of another build")
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	k.hook = func(write bool, off uint32) {
+		if !write && off == mcuBuild {
+			k.gpu.regs[mcuBuild] = binary.LittleEndian.Uint32(firmware.LogTable())
+		}
+	}
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	for i := range uint32(18) {
+		at := 0x3000 + 32*i
+		f.set(at, i)
+		f.set(at+4, 0xffff) // a format that does not exist
+		f.set(at+8, 100+i)
+	}
+	f.set(0x48, 18)
+	f.set(0x4c, 7)
+	for range 2 {
+		text := k.debug(t)
+		assert.Contains(t, text, "miniport: the last lines of the log of the firmware, 7 later ones are lost\n   at 102: format 0xffff, arguments [0x0 0x0 0x0]\n   at 103: ")
+		assert.Contains(t, text, "   at 117: ")
+	}
+	f.set(0x48, 129)
+	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not shown: log: bad ring: head 0, tail 129")
 }
