@@ -67,7 +67,7 @@ bench: build ## print the figures and fail if one misses its target; cycles are 
 	$(BIN) bench rtl
 	HILGPU_FIGURES=strict $(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/pins ./boards/serve ./testbench ./testbench/link
 
-soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
+soak: build ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run 'TestRandomDevice$$' -device.seed 1 -device.runs 4 -device.cycles 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
@@ -97,7 +97,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Sessions -relay.seed 1000 -relay.sessions 125
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Compose -relay.seed 1000 -relay.frames 20
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
-	for b in ice40-hx8k ulx3s colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
+	for b in ice40-hx8k ulx3s ulx3s-25f colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
 	for b in ulx3s ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
