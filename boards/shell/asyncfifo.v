@@ -12,8 +12,11 @@
 //   Faults  a word that is offered without wready is not stored
 //
 // The pointers cross as Gray code: one bit changes in a clock, so a pointer that is sampled
-// while it changes has its old or its new value. A constraint must keep the bits of wgray and
-// rgray within one clock of each other on their way to the other side.
+// while it changes has its old or its new value. This holds only if the bits of wgray arrive
+// at the other side within one clock of wclk of each other, and those of rgray within one of
+// rclk. nextpnr-ecp5 has no constraint for such a skew, so no tool checks this. Its log has
+// the longest delay between two clocks: the skew is smaller, so a delay below that clock is
+// enough. Otherwise, place and route with another seed.
 //
 // With BLOCK, rclk reads the memory into a register, as block RAM needs it, and from there
 // into another one, since block RAM is slow. Without it, the memory is read without a clock.
