@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x109a6536,
+		"ice40-hx8k":    0x2470dde1,
 		"ulx3s":         0x3a8ec859,
 		"ulx3s-25f":     0xdf572338,
 		"ulx3s-12f":     0x0ae47f33,

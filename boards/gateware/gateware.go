@@ -106,6 +106,12 @@ func All() []*Board {
 	}
 }
 
+// lights returns what the LEDs of a board with a UART show, by the bits of the port LEDs of
+// its design.
+func lights() [8]string {
+	return [8]string{"bytes arrive", "a session", "a node works", "a node has stopped on a fault since the session began", "off", "off", "off", "off"}
+}
+
 // config describes the configuration default with other nodes and VRAM.
 func config(nodes int, vram uint64) string {
 	with := ""

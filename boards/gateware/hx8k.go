@@ -32,7 +32,7 @@ func hx8k() *Board {
 		},
 	}
 	for i, ball := range []string{"B5", "B4", "A2", "A1", "C5", "C4", "B3", "C3"} {
-		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d", 9-i)})
+		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d: %s", 9-i, lights()[i])})
 	}
 	return b
 }

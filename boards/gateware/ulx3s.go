@@ -33,7 +33,7 @@ func ulx3sOf(name string, thousands, nodes int, vram uint64) *Board {
 		b.Rates = append(b.Rates, int(r))
 	}
 	for i, ball := range []string{"B2", "C2", "C1", "D2", "D1", "E2", "E1", "H3"} {
-		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d", i)})
+		b.Pins = append(b.Pins, Pin{fmt.Sprintf("led[%d]", i), ball, fmt.Sprintf("LED D%d: %s", i, lights()[i])})
 	}
 	return b
 }

@@ -49,11 +49,17 @@ const VRAMBytes = 4 << 10
 //	Faults  as the link
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
-	uart uart.Module
-	link link.Module
-	regs vsec.Module
-	gpu  gpu.GPU
+	uart   uart.Module
+	link   link.Module
+	regs   vsec.Module
+	gpu    gpu.GPU
+	silent uint32 `w:"22"` // clocks since a byte arrived, to silence
+	fault  bool
 }
+
+// silence is how many clocks after a byte the light of the link goes out, a tenth of a
+// second. A power of two needs no comparator.
+const silence = 1 << 21
 
 // Outputs are the methods of Module that are ports of its Verilog.
 func Outputs() []string { return []string{"Line", "LEDs"} }
@@ -77,7 +83,7 @@ func New(build uint32) (*Module, error) {
 	}
 	return &Module{
 		uart: uart.New(), link: link.New(p.Words, Hz/1000),
-		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g,
+		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence,
 	}, nil
 }
 
@@ -90,13 +96,17 @@ func (m *Module) Reset() {
 	m.link.Reset()
 	m.regs.Reset()
 	m.gpu.Reset()
+	m.silent, m.fault = silence, false
 }
 
 // Line returns the level of the line to the host.
 func (m *Module) Line() bool { return m.uart.Line() }
 
-// LEDs returns the lights: 0 a session, 1 the line to the host is idle. The others are off.
-func (m *Module) LEDs() uint8 { return m.link.LEDs()&1 | bit(m.uart.Ready())<<1 }
+// LEDs returns the lights: 0 bytes arrive, 1 a session, 2 a node works, 3 a node has
+// stopped on a fault since the session began. The others are off.
+func (m *Module) LEDs() uint8 {
+	return bit(m.silent&silence == 0) | m.link.LEDs()&1<<1 | bit(m.gpu.Busy())<<2 | bit(m.fault)<<3
+}
 
 func bit(b bool) uint8 {
 	if b {
@@ -122,8 +132,19 @@ func (m *Module) Tick(rx bool) {
 	complete := m.link.Complete()
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
+	m.tickLights(valid)
 	m.uart.Tick(rx, period, sends, what)
 	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
 	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, period, vsec.Asked{Req: req, Taken: reqReady})
 	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
+}
+
+// tickLights is the clock edge of the lights. received reports whether a byte has arrived.
+func (m *Module) tickLights(received bool) {
+	m.fault = (m.fault || m.gpu.Faulted()) && m.link.LEDs()&1 != 0
+	if received {
+		m.silent = 0
+	} else if m.silent&silence == 0 {
+		m.silent = (m.silent + 1) & 0x3fffff
+	}
 }

@@ -11,11 +11,14 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 0 + uart.ModuleWords + link.ModuleWords + vsec.ModuleWords + gpu.GPUWords
+const ModuleWords = 2 + uart.ModuleWords + link.ModuleWords + vsec.ModuleWords + gpu.GPUWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
+	s[0] = uint64(m.silent)
+	s[1] = hdl.Bit(m.fault)
+	s = s[2:]
 	m.uart.Snapshot(s)
 	s = s[uart.ModuleWords:]
 	m.link.Snapshot(s)
@@ -28,6 +31,9 @@ func (m *Module) Snapshot(s []uint64) {
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
+	m.silent = uint32(s[0])
+	m.fault = s[1] != 0
+	s = s[2:]
 	m.uart.Restore(s)
 	s = s[uart.ModuleWords:]
 	m.link.Restore(s)
@@ -39,6 +45,10 @@ func (m *Module) Restore(s []uint64) {
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
+	s = append(s,
+		hdl.Signal{Name: at + ".silent", Width: 22},
+		hdl.Signal{Name: at + ".fault", Width: 1},
+	)
 	s = m.uart.Signals(at+".uart", s)
 	s = m.link.Signals(at+".link", s)
 	s = m.regs.Signals(at+".regs", s)
