@@ -109,9 +109,9 @@ func faultSections() []Section {
 	for _, name := range fault.Names() {
 		line.Entries = append(line.Entries, Entry{name, fault.Doc(name)})
 	}
-	atPins := Section{Title: "Faults at pins, probabilities for a byte or a frame: faults= of " + takers("faults", pins.FaultDocs()[0][0])}
+	atPins := Section{Title: "Pin faults to inject: faults= of " + takers("faults", pins.FaultDocs()[0][0])}
 	for _, f := range pins.FaultDocs() {
-		atPins.Entries = append(atPins.Entries, Entry{f[0], f[1]})
+		atPins.Entries = append(atPins.Entries, Entry{f[0], f[1] + "; a probability from 0 to 1"})
 	}
 	return []Section{ports, hardware, line, atPins}
 }

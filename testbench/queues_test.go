@@ -123,7 +123,7 @@ func TestVerilatedComposesInQueues(t *testing.T) {
 	composesInQueues(t, "verilated?config=small", "verilated?config=full", o)
 }
 
-// What the board cannot do is an error, and not another way to run.
+// A board without queues is refused. The work does not run without them.
 func TestQueuesOfOtherBoards(t *testing.T) {
 	for _, tt := range []struct {
 		selector string

@@ -26,10 +26,10 @@ links of several latencies L. Clocks per second of the emulation depend on this 
   mixed   both nodes copy for a tenth of the clocks
   idle    nothing happens
 
-  skip    idle clocks are skipped
-  noskip  idle clocks are not skipped
-  wave    every clock is recorded in a waveform
-  flight  the last clocks are recorded, as for a test that may fail
+  skip      idle clocks are skipped
+  noskip    idle clocks are not skipped
+  wave      every clock is recorded in a waveform
+  flight    the last clocks are recorded, as for a test that may fail
   firmware  as skip, with a microcontroller whose firmware sleeps
 
 The last figures are of a call of a user-mode driver without verifiers. A speed is that

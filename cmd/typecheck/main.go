@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -50,13 +51,19 @@ func check(dir, system string) ([]packages.Error, error) {
 	list, err := packages.Load(&packages.Config{
 		Mode:  packages.LoadAllSyntax,
 		Dir:   dir,
-		Env:   append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+goos, "GOARCH="+arch),
+		Env:   append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch),
 		Tests: true,
 	}, "./...")
 	if err != nil {
 		return nil, err
 	}
 	var found []packages.Error
-	packages.Visit(list, nil, func(p *packages.Package) { found = append(found, p.Errors...) })
+	packages.Visit(list, nil, func(p *packages.Package) {
+		for _, e := range p.Errors { // a package and its tests are read as two, with the same errors
+			if !slices.Contains(found, e) {
+				found = append(found, e)
+			}
+		}
+	})
 	return found, nil
 }

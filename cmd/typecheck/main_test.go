@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,6 +35,7 @@ func TestOneSystem(t *testing.T) {
 		for _, text := range want {
 			assert.Contains(t, stdout.String(), text, system)
 		}
+		assert.Equal(t, len(want), strings.Count(stdout.String(), "\n"), "each once")
 		if want == nil {
 			assert.Empty(t, stdout.String())
 		}

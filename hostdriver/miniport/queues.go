@@ -197,7 +197,8 @@ func (a *adapter) dropQueues(*ddi.Thread) ddi.Status {
 }
 
 // startQueues begins a session with the firmware, gives it the nodes, and creates the queues of
-// the system and those that the contexts have. StatusDeviceNotReady means that the firmware does not run, does not answer or refuses.
+// the system and those that the contexts have. StatusDeviceNotReady means that the firmware does
+// not run, does not answer or refuses.
 func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	q := a.queues
 	if q == nil {

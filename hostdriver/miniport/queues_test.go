@@ -38,7 +38,7 @@ func TestQueuesStart(t *testing.T) {
 	assert.Empty(t, k.memory)
 }
 
-// What the settings ask for and the device cannot do is an error, and nothing stays allocated.
+// StartDevice fails if the device cannot do what the settings ask for. It frees all that it has allocated.
 func TestQueuesNotPossible(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -137,8 +137,8 @@ func (m *Module) Sleeps(regs regbus.Req, now uint64, events uint16, rst reset.Si
 	return regs.Op == regbus.None && !rst.Whole && m.rests(events) && m.timer.due == m.timer.reached(now)
 }
 
-// Stays reports whether a Tick with these inputs changes nothing, if the Tick before was left out
-// because it would have changed nothing. It may miss some that change nothing.
+// Stays reports whether a Tick with these inputs changes nothing, if Sleeps or Stays was
+// true in the clock before. It is false for some that change nothing.
 func (m *Module) Stays(regs regbus.Req, now uint64, events uint16, rst reset.Signals) bool {
 	wakes := m.timer.due || now >= m.timer.compare || events&m.timer.events != 0
 	return regs.Op == regbus.None && !rst.Whole && !wakes

@@ -111,20 +111,11 @@ const bootPolls = 1 << 16
 
 // boot starts the firmware and waits until it sleeps.
 func (e *emulation) boot() error {
-	if _, err := firmware.Load(registers{e.board}, firmware.Default(), firmware.Options{Polls: bootPolls}); err != nil {
+	if _, err := firmware.Load(bare.Registers{Access: e.board.Access}, firmware.Default(), firmware.Options{Polls: bootPolls}); err != nil {
 		return err
 	}
 	return e.finish()
 }
-
-// registers are those of a board as package firmware accesses them.
-type registers struct{ b *bare.Board }
-
-// Read implements firmware.Registers.
-func (r registers) Read(off uint32) (uint32, error) { return r.b.Reg(off), r.b.Err }
-
-// Write implements firmware.Registers.
-func (r registers) Write(off, v uint32) error { r.b.SetReg(off, v); return r.b.Err }
 
 // submit gives the nodes copies that take longer than turnClocks. It ends with a
 // read, so that all writes have arrived: the link does not run during a turn.
