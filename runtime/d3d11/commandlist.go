@@ -162,7 +162,7 @@ func (l *CommandList) releaseAll() {
 //	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	const api = "FinishCommandList"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	switch {
 	case c.dev.removed():
@@ -233,7 +233,7 @@ func (c *Context) finishRecording() *listBody {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-executecommandlist
 func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	const api = "ExecuteCommandList"
-	c, lock := c.lock()
+	c, lock := c.lock(api)
 	defer lock.unlock()
 	if c.dropsAll(api) {
 		return

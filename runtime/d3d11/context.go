@@ -231,7 +231,7 @@ func (c *Context) GetContextFlags() uint32 { return 0 }
 //
 //	DDI     pfnFlush
 func (c *Context) Flush() {
-	c, l := c.lock()
+	c, l := c.lock("Flush")
 	defer l.unlock()
 	if !c.dropsAll("Flush") && !c.deferred {
 		c.flush()
@@ -301,7 +301,7 @@ func (c *Context) swapProblem(s *DeviceContextState) problem {
 // it does nothing and returns nil.
 func (c *Context) SwapDeviceContextState(s *DeviceContextState) *DeviceContextState {
 	const api = "SwapDeviceContextState"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.swapProblem(s)) {
 		return nil

@@ -81,7 +81,7 @@ func (c *Context) copyProblem(ids copyIDs, dst, src *resource) problem {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copyresource
 func (c *Context) CopyResource(dst, src Resource) {
 	const api = "CopyResource"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	d, s := coreOf(dst), coreOf(src)
 	if c.dropsAll(api) || c.dropsOn(api, c.copyAllProblem(d, s)) {
@@ -140,7 +140,7 @@ func (c *Context) copyResource(dst, src *resource) {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copysubresourceregion
 func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, src Resource, srcSub uint32, box *Box) {
 	const api = "CopySubresourceRegion"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	d, s := coreOf(dst), coreOf(src)
 	if c.dropsAll(api) || c.dropsOn(api, c.copyRegionProblem(d, dstSub, s, srcSub)) ||
@@ -246,7 +246,7 @@ func (c *Context) copyBox(box *Box) *Box {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-updatesubresource
 func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
 	const api = "UpdateSubresource"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	r := coreOf(dst)
 	if c.dropsAll(api) || c.dropsOn(api, c.updateProblem(r, sub, box)) {
@@ -320,7 +320,7 @@ func (c *Context) update(r *resource, sub uint32, box *Box, data []byte, rowPitc
 //	DDI     pfnClearRenderTargetView
 func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
 	const api = "ClearRenderTargetView"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.viewProblem(MessageInvalidObject, "RenderTargetView", v)) {
 		return

@@ -48,7 +48,10 @@ func newDeferred(d *Device, api string) (*Context, error) {
 	}
 	c.dev = d
 	k.ctx = c
-	if hr := c.createNative(); hr != ddi.OK {
+	k.enter(api)
+	hr := c.createNative()
+	k.leave(api)
+	if hr != ddi.OK {
 		k.ctx = nil
 		err := k.failed(api, hr)
 		d.releaseCall(k)

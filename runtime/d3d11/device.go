@@ -31,6 +31,9 @@ type Config struct {
 	// cheap and safe for concurrent use.
 	Stopped func() error
 
+	// Observer sees each call of the API. It may be nil.
+	Observer Observer
+
 	// Break is called with each message that the break settings of the InfoQueue
 	// select, on the goroutine of the call that the message is about. It may
 	// panic to stop the application there. It may be nil.
@@ -46,6 +49,7 @@ type Config struct {
 type Device struct {
 	kernel         kmt.Thunks
 	stopped        func() error // of Config; nil: never
+	observer       Observer     // nil: none
 	process        uint32
 	singleThreaded bool
 	seed           uint64
@@ -111,6 +115,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		kernel:         cfg.Kernel,
 		kernelErr:      cfg.Err,
 		stopped:        cfg.Stopped,
+		observer:       cfg.Observer,
 		process:        cfg.Process,
 		singleThreaded: cfg.SingleThreaded,
 		seed:           cfg.Seed,
@@ -124,7 +129,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 	d.refs.n.Store(2) // the device and its immediate context
 	d.immediate = newImmediate(d, d.newCall())
 	d.immediate.moves = newMoves(cfg.Seed)
-	if hr := d.open(cfg.Driver); hr != ddi.OK {
+	if hr := d.open(api, cfg.Driver); hr != ddi.OK {
 		e := &Error{HRESULT: hr, Call: api, Text: d.openFailed}
 		switch r, l := d.removal.Load(), d.loss.Load(); {
 		case r != nil:
@@ -146,8 +151,10 @@ func (d *Device) failedOpen(function string, hr error) {
 
 // open opens the kernel device, the adapter and the driver's device. On failure
 // none is open.
-func (d *Device) open(driver umddi.OpenAdapterFunc) ddi.HRESULT {
+func (d *Device) open(api string, driver umddi.OpenAdapterFunc) ddi.HRESULT {
 	t := &d.immediate.call.thread
+	d.immediate.call.enter(api)
+	defer d.immediate.call.leave(api)
 	km, s := d.kernel.CreateDevice(t)
 	if hr := d.hresult("CreateDevice", s); hr != ddi.OK {
 		d.failedOpen("CreateDevice of the kernel", s)
@@ -322,6 +329,8 @@ func (d *Device) Close() {
 	}
 	d.removal.CompareAndSwap(nil, &Error{HRESULT: ddi.DXGIDeviceRemoved, Call: "GetDeviceRemovedReason", Text: "the device was closed"})
 	k := d.immediate.call
+	k.enter("Release")
+	defer k.leave("Release")
 	d.funcs.DestroyDevice(k.begin("pfnDestroyDevice", maySet), d.h)
 	k.end()
 	d.adapterFuncs.CloseAdapter(&k.thread, d.adapter)

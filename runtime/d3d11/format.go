@@ -61,6 +61,8 @@ func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uin
 	}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
+	k.enter(api)
+	defer k.leave(api)
 	n := d.funcs.CheckMultisampleQualityLevels(k.begin("pfnCheckMultisampleQualityLevels", 0), d.h, f, count)
 	if hr := k.end(); hr != ddi.OK {
 		return 0, k.failed(api, hr)

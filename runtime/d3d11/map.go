@@ -55,7 +55,7 @@ type MappedSubresource struct {
 //	        DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
 func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
-	c, l := c.lock()
+	c, l := c.lock("Map")
 	defer l.unlock()
 	if out == nil {
 		return c.dev.refuse("Map", problem{MessageInvalidArgument, "MappedResource is nil"})
@@ -138,7 +138,7 @@ func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ Ma
 //	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Called on a removed
 //	        device too, since each map of the driver needs its unmap
 func (c *Context) Unmap(res Resource, sub uint32) {
-	c, l := c.lock()
+	c, l := c.lock("Unmap")
 	defer l.unlock()
 	r := coreOf(res)
 	if p := c.unmapProblem(r, sub); p.found() {

@@ -75,15 +75,7 @@ func (m *Multithread) Leave() {
 	}
 }
 
-// lock begins a method. It returns the context on which the method works, and the
-// lock to release at its end, which may be nil.
-func (c *Context) lock() (*Context, *Multithread) {
-	if c.multi == nil {
-		return c, nil
-	}
-	return c.lockImmediate()
-}
-
+// lockImmediate is the part of lock that an immediate context needs.
 func (c *Context) lockImmediate() (*Context, *Multithread) {
 	switch {
 	case c.outer != nil:
@@ -93,13 +85,6 @@ func (c *Context) lockImmediate() (*Context, *Multithread) {
 	}
 	c.multi.mu.Lock()
 	return c, c.multi
-}
-
-// unlock ends a method. m may be nil.
-func (m *Multithread) unlock() {
-	if m != nil {
-		m.mu.Unlock()
-	}
 }
 
 // counted returns the context that has the references and the private data.

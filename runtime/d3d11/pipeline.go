@@ -39,7 +39,7 @@ const maxStride = 2048
 // ClearState resets the context to its default state: nothing bound, undefined
 // topology, no viewports, no scissor rectangles and no predication.
 func (c *Context) ClearState() {
-	c, l := c.lock()
+	c, l := c.lock("ClearState")
 	defer l.unlock()
 	if !c.dropsAll("ClearState") {
 		c.clearState()
@@ -58,7 +58,7 @@ func (c *Context) clearState() {
 //	DDI     pfnIaSetTopology
 func (c *Context) IASetPrimitiveTopology(t Topology) {
 	const api = "IASetPrimitiveTopology"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, topologyProblem(t)) {
 		return
@@ -71,7 +71,7 @@ func (c *Context) IASetPrimitiveTopology(t Topology) {
 
 // IAGetPrimitiveTopology returns the primitive topology.
 func (c *Context) IAGetPrimitiveTopology() Topology {
-	c, l := c.lock()
+	c, l := c.lock("IAGetPrimitiveTopology")
 	defer l.unlock()
 	return c.state.topology
 }
@@ -82,7 +82,7 @@ func (c *Context) IAGetPrimitiveTopology() Topology {
 //	In      strides, offsets: bytes, same length as bufs; strides up to 2048
 func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
 	const api = "IASetVertexBuffers"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.vertexProblem(start, bufs, strides, offsets)) {
 		return
@@ -96,7 +96,7 @@ func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offs
 // IAGetVertexBuffers fills the slices, which must have the same length, from
 // slot start on. It adds a reference to each buffer.
 func (c *Context) IAGetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
-	c, l := c.lock()
+	c, l := c.lock("IAGetVertexBuffers")
 	defer l.unlock()
 	if c.dropsOn("IAGetVertexBuffers", vertexSlotsProblem(start, bufs, strides, offsets)) {
 		return
@@ -121,7 +121,7 @@ func getBuffers(dst, src []*Buffer) {
 //	In      f: FormatR16UInt or R32UInt; also Unknown if b is nil. offset: bytes
 func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 	const api = "IASetIndexBuffer"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.indexProblem(b, f)) {
 		return
@@ -135,7 +135,7 @@ func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 // IAGetIndexBuffer returns a reference to the index buffer, its format and its
 // offset in bytes.
 func (c *Context) IAGetIndexBuffer() (*Buffer, dxgi.Format, uint32) {
-	c, l := c.lock()
+	c, l := c.lock("IAGetIndexBuffer")
 	defer l.unlock()
 	if b := c.state.index; b != nil {
 		b.addRef()
@@ -166,7 +166,7 @@ func (st stage) calls() constantBufferCalls {
 }
 
 func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
-	c, l := c.lock()
+	c, l := c.lock(st.calls().set)
 	defer l.unlock()
 	calls := st.calls()
 	if c.dropsAll(calls.set) || c.dropsOn(calls.set, slotsProblem(start, len(bufs), umddi.MaxConstantBuffers)) ||
@@ -180,7 +180,7 @@ func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
 }
 
 func (c *Context) getConstantBuffers(st stage, start uint32, bufs []*Buffer) {
-	c, l := c.lock()
+	c, l := c.lock(st.calls().get)
 	defer l.unlock()
 	if !c.dropsOn(st.calls().get, slotsProblem(start, len(bufs), umddi.MaxConstantBuffers)) {
 		getBuffers(bufs, c.state.constant[st][start:])
@@ -258,7 +258,7 @@ func (c *Context) CSGetConstantBuffers(start uint32, bufs []*Buffer) {
 //	DDI     pfnSetRenderTargets, with all slots
 func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
 	const api = "OMSetRenderTargets"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.targetsProblem(views)) {
 		return
@@ -272,7 +272,7 @@ func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
 // OMGetRenderTargets fills views from slot 0 on and adds a reference to each
 // view.
 func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
-	c, l := c.lock()
+	c, l := c.lock("OMGetRenderTargets")
 	defer l.unlock()
 	for _, v := range views[:copy(views, c.state.targets[:])] {
 		if v != nil {
@@ -287,7 +287,7 @@ func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
 //	DDI     pfnSetViewports
 func (c *Context) RSSetViewports(vps []Viewport) {
 	const api = "RSSetViewports"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, viewportsProblem(vps)) {
 		return
@@ -301,7 +301,7 @@ func (c *Context) RSSetViewports(vps []Viewport) {
 // RSGetViewports copies the current viewports to vps and returns their number.
 // Viewports that do not fit are omitted.
 func (c *Context) RSGetViewports(vps []Viewport) int {
-	c, l := c.lock()
+	c, l := c.lock("RSGetViewports")
 	defer l.unlock()
 	copy(vps, c.state.viewports[:c.state.viewportCount])
 	return c.state.viewportCount
@@ -312,7 +312,7 @@ func (c *Context) RSGetViewports(vps []Viewport) int {
 //	DDI     pfnSetScissorRects
 func (c *Context) RSSetScissorRects(rects []Rect) {
 	const api = "RSSetScissorRects"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) {
 		return
@@ -330,7 +330,7 @@ func (c *Context) RSSetScissorRects(rects []Rect) {
 // RSGetScissorRects copies the current rectangles to rects and returns their
 // number. Rectangles that do not fit are omitted.
 func (c *Context) RSGetScissorRects(rects []Rect) int {
-	c, l := c.lock()
+	c, l := c.lock("RSGetScissorRects")
 	defer l.unlock()
 	copy(rects, c.state.scissors[:c.state.scissorCount])
 	return c.state.scissorCount

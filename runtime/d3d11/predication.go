@@ -11,7 +11,7 @@ import "slices"
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-setpredication
 func (c *Context) SetPredication(p *Query, value bool) {
 	const api = "SetPredication"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || p == nil && !c.dev.predicates || c.dropsOn(api, c.predicateProblem(p)) {
 		return
@@ -46,7 +46,7 @@ func (c *Context) predicateProblem(p *Query) problem {
 // GetPredication returns a reference to the current predicate, or nil, and the
 // value.
 func (c *Context) GetPredication() (*Query, bool) {
-	c, l := c.lock()
+	c, l := c.lock("GetPredication")
 	defer l.unlock()
 	if p := c.state.predicate; p != nil {
 		p.addRef()

@@ -136,6 +136,8 @@ func (q *Query) create(d *Device, api string) error {
 	arg := umddi.CreateQuery{Query: umddi.QueryType(q.desc.Query), MiscFlags: q.desc.MiscFlags}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
+	k.enter(api)
+	defer k.leave(api)
 	return k.failed(api, q.createOn(k, arg))
 }
 
@@ -176,7 +178,9 @@ func (q *Query) destroyHandle(k *call, d *Device) {
 
 func (q *Query) destroy() {
 	k := q.dev.acquireCall()
+	k.enter("Release")
 	q.destroyHandle(k, q.dev)
+	k.leave("Release")
 	q.dev.releaseCall(k)
 }
 
@@ -201,7 +205,7 @@ func (c *Context) markProblem(q *Query, id MessageID) problem {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
 func (c *Context) Begin(q *Query) {
 	const api = "Begin"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if !c.dropsAll(api) && !c.dropsOn(api, c.beginProblem(q)) {
 		if slices.Contains(c.begun, q) {
@@ -230,7 +234,7 @@ func (c *Context) beginProblem(q *Query) problem {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-end
 func (c *Context) End(q *Query) {
 	const api = "End"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.markProblem(q, MessagePredicateEndDuringPredication)) {
 		return
@@ -303,7 +307,7 @@ func (c *Context) markEnd(q *Query) {
 //	        DXGIDeviceRemoved
 func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	const api = "GetData"
-	c, l := c.lock()
+	c, l := c.lock(api)
 	defer l.unlock()
 	switch {
 	case c.deferred:

@@ -200,6 +200,8 @@ func (r *resource) create(d *Device, api string, init []SubresourceData, misc ui
 	}
 	k := r.thread(d)
 	defer d.releaseCall(k)
+	k.enter(api)
+	defer k.leave(api)
 	return k.failed(api, r.createOn(k, arg))
 }
 
@@ -287,11 +289,13 @@ func (r *resource) describe(init []SubresourceData, misc uint32) *umddi.CreateRe
 func (r *resource) destroy() {
 	d := r.dev
 	k := r.thread(d)
+	k.enter("Release")
 	for sub, m := range r.mapped {
 		if m {
 			k.unmap(r, uint32(sub), mayRemove)
 		}
 	}
 	r.destroyHandle(k, d)
+	k.leave("Release")
 	d.releaseCall(k)
 }

@@ -117,6 +117,8 @@ func (s *SwapChain) Present(syncInterval, flags uint32) error {
 		return nil
 	}
 	k := d.immediate.call
+	k.enter("Present")
+	defer k.leave("Present")
 	t := k.begin("pfnPresent", maySet)
 	k.presenting = true
 	hr := d.dxgiFuncs.Present(t, umddi.Present{

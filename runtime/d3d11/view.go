@@ -149,6 +149,8 @@ func (v *RenderTargetView) create(d *Device, api string) error {
 	}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
+	k.enter(api)
+	defer k.leave(api)
 	return k.failed(api, v.createOn(k, arg))
 }
 
@@ -194,7 +196,9 @@ func (v *RenderTargetView) handle() umddi.HRenderTargetView {
 func (v *RenderTargetView) destroy() {
 	d := v.dev
 	k := d.acquireCall()
+	k.enter("Release")
 	v.destroyHandle(k, d)
+	k.leave("Release")
 	d.releaseCall(k)
 	v.res.drop()
 }

@@ -100,6 +100,10 @@ type Config struct {
 	// Log gets the text of each event that the miniport logs, at most 65535 bytes. It may be
 	// called at any level. nil: events are dropped.
 	Log func(text string)
+
+	// Observe gets each step of the kernel's work, on the thread that is in the kernel. It
+	// must not call the kernel. nil: none.
+	Observe func(t *ddi.Thread, e Event)
 }
 
 // Stats holds counters of the kernel.
@@ -135,8 +139,11 @@ type Kernel struct {
 	log        func(text string)
 	peek       func(bar int, off uint64, p []byte) bool
 	peeked     []byte
+	observer   func(t *ddi.Thread, e Event)
 
-	mu sync.Mutex // held from the entry of a thunk to its return
+	mu     sync.Mutex  // held from the entry of a thunk to its return
+	thread *ddi.Thread // that holds it
+	serial uint64      // submissions so far
 
 	adapter   kmddi.HAdapter
 	cb        *kmddi.DxgkrnlInterface
@@ -197,6 +204,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
 		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
 		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
+		observer: cfg.Observe, thread: t,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {
@@ -305,6 +313,7 @@ func (k *Kernel) Stats() Stats {
 // lock acquires the kernel lock and returns the thread's level.
 func (k *Kernel) lock(t *ddi.Thread) ddi.IRQL {
 	k.mu.Lock()
+	k.thread = t
 	return t.IRQL()
 }
 

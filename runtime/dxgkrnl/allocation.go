@@ -90,6 +90,10 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 	if !s.Failed() {
 		if h, ok := k.handles.add(a); ok {
 			a.handle = h
+			k.observe(Event{Kind: EventAllocate, Allocation: h, Device: d.handle, Bytes: a.info.Size, Address: a.pages.Phys})
+			if a.segment != nil {
+				k.observePlace(a)
+			}
 			d.allocations = append(d.allocations, a)
 			return a, ddi.StatusSuccess
 		}
@@ -167,6 +171,7 @@ func (k *Kernel) reap(t *ddi.Thread) {
 		if a.inMemorySegment() {
 			a.segment.remove(a)
 		}
+		k.observe(Event{Kind: EventFree, Allocation: a.handle})
 		k.freePages(a.pages)
 		k.driver.CloseAllocation(t, a.device.driver, a.opened)
 		k.driver.DestroyAllocation(t, k.adapter, a.driver)

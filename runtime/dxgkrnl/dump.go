@@ -136,6 +136,9 @@ func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
 	k.err = e
 	e.Dump = k.dump()
 	p := make([]byte, dbgInfoBytes)
+	defer func() {
+		k.observe(Event{Kind: EventStop, Node: e.Node, Fence: e.Fence, Text: e.Error() + "\n" + e.Dump})
+	}()
 	out, s := k.driver.CollectDbgInfo(t, k.adapter, kmddi.CollectDbgInfo{Reason: reason, Buffer: p})
 	if s.Failed() {
 		e.Dump += fmt.Sprintf("CollectDbgInfo: %v\n", s)

@@ -74,6 +74,7 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 	case kmddi.InterruptDMAFaulted:
 		if k.faulted == nil {
 			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
+			k.observe(Event{Kind: EventFault, Node: arg.NodeOrdinal, Fence: arg.FenceID, Text: ddi.Status(arg.Status).Error()})
 		}
 	default:
 		k.bugcheck("DxgkCbNotifyInterrupt", CodeVerifier, VerifierInterrupt, "InterruptType is %d, want DMA_COMPLETED (1) or DMA_FAULTED (4)", arg.InterruptType)
@@ -88,6 +89,9 @@ func (k *Kernel) reported(function string, n *node, id uint32) {
 			n.ordinal, id, rangeOf(fmt.Sprint(n.fenceID(max(n.reported, 1))), fmt.Sprint(n.fenceID(n.submitted))))
 	}
 	n.reported += ahead
+	if k.observer != nil {
+		k.observe(Event{Kind: EventReport, Submission: k.serialOf(n, n.reported), Node: n.ordinal, Fence: id})
+	}
 }
 
 // queueDPC requests a call of DpcRoutine.

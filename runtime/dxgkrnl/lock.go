@@ -49,6 +49,7 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 		a.content = a.content || !a.inMemorySegment()
 	}
 	arg.Data = a.pages.Bytes[:a.info.Size:a.info.Size]
+	k.observe(Event{Kind: EventLock, Allocation: a.handle, Write: !arg.ReadOnly})
 	return ddi.StatusSuccess
 }
 
@@ -61,7 +62,7 @@ func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.S
 		done = func() bool { return a.paged <= paging.completed }
 	}
 	if !arg.DoNotWait {
-		return k.wait(t, done)
+		return k.wait(t, "the GPU to be done with the allocation", done)
 	}
 	if !done() {
 		k.pollNodes(t)
@@ -111,6 +112,7 @@ func (k *Kernel) copyBack(t *ddi.Thread, a *allocation) ddi.Status {
 // removed, data written to a memory segment is lost: the status says so, but
 // the lock has ended.
 func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
+	k.observe(Event{Kind: EventUnlock, Allocation: a.handle})
 	if a.locks--; a.locks > 0 {
 		return ddi.StatusSuccess
 	}

@@ -99,7 +99,7 @@ func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
 // destroyDevice waits for a device's work and destroys the device with all its
 // remaining objects, contexts first.
 func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
-	k.wait(t, func() bool { return k.passed(d.last) })
+	k.wait(t, "all submissions of the device", func() bool { return k.passed(d.last) })
 	for i := len(d.contexts) - 1; i >= 0; i-- {
 		k.destroyContext(t, d.contexts[i])
 	}
@@ -107,7 +107,7 @@ func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
 		k.retireAllocation(d.allocations[len(d.allocations)-1])
 	}
 	// Paging buffers may use the destroyed allocations as well.
-	k.wait(t, func() bool { return k.destroyedIdle(d) })
+	k.wait(t, "the GPU to be done with destroyed allocations", func() bool { return k.destroyedIdle(d) })
 	k.reap(t)
 	k.devices = slices.DeleteFunc(k.devices, func(e *device) bool { return e == d })
 	if d.handle != 0 {
@@ -203,7 +203,7 @@ func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 
 // destroyContext waits for a context's work and destroys it.
 func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
-	k.wait(t, func() bool { return c.node.completed >= c.last })
+	k.wait(t, "all submissions of the context", func() bool { return c.node.completed >= c.last })
 	d := c.device
 	d.contexts = slices.DeleteFunc(d.contexts, func(e *context) bool { return e == c })
 	k.handles.remove(c.handle)

@@ -127,7 +127,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 		}
 		k.flush()
 		k.kick(t)
-		if s := k.wait(t, func() bool { return len(p.free) > 0 }); s.Failed() {
+		if s := k.wait(t, "a free paging buffer", func() bool { return len(p.free) > 0 }); s.Failed() {
 			return s
 		}
 	}

@@ -183,7 +183,7 @@ func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Statu
 			c.dma, c.free = append(c.dma, d), append(c.free, d)
 		}
 	}
-	if s := k.wait(t, func() bool { return len(c.free) > 0 }); s.Failed() {
+	if s := k.wait(t, "a free DMA buffer", func() bool { return len(c.free) > 0 }); s.Failed() {
 		return nil, s
 	}
 	d := c.free[0] // the one that was not used for longest
@@ -311,6 +311,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	c.last, c.device.last[c.node.ordinal] = s.number, s.number
 	k.flush()
 	k.enqueue(s)
+	k.observeUses(s, d, p)
 	k.kick(t)
 }
 

@@ -45,11 +45,13 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 	}
 	if seg.desc.Flags.System {
 		a.segment = seg
+		k.observePlace(a)
 		return ddi.StatusSuccess
 	}
 	for {
 		if off, i, ok := seg.gap(a); ok {
 			seg.insert(a, off, i)
+			k.observePlace(a)
 			return k.pageIn(t, a)
 		}
 		v := seg.victim(k.epoch)
@@ -84,6 +86,7 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	k.dependOn(a)
 	from := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
+	k.observe(Event{Kind: EventEvict, Allocation: a.handle, Segment: from.SegmentID, Address: from.Address})
 	a.segment.remove(a)
 	k.stats.Evictions++
 	if a.locks > 0 {
@@ -166,6 +169,7 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 			}
 		}
 		a.segment = k.systemSegment(a)
+		k.observePlace(a)
 		k.touch(a)
 	}
 	if s := k.place(t, d, i, j, true); s != ddi.StatusNoVideoMemory {

@@ -267,7 +267,7 @@ func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
 	if s.Failed() {
 		return s
 	}
-	s = k.wait(t, func() bool { return k.passed(d.last) })
+	s = k.wait(t, "all submissions of the device", func() bool { return k.passed(d.last) })
 	k.reap(t)
 	return s
 }

@@ -31,6 +31,7 @@ type node struct {
 type submission struct {
 	node   *node
 	number uint64
+	serial uint64   // among those of all nodes, from 1
 	waits  []uint64 // by node: number that must have completed, 0 for none
 	arg    kmddi.SubmitCommand
 
@@ -53,7 +54,8 @@ func (k *Kernel) reserve(n *node) *submission {
 		s = &submission{waits: make([]uint64, len(k.nodes))}
 	}
 	n.reserved++
-	s.node, s.number = n, n.reserved
+	k.serial++
+	s.node, s.number, s.serial = n, n.reserved, k.serial
 	s.arg = kmddi.SubmitCommand{NodeOrdinal: n.ordinal, SubmissionFenceID: n.fenceID(s.number)}
 	return s
 }
@@ -62,6 +64,7 @@ func (k *Kernel) reserve(n *node) *submission {
 func (k *Kernel) enqueue(s *submission) {
 	s.node.queued = s.number
 	s.node.waiting = append(s.node.waiting, s)
+	k.observeQueue(s)
 }
 
 // kick submits all ready submissions, from PASSIVE_LEVEL.
@@ -121,6 +124,7 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 		k.submitLent(&s.paging.lent, buildPaging)
 	}
 	s.before, s.after = k.written, k.written
+	k.observe(Event{Kind: EventSubmit, Submission: s.serial})
 	arg := s.arg // an interrupt may retire s
 	if st := k.driver.SubmitCommand(t, k.adapter, arg); st != ddi.StatusSuccess {
 		k.bugcheck(submitCommand, CodeScheduler, p1, "fence %d to node %d returned %v, want STATUS_SUCCESS", arg.SubmissionFenceID, n.ordinal, st)
@@ -145,6 +149,7 @@ func (k *Kernel) retire(t *ddi.Thread) {
 		k.progressed(n)
 		done := 0
 		for done < len(n.hardware) && n.hardware[done].number <= n.completed {
+			k.observe(Event{Kind: EventRetire, Submission: n.hardware[done].serial})
 			k.checkPaging(t, n.hardware[done])
 			k.recycle(n.hardware[done])
 			done++
@@ -180,8 +185,12 @@ func (k *Kernel) passed(numbers []uint64) bool {
 }
 
 // wait lets time pass until done returns true, at PASSIVE_LEVEL. It fails if
-// the GPU has stopped or stops first.
-func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
+// the GPU has stopped or stops first. what is what it waits for.
+func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
+	if k.observer != nil && k.err == nil && !done() {
+		k.observe(Event{Kind: EventWait, Text: what})
+		defer k.observe(Event{Kind: EventWaitEnd})
+	}
 	began := k.dev.Now()
 	for k.err == nil && !done() {
 		late := k.late(t, began)
@@ -212,7 +221,7 @@ func (k *Kernel) late(t *ddi.Thread, began uint64) bool {
 
 // idle waits until nothing is submitted or waiting.
 func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
-	return k.wait(t, func() bool {
+	return k.wait(t, "all submissions", func() bool {
 		for i := range k.nodes {
 			if k.nodes[i].completed != k.nodes[i].queued {
 				return false

@@ -68,13 +68,21 @@ func (k *Kernel) memorySegment(o pagingOp) *segment {
 	return k.segments[id-1]
 }
 
+// name returns the name of the operation.
+func (o pagingOp) name() string {
+	if o.operation == kmddi.PagingTransfer {
+		return "TRANSFER"
+	}
+	return "FILL"
+}
+
 // String describes the operation.
 func (o pagingOp) String() string {
-	to := fmt.Sprintf("%d bytes of allocation %#x to %s", o.size, o.allocation, placeName(o.destination))
+	text := fmt.Sprintf("%s of %d bytes of allocation %#x to %s", o.name(), o.size, o.allocation, placeName(o.destination))
 	if o.operation == kmddi.PagingTransfer {
-		return "TRANSFER of " + to + " from " + placeName(o.source)
+		text += " from " + placeName(o.source)
 	}
-	return "FILL of " + to
+	return text
 }
 
 // placeName describes a location.

@@ -50,6 +50,8 @@ type Device struct {
 	stats    Stats
 	detached bool
 	down     error // first error after which the link is down
+
+	observer Observer // nil: none
 }
 
 // Info returns the result of enumeration.
@@ -72,6 +74,7 @@ func (d *Device) Hz() uint64 { return d.clock.Hz() }
 // are those of bus.Link.
 func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
 	err := d.noteDown(d.link.Read(bar, off, p))
+	d.observe(t, Access{BAR: bar, Offset: off, Data: p, Err: err})
 	d.Deliver(t)
 	return err
 }
@@ -79,7 +82,9 @@ func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
 // Write sends p to a BAR. off and len(p) are in bytes, multiples of 4. Writes
 // are posted.
 func (d *Device) Write(t *ddi.Thread, bar int, off uint64, p []byte) error {
+	d.observe(t, Access{Write: true, BAR: bar, Offset: off, Data: p})
 	err := d.noteDown(d.link.Write(bar, off, p))
+	d.observeFailure(t, Access{Write: true, BAR: bar, Offset: off, Data: p, Err: err})
 	d.Deliver(t)
 	return err
 }
@@ -89,6 +94,7 @@ func (d *Device) Read32(t *ddi.Thread, bar int, off uint64) (uint32, error) {
 	d.wordMu.Lock()
 	err := d.noteDown(d.link.Read(bar, off, d.word[:]))
 	v := binary.LittleEndian.Uint32(d.word[:])
+	d.observe(t, Access{BAR: bar, Offset: off, Data: d.word[:], Err: err})
 	d.wordMu.Unlock()
 	d.Deliver(t)
 	if err != nil {
@@ -101,7 +107,9 @@ func (d *Device) Read32(t *ddi.Thread, bar int, off uint64) (uint32, error) {
 func (d *Device) Write32(t *ddi.Thread, bar int, off uint64, v uint32) error {
 	d.wordMu.Lock()
 	binary.LittleEndian.PutUint32(d.word[:], v)
+	d.observe(t, Access{Write: true, BAR: bar, Offset: off, Data: d.word[:]})
 	err := d.noteDown(d.link.Write(bar, off, d.word[:]))
+	d.observeFailure(t, Access{Write: true, BAR: bar, Offset: off, Data: d.word[:], Err: err})
 	d.wordMu.Unlock()
 	d.Deliver(t)
 	return err

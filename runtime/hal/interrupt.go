@@ -152,6 +152,9 @@ func (d *Device) latch(message uint32) {
 		return
 	}
 	d.stats.Messages++
+	if d.observer != nil {
+		d.observer.Arrived(message)
+	}
 	if slices.Contains(d.latched, int(message)) {
 		d.stats.Merged++
 		return

@@ -1,0 +1,134 @@
+package eventlog
+
+// A Kind is what happened.
+type Kind uint8
+
+// The kinds. Table describes them.
+const (
+	None     Kind = iota
+	Call          // a call of the API begins
+	CallEnd       // and returns
+	DDI           // a function of a driver, or a callback of one, is entered
+	DDIEnd        // and returns
+	Allocate      // the kernel makes an allocation
+	Free          // the kernel frees it
+	Place         // an allocation gets a place in a segment
+	Evict         // it loses the place
+	Lock          // the CPU gets the content of an allocation
+	Unlock        // and gives it back
+	Paging        // an operation of a paging buffer
+	Use           // a submission has the address of an allocation
+	Depend        // a submission waits for another
+	Packet        // a packet of a submission
+	Queue         // a submission enters the queue of the kernel
+	Submit        // it goes to the hardware
+	Report        // an interrupt reported a fence
+	Retire        // a submission has ended
+	Wait          // the kernel waits
+	WaitEnd       // and goes on
+	Read          // the host reads a BAR
+	Write         // the host writes a BAR
+	Memory        // the GPU writes host memory
+	Message       // an interrupt message arrives
+	Executed      // a node has executed a packet
+	Fault         // a node, or the driver, reports a fault
+	Stop          // the kernel stops the adapter
+	Broken        // a broken rule
+	Link          // the link goes down or comes back
+	Text          // a line of the driver or of the firmware
+	kinds
+)
+
+// A Form is how a field is shown.
+type Form uint8
+
+// The forms.
+const (
+	Decimal Form = iota
+	Hex
+	Flag // "yes" or "no"
+)
+
+// A Field is a number of an event.
+type Field struct {
+	Name string
+	Form Form
+}
+
+// A Description describes the events of a kind. Fields are only ever added at the end.
+type Description struct {
+	Kind   Kind
+	Name   string
+	Doc    string
+	Fields []Field
+	Text   string // what the text is, or ""
+	Data   string // what the data are, or ""
+}
+
+func dec(names ...string) (fs []Field) {
+	for _, n := range names {
+		fs = append(fs, Field{Name: n})
+	}
+	return fs
+}
+
+func hex(names ...string) (fs []Field) {
+	for _, n := range names {
+		fs = append(fs, Field{Name: n, Form: Hex})
+	}
+	return fs
+}
+
+func join(parts ...[]Field) (fs []Field) {
+	for _, p := range parts {
+		fs = append(fs, p...)
+	}
+	return fs
+}
+
+var write = []Field{{"write", Flag}}
+
+// Table describes each kind, in order.
+var Table = []Description{
+	{Call, "call", "a call of the API begins", dec("number"), "name of the method", ""},
+	{CallEnd, "call-end", "the call that is the cause returns", nil, "", ""},
+	{DDI, "ddi", "a function of a driver, or a callback of a driver, is entered", nil, "line of the DDI trace", ""},
+	{DDIEnd, "ddi-end", "the function that is the cause returns", nil, "line of the DDI trace", ""},
+	{Allocate, "allocate", "the kernel makes an allocation with host memory of its own", join(hex("allocation", "device"), dec("bytes"), hex("memory")), "", ""},
+	{Free, "free", "the kernel frees an allocation", hex("allocation"), "", ""},
+	{Place, "place", "an allocation gets a place in a segment", join(hex("allocation"), dec("segment"), hex("address"), dec("bytes")), "", ""},
+	{Evict, "evict", "an allocation loses its place", join(hex("allocation"), dec("segment"), hex("address")), "", ""},
+	{Lock, "lock", "the CPU may use the content of an allocation", join(hex("allocation"), write), "", ""},
+	{Unlock, "unlock", "a lock of the CPU ends", hex("allocation"), "", ""},
+	{Paging, "paging", "an operation of a paging buffer; an address in segment 0 is in host memory", join(dec("submission"), hex("allocation"), dec("from segment"), hex("from"), dec("to segment"), hex("to"), dec("bytes")), "TRANSFER or FILL", ""},
+	{Use, "use", "a submission has the address of an allocation at an offset of its buffer", join(dec("submission"), hex("offset", "allocation", "in allocation"), write), "", ""},
+	{Depend, "depend", "a submission waits for another", dec("submission", "on"), "", ""},
+	{Packet, "packet", "a packet of a submission, at an offset of its buffer", join(dec("submission"), hex("offset")), "", "the packet"},
+	{Queue, "queue", "a submission enters the queue of the kernel", join(dec("submission", "node", "fence"), hex("context", "buffer", "start", "end")), "kind of the buffer", ""},
+	{Submit, "submit", "a submission goes to the hardware", dec("submission"), "", ""},
+	{Report, "report", "the driver reports the fence of a submission", dec("submission", "node", "fence"), "", ""},
+	{Retire, "retire", "a submission has ended", dec("submission"), "", ""},
+	{Wait, "wait", "the kernel waits", nil, "what for", ""},
+	{WaitEnd, "wait-end", "the wait that is the cause ends", nil, "", ""},
+	{Read, "read", "the host reads a BAR; the value is that of the first dword", join(dec("bar"), hex("offset"), dec("bytes"), hex("value")), "error, if it failed", ""},
+	{Write, "write", "the host writes a BAR; the value is that of the first dword", join(dec("bar"), hex("offset"), dec("bytes"), hex("value")), "error, if it failed", ""},
+	{Memory, "memory", "the GPU writes one or two dwords of host memory", join(hex("address"), dec("bytes"), hex("value")), "", ""},
+	{Message, "message", "an interrupt message arrives", dec("vector"), "", ""},
+	{Executed, "executed", "a node has executed a packet", join(dec("node"), hex("address", "header")), "", ""},
+	{Fault, "fault", "a fault; from the hardware with the cause in FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "cause"), hex("address")), "status that the driver reported", ""},
+	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
+	{Broken, "broken", "a rule of the verifier is broken", nil, "rule and what was found", ""},
+	{Link, "link", "the link to the board", nil, "what happened", ""},
+	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
+}
+
+// Describe returns the description of a kind.
+func (k Kind) Describe() *Description { return &Table[k-1] }
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	if k == None || k >= kinds {
+		return "unknown"
+	}
+	return k.Describe().Name
+}
