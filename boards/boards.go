@@ -126,6 +126,10 @@ type Options struct {
 	// accesses. If Share fails, the board is closed.
 	Share func(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, bus.Clock, error)
 
+	// Observe, if not nil, is called with what an emulated GPU does, on the goroutine that
+	// clocks it. It must not call the link.
+	Observe func(Observation)
+
 	// Wave records the emulated GPU or gateware in Go; for others Open fails with ErrSelector.
 	Wave *wave.Recorder
 }

@@ -102,7 +102,7 @@ func Config(text string) (gpu.Config, error) {
 // openEmulator creates a GPU and the wire to it.
 func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
-	dev, err := newEmulator(&o, at.Wave)
+	dev, err := newEmulator(&o, at.Options)
 	if err != nil {
 		return nil, nil, err
 	}

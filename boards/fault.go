@@ -12,7 +12,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
-	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
 // faults are the faults to inject into a device: at its ports and in its
@@ -176,7 +175,7 @@ func Device(selector string) (*Emulator, error) {
 			}
 		}
 		var e *Emulator
-		if e, err = newEmulator(&o, nil); err == nil {
+		if e, err = newEmulator(&o, Options{}); err == nil {
 			return e, nil
 		}
 	}
@@ -188,7 +187,7 @@ func Device(selector string) (*Emulator, error) {
 
 // newEmulator creates the GPU and its injected faults from the options. It
 // records the GPU if wave is not nil.
-func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
+func newEmulator(o *values, opt Options) (*Emulator, error) {
 	config := o.config()
 	all := o.faults(config, true)
 	use := o.earlierUse()
@@ -206,8 +205,11 @@ func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 		return nil, err
 	}
 	var dev hwfault.GPU = g
-	if wave != nil {
-		dev = wave.Attach(g)
+	if opt.Wave != nil {
+		dev = opt.Wave.Attach(g)
+	}
+	if opt.Observe != nil {
+		dev = newObserved(dev, g, opt.Observe)
 	}
 	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz), movedBefore: g.Stats().Moved}
 	if len(all.hardware) > 0 {

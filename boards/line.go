@@ -46,7 +46,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 		opt.Faults = c
 	}
 	o.number("timeout", &ms, 1, 3_600_000)
-	dev, err := newEmulator(&o, at.Wave)
+	dev, err := newEmulator(&o, at.Options)
 	if err != nil {
 		return nil, nil, err
 	}

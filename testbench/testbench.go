@@ -30,6 +30,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
 // ErrDevice is wrapped by errors of a device that does not start.
@@ -70,6 +72,10 @@ type Options struct {
 	Core       func([]byte)   // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
+	// Record begins the log of the run: it is called when the board is open, with the header,
+	// and returns what takes the events. nil: there is no log.
+	Record func(h eventlog.Header) (events.Sink, error)
+
 	// Log gets the text of each event that the miniport logs, as dxgkrnl.Config.Log does; nil: none.
 	Log func(text string)
 
@@ -105,6 +111,8 @@ type System struct {
 	monitor *verifier.Monitor // nil: the interfaces are not checked
 	unwatch func()            // stops the search for calls that hang
 
+	recorder *events.Recorder // of the log, or nil
+
 	seed      uint64
 	processes atomic.Uint32 // ids given out
 }
@@ -133,12 +141,16 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	var err error
 	if !o.NoVerify {
 		now := func() uint64 { return s.clock.Now() }
-		if s.monitor, err = verifier.NewMonitor(verifier.Options{Waive: o.Waive, Collect: o.Collect, Now: now}); err != nil {
+		if s.monitor, err = verifier.NewMonitor(verifier.Options{Waive: o.Waive, Collect: o.Collect, Now: now, Found: s.found}); err != nil {
 			return nil, err
 		}
 	}
+	s.observeBoard(&o)
 	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
 		return nil, err
+	}
+	if err = s.record(selector, &o); err != nil {
+		return nil, errors.Join(err, s.link.Close())
 	}
 	if o.Tdr != 0 {
 		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
@@ -148,8 +160,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			return min(tdrBytes*s.clock.Hz()/rated.BytesPerSecond(), maxLinkDelay*s.clock.Hz())
 		}
 	}
-	if o.DDI != nil {
-		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)
+	if s.trace = s.newTrace(o); s.trace != nil {
 		if o.Hook == nil {
 			o.Hook = s.trace
 		} else {
@@ -190,8 +201,10 @@ func (s *System) wrap(d Drivers, hook verifier.Hook, o kmcheck.Options) {
 		}
 		checker := kmcheck.New(m, o)
 		d.KernelMode = checker.Driver(d.KernelMode)
-		s.machine.ObserveWrites(checker.DeviceWrote)
+		s.machine.ObserveWrites(s.deviceWrote(checker.DeviceWrote))
 		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
+	} else {
+		s.machine.ObserveWrites(s.deviceWrote(nil))
 	}
 	if user != nil {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)
@@ -230,6 +243,9 @@ func (s *System) start(o Options) error {
 	if s.device, err = s.machine.Attach(s.thread, s.link, s.clock); err != nil {
 		return err
 	}
+	if s.recorder != nil {
+		s.device.Observe(s.recorder)
+	}
 	first, step := fences(o.Seed)
 	var peek func(bar int, off uint64, p []byte) bool
 	if p, ok := s.link.(boards.Peeker); ok && s.monitor != nil {
@@ -239,7 +255,7 @@ func (s *System) start(o Options) error {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
 			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
-			Log: o.Log,
+			Log: o.Log, Observe: s.observeKernel(),
 		})
 		return err
 	})
@@ -274,6 +290,7 @@ func (s *System) report(t *ddi.Thread, name, function, found string) {
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{
 		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed, Err: s.Err, Stopped: s.stopped(),
+		Observer: s.observeAPI(),
 	})
 }
 
@@ -329,7 +346,11 @@ func (s *System) Err() error {
 // dxgkrnl.Kernel.Recover lists the other errors. After a *verifier.Violation
 // nothing recovers.
 func (s *System) Recover() error {
-	return s.guard(func() error { return s.kernel.Recover(s.thread) })
+	err := s.guard(func() error { return s.kernel.Recover(s.thread) })
+	if err == nil && s.recorder != nil {
+		s.recorder.LinkUp(s.thread)
+	}
+	return err
 }
 
 // Close stops the kernel and closes the board. After the system has stopped it
@@ -338,6 +359,7 @@ func (s *System) Recover() error {
 // hangs, it closes nothing.
 func (s *System) Close() error {
 	defer s.unwatch() // the driver may hang while it stops
+	defer s.endRecord()
 	if s.hangs() {
 		return s.monitor.Err() // the call may still use the board
 	}

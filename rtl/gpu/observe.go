@@ -60,3 +60,22 @@ func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }
 
 // Busy reports whether a node is not idle.
 func (g *GPU) Busy() bool { return g.cp0.Busy() || g.hasNode1() && g.cp1.Busy() }
+
+// Executed returns the newest packet in the trace of a node, outside of any clock: its header
+// and the address of the header. count, modulo 32, changes with each packet. Without
+// CAPS.TRACE nothing changes.
+func (g *GPU) Executed(node int) (count uint8, header uint32, addr uint64) {
+	if node != 0 {
+		return g.cp1.Executed()
+	}
+	return g.cp0.Executed()
+}
+
+// Faulting returns the cause of the fault of a node, as in FAULT_INFO, and the address in
+// FAULT_LO and FAULT_HI, outside of any clock.
+func (g *GPU) Faulting(node int) (cause uint32, addr uint64) {
+	if node != 0 {
+		return g.cp1.Faulting()
+	}
+	return g.cp0.Faulting()
+}

@@ -15,6 +15,10 @@ type Options struct {
 	Waive   []string      // names of rules whose violations are counted and do not stop
 	Collect bool          // collect violations and continue, if the driver's call can
 	Now     func() uint64 // virtual time in cycles of the device's clock; nil: always 0
+
+	// Found is called with each broken rule, also one that is waived, in the call in which it
+	// was found. It must not call the Monitor. nil: none.
+	Found func(v *Violation)
 }
 
 // A Monitor gathers the violations of one system from all its hooks. At the
@@ -32,6 +36,7 @@ type Monitor struct {
 	waive   []string
 	collect bool
 	now     func() uint64
+	tell    func(v *Violation)
 	sides   sides
 
 	stopped atomic.Bool
@@ -55,7 +60,7 @@ type Monitor struct {
 // not exist.
 func NewMonitor(o Options) (*Monitor, error) {
 	m := &Monitor{
-		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, now: o.Now,
+		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, now: o.Now, tell: o.Found,
 		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{}, refusals: map[*ddi.Thread]refusal{},
 		blame: map[string][]func(t *ddi.Thread, broken, function string) *Culprit{}, hung: make(chan struct{}),
 	}
@@ -237,6 +242,9 @@ func (m *Monitor) record(r Report, cause error, survive bool) {
 	m.mu.Lock()
 	waived := slices.Contains(m.waive, r.Rule)
 	v := m.violation(known, r, cause)
+	if m.tell != nil {
+		m.tell(v)
+	}
 	if (waived || known.Warning) && cause == nil {
 		m.count(r, waived, v)
 		m.mu.Unlock()

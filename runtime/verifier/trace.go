@@ -30,7 +30,7 @@ type Trace struct {
 	now func() uint64
 
 	mu       sync.Mutex
-	w        io.Writer
+	write    func(t *ddi.Thread, f *Func, enter bool, line []byte) error
 	err      error
 	enc      encoder
 	seq      []uint64 // calls entered, by context
@@ -50,13 +50,26 @@ type tracedCall struct {
 
 // NewTrace returns a Trace that writes to w. now returns the device's cycle.
 func NewTrace(w io.Writer, now func() uint64) *Trace {
-	tr := &Trace{
-		now: now, w: w, enc: encoder{names: newNames()}, seq: make([]uint64, 1),
-		nested: map[*ddi.Thread][]*tracedCall{}, contexts: map[*ddi.Root]int{}, threads: map[*ddi.Thread]int{},
-	}
-	_, tr.err = io.WriteString(w, traceHeader)
+	tr := NewTraceFunc(func(_ *ddi.Thread, _ *Func, _ bool, line []byte) error {
+		_, err := w.Write(line)
+		return err
+	}, now)
+	_, tr.err = w.Write(TraceHeader())
 	return tr
 }
+
+// NewTraceFunc returns a Trace that calls write with each line after the header, which
+// includes its newline and is valid during the call: at the entry of f on a thread, or at its
+// return. It calls write no more after an error. now returns the device's cycle.
+func NewTraceFunc(write func(t *ddi.Thread, f *Func, enter bool, line []byte) error, now func() uint64) *Trace {
+	return &Trace{
+		now: now, write: write, enc: encoder{names: newNames()}, seq: make([]uint64, 1),
+		nested: map[*ddi.Thread][]*tracedCall{}, contexts: map[*ddi.Root]int{}, threads: map[*ddi.Thread]int{},
+	}
+}
+
+// TraceHeader returns the first line of a trace.
+func TraceHeader() []byte { return []byte(traceHeader) }
 
 // Err returns the first write error. Nothing is written after it.
 func (tr *Trace) Err() error {
@@ -93,7 +106,7 @@ func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 		}
 		e.close('}')
 	}
-	tr.end()
+	tr.end(t, f, true)
 }
 
 // Leave writes the line of the return from the innermost call on t.
@@ -122,7 +135,7 @@ func (tr *Trace) Leave(t *ddi.Thread, f *Func, results ...any) {
 		}
 		e.close('}')
 	}
-	tr.end()
+	tr.end(t, f, false)
 	tr.forget(c)
 }
 
@@ -154,11 +167,11 @@ func (tr *Trace) begin(at string, t *ddi.Thread, c *tracedCall, cycle uint64) *e
 }
 
 // end writes the line.
-func (tr *Trace) end() {
+func (tr *Trace) end(t *ddi.Thread, f *Func, enter bool) {
 	tr.enc.close('}')
 	tr.enc.b = append(tr.enc.b, '\n')
 	if tr.err == nil {
-		_, tr.err = tr.w.Write(tr.enc.b)
+		tr.err = tr.write(t, f, enter, tr.enc.b)
 	}
 }
 

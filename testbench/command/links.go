@@ -35,6 +35,7 @@ type Links struct {
 // subcommands.
 func (l *Links) Add(c *cobra.Command) {
 	l.AddCapture(c.PersistentFlags())
+	l.AddRecord(c.PersistentFlags())
 	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
 }
 

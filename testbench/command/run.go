@@ -118,7 +118,7 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 		return done, err
 	}
 	o.Tdr, o.Log, o.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
-	o.DDI = f.app.traces(ddi)
+	o.DDI, o.Record = f.app.traces(ddi), f.app.Links.Events()
 	core, end, err := f.app.Links.Core()
 	if err != nil {
 		return done, err

@@ -122,6 +122,14 @@ var Table = []Description{
 	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
 }
 
+// Names returns the names of the kinds.
+func Names() (all []string) {
+	for _, d := range Table {
+		all = append(all, d.Name)
+	}
+	return all
+}
+
 // Describe returns the description of a kind.
 func (k Kind) Describe() *Description { return &Table[k-1] }
 

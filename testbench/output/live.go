@@ -21,7 +21,8 @@ type Live struct {
 }
 
 // NewLive returns a live file in place of out, which it owns. It creates the file
-// at the first write. order must copy the written text from r to w, sorted.
+// at the first write. order must copy the written text from r to w, sorted; nil: the
+// order of arrival is kept.
 func NewLive(out *File, order func(r io.Reader, w io.Writer) error) *Live {
 	if !out.special {
 		out.Discard() // Finish creates it again, so that a killed run leaves only one file
@@ -80,6 +81,9 @@ func (l *Live) Finish() error {
 	}
 	if l.text == nil {
 		return nil
+	}
+	if l.order == nil {
+		return l.text.Close()
 	}
 	ordered, err := Create(l.out.path)
 	if err != nil {

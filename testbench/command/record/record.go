@@ -17,6 +17,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
@@ -28,6 +30,7 @@ var ErrOption = errors.New("bad input")
 type Recorder struct {
 	Capture string // pcapng file for packets, or ""
 	Wave    string // VCD file for registers, or ""
+	Record  string // file for the log, or ""
 	WaveOn  string // when to record registers: "" for always, "fault", or "cycle A..B"
 
 	Program string               // name of the program, with which messages begin
@@ -45,11 +48,51 @@ type Recorder struct {
 	packets  *capture.Writer
 	waveFile *output.File
 	recorder *wave.Recorder
+	logFile  *output.Live
+	log      *eventlog.Writer
 }
 
 // AddCapture adds the flag for packets.
 func (r *Recorder) AddCapture(fl *pflag.FlagSet) {
 	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link to the board in this pcapng `file`, with a comment")
+}
+
+// AddRecord adds the flag for the log.
+func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
+	fl.StringVar(&r.Record, "record", "", "write what happens, from the calls of the API to the interrupts, to this `file`, for hilgpu log and why")
+}
+
+// Events returns what begins the log of a system: testbench.Options.Record. It is nil without
+// --record. A second board goes on in the log of the first.
+func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
+	if r.Record == "" {
+		return nil
+	}
+	return r.events
+}
+
+func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.log != nil {
+		return r.log, nil
+	}
+	file, err := r.Outputs.Create(r.Record)
+	if err != nil {
+		return nil, err
+	}
+	h.Program = r.Program
+	r.logFile = output.NewLive(file, nil)
+	r.log, err = eventlog.NewWriter(r.logFile, h)
+	return r.log, err
+}
+
+// commitLog ends the log.
+func (r *Recorder) commitLog() error {
+	if r.log == nil {
+		return nil
+	}
+	return errors.Join(r.log.Flush(), r.logFile.Finish())
 }
 
 // Options returns the options with which to open boards so that they are
@@ -126,7 +169,7 @@ func (r *Recorder) Commit(err error) error {
 func (r *Recorder) CommitFiles(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return cmp.Or(r.trace.Finish(), r.commitWave(err), r.commitCapture())
+	return cmp.Or(r.trace.Finish(), r.commitLog(), r.commitWave(err), r.commitCapture())
 }
 
 func (r *Recorder) commitCapture() error {

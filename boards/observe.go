@@ -1,0 +1,71 @@
+package boards
+
+import (
+	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// An Observation is something that an emulated GPU has done: a node has executed a packet, or
+// has stopped on a fault.
+//
+//	Clock    of the GPU, from power on
+//	Cause    of a fault, as in FAULT_INFO; 0 for a packet
+//	Header   of the packet; 0 for a fault
+//	Address  of the header; of a fault, as in FAULT_LO and FAULT_HI
+type Observation struct {
+	Clock   uint64
+	Node    int
+	Cause   uint32
+	Header  uint32
+	Address uint64
+}
+
+// observed is a GPU that is looked at after each clock.
+type observed struct {
+	hwfault.GPU
+	gpu   *gpu.GPU
+	see   func(Observation)
+	clock uint64
+	nodes int
+	count [2]uint8 // of packets, as gpu.Executed counts
+}
+
+func newObserved(dev hwfault.GPU, g *gpu.GPU, see func(Observation)) *observed {
+	o := &observed{GPU: dev, gpu: g, see: see, nodes: g.Config().Nodes}
+	for n := range o.nodes {
+		o.count[n], _, _ = g.Executed(n)
+	}
+	return o
+}
+
+// Tick advances one clock.
+func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	o.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+	o.clock++
+	for n := range o.nodes {
+		count, header, addr := o.gpu.Executed(n)
+		if count != o.count[n] {
+			o.count[n] = count
+			o.see(Observation{Clock: o.clock, Node: n, Header: header, Address: addr})
+		}
+	}
+	if o.gpu.Faulted() {
+		o.faults()
+	}
+}
+
+// faults reports the nodes that have just stopped.
+func (o *observed) faults() {
+	for n := range o.nodes {
+		if cause, addr := o.gpu.Faulting(n); cause != 0 {
+			o.see(Observation{Clock: o.clock, Node: n, Cause: cause, Address: addr})
+		}
+	}
+}
+
+// Skip advances n clocks in which nothing happens.
+func (o *observed) Skip(n uint64) {
+	o.GPU.Skip(n)
+	o.clock += n
+}

@@ -1,0 +1,90 @@
+package events
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// Kernel notes a step of the graphics kernel, for dxgkrnl.Config.Observe.
+func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.Kind {
+	case dxgkrnl.EventWait:
+		r.wait = r.add(t, now, eventlog.New(eventlog.Wait).WithText(e.Text))
+	case dxgkrnl.EventWaitEnd:
+		end := eventlog.New(eventlog.WaitEnd)
+		end.Cause, r.wait = r.wait, 0
+		r.add(t, now, end)
+	default:
+		r.add(t, now, fromKernel(e))
+	}
+	if e.Kind == dxgkrnl.EventQueue {
+		r.packets(t, now, e)
+	}
+	if e.Kind == dxgkrnl.EventWait || e.Kind == dxgkrnl.EventStop {
+		r.sink.Flush() // the writer keeps its error
+	}
+}
+
+// fromKernel returns the event for a step of the kernel.
+func fromKernel(e dxgkrnl.Event) eventlog.Event {
+	allocation, write := uint64(e.Allocation), uint64(0)
+	if e.Write {
+		write = 1
+	}
+	node, fence := uint64(e.Node), uint64(e.Fence)
+	switch e.Kind {
+	case dxgkrnl.EventAllocate:
+		return eventlog.New(eventlog.Allocate, allocation, uint64(e.Device), e.Bytes, e.Address)
+	case dxgkrnl.EventFree:
+		return eventlog.New(eventlog.Free, allocation)
+	case dxgkrnl.EventPlace:
+		return eventlog.New(eventlog.Place, allocation, uint64(e.Segment), e.Address, e.Bytes)
+	case dxgkrnl.EventEvict:
+		return eventlog.New(eventlog.Evict, allocation, uint64(e.Segment), e.Address)
+	case dxgkrnl.EventLock:
+		return eventlog.New(eventlog.Lock, allocation, write)
+	case dxgkrnl.EventUnlock:
+		return eventlog.New(eventlog.Unlock, allocation)
+	case dxgkrnl.EventQueue:
+		return eventlog.New(eventlog.Queue, e.Submission, node, fence, uint64(e.Context), e.Address, uint64(e.Start), uint64(e.End)).WithText(e.Text)
+	case dxgkrnl.EventPaging:
+		return eventlog.New(eventlog.Paging, e.Submission, allocation, uint64(e.Source.SegmentID), e.Source.Address,
+			uint64(e.Destination.SegmentID), e.Destination.Address, e.Bytes).WithText(e.Text)
+	case dxgkrnl.EventUse:
+		return eventlog.New(eventlog.Use, e.Submission, uint64(e.Start), allocation, e.Offset, write)
+	case dxgkrnl.EventDepend:
+		return eventlog.New(eventlog.Depend, e.Submission, e.On)
+	case dxgkrnl.EventSubmit:
+		return eventlog.New(eventlog.Submit, e.Submission)
+	case dxgkrnl.EventReport:
+		return eventlog.New(eventlog.Report, e.Submission, node, fence)
+	case dxgkrnl.EventRetire:
+		return eventlog.New(eventlog.Retire, e.Submission)
+	case dxgkrnl.EventFault:
+		return eventlog.New(eventlog.Fault, node, fence).WithText(e.Text)
+	default:
+		return eventlog.New(eventlog.Stop, node, fence).WithText(e.Text)
+	}
+}
+
+// maxPacket is the number of bytes of a packet that are noted. Only a NOP may be longer.
+const maxPacket = 64
+
+// packets notes the packets of a submission.
+func (r *Recorder) packets(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
+	for at := 0; at+4 <= len(e.Commands); {
+		body := binary.LittleEndian.Uint32(e.Commands[at:]) & pkt.HeaderBody
+		end := min(at+4+4*int(body), len(e.Commands))
+		p := eventlog.New(eventlog.Packet, e.Submission, uint64(e.Start)+uint64(at))
+		p.Data = e.Commands[at:min(end, at+maxPacket)]
+		r.add(t, now, p)
+		at = end
+	}
+}

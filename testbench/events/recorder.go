@@ -1,0 +1,217 @@
+// Package events writes the log of a run: a [Recorder] listens to the runtime, to the driver
+// interfaces, to the graphics kernel, to the host's accesses and, where the GPU is emulated,
+// to its nodes, and ties each event to its cause.
+package events
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// A Sink takes events: an eventlog.Writer.
+type Sink interface {
+	Add(e eventlog.Event) uint64
+	Flush() error
+}
+
+// A Recorder turns what its methods are told into events. It is safe for concurrent use.
+type Recorder struct {
+	sink Sink
+	now  func() uint64 // of the device's clock
+
+	mu    sync.Mutex
+	calls uint64 // of the API
+	last  uint64 // last time that an event had
+	open  map[*ddi.Thread][]opened
+	wait  uint64 // the wait of the kernel
+	down  bool   // the link was found down
+}
+
+// An opened event is a call that has not returned.
+type opened struct {
+	id   uint64
+	name string // of a DDI function; "" for a call of the API
+}
+
+// New returns a recorder. now returns the time of the device's clock; it is not called in a
+// method that the device calls.
+func New(sink Sink, now func() uint64) *Recorder {
+	return &Recorder{sink: sink, now: now, open: map[*ddi.Thread][]opened{}}
+}
+
+// Flush writes all events to the sink's file.
+func (r *Recorder) Flush() error { return r.sink.Flush() }
+
+// add adds an event of a thread at a time. Its cause is the innermost open call, unless it has
+// one.
+func (r *Recorder) add(t *ddi.Thread, time uint64, e eventlog.Event) uint64 {
+	r.last = max(r.last, time)
+	e.Time = r.last
+	if t != nil {
+		e.Process, e.Thread = t.Process, t.ID
+		if calls := r.open[t]; e.Cause == 0 && len(calls) > 0 {
+			e.Cause = calls[len(calls)-1].id
+		}
+	}
+	return r.sink.Add(e)
+}
+
+// host adds an event of the host.
+func (r *Recorder) host(t *ddi.Thread, e eventlog.Event) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(t, now, e)
+}
+
+// Enter notes that a call of the API begins. It implements d3d11.Observer.
+func (r *Recorder) Enter(t *ddi.Thread, api string) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	id := r.add(t, now, eventlog.New(eventlog.Call, r.calls).WithText(api))
+	if t != nil {
+		r.open[t] = append(r.open[t], opened{id: id})
+	}
+}
+
+// Leave notes that a call of the API returns.
+func (r *Recorder) Leave(t *ddi.Thread, _ string) {
+	if t == nil {
+		return
+	}
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leave(t, now, "", eventlog.New(eventlog.CallEnd))
+}
+
+// leave closes the innermost open call with a name, and those in it, which have unwound.
+func (r *Recorder) leave(t *ddi.Thread, now uint64, name string, e eventlog.Event) {
+	calls := r.open[t]
+	for i := len(calls) - 1; i >= 0; i-- {
+		if calls[i].name != name {
+			continue
+		}
+		e.Cause = calls[i].id
+		r.add(t, now, e)
+		if r.open[t] = calls[:i]; i == 0 {
+			delete(r.open, t)
+		}
+		return
+	}
+}
+
+// DDI notes a line of the trace of the driver interfaces, as verifier.NewTraceFunc gives it.
+func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte) {
+	now := r.now()
+	text := string(bytes.TrimSuffix(line, []byte("\n")))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !enter {
+		r.leave(t, now, f.Name, eventlog.New(eventlog.DDIEnd).WithText(text))
+		return
+	}
+	id := r.add(t, now, eventlog.New(eventlog.DDI).WithText(text))
+	r.open[t] = append(r.open[t], opened{id, f.Name})
+}
+
+// Accessed notes an access of the host. It implements hal.Observer.
+func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
+	kind := eventlog.Read
+	if a.Write {
+		kind = eventlog.Write
+	}
+	var value uint64
+	for i := min(len(a.Data), 4) - 1; i >= 0 && (a.Write || a.Err == nil); i-- {
+		value = value<<8 | uint64(a.Data[i])
+	}
+	e := eventlog.New(kind, uint64(a.BAR), a.Offset, uint64(len(a.Data)), value)
+	if a.Err != nil {
+		e = e.WithText(a.Err.Error())
+	}
+	r.host(t, e)
+	if errors.Is(a.Err, bus.ErrLinkDown) {
+		r.linkDown(t, a.Err)
+	}
+}
+
+// linkDown notes once that the link is down.
+func (r *Recorder) linkDown(t *ddi.Thread, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.down {
+		r.down = true
+		r.add(t, 0, eventlog.New(eventlog.Link).WithText("down: "+err.Error()))
+	}
+}
+
+// LinkUp notes that the link is back.
+func (r *Recorder) LinkUp(t *ddi.Thread) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down {
+		r.down = false
+		r.add(t, 0, eventlog.New(eventlog.Link).WithText("up"))
+	}
+}
+
+// Arrived notes that an interrupt message arrives, at the time of the event before it.
+func (r *Recorder) Arrived(vector uint32) {
+	r.device(eventlog.New(eventlog.Message, uint64(vector)))
+}
+
+// maxMemory is the length of the longest write to host memory that is noted: a fence.
+const maxMemory = 8
+
+// Wrote notes that the GPU writes host memory, if it is a short write.
+func (r *Recorder) Wrote(addr uint64, p []byte) {
+	if len(p) > maxMemory {
+		return
+	}
+	var value uint64
+	for i, b := range p {
+		value |= uint64(b) << (8 * i)
+	}
+	r.device(eventlog.New(eventlog.Memory, addr, uint64(len(p)), value))
+}
+
+// device adds an event of the device, within an access of the host.
+func (r *Recorder) device(e eventlog.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(nil, 0, e)
+}
+
+// Observe notes what an emulated GPU has done.
+func (r *Recorder) Observe(o boards.Observation) {
+	e := eventlog.New(eventlog.Executed, uint64(o.Node), o.Address, uint64(o.Header))
+	if o.Cause != 0 {
+		e = eventlog.New(eventlog.Fault, uint64(o.Node), 0, uint64(o.Cause), o.Address)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(nil, o.Clock, e)
+}
+
+// Broken notes a broken rule.
+func (r *Recorder) Broken(text string) {
+	r.device(eventlog.New(eventlog.Broken).WithText(text))
+	r.sink.Flush() // the writer keeps its error
+}
+
+// Text notes a line of the driver or of the firmware.
+func (r *Recorder) Text(line string) { r.device(eventlog.New(eventlog.Text).WithText(line)) }
+
+var _ hal.Observer = (*Recorder)(nil)
+var _ func(*ddi.Thread, dxgkrnl.Event) = (*Recorder)(nil).Kernel

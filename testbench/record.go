@@ -1,0 +1,112 @@
+package testbench
+
+import (
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
+)
+
+// observeBoard makes an emulated board tell the log what its GPU does.
+func (s *System) observeBoard(o *Options) {
+	if o.Record == nil {
+		return
+	}
+	see := o.Board.Observe
+	o.Board.Observe = func(seen boards.Observation) {
+		if see != nil {
+			see(seen)
+		}
+		if s.recorder != nil {
+			s.recorder.Observe(seen)
+		}
+	}
+}
+
+// record begins the log of a board that is open.
+func (s *System) record(selector string, o *Options) error {
+	if o.Record == nil {
+		return nil
+	}
+	sink, err := o.Record(eventlog.Header{Board: selector, Hz: s.clock.Hz(), Map: regmap.Hash(), Observed: boards.Emulated(selector)})
+	if err != nil {
+		return err
+	}
+	s.recorder = events.New(sink, s.clock.Now)
+	text := o.Log
+	o.Log = func(line string) {
+		s.recorder.Text(line)
+		if text != nil {
+			text(line)
+		}
+	}
+	return nil
+}
+
+// endRecord writes the events that are left. The sink keeps its error.
+func (s *System) endRecord() {
+	if s.recorder != nil {
+		s.recorder.Flush()
+	}
+}
+
+// found notes a broken rule.
+func (s *System) found(v *verifier.Violation) {
+	if s.recorder != nil {
+		s.recorder.Broken(v.Error())
+	}
+}
+
+// newTrace returns the trace for the log and for o.DDI, or nil if there is neither.
+func (s *System) newTrace(o Options) *verifier.Trace {
+	switch {
+	case s.recorder == nil && o.DDI == nil:
+		return nil
+	case s.recorder == nil:
+		return verifier.NewTrace(o.DDI, s.clock.Now)
+	}
+	var failed error
+	if o.DDI != nil {
+		_, failed = o.DDI.Write(verifier.TraceHeader())
+	}
+	return verifier.NewTraceFunc(func(t *ddi.Thread, f *verifier.Func, enter bool, line []byte) error {
+		s.recorder.DDI(t, f, enter, line)
+		if o.DDI != nil && failed == nil {
+			_, failed = o.DDI.Write(line)
+		}
+		return failed
+	}, s.clock.Now)
+}
+
+// observeKernel returns the observer of the graphics kernel, or nil.
+func (s *System) observeKernel() func(*ddi.Thread, dxgkrnl.Event) {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder.Kernel
+}
+
+// observeAPI returns the observer of the API, or nil.
+func (s *System) observeAPI() d3d11.Observer {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder
+}
+
+// deviceWrote returns what is told each write of the device to memory: check, and the log.
+func (s *System) deviceWrote(check func(addr uint64, p []byte)) func(addr uint64, p []byte) {
+	if s.recorder == nil {
+		return check
+	}
+	return func(addr uint64, p []byte) {
+		if check != nil {
+			check(addr, p)
+		}
+		s.recorder.Wrote(addr, p)
+	}
+}
