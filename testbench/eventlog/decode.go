@@ -94,7 +94,7 @@ func (l *Reader) decodeText(e *Event, c *cursor, flags byte) {
 		c.bad = true
 		return
 	}
-	e.template = l.templates[n-1]
+	e.template, e.number = l.templates[n-1], int(n)
 	before := c.p
 	for range l.holes[n-1] {
 		c.uvarint()

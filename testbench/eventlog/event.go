@@ -26,6 +26,7 @@ type Event struct {
 	text     string // in an event to be written
 	name     string // of a kind that this version does not know
 	template string
+	number   int    // of the template in the log, from 1
 	numbers  []byte // those of the template, as varints
 }
 
@@ -52,6 +53,16 @@ func (e *Event) Text() string {
 	}
 	s, _ := fill(e.template, e.numbers) // the reader has checked their number
 	return s
+}
+
+// Pattern returns the number in its log, from 1, of the pattern of the text, and the text with
+// its numbers left out. Texts that differ only in their numbers have the same pattern. The
+// number is 0 if the text is stored whole.
+func (e *Event) Pattern() (number int, pattern string) {
+	if e.number == 0 {
+		return 0, e.text
+	}
+	return e.number, e.template
 }
 
 // Clone returns a copy that stays valid when the reader goes on.

@@ -20,6 +20,7 @@ var (
 	ErrFormat  = errors.New("eventlog: not a log")
 	ErrVersion = errors.New("eventlog: a log of a newer version")
 	ErrCorrupt = errors.New("eventlog: the log is damaged")
+	ErrMap     = errors.New("eventlog: the log is of another register map") // for readers that decode registers and packets
 )
 
 // Limits of a log, so that damaged lengths are found.

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/why"
+)
+
+func newWhy(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "why FILE QUESTION",
+		Short: "Say why something happened in a run, or did not",
+		Long: `Why reads a log that --record has written and prints a chain of events, from the call of the
+application to the interrupt, each with its number in the log, its time in clocks and its
+thread. If something did not happen, it names the first link that is missing, and the reason as
+far as the log tells. The questions:
+
+  fault             why the run stopped
+  fence [NODE:]N    what became of a fence
+  call N            what a call of the API led to; calls are numbered from 1
+  cycle N           what was going on at a clock
+  address A         what was at a GPU address, and what wrote it; 0x8000000000000000 added to an
+                    address selects host memory
+  pixel X,Y         where a pixel of the last presented frame comes from`,
+		Example: `  hilgpu run compose --record run.log
+  hilgpu why run.log pixel 10,20
+  hilgpu why run.log fence 1:2
+  hilgpu why run.log fault`,
+		Args:              cobra.RangeArgs(2, 3),
+		ValidArgsFunction: completeWhy,
+		RunE: func(_ *cobra.Command, args []string) error {
+			q, err := questionOf(args[1:])
+			if err != nil {
+				return err
+			}
+			return answer(a, args[0], q)
+		},
+	}
+	a.AddJSON(c.Flags())
+	return c
+}
+
+// questions are the first words of questions.
+var questions = []string{"fault", "fence", "call", "cycle", "address", "pixel"}
+
+// completeWhy completes the question; files are completed by the shell.
+func completeWhy(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return nil, cobra.ShellCompDirectiveDefault
+	case 1:
+		return questions, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// A question asks a run.
+type question func(r *why.Run) (*why.Answer, error)
+
+// questionOf returns the question of the words of a command line.
+func questionOf(words []string) (question, error) {
+	what, arg := words[0], strings.Join(words[1:], "")
+	bad := func(want string) (question, error) {
+		return nil, fmt.Errorf("%w: %s %q, want %s", exit.ErrInput, what, arg, want)
+	}
+	n, numberErr := strconv.ParseUint(arg, 0, 64)
+	switch what {
+	case "fault":
+		if arg != "" {
+			return bad("nothing after fault")
+		}
+		return func(r *why.Run) (*why.Answer, error) { return r.Fault(), nil }, nil
+	case "fence":
+		node, fence, ok := fenceOf(arg)
+		if !ok {
+			return bad("a fence, or NODE:FENCE")
+		}
+		return func(r *why.Run) (*why.Answer, error) { return r.Fence(node, fence) }, nil
+	case "pixel":
+		var x, y uint16
+		if m, err := fmt.Sscanf(arg+"\n", "%d,%d\n", &x, &y); err != nil || m != 2 {
+			return bad("X,Y")
+		}
+		return func(r *why.Run) (*why.Answer, error) { return r.Pixel(x, y) }, nil
+	case "call", "cycle", "address":
+		if numberErr != nil {
+			return bad("a number")
+		}
+		return func(r *why.Run) (*why.Answer, error) {
+			switch what {
+			case "call":
+				return r.Call(n)
+			case "cycle":
+				return r.Cycle(n)
+			}
+			return r.Address(n)
+		}, nil
+	}
+	return nil, fmt.Errorf("%w: question %q, want one of %s", exit.ErrInput, what, strings.Join(questions, ", "))
+}
+
+// fenceOf returns the node, or -1, and the number of a fence.
+func fenceOf(text string) (node int, fence uint32, ok bool) {
+	node = -1
+	if before, after, both := strings.Cut(text, ":"); both {
+		n, err := strconv.ParseUint(before, 10, 6)
+		if err != nil {
+			return 0, 0, false
+		}
+		node, text = int(n), after
+	}
+	f, err := strconv.ParseUint(text, 0, 32)
+	return node, uint32(f), err == nil
+}
+
+// answer answers a question about a log.
+func answer(a *App, path string, q question) error {
+	return readLog(path, func(l *eventlog.Reader) error {
+		if l.Header.Map != regmap.Hash() {
+			return fmt.Errorf("%w: the log was written with register map %#08x, this program has %#08x", eventlog.ErrMap, l.Header.Map, regmap.Hash())
+		}
+		run, err := why.Read(l)
+		if err != nil {
+			return err
+		}
+		found, err := q(run)
+		if err != nil {
+			return err
+		}
+		if a.Document(found) {
+			return nil
+		}
+		_, err = fmt.Fprint(a.Out, found.Text())
+		return err
+	})
+}

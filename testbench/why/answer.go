@@ -1,0 +1,93 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Step is a link of a chain.
+type Step struct {
+	Event   uint64 `json:"event,omitempty"` // number of the event; 0: it is not in the log
+	Time    uint64 `json:"time"`            // in clocks of the device
+	Process uint32 `json:"process,omitempty"`
+	Thread  uint32 `json:"thread,omitempty"` // 0: the kernel or the hardware
+	What    string `json:"what"`
+}
+
+// The names of missing links, in the order of a chain.
+const (
+	MissingCall     = "call"     // no call led to it
+	MissingQueue    = "queue"    // no such submission was made
+	MissingSubmit   = "submit"   // the kernel did not give it to the hardware
+	MissingDoorbell = "doorbell" // the driver did not ring, or the ring was lost
+	MissingFetch    = "fetch"    // the node has not begun it
+	MissingPacket   = "packet"   // a packet does not end
+	MissingFence    = "fence"    // the fence was not written
+	MissingMessage  = "message"  // the interrupt message did not arrive
+	MissingReport   = "report"   // the driver did not report the fence
+	MissingRetire   = "retire"   // the DPC did not retire it
+	MissingUnknown  = "unknown"  // the log of this board does not say which
+)
+
+// An Answer is a chain of events. Missing is the first link that is missing, or "", and Cause
+// says why as far as the log tells.
+type Answer struct {
+	Question string `json:"question"`
+	Verdict  string `json:"verdict"`
+	Chain    []Step `json:"chain"`
+	Missing  string `json:"missing,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+}
+
+// step appends a link, if its event is in the log.
+func (a *Answer) step(p Point, format string, args ...any) {
+	if p.In() {
+		a.Chain = append(a.Chain, Step{Event: p.Event, Time: p.Time, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+// frames appends the calls that were open.
+func (a *Answer) frames(stack []frame) {
+	indent := ""
+	for _, f := range stack {
+		what := indent + f.name
+		if f.number != 0 {
+			what = fmt.Sprintf("call %d, %s", f.number, f.name)
+		}
+		a.Chain = append(a.Chain, Step{f.Event, f.Time, f.process, f.thread, what})
+		indent += "  "
+	}
+}
+
+// lacks sets the first missing link, and returns a.
+func (a *Answer) lacks(link, format string, args ...any) *Answer {
+	a.Missing, a.Cause = link, fmt.Sprintf(format, args...)
+	return a
+}
+
+// Text returns the answer as lines.
+func (a *Answer) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", a.Question, a.Verdict)
+	if len(a.Chain) > 0 {
+		fmt.Fprintf(&b, "%10s %12s %8s\n", "event", "clock", "thread")
+	}
+	for _, s := range a.Chain {
+		thread := "-"
+		if s.Thread != 0 {
+			thread = fmt.Sprintf("%d:%d", s.Process, s.Thread)
+		}
+		event := "-"
+		if s.Event != 0 {
+			event = fmt.Sprint(s.Event)
+		}
+		fmt.Fprintf(&b, "%10s %12d %8s  %s\n", event, s.Time, thread, s.What)
+	}
+	if a.Missing != "" {
+		fmt.Fprintf(&b, "%10s %12s %8s  %s\n", "-", "-", "-", "missing: "+a.Missing)
+	}
+	if a.Cause != "" {
+		fmt.Fprintf(&b, "because %s\n", a.Cause)
+	}
+	return b.String()
+}

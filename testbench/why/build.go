@@ -1,0 +1,258 @@
+package why
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// add adds an event to the run.
+func (b *builder) add(e *eventlog.Event) {
+	at := Point{e.ID, e.Time}
+	f := &e.Fields
+	switch e.Kind {
+	case eventlog.Call:
+		b.enter(e, e.Text(), f[0])
+		c := &call{frame: frame{at, e.Text(), f[0], e.Process, e.Thread}}
+		b.calls, b.known[e.ID] = append(b.calls, c), c
+	case eventlog.CallEnd:
+		if c := b.known[e.Cause]; c != nil {
+			c.end = at
+			delete(b.known, e.Cause)
+		}
+		b.leave(e)
+	case eventlog.DDI:
+		b.enter(e, b.name(e), 0)
+	case eventlog.DDIEnd:
+		b.returned(e)
+		b.leave(e)
+	case eventlog.Read, eventlog.Write:
+		b.accessed(e, at)
+	case eventlog.Memory, eventlog.Message, eventlog.Executed:
+		b.hardware(e, at)
+	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
+		b.memory(e, at)
+	case eventlog.Wait:
+		b.waiting = b.happening(e)
+	case eventlog.WaitEnd:
+		b.waiting = happening{}
+	case eventlog.Fault:
+		b.faults = append(b.faults, b.happening(e))
+	case eventlog.Stop:
+		b.stops = append(b.stops, b.happening(e))
+	case eventlog.Broken:
+		b.broken = append(b.broken, b.happening(e))
+	case eventlog.Link:
+		b.links = append(b.links, b.happening(e))
+	default:
+		b.scheduler(e, at)
+	}
+}
+
+func (b *builder) happening(e *eventlog.Event) happening { return happening{e.Clone(), b.open(e)} }
+
+// returned notes a DDI function that failed in a call of the API.
+func (b *builder) returned(e *eventlog.Event) {
+	_, pattern := e.Pattern()
+	_, results, ok := strings.Cut(pattern, `"hr":"`)
+	if !ok || strings.HasPrefix(results, "S_") {
+		return
+	}
+	if c := b.caller(e); c != nil && c.hr == "" {
+		hr, _, _ := strings.Cut(results, `"`)
+		c.hr = b.name(e) + " returned " + hr
+	}
+}
+
+// accessed notes an access of the host.
+func (b *builder) accessed(e *eventlog.Event, at Point) {
+	err := e.Text()
+	if err != "" && b.failed.ID == 0 {
+		b.failed = b.happening(e)
+	}
+	if e.Fields[0] != 0 {
+		return
+	}
+	switch {
+	case e.Kind == eventlog.Read:
+		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}
+	case b.doorbell != nil && b.inside(e, "DxgkDdiSubmitCommand"):
+		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
+		b.doorbell = nil
+	}
+}
+
+// inside reports whether a function is open on the thread of an event.
+func (b *builder) inside(e *eventlog.Event, name string) bool {
+	for _, f := range b.stack(e).frames {
+		if f.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// hardware adds what the GPU did.
+func (b *builder) hardware(e *eventlog.Event, at Point) {
+	switch e.Kind {
+	case eventlog.Memory:
+		b.each(func(s *submission) bool {
+			if !s.written.In() && uint64(s.fence) == e.Fields[2]&0xffffffff {
+				s.written = at
+				return false
+			}
+			return true
+		})
+	case eventlog.Message:
+		b.each(func(s *submission) bool {
+			if !s.message.In() && (s.fenced.In() || s.written.In()) {
+				s.message = at
+			}
+			return true
+		})
+	case eventlog.Executed:
+		b.executed(e, at)
+	}
+}
+
+// each calls do with the submissions in the hardware until it returns false.
+func (b *builder) each(do func(s *submission) bool) {
+	for _, node := range b.flying {
+		for _, s := range node {
+			if !do(s) {
+				return
+			}
+		}
+	}
+}
+
+// executed adds a packet that a node has executed: one of a submission, the INDIRECT that
+// begins it, or the FENCE or SIGNAL that ends it.
+func (b *builder) executed(e *eventlog.Event, at Point) {
+	b.observed = true
+	node := *b.flight(e.Fields[0])
+	for _, s := range node {
+		if p := s.at(e.Fields[1]); p != nil {
+			p.executed = at
+			if !s.begun.In() {
+				s.begun = at
+			}
+			return
+		}
+	}
+	op := uint8(e.Fields[2] >> 24)
+	for _, s := range node {
+		switch {
+		case op == pkt.OpIndirect && !s.begun.In():
+			s.begun = at
+		case (op == pkt.OpFence || op == pkt.OpSignal) && !s.fenced.In():
+			s.fenced = at
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// memory adds where allocations are, and who may write them.
+func (b *builder) memory(e *eventlog.Event, at Point) {
+	a := e.Fields[0]
+	end := func(of map[uint64]*place) {
+		if p := of[a]; p != nil {
+			p.to = at
+			delete(of, a)
+		}
+	}
+	switch e.Kind {
+	case eventlog.Allocate:
+		end(b.homes)
+		b.homes[a] = b.place(&place{allocation: a, address: pkt.Host | e.Fields[3], size: e.Fields[2], from: at, memory: true})
+	case eventlog.Free:
+		end(b.homes)
+		end(b.placed)
+	case eventlog.Place:
+		end(b.placed)
+		b.placed[a] = b.place(&place{allocation: a, segment: e.Fields[1], address: e.Fields[2], size: e.Fields[3], from: at})
+	case eventlog.Evict:
+		end(b.placed)
+	case eventlog.Lock:
+		if e.Fields[1] != 0 {
+			w := &cpuWrite{allocation: a, from: at, stack: b.open(e)}
+			b.locks, b.locked[a] = append(b.locks, w), w
+		}
+	case eventlog.Unlock:
+		if w := b.locked[a]; w != nil {
+			w.to = at
+			delete(b.locked, a)
+		}
+	}
+}
+
+func (b *builder) place(p *place) *place {
+	b.places = append(b.places, p)
+	return p
+}
+
+// scheduler adds the steps of a submission.
+func (b *builder) scheduler(e *eventlog.Event, at Point) {
+	f := &e.Fields
+	if e.Kind == eventlog.Queue {
+		b.queued(e, at)
+		return
+	}
+	s := b.subs[f[0]]
+	if s == nil {
+		return
+	}
+	switch e.Kind {
+	case eventlog.Paging:
+		s.pagings = append(s.pagings, paging{e.Text(), f[1], f[2], f[3], f[4], f[5], f[6]})
+	case eventlog.Use:
+		s.uses = append(s.uses, use{uint32(f[1]), f[2], f[3], f[4] != 0})
+	case eventlog.Depend:
+		s.depends = append(s.depends, f[1])
+	case eventlog.Packet:
+		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: bytes.Clone(e.Data)})
+	case eventlog.Submit:
+		s.submitted, b.doorbell = at, s
+		flight := b.flight(uint64(s.node))
+		*flight = append(*flight, s)
+	case eventlog.Report:
+		b.reported(s, e, at)
+	case eventlog.Retire:
+		s.retired, s.retireStack = at, b.open(e)
+		flight := b.flight(uint64(s.node))
+		for i, other := range *flight {
+			if other == s {
+				*flight = append((*flight)[:i:i], (*flight)[i+1:]...)
+				break
+			}
+		}
+	}
+}
+
+func (b *builder) queued(e *eventlog.Event, at Point) {
+	f := &e.Fields
+	s := &submission{
+		serial: f[0], node: uint32(f[1]), fence: uint32(f[2]), context: f[3], buffer: f[4], start: f[5], end: f[6],
+		kind: e.Text(), queued: at, stack: b.open(e),
+	}
+	b.subs[s.serial], b.order = s, append(b.order, s)
+	if c := b.caller(e); c != nil {
+		c.subs = append(c.subs, s.serial)
+	}
+}
+
+// reported notes that the fence of s was reported, and with it those before it on the node.
+func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
+	for _, before := range *b.flight(uint64(s.node)) {
+		if !before.reported.In() {
+			before.reported, before.reportStack = at, b.open(e)
+		}
+		if before == s {
+			return
+		}
+	}
+}

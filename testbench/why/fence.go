@@ -1,0 +1,376 @@
+package why
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// ErrQuestion is wrapped by the error of a question about something that is not in the log.
+var ErrQuestion = errors.New("why: no such thing in the log")
+
+// Fence answers why a fence of a node was written, or was not. node is -1 if only one node
+// has the fence. It fails with ErrQuestion.
+func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
+	var found []*submission
+	for _, s := range r.order {
+		if s.fence == fence && (node < 0 || s.node == uint32(node)) {
+			found = append(found, s)
+		}
+	}
+	nodes := map[uint32]bool{}
+	for _, s := range found {
+		nodes[s.node] = true
+	}
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("%w: no submission has fence %d; %s", ErrQuestion, fence, r.fences())
+	case len(nodes) > 1:
+		return nil, fmt.Errorf("%w: fence %d is one of several nodes, want fence NODE:%d", ErrQuestion, fence, fence)
+	}
+	s := found[len(found)-1]
+	a := r.submission(s)
+	a.Question = fmt.Sprintf("fence %d of node %d", s.fence, s.node)
+	return a, nil
+}
+
+// fences describes the fences of the log.
+func (r *Run) fences() string {
+	last := map[uint32]uint32{}
+	most := uint32(0)
+	for _, s := range r.order {
+		last[s.node] = s.fence
+		most = max(most, s.node)
+	}
+	var parts []string
+	for node := range most + 1 {
+		if f, ok := last[node]; ok {
+			parts = append(parts, fmt.Sprintf("the last of node %d is %d", node, f))
+		}
+	}
+	if len(parts) == 0 {
+		return "it has no submission"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// submission answers why a submission has ended, or has not.
+func (r *Run) submission(s *submission) *Answer {
+	a := &Answer{Question: s.name(), Verdict: "it was written, reported and retired"}
+	a.frames(s.stack)
+	a.step(s.queued, "%s enters the queue of the kernel: %s", s.name(), s.describe())
+	for _, on := range s.depends {
+		if d := r.subs[on]; d != nil {
+			a.step(d.retired, "%s, for which it waits, has ended", d.name())
+		}
+	}
+	a.step(s.submitted, "the kernel gives it to the hardware")
+	a.step(s.rung, "DxgkDdiSubmitCommand rings the doorbell, %s = %#x", register(s.rungBy.offset), s.rungBy.value)
+	a.step(s.begun, "node %d begins it", s.node)
+	if p := s.lastExecuted(); p != nil {
+		a.step(p.executed, "node %d executes %s", s.node, s.describePacket(p))
+	}
+	a.step(s.fenced, "node %d executes the packet of its fence", s.node)
+	a.step(s.written, "the fence is in host memory")
+	if !s.reported.In() || s.message.Event < s.reported.Event {
+		a.step(s.message, "an interrupt message arrives")
+	}
+	if s.reported.In() {
+		a.frames(after(s.reportStack, s.submitted))
+		a.step(s.reported, "the fence is reported")
+	}
+	if s.retired.In() {
+		a.frames(after(s.retireStack, s.reported))
+		a.step(s.retired, "it has ended")
+	}
+	if !s.retired.In() || !s.message.In() && s.reported.In() && r.observed {
+		r.missing(a, s, map[*submission]bool{})
+	}
+	return a
+}
+
+// after returns the calls of a stack that began after an event.
+func after(stack []frame, p Point) []frame {
+	for i, f := range stack {
+		if f.Event > p.Event {
+			return stack[i:]
+		}
+	}
+	return nil
+}
+
+// lastExecuted returns the last packet of s that was executed, or nil.
+func (s *submission) lastExecuted() (last *packet) {
+	for i := range s.packets {
+		if s.packets[i].executed.In() {
+			last = &s.packets[i]
+		}
+	}
+	return last
+}
+
+// next returns the first packet of s after the last one that was executed, or nil.
+func (s *submission) next() *packet {
+	from := 0
+	for i := range s.packets {
+		if s.packets[i].executed.In() {
+			from = i + 1
+		}
+	}
+	if from < len(s.packets) {
+		return &s.packets[from]
+	}
+	return nil
+}
+
+// describe describes the buffer of a submission.
+func (s *submission) describe() string {
+	text := fmt.Sprintf("%s, %d packets at host memory %#x, bytes %#x to %#x", s.kind, len(s.packets), s.buffer, s.start, s.end)
+	for i, p := range s.pagings {
+		if i == 3 {
+			text += fmt.Sprintf("; %d more", len(s.pagings)-i)
+			break
+		}
+		text += fmt.Sprintf("; %s of allocation %#x", p.what, p.allocation)
+	}
+	return text
+}
+
+// describePacket describes a packet and its place.
+func (s *submission) describePacket(p *packet) string {
+	lines := pkt.Disassemble(p.data, pkt.Host|s.buffer+uint64(p.offset))
+	text := "a packet"
+	if len(lines) > 0 {
+		_, text, _ = strings.Cut(strings.TrimSpace(lines[0]), " ")
+	}
+	at := fmt.Sprintf("IB+%#x of submission %d", uint64(p.offset)-s.start, s.serial)
+	for _, u := range s.uses {
+		if u.offset >= p.offset && u.offset < p.offset+uint32(len(p.data)) {
+			at += fmt.Sprintf(", allocation %#x", u.allocation)
+		}
+	}
+	return strings.TrimSpace(text) + " at " + at
+}
+
+// missing finds the first missing link of a submission and why it is missing. seen are the
+// submissions that the search came through.
+func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answer {
+	if seen[s] {
+		return a.lacks(MissingSubmit, "submissions wait for each other")
+	}
+	seen[s] = true
+	a.Verdict = "it was not written"
+	switch {
+	case s.retired.In():
+		a.Verdict = "it was written, but no interrupt message reported it"
+		return a.lacks(MissingMessage, "the interrupt message did not arrive; the kernel found the fence when it asked for it, after its time-out")
+	case s.reported.In():
+		a.Verdict = "it was written and reported, but not retired"
+		return a.lacks(MissingRetire, "no DxgkCbNotifyDpc followed the report%s", r.ending())
+	case !s.submitted.In():
+		return r.notSubmitted(a, s, seen)
+	case !s.rung.In():
+		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending())
+	}
+	if before := r.ahead(s); before != nil {
+		a.step(before.submitted, "%s is before it on the node, and has not ended", before.name())
+		return r.missing(a, before, seen)
+	}
+	return r.notEnded(a, s)
+}
+
+// ahead returns the submission before s on its node that has not ended, or nil.
+func (r *Run) ahead(s *submission) *submission {
+	for _, other := range r.order {
+		if other != s && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.retired.In() && !other.written.In() && !other.fenced.In() {
+			return other
+		}
+	}
+	return nil
+}
+
+// notSubmitted finds why the kernel keeps a submission.
+func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) *Answer {
+	for _, on := range s.depends {
+		if d := r.subs[on]; d != nil && !d.retired.In() {
+			a.step(d.queued, "it waits for %s, which has not ended", d.name())
+			return r.missing(a, d, seen)
+		}
+	}
+	for _, other := range r.order {
+		if other.node == s.node && other.queued.Event < s.queued.Event && !other.retired.In() {
+			a.step(other.queued, "%s is before it in the queue of node %d, and has not ended", other.name(), s.node)
+			return r.missing(a, other, seen)
+		}
+	}
+	return a.lacks(MissingSubmit, "the kernel did not submit it%s", r.ending())
+}
+
+// notEnded finds why the hardware has not ended a submission that is the oldest on its node.
+func (r *Run) notEnded(a *Answer, s *submission) *Answer {
+	if f := r.faultOf(s); f != nil {
+		return r.faulted(a, s, f)
+	}
+	if done := s.fenced.In() || s.written.In(); done {
+		a.Verdict = "it was written, but not reported"
+		if s.message.In() {
+			return a.lacks(MissingReport, "an interrupt message arrived at clock %d, but no DxgkCbNotifyInterrupt with this fence followed%s", s.message.Time, r.ending())
+		}
+		if s.written.In() && !s.fenced.In() && r.observed {
+			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending())
+		}
+		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending())
+	}
+	if reason := r.unreachable(); reason != "" {
+		return a.lacks(MissingFetch, "%s", reason)
+	}
+	if read, ok := r.reads[s.rungBy.offset]; ok && read.Event > s.rung.Event && read.err == "" && r.isWptr(s.rungBy.offset) && read.value != s.rungBy.value {
+		return a.lacks(MissingDoorbell, "the doorbell %s = %#x at clock %d was lost: a read at clock %d returned %#x",
+			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
+	}
+	switch next := s.next(); {
+	case !r.observed:
+		return r.unobserved(a, s)
+	case !s.begun.In() && len(s.packets) > 0:
+		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
+	case next != nil:
+		return a.lacks(MissingPacket, "%s has not ended%s%s", s.describePacket(next), r.waits(next), r.node(s.node)+r.ending())
+	}
+	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
+}
+
+// waits describes what a WAIT_FENCE waits for.
+func (r *Run) waits(p *packet) string {
+	d, _, err := pkt.Decode(p.data)
+	w, ok := d.(pkt.WaitFence)
+	if err != nil || !ok {
+		return ""
+	}
+	text := fmt.Sprintf(": it waits for timeline %d of node %d", w.Value, w.Node)
+	if v, ok := r.register(int(w.Node), cpreg.LineLo); ok {
+		text += fmt.Sprintf(", which is %d", v)
+	} else if v, ok := r.register(int(w.Node), cpreg.Fence); ok {
+		text += fmt.Sprintf(", which is %d", v)
+	}
+	for _, s := range r.order {
+		if s.node == uint32(w.Node) && uint64(s.fence) == w.Value {
+			return text + "; " + s.name() + " would raise it, " + s.state()
+		}
+	}
+	return text + "; no submission of that node would raise it"
+}
+
+// state says how far a submission has come.
+func (s *submission) state() string {
+	switch {
+	case s.retired.In():
+		return "which has ended"
+	case s.submitted.In():
+		return "which is in the hardware"
+	}
+	return "which is in the queue of the kernel"
+}
+
+// faultOf returns the fault of the hardware that stopped a submission, or that of the driver.
+func (r *Run) faultOf(s *submission) *happening {
+	var found *happening
+	for i := range r.faults {
+		f := &r.faults[i]
+		if f.ID < s.submitted.Event || f.Fields[0] != uint64(s.node) {
+			continue
+		}
+		if hardware := f.Fields[2] != 0; hardware || found == nil {
+			if found = f; hardware {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// faulted explains a submission that ended in a fault.
+func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
+	at := Point{f.ID, f.Time}
+	cause, ok := f.Fields[2], f.Fields[2] != 0
+	addr := f.Fields[3]
+	if !ok { // from the driver: the registers that it read
+		v, known := r.register(int(s.node), cpreg.FaultInfo)
+		lo, _ := r.register(int(s.node), cpreg.FaultLo)
+		hi, _ := r.register(int(s.node), cpreg.FaultHi)
+		cause, addr, ok = v&cpreg.FaultCause, hi<<32|lo, known
+	}
+	name := "of unknown cause"
+	if ok && cause < uint64(len(cpreg.Causes)) {
+		name = cpreg.Causes[cause]
+	}
+	a.Verdict = "it was not written: the node faulted"
+	a.step(at, "node %d stops on a fault: %s at %s", s.node, name, pkt.FormatAddr(addr))
+	link, where := MissingPacket, "the packet at "+pkt.FormatAddr(addr)
+	switch p := s.at(addr); {
+	case p != nil:
+		where = s.describePacket(p)
+	case !s.begun.In():
+		link, where = MissingFetch, "the packet of the ring at "+pkt.FormatAddr(addr)
+	}
+	return a.lacks(link, "node %d stopped on the fault %s in %s%s", s.node, name, where, explainCause(cause))
+}
+
+// explainCause says what a fault means, where its name does not.
+func explainCause(cause uint64) string {
+	switch cause {
+	case cpreg.CauseReadError:
+		return ": a read was answered with an error, or was not answered in time"
+	case cpreg.CauseWriteError:
+		return ": a write could not be sent"
+	case cpreg.CauseWindow:
+		return ": it accesses memory outside the windows of its submission"
+	case cpreg.CauseFence:
+		return ": its fence is lower than that of the node"
+	}
+	return ""
+}
+
+// unreachable says why nothing is known of the device, or returns "".
+func (r *Run) unreachable() string {
+	if len(r.links) > 0 && strings.HasPrefix(r.links[len(r.links)-1].Text(), "down") {
+		l := &r.links[len(r.links)-1]
+		return fmt.Sprintf("the link is down since clock %d: %s", l.Time, strings.TrimPrefix(l.Text(), "down: "))
+	}
+	if f := &r.failed; f.ID != 0 {
+		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s", f.Kind, register(f.Fields[1]), f.Time, f.Text())
+	}
+	return ""
+}
+
+// unobserved explains a submission in a log that does not have the packets of the nodes.
+func (r *Run) unobserved(a *Answer, s *submission) *Answer {
+	text := "the log of this board has no packets of the nodes"
+	if v, ok := r.register(int(s.node), cpreg.IBLo); ok {
+		hi, _ := r.register(int(s.node), cpreg.IBHi)
+		addr := hi<<32 | v
+		if p := s.at(addr); p != nil {
+			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p), r.node(s.node)+r.ending())
+		}
+	}
+	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending())
+}
+
+// ending says how the run ended.
+func (r *Run) ending() string {
+	switch {
+	case len(r.broken) > 0:
+		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.broken[0].Time, firstLine(r.broken[0].Text()))
+	case len(r.stops) > 0:
+		s := &r.stops[len(r.stops)-1]
+		return fmt.Sprintf("; the kernel stopped the adapter at clock %d", s.Time)
+	}
+	return fmt.Sprintf("; the log ends at clock %d", r.last.Time)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

@@ -1,0 +1,269 @@
+// Package why answers why something happened in a run, or did not, from the log of the run
+// (package eventlog): a chain of events from the call of the application to the interrupt.
+//
+// [Read] reads a log, and the methods of [Run] answer: Fence, Fault, Call, Cycle, Address and
+// Pixel.
+package why
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// A Point is an event: its number and its time. The zero Point is an event that is not in the
+// log.
+type Point struct{ Event, Time uint64 }
+
+// In reports whether the event is in the log.
+func (p Point) In() bool { return p.Event != 0 }
+
+// A frame is a call that was open when something happened.
+type frame struct {
+	Point
+	name            string
+	number          uint64 // of a call of the API; 0 for a DDI function
+	process, thread uint32
+}
+
+// A packet is one of a submission.
+type packet struct {
+	offset   uint32 // in the buffer
+	data     []byte
+	executed Point
+}
+
+// A use is an address of an allocation in a submission.
+type use struct {
+	offset     uint32
+	allocation uint64
+	within     uint64 // offset in the allocation
+	write      bool
+}
+
+// A paging is an operation of a paging buffer.
+type paging struct {
+	what                string
+	allocation          uint64
+	fromSegment, from   uint64
+	toSegment, to, size uint64
+}
+
+// A submission is the work of one fence.
+type submission struct {
+	serial, context    uint64
+	node, fence        uint32
+	buffer, start, end uint64
+	kind               string
+	depends            []uint64
+	packets            []packet
+	uses               []use
+	pagings            []paging
+
+	queued, submitted, rung, begun, fenced, written, message, reported, retired Point
+
+	rungBy      write   // the doorbell
+	stack       []frame // when it was queued
+	reportStack []frame
+	retireStack []frame
+}
+
+// A write is a write of a register.
+type write struct{ offset, value uint64 }
+
+// A call is a call of the API.
+type call struct {
+	frame
+	end  Point
+	subs []uint64 // submissions queued in it
+	hr   string   // of a DDI function in it that failed, with its name
+}
+
+// A place is an allocation that is at an address from one event to another.
+type place struct {
+	allocation, segment, address, size uint64
+	from, to                           Point // to is the zero Point while it is there
+	memory                             bool  // it is the host memory of the allocation
+}
+
+// A cpuWrite is the time in which the CPU could write the content of an allocation.
+type cpuWrite struct {
+	allocation uint64
+	from, to   Point
+	stack      []frame
+}
+
+// An access is the last read of a register.
+type access struct {
+	Point
+	value uint64
+	err   string
+}
+
+// A happening is an event with a text, and the calls that were open.
+type happening struct {
+	eventlog.Event
+	stack []frame
+}
+
+// A Run is what a log says.
+type Run struct {
+	Header    eventlog.Header
+	Truncated bool
+	last      Point // last event
+	observed  bool  // the packets that nodes have executed are in the log
+
+	subs    map[uint64]*submission
+	order   []*submission
+	calls   []*call
+	places  []*place
+	locks   []*cpuWrite
+	faults  []happening
+	stops   []happening
+	broken  []happening
+	links   []happening
+	reads   map[uint64]access // of BAR0, by offset
+	failed  happening         // the first access that failed
+	waiting happening         // the wait that has not ended
+}
+
+// A builder builds a Run.
+type builder struct {
+	*Run
+	stacks   map[uint64]*stack // by thread
+	names    []string          // of DDI functions, by pattern
+	flying   [][]*submission   // by node: submitted and not retired
+	placed   map[uint64]*place // of allocations in a segment
+	homes    map[uint64]*place // host memory of allocations
+	locked   map[uint64]*cpuWrite
+	known    map[uint64]*call // by the number of the event
+	doorbell *submission      // submitted last, and no register was written since
+}
+
+// A stack is the open calls of a thread.
+type stack struct{ frames []frame }
+
+// Read reads a log. It fails with the errors of eventlog.Reader.
+func Read(l *eventlog.Reader) (*Run, error) {
+	b := builder{
+		Run:    &Run{Header: l.Header, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
+		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
+		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{},
+	}
+	var e eventlog.Event
+	for {
+		err := l.Next(&e)
+		if errors.Is(err, io.EOF) {
+			b.Truncated = l.Truncated()
+			return b.Run, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.last = Point{e.ID, e.Time}
+		b.add(&e)
+	}
+}
+
+// stack returns the stack of the thread of an event.
+func (b *builder) stack(e *eventlog.Event) *stack {
+	key := uint64(e.Process)<<32 | uint64(e.Thread)
+	s := b.stacks[key]
+	if s == nil {
+		s = &stack{}
+		b.stacks[key] = s
+	}
+	return s
+}
+
+// open returns a copy of the open calls of the thread of an event, outermost first.
+func (b *builder) open(e *eventlog.Event) []frame {
+	return append([]frame(nil), b.stack(e).frames...)
+}
+
+// name returns the name of the DDI function of an event.
+func (b *builder) name(e *eventlog.Event) string {
+	n, pattern := e.Pattern()
+	if n == 0 {
+		return nameIn(pattern)
+	}
+	for len(b.names) <= n {
+		b.names = append(b.names, "")
+	}
+	if b.names[n] == "" {
+		// A digit in a name is a number of the text.
+		b.names[n] = nameIn(pattern)
+		if strings.ContainsAny(b.names[n], "\x01\x02") {
+			b.names[n] = ""
+			return nameIn(e.Text())
+		}
+	}
+	return b.names[n]
+}
+
+// nameIn returns the value of the key name in a line of a trace.
+func nameIn(line string) string {
+	_, rest, _ := strings.Cut(line, `"name":"`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+// enter and leave keep the stack of a thread.
+func (b *builder) enter(e *eventlog.Event, name string, number uint64) {
+	s := b.stack(e)
+	s.frames = append(s.frames, frame{Point{e.ID, e.Time}, name, number, e.Process, e.Thread})
+}
+
+func (b *builder) leave(e *eventlog.Event) {
+	s := b.stack(e)
+	for i := len(s.frames) - 1; i >= 0; i-- {
+		if s.frames[i].Event == e.Cause {
+			s.frames = s.frames[:i]
+			return
+		}
+	}
+}
+
+// caller returns the call of the API in which an event happened, or nil.
+func (b *builder) caller(e *eventlog.Event) *call {
+	for _, f := range b.stack(e).frames {
+		if f.number != 0 {
+			return b.known[f.Event]
+		}
+	}
+	return nil
+}
+
+// flight returns the submissions of a node in the hardware, oldest first.
+func (b *builder) flight(node uint64) *[]*submission {
+	for uint64(len(b.flying)) <= node && node < 64 {
+		b.flying = append(b.flying, nil)
+	}
+	return &b.flying[node%64]
+}
+
+// at returns the packet at an address, of a submission, or nil.
+func (s *submission) at(addr uint64) *packet {
+	if addr&pkt.Host == 0 {
+		return nil
+	}
+	offset := addr&^pkt.Host - s.buffer
+	if offset < s.start || offset >= s.end {
+		return nil
+	}
+	for i := range s.packets {
+		if uint64(s.packets[i].offset) == offset {
+			return &s.packets[i]
+		}
+	}
+	return nil
+}
+
+// name returns how a submission is called.
+func (s *submission) name() string {
+	return fmt.Sprintf("submission %d (fence %d of node %d)", s.serial, s.fence, s.node)
+}

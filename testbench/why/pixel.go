@@ -1,0 +1,128 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+func sortBy(all []*submission, key func(s *submission) uint64) {
+	slices.SortStableFunc(all, func(a, b *submission) int { return cmp.Compare(key(a), key(b)) })
+}
+
+// presentKind is the kind of a submission that presents a frame.
+const presentKind = "DxgkDdiPresent"
+
+// maxHops bounds the moves from a pixel back to its origin.
+const maxHops = 1000
+
+// Pixel answers where a pixel of the last presented frame comes from: back through copies to
+// the fill, or to the memory that the CPU wrote. The newest link is first. It fails with
+// ErrQuestion if the log has no such pixel.
+func (r *Run) Pixel(x, y uint16) (*Answer, error) {
+	m, ok := r.presented(x, y)
+	if !ok {
+		return nil, fmt.Errorf("%w: no present that has ended wrote pixel %d,%d", ErrQuestion, x, y)
+	}
+	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
+	addr := m.to.element(x, y)
+	all := r.allMoves()
+	for hop := 0; hop < maxHops; hop++ {
+		from, _ := m.source(addr)
+		a.frames(m.sub.stack)
+		a.step(m.at(), "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), r.allocated(addr, m.at()))
+		if !m.copies {
+			a.Verdict = "it was filled: " + m.describe()
+			return a, nil
+		}
+		last, found := before(all, m, from)
+		if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
+			return r.origin(a, w, from), nil
+		}
+		if !found {
+			a.Verdict = "its origin is not in the log"
+			return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(from), m.at().Time), nil
+		}
+		m, addr = last, from
+	}
+	a.Verdict = "its origin is not in the log"
+	return a.lacks(MissingUnknown, "it was moved more than %d times", maxHops), nil
+}
+
+// presented returns the last move of a present that wrote a pixel.
+func (r *Run) presented(x, y uint16) (found move, ok bool) {
+	r.each(func(m move) {
+		if m.sub.kind != presentKind || !m.to.set {
+			return
+		}
+		if _, writes := m.source(m.to.element(x, y)); writes && uint64(x)*m.to.bytes < m.to.pitch {
+			found, ok = m, true
+		}
+	})
+	return found, ok
+}
+
+func (r *Run) allMoves() (all []move) {
+	r.each(func(m move) { all = append(all, m) })
+	return all
+}
+
+// before returns the last move before m that wrote a byte.
+func before(all []move, m move, addr uint64) (move, bool) {
+	i := slices.IndexFunc(all, func(other move) bool { return other.packet == m.packet })
+	for i--; i >= 0; i-- {
+		if _, ok := all[i].source(addr); ok {
+			return all[i], true
+		}
+	}
+	return move{}, false
+}
+
+// allocated says which allocation was at an address.
+func (r *Run) allocated(addr uint64, at Point) string {
+	if p := r.placeOf(addr, at); p != nil {
+		return fmt.Sprintf(", byte %#x of allocation %#x", addr-p.address, p.allocation)
+	}
+	return ""
+}
+
+// placeOf returns what was at an address when an event happened, or nil.
+func (r *Run) placeOf(addr uint64, at Point) *place {
+	for _, p := range slices.Backward(r.places) {
+		if addr-p.address < p.size && p.from.Event <= at.Event && (!p.to.In() || p.to.Event >= at.Event) {
+			return p
+		}
+	}
+	return nil
+}
+
+// uploaded returns the last time before an event in which the CPU could write the allocation
+// at an address, or nil.
+func (r *Run) uploaded(addr uint64, at Point) *cpuWrite {
+	p := r.placeOf(addr, at)
+	if p == nil {
+		return nil
+	}
+	for _, w := range slices.Backward(r.locks) {
+		if w.allocation == p.allocation && w.from.Event < at.Event && w.from.Event > p.from.Event {
+			return w
+		}
+	}
+	return nil
+}
+
+// origin ends a chain at the CPU.
+func (r *Run) origin(a *Answer, w *cpuWrite, addr uint64) *Answer {
+	a.frames(w.stack)
+	a.step(w.from, "the CPU may write allocation %#x, which has %s", w.allocation, pkt.FormatAddr(addr))
+	a.step(w.to, "and gives it back")
+	a.Verdict = fmt.Sprintf("the CPU uploaded it, in allocation %#x", w.allocation)
+	for _, f := range w.stack {
+		if f.number != 0 {
+			a.Verdict = fmt.Sprintf("the CPU uploaded it: call %d, %s, of allocation %#x", f.number, f.name, w.allocation)
+		}
+	}
+	return a
+}
