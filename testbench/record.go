@@ -82,6 +82,27 @@ func (s *System) newTrace(o Options) *verifier.Trace {
 	}, s.clock.Now)
 }
 
+// hook returns the hook of the trace and of the log, with another one or without.
+func (s *System) hook(other verifier.Hook) verifier.Hook {
+	var all []verifier.Hook
+	if s.trace != nil {
+		all = append(all, s.trace)
+	}
+	if s.recorder != nil {
+		all = append(all, events.NewBatches(s.recorder))
+	}
+	if other != nil {
+		all = append(all, other)
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return verifier.Hooks(all...)
+}
+
 // observeKernel returns the observer of the graphics kernel, or nil.
 func (s *System) observeKernel() func(*ddi.Thread, dxgkrnl.Event) {
 	if s.recorder == nil {

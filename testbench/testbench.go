@@ -160,13 +160,8 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			return min(tdrBytes*s.clock.Hz()/rated.BytesPerSecond(), maxLinkDelay*s.clock.Hz())
 		}
 	}
-	if s.trace = s.newTrace(o); s.trace != nil {
-		if o.Hook == nil {
-			o.Hook = s.trace
-		} else {
-			o.Hook = verifier.Hooks(s.trace, o.Hook)
-		}
-	}
+	s.trace = s.newTrace(o)
+	o.Hook = s.hook(o.Hook)
 	check := s.budgets()
 	check.Configured = o.Queues.Use
 	s.wrap(d, o.Hook, check)

@@ -70,6 +70,16 @@ func repeatFill[T any](s []T, v T) {
 	}
 }
 
+// handOut returns the user-mode buffers of a context that are written next. With poison the
+// command buffer is filled with it.
+func (k *Kernel) handOut(c *context) *userBuffer {
+	u := &c.users[c.current]
+	if k.poison {
+		spoil(u.command)
+	}
+	return u
+}
+
 // unpoisoned returns the index of the first byte that is not poison, or -1.
 func unpoisoned(b []byte) int {
 	if len(b) == 0 || b[0] == poison && bytes.Equal(b[1:], b[:len(b)-1]) {

@@ -52,7 +52,7 @@ func (k *Kernel) render(t *ddi.Thread, c *context, arg *umddi.Render) ddi.Status
 		return s
 	}
 	c.current = (c.current + 1) % len(c.users)
-	u = &c.users[c.current]
+	u = k.handOut(c)
 	arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList = u.command, u.allocs, u.patches
 	arg.QueuedBufferCount = uint32(len(c.dma) - len(c.free))
 	return s

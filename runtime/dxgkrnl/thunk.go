@@ -98,7 +98,7 @@ func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.
 	if s.Failed() {
 		return s
 	}
-	u := &c.users[c.current]
+	u := k.handOut(c)
 	arg.Context, arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList = c.handle, u.command, u.allocs, u.patches
 	return s
 }

@@ -16,6 +16,7 @@ const (
 	Evict         // it loses the place
 	Lock          // the CPU gets the content of an allocation
 	Unlock        // and gives it back
+	Emit          // a function of the driver has written packets
 	Paging        // an operation of a paging buffer
 	Use           // a submission has the address of an allocation
 	Depend        // a submission waits for another
@@ -100,6 +101,7 @@ var Table = []Description{
 	{Evict, "evict", "an allocation loses its place", join(hex("allocation"), dec("segment"), hex("address")), "", ""},
 	{Lock, "lock", "the CPU may use the content of an allocation", join(hex("allocation"), write), "", ""},
 	{Unlock, "unlock", "a lock of the CPU ends", hex("allocation"), "", ""},
+	{Emit, "emit", "the function that is the cause has written packets into the command buffer of a context", hex("context", "start", "end"), "", ""},
 	{Paging, "paging", "an operation of a paging buffer; an address in segment 0 is in host memory", join(dec("submission"), hex("allocation"), dec("from segment"), hex("from"), dec("to segment"), hex("to"), dec("bytes")), "TRANSFER or FILL", ""},
 	{Use, "use", "a submission has the address of an allocation at an offset of its buffer", join(dec("submission"), hex("offset", "allocation", "in allocation"), write), "", ""},
 	{Depend, "depend", "a submission waits for another", dec("submission", "on"), "", ""},

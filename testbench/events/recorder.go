@@ -126,6 +126,20 @@ func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte)
 	r.open[t] = append(r.open[t], opened{id, f.Name})
 }
 
+// emitted adds an event that the outermost function of a driver on a thread leads to.
+func (r *Recorder) emitted(t *ddi.Thread, e eventlog.Event) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.open[t] {
+		if c.name != "" {
+			e.Cause = c.id
+			break
+		}
+	}
+	r.add(t, now, e)
+}
+
 // Accessed notes an access of the host. It implements hal.Observer.
 func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
 	kind := eventlog.Read

@@ -46,6 +46,8 @@ func (b *builder) add(e *eventlog.Event) {
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.Link:
 		b.links = append(b.links, b.happening(e))
+	case eventlog.Emit:
+		b.emitted(e)
 	default:
 		b.scheduler(e, at)
 	}
@@ -214,7 +216,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	case eventlog.Depend:
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
-		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: bytes.Clone(e.Data)})
+		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: bytes.Clone(e.Data), origin: b.origin(s, f[1])})
 	case eventlog.Submit:
 		s.submitted, b.doorbell = at, s
 		flight := b.flight(uint64(s.node))
@@ -240,6 +242,7 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 		kind: e.Text(), queued: at, stack: b.open(e),
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
+	b.rendered(s)
 	if c := b.caller(e); c != nil {
 		c.subs = append(c.subs, s.serial)
 	}

@@ -35,6 +35,7 @@ type packet struct {
 	offset   uint32 // in the buffer
 	data     []byte
 	executed Point
+	origin   []frame // the calls that wrote it; nil: unknown
 }
 
 // A use is an address of an allocation in a submission.
@@ -140,8 +141,9 @@ type builder struct {
 	placed   map[uint64]*place // of allocations in a segment
 	homes    map[uint64]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
-	known    map[uint64]*call // by the number of the event
-	doorbell *submission      // submitted last, and no register was written since
+	known    map[uint64]*call  // by the number of the event
+	batches  map[uint64]*batch // by context
+	doorbell *submission       // submitted last, and no register was written since
 }
 
 // A stack is the open calls of a thread.
@@ -152,7 +154,7 @@ func Read(l *eventlog.Reader) (*Run, error) {
 	b := builder{
 		Run:    &Run{Header: l.Header, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
-		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{},
+		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{},
 	}
 	var e eventlog.Event
 	for {

@@ -31,7 +31,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	all := r.allMoves()
 	for hop := 0; hop < maxHops; hop++ {
 		from, _ := m.source(addr)
-		a.frames(m.sub.stack)
+		a.frames(m.sub.calls(m.packet))
 		a.step(m.at(), "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), r.allocated(addr, m.at()))
 		if !m.copies {
 			a.Verdict = "it was filled: " + m.describe()

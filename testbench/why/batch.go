@@ -1,0 +1,87 @@
+package why
+
+import "github.com/hilgpu/hilgpu/testbench/eventlog"
+
+// A batch is the last command buffer of a context: which calls wrote which part of it, and how
+// far the kernel has made submissions of it.
+type batch struct {
+	emits []emit
+
+	render uint64 // event of the pfnRenderCb that submits it
+	buffer uint64 // DMA buffer of the last submission
+	end    uint64 // in that buffer
+	base   uint64 // offset in the command buffer at which that DMA buffer begins
+}
+
+// An emit is a part of a command buffer that a function of the driver wrote.
+type emit struct {
+	start, end uint64
+	stack      []frame
+}
+
+// emitted adds a part of a command buffer.
+func (b *builder) emitted(e *eventlog.Event) {
+	of := b.batches[e.Fields[0]]
+	if of == nil {
+		of = &batch{}
+		b.batches[e.Fields[0]] = of
+	}
+	if e.Fields[1] == 0 {
+		of.emits = nil // a new buffer
+	}
+	stack := b.open(e)
+	for i, f := range stack {
+		if f.Event == e.Cause {
+			stack = stack[:i+1]
+			break
+		}
+	}
+	of.emits = append(of.emits, emit{e.Fields[1], e.Fields[2], stack})
+}
+
+// rendered notes which part of its command buffer a submission is. A miniport copies a
+// command buffer as it is, in one DMA buffer after another.
+func (b *builder) rendered(s *submission) {
+	of := b.batches[s.context]
+	if of == nil || s.kind != renderKind {
+		return
+	}
+	render := uint64(0)
+	for _, f := range s.stack {
+		if f.name == "pfnRenderCb" {
+			render = f.Event
+		}
+	}
+	switch {
+	case render != of.render:
+		of.base = 0
+	case s.buffer != of.buffer || s.start < of.end:
+		of.base += of.end
+	}
+	of.render, of.buffer, of.end = render, s.buffer, s.end
+}
+
+// renderKind is the kind of a submission that is a command buffer.
+const renderKind = "DxgkDdiRender"
+
+// origin returns the calls that wrote a packet of a submission, or nil.
+func (b *builder) origin(s *submission, offset uint64) []frame {
+	of := b.batches[s.context]
+	if of == nil || s.kind != renderKind {
+		return nil
+	}
+	for _, e := range of.emits {
+		if at := of.base + offset; at >= e.start && at < e.end {
+			return e.stack
+		}
+	}
+	return nil
+}
+
+// calls returns the calls that wrote a packet, or else those that submitted it.
+func (s *submission) calls(p *packet) []frame {
+	if p.origin != nil {
+		return p.origin
+	}
+	return s.stack
+}
