@@ -2,6 +2,7 @@ package boards
 
 import (
 	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
@@ -19,6 +20,17 @@ type Observation struct {
 	Cause   uint32
 	Header  uint32
 	Address uint64
+}
+
+// Observes reports whether Options.Observe is told the packets of the board of a selector: its
+// GPU is emulated in this process and has CAPS.TRACE.
+func Observes(selector string) bool {
+	s, o, err := find(selector)
+	if err != nil || !s.emulated {
+		return false
+	}
+	v := values{Values: o.values}
+	return v.config().Caps.Has(caps.Trace) && v.err == nil
 }
 
 // observed is a GPU that is looked at after each clock.

@@ -32,7 +32,7 @@ func (s *System) record(selector string, o *Options) error {
 	if o.Record == nil {
 		return nil
 	}
-	sink, err := o.Record(eventlog.Header{Board: selector, Hz: s.clock.Hz(), Map: regmap.Hash(), Observed: boards.Emulated(selector)})
+	sink, err := o.Record(eventlog.Header{Board: selector, Hz: s.clock.Hz(), Map: regmap.Hash(), Observed: boards.Observes(selector)})
 	if err != nil {
 		return err
 	}

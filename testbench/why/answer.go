@@ -26,6 +26,7 @@ const (
 	MissingMessage  = "message"  // the interrupt message did not arrive
 	MissingReport   = "report"   // the driver did not report the fence
 	MissingRetire   = "retire"   // the DPC did not retire it
+	MissingLink     = "link"     // the link to the board
 	MissingUnknown  = "unknown"  // the log of this board does not say which
 )
 

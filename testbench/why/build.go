@@ -133,7 +133,6 @@ func (b *builder) each(do func(s *submission) bool) {
 // executed adds a packet that a node has executed: one of a submission, the INDIRECT that
 // begins it, or the FENCE or SIGNAL that ends it.
 func (b *builder) executed(e *eventlog.Event, at Point) {
-	b.observed = true
 	node := *b.flight(e.Fields[0])
 	for _, s := range node {
 		if p := s.at(e.Fields[1]); p != nil {

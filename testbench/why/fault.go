@@ -25,7 +25,7 @@ func (r *Run) Fault() *Answer {
 		a.Verdict = "an access failed"
 		a.frames(r.failed.stack)
 		a.step(Point{r.failed.ID, r.failed.Time}, "the %s of %s fails: %s", r.failed.Kind, register(r.failed.Fields[1]), r.failed.Text())
-		return a.lacks(MissingUnknown, "%s", r.unreachable())
+		return a.lacks(MissingLink, "%s", r.unreachable())
 	case r.waiting.ID != 0:
 		a.Verdict = "the log ends in a wait"
 		a.frames(r.waiting.stack)
@@ -62,7 +62,7 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 	a.frames(stop.stack)
 	a.step(Point{stop.ID, stop.Time}, "the kernel stops the adapter")
 	if reason := r.unreachable(); reason != "" {
-		return a.lacks(MissingUnknown, "%s", reason)
+		return a.lacks(MissingLink, "%s", reason)
 	}
 	return a.lacks(MissingUnknown, "%s", text)
 }

@@ -86,7 +86,7 @@ func (r *Run) submission(s *submission) *Answer {
 		a.frames(after(s.retireStack, s.reported))
 		a.step(s.retired, "it has ended")
 	}
-	if !s.retired.In() || !s.message.In() && s.reported.In() && r.observed {
+	if !s.retired.In() || !s.message.In() && s.reported.In() && r.Header.Observed {
 		r.missing(a, s, map[*submission]bool{})
 	}
 	return a
@@ -216,10 +216,13 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	}
 	if done := s.fenced.In() || s.written.In(); done {
 		a.Verdict = "it was written, but not reported"
+		if reason := r.unreachable(); reason != "" {
+			return a.lacks(MissingReport, "%s", reason)
+		}
 		if s.message.In() {
 			return a.lacks(MissingReport, "an interrupt message arrived at clock %d, but no DxgkCbNotifyInterrupt with this fence followed%s", s.message.Time, r.ending())
 		}
-		if s.written.In() && !s.fenced.In() && r.observed {
+		if s.written.In() && !s.fenced.In() && r.Header.Observed {
 			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending())
 		}
 		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending())
@@ -227,12 +230,12 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingFetch, "%s", reason)
 	}
-	if read, ok := r.reads[s.rungBy.offset]; ok && read.Event > s.rung.Event && read.err == "" && r.isWptr(s.rungBy.offset) && read.value != s.rungBy.value {
+	if read, lost := r.lost(s); lost {
 		return a.lacks(MissingDoorbell, "the doorbell %s = %#x at clock %d was lost: a read at clock %d returned %#x",
 			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
 	}
 	switch next := s.next(); {
-	case !r.observed:
+	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0:
 		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
@@ -240,6 +243,21 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingPacket, "%s has not ended%s%s", s.describePacket(next), r.waits(next), r.node(s.node)+r.ending())
 	}
 	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
+}
+
+// lost reports whether the doorbell of a submission that has not begun was lost: a later read of
+// WPTR returned neither its value nor that of a later doorbell.
+func (r *Run) lost(s *submission) (access, bool) {
+	read, ok := r.reads[s.rungBy.offset]
+	if !ok || s.begun.In() || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
+		return read, false
+	}
+	for _, other := range r.order {
+		if other.rung.Event >= s.rung.Event && other.rung.Event < read.Event && other.rungBy == (write{s.rungBy.offset, read.value}) {
+			return read, false
+		}
+	}
+	return read, true
 }
 
 // waits describes what a WAIT_FENCE waits for.

@@ -116,7 +116,6 @@ type Run struct {
 	Header    eventlog.Header
 	Truncated bool
 	last      Point // last event
-	observed  bool  // the packets that nodes have executed are in the log
 
 	subs    map[uint64]*submission
 	order   []*submission

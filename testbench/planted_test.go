@@ -1,0 +1,256 @@
+package testbench
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/why"
+)
+
+// A planted fault and what an answer must say of it: the first missing link, and a word of the
+// cause or the verdict. Both follow from the fault.
+type planted struct {
+	name    string
+	board   string // "": emu
+	kernel  func(d *kmddi.DriverInitializationData)
+	user    func(arg *umddi.CreateDevice)
+	system  func(s *System)
+	options Options
+	verify  bool
+	ask     func(r *why.Run) (*why.Answer, error) // nil: why the run stopped
+	missing string
+	word    string
+}
+
+// at0 changes the first dwords of the first buffer of a node that is patched.
+func at0(node uint32, dwords ...uint32) func(d *kmddi.DriverInitializationData) {
+	return patching(func(arg kmddi.Patch) bool {
+		if arg.NodeOrdinal != node {
+			return false
+		}
+		for i, v := range dwords {
+			binary.LittleEndian.PutUint32(arg.DmaBuffer[int(arg.DmaBufferSubmissionStartOffset)+4*i:], v)
+		}
+		return true
+	})
+}
+
+// patching calls change after DxgkDdiPatch until it returns true.
+func patching(change func(arg kmddi.Patch) bool) func(d *kmddi.DriverInitializationData) {
+	return func(d *kmddi.DriverInitializationData) {
+		patch, done := d.Patch, false
+		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			s := patch(t, h, arg)
+			if !done {
+				done = change(arg)
+			}
+			return s
+		}
+	}
+}
+
+// packets returns a change that rewrites the first packet with an opcode in a buffer.
+func packets(op uint8, rewrite func(p []byte)) func(d *kmddi.DriverInitializationData) {
+	return patching(func(arg kmddi.Patch) bool {
+		rest := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+		for len(rest) > 0 {
+			l, p, next, err := pkt.Next(rest)
+			if err != nil {
+				return false
+			}
+			if l.Op == op {
+				rewrite(p)
+				return true
+			}
+			rest = next
+		}
+		return false
+	})
+}
+
+// paging changes the buffers of DxgkDdiBuildPagingBuffer.
+func pages(change func(b []byte)) func(d *kmddi.DriverInitializationData) {
+	return func(d *kmddi.DriverInitializationData) {
+		build := d.BuildPagingBuffer
+		d.BuildPagingBuffer = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+			out, s := build(t, h, arg)
+			change(arg.DmaBuffer)
+			return out, s
+		}
+	}
+}
+
+func dword(p []byte, i int, v uint32) { binary.LittleEndian.PutUint32(p[4*i:], v) }
+
+func fence(node int, id uint32) func(r *why.Run) (*why.Answer, error) {
+	return func(r *why.Run) (*why.Answer, error) { return r.Fence(node, id) }
+}
+
+func pixel(x, y uint16) func(r *why.Run) (*why.Answer, error) {
+	return func(r *why.Run) (*why.Answer, error) { return r.Pixel(x, y) }
+}
+
+func boardFaults() []planted {
+	return []planted{
+		{name: "doorbell lost", board: "emu?fault=lost-doorbell", missing: why.MissingDoorbell, word: "was lost"},
+		{name: "second doorbell lost", board: "emu?nodes=1&fault=lost-doorbell&after=1", missing: why.MissingDoorbell, word: "was lost"},
+		{name: "doorbell lost, small", board: "emu?config=small&fault=lost-doorbell", missing: why.MissingDoorbell, word: "was lost"},
+		{name: "interrupt lost", board: "emu?fault=lost-interrupt", ask: fence(1, 2), missing: why.MissingMessage, word: "did not arrive"},
+		{name: "second interrupt lost", board: "emu?nodes=1&fault=lost-interrupt&after=1", ask: fence(0, 3), missing: why.MissingMessage, word: "did not arrive"},
+		{name: "device dies at a doorbell", board: "emu?fault=dead", missing: why.MissingFetch, word: "does not answer"},
+		{name: "device dies at an access", board: "emu?fault=dead-request&after=50", missing: why.MissingReport, word: "does not answer"},
+		{name: "read of the ring is not answered", board: "emu?fault=lost-answer", missing: why.MissingFetch, word: "READ_ERROR"},
+		{name: "read of a buffer is not answered", board: "emu?fault=lost-answer&after=1", missing: why.MissingPacket, word: "READ_ERROR"},
+		{name: "answers come late", board: "emu?fault=late-answer", missing: why.MissingFetch, word: "READ_ERROR"},
+		{name: "read is not answered, no time-out", board: "emu?readtimeout=0&fault=lost-answer", missing: why.MissingFetch, word: "has not begun"},
+		{name: "link is cut", board: "line?baud=3000000&faults=cut=400", missing: why.MissingLink, word: "link is down"},
+	}
+}
+
+func minidriverFaults() []planted {
+	le := func(p []byte, i int) uint32 { return binary.LittleEndian.Uint32(p[4*i:]) }
+	return []planted{
+		{name: "submit does not ring", missing: why.MissingDoorbell, word: "wrote no register", kernel: func(d *kmddi.DriverInitializationData) {
+			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusSuccess }
+		}},
+		{name: "submit of the wrong bytes", missing: why.MissingPacket, word: "submission", kernel: func(d *kmddi.DriverInitializationData) {
+			submit := d.SubmitCommand
+			d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+				if !arg.Flags.Paging {
+					arg.DmaBufferSubmissionStartOffset += 4
+				}
+				return submit(t, h, arg)
+			}
+		}},
+		{name: "unknown opcode", missing: why.MissingPacket, word: "OPCODE", kernel: at0(0, 0x7f000000)},
+		{name: "reserved bit", missing: why.MissingPacket, word: "RESERVED", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 0, le(p, 0)|1<<16) })},
+		{name: "wrong length", missing: why.MissingPacket, word: "LENGTH", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 0, le(p, 0)+1) })},
+		{name: "address without memory", missing: why.MissingPacket, word: "ADDRESS", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 2, 0x40000000) })},
+		{name: "fence in a buffer", missing: why.MissingPacket, word: "PRIVILEGE", kernel: at0(0, pkt.OpFence<<24|pkt.FenceBody, 0, 0, 1, 0)},
+		{name: "forbidden register", missing: why.MissingPacket, word: "REGISTER", kernel: at0(0, pkt.OpWriteReg<<24|pkt.WriteRegBody, 0x1000, 1)},
+		{name: "surface out of range", missing: why.MissingPacket, word: "STATE", kernel: packets(pkt.OpSetState, func(p []byte) { dword(p, 5, 99) })},
+		{name: "wait in a buffer", missing: why.MissingPacket, word: "PRIVILEGE in WAIT_FENCE node=1 value=1000", kernel: packets(pkt.OpSetState, func(p []byte) {
+			for i, v := range []uint32{pkt.OpWaitFence<<24 | pkt.WaitFenceBody, 1, 1000, 0, pkt.OpNOP<<24 | 3} {
+				dword(p, i, v)
+			}
+		})},
+		{name: "bad paging buffer", missing: why.MissingPacket, word: "OPCODE", kernel: pages(func(b []byte) { dword(b, 0, 0x7f000000) })},
+		{name: "paging outside VRAM", missing: why.MissingPacket, word: "ADDRESS", kernel: pages(func(b []byte) { dword(b, 2, 0x100) })},
+		{name: "ISR reports nothing", missing: why.MissingReport, word: "no DxgkCbNotifyInterrupt", kernel: func(d *kmddi.DriverInitializationData) {
+			d.InterruptRoutine = func(*ddi.Thread, kmddi.HAdapter, uint32) bool { return false }
+			d.QueryCurrentFence = func(*ddi.Thread, kmddi.HAdapter, kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+				return kmddi.QueryCurrentFenceOut{}, ddi.StatusUnsuccessful
+			}
+		}},
+		{name: "DPC retires nothing", missing: why.MissingRetire, word: "no DxgkCbNotifyDpc", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
+			d.DpcRoutine = func(*ddi.Thread, kmddi.HAdapter) {}
+		}, ask: fence(1, 1)},
+		{name: "a rule of the miniport", missing: why.MissingCall, word: "DxgkDdiPatch", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
+			d.Patch = func(*ddi.Thread, kmddi.HAdapter, kmddi.Patch) ddi.Status { return ddi.StatusUnsuccessful }
+		}},
+		{name: "a panic of the miniport", missing: why.MissingCall, word: "DxgkDdiSubmitCommand", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
+			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { panic("planted") }
+		}},
+	}
+}
+
+func otherFaults() []planted {
+	const bad = "COPY_2D"
+	return []planted{
+		{name: "the driver drops a copy", verify: true, ask: pixel(20, 15), word: "filled: FILL dst", user: func(arg *umddi.CreateDevice) {
+			arg.DeviceFuncs.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+		}},
+		{name: "the driver drops every list", verify: true, ask: pixel(20, 15), word: "filled: FILL dst", user: func(arg *umddi.CreateDevice) {
+			arg.DeviceFuncs.CommandListExecute = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
+		}},
+		{name: "a row of the present comes from elsewhere", ask: pixel(20, 15), word: bad, missing: why.MissingUnknown, kernel: func(d *kmddi.DriverInitializationData) {
+			presents := patching(func(arg kmddi.Patch) bool {
+				if arg.Flags.Present {
+					dword(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 2, 0x80000)
+					dword(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 3, 0)
+				}
+				return arg.Flags.Present
+			})
+			presents(d)
+		}},
+		{name: "the kernel holds interrupts", missing: why.MissingReport, word: "no DxgkCbNotifyInterrupt", system: func(s *System) {
+			s.device.Hold(true)
+		}, kernel: func(d *kmddi.DriverInitializationData) {
+			d.QueryCurrentFence = func(*ddi.Thread, kmddi.HAdapter, kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+				return kmddi.QueryCurrentFenceOut{}, ddi.StatusUnsuccessful
+			}
+		}},
+		{name: "the kernel gives up too early", options: Options{TdrDelay: 500}, missing: why.MissingPacket, word: "has not ended"},
+	}
+}
+
+// plantedRun composes with a planted fault and returns the log.
+func plantedRun(t *testing.T, p planted) *why.Run {
+	t.Helper()
+	var ring *eventlog.Ring
+	o := p.options
+	o.NoVerify, o.CallLimit = !p.verify, time.Minute
+	o.Record = func(h eventlog.Header) (events.Sink, error) {
+		ring = eventlog.NewRing(64<<20, h)
+		return ring, nil
+	}
+	drivers := HostDrivers()
+	if p.kernel != nil {
+		drivers = withKernel(p.kernel)
+	}
+	if p.user != nil {
+		drivers.UserMode = withUser(p.user).UserMode
+	}
+	board := p.board
+	if board == "" {
+		board = "emu"
+	}
+	s, err := Open(board, drivers, o)
+	if err == nil {
+		if p.system != nil {
+			p.system(s)
+		}
+		compose.Run(s, smallPlan(t, 1)) // its error is not what is asked for
+		s.Close()
+	}
+	var log bytes.Buffer
+	_, err = ring.WriteTo(&log)
+	require.NoError(t, err)
+	l, err := eventlog.NewReader(&log)
+	require.NoError(t, err)
+	r, err := why.Read(l)
+	require.NoError(t, err)
+	return r
+}
+
+// Each planted fault is the answer to why the run stopped.
+func TestPlantedFaultsAreNamed(t *testing.T) {
+	all := append(append(boardFaults(), minidriverFaults()...), otherFaults()...)
+	assert.GreaterOrEqual(t, len(all), 30)
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			r := plantedRun(t, p)
+			ask := p.ask
+			if ask == nil {
+				ask = func(r *why.Run) (*why.Answer, error) { return r.Fault(), nil }
+			}
+			a, err := ask(r)
+			require.NoError(t, err)
+			assert.Equal(t, p.missing, a.Missing, "%s", a.Text())
+			assert.Contains(t, fmt.Sprint(a.Verdict, " ", a.Cause, " ", a.Text()), p.word, "%s", a.Text())
+		})
+	}
+}
