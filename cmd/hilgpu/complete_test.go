@@ -45,7 +45,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{"r", "reg rules run", nothing},
 		{"run ", "compose copy fill lists storm", nothing},
-		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep reg rules run selectors synth test verilog version", nothing},
+		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep log reg rules run selectors synth test verilog version why", nothing},
 		{"help run co", "compose copy", nothing},
 		{"run compose --board ", "emu verilated serial: tcp: udp: eth: nettlp: line pins: snap: capture:", parts},
 		{"run compose --board=emu?node", "emu?nodes=", parts},

@@ -68,6 +68,7 @@ var jsonRuns = map[string]struct {
 	"test":              {good: "--filter ^present$", bad: "--filter ^present$ --board emu?fault=lost-doorbell&after=2", code: 1, keeps: "results"},
 	"test --list":       {good: "", bad: "--filter (", code: 2},
 	"verilog":           {good: "--source ../.. --config small -o &/v", bad: "", code: 2},
+	"why":               {good: "@log call 1", bad: "json_test.go fault", code: 2},
 	"version":           {good: "", bad: "more", code: 2},
 	"reg snap -o &/s.j": {good: "", bad: "--board vapour", code: 2},
 }
@@ -133,7 +134,11 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			if tt.tool != "" {
 				tooltest.Need(t, tt.tool)
 			}
-			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.good, "&/", t.TempDir()+"/"))
+			line := strings.ReplaceAll(path+" --json "+tt.good, "&/", t.TempDir()+"/")
+			if strings.Contains(line, "@log") {
+				line = strings.ReplaceAll(line, "@log", recordedLog(t))
+			}
+			args := strings.Fields(line)
 			code, stdout, stderr := hilgpu(args...)
 			assert.Zero(t, code, stderr)
 			doc := document(t, stdout)

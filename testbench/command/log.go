@@ -45,7 +45,7 @@ of "hilgpu run compose" writes them.`,
 	fl.Uint64Var(&f.from, "from", 1, "`number` of the first event")
 	fl.Uint64Var(&f.to, "to", 0, "`number` of the last event; 0: that of the log")
 	fl.BoolVar(&f.ddi, "ddi", false, "print the trace of the driver interfaces")
-	fl.BoolVar(&f.json, "json", false, "print a JSON object for each event, and one at the end, a line each")
+	fl.BoolVar(&f.json, "jsonl", false, "print a JSON object for each event, and one at the end, a line each")
 	return c
 }
 

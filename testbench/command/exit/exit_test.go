@@ -38,7 +38,7 @@ var codes = map[int]string{
 		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
-		capture: bad file; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
+		capture: bad file; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; why: no such thing in the log; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; testbench: no firmware queues; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
@@ -60,7 +60,7 @@ var codes = map[int]string{
 		transfer: wrong outcome; figures: the device does not finish; sim: the simulation stopped; dirty: the device does not become idle; mcu: the processor is in reset; mcu: the processor is not halted; mcu: the processor does not halt; mcu: access failed; firmware: program differs after the load; firmware: boot hangs; firmware: self-test failed; firmware: exception during the boot;
 		message: no message area; message: no answer; message: firmware hangs; message: answer to another request; message: request refused; log: bad ring; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG; STATUS_IO_TIMEOUT`,
-	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
+	6: `datalink: register map mismatch; eventlog: the log is of another register map; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
 }
 
 func TestExitCodeOfEachSentinel(t *testing.T) {

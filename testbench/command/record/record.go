@@ -59,7 +59,7 @@ func (r *Recorder) AddCapture(fl *pflag.FlagSet) {
 
 // AddRecord adds the flag for the log.
 func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Record, "record", "", "write what happens, from the calls of the API to the interrupts, to this `file`, for hilgpu log and why")
+	fl.StringVar(&r.Record, "record", "", "write the log of the run to this `file`, for hilgpu log and why")
 }
 
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without

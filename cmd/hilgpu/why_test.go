@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+)
+
+// recordedLog returns the path of the log of a small run.
+func recordedLog(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.log")
+	code, _, stderr := hilgpu("run", "compose", "--size", "40x30", "--record", path)
+	require.Zero(t, code, stderr)
+	return path
+}
+
+func TestWhy(t *testing.T) {
+	log := recordedLog(t)
+	for question, want := range map[string]string{
+		"pixel 20,15":  "uploaded it: call",
+		"fence 0:1":    "it was written, reported and retired",
+		"call 1":       "call 1, D3D11CreateDevice: it returned",
+		"cycle 9000":   "in the hardware",
+		"address 0x40": "packets wrote it",
+		"fault":        "nothing stopped the run",
+	} {
+		code, stdout, stderr := hilgpu(append([]string{"why", log}, strings.Fields(question)...)...)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, want, question)
+	}
+	for question, want := range map[string]string{
+		"fence 99":         "no submission has fence 99",
+		"fence 1":          "want fence NODE:1",
+		"pixel 4000,1":     "wrote pixel 4000,1",
+		"pixel 4000":       "want X,Y",
+		"call 0":           "no call 0, the last is",
+		"cycle x":          "want a number",
+		"address 0x900000": "was at VRAM+0x900000",
+		"weather":          "want one of fault, fence",
+		"fault 3":          "want nothing after fault",
+	} {
+		code, stdout, stderr := hilgpu(append([]string{"why", log}, strings.Fields(question)...)...)
+		assert.Equal(t, exit.Usage, code, question)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, want, question)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+}
+
+func TestLog(t *testing.T) {
+	log := recordedLog(t)
+	code, stdout, stderr := hilgpu("log", log, "--kind", "queue,retire")
+	require.Zero(t, code, stderr)
+	assert.Equal(t, strings.Count(stdout, " queue "), strings.Count(stdout, " retire "))
+	assert.Positive(t, strings.Count(stdout, " queue "))
+
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	write := func(p []byte) string {
+		path := filepath.Join(t.TempDir(), "x.log")
+		require.NoError(t, os.WriteFile(path, p, 0o600))
+		return path
+	}
+	code, cut, stderr := hilgpu("log", write(text[:len(text)-100]))
+	assert.Zero(t, code)
+	assert.Contains(t, stderr, "ends within a block")
+	assert.NotEmpty(t, cut)
+	flipped := append([]byte(nil), text...)
+	flipped[len(flipped)-100] ^= 1
+	newer := append([]byte(nil), text...)
+	newer[8] = 9
+	foreign := []byte(strings.Replace(string(text), `"map":`, `"mup":`, 1))
+	for _, tt := range []struct {
+		path, want string
+		code       int
+	}{
+		{write(flipped), "fails its check", exit.Usage},
+		{write(newer), "newer version", exit.Usage},
+		{write(foreign), "header fails its check", exit.Usage},
+		{"why_test.go", "not a log", exit.Usage},
+		{"no-such", "no such file", exit.Usage},
+	} {
+		for _, args := range [][]string{{"log", tt.path}, {"why", tt.path, "fault"}} {
+			code, _, stderr := hilgpu(args...)
+			assert.Equal(t, tt.code, code, stderr)
+			assert.Contains(t, stderr, tt.want)
+		}
+	}
+}
