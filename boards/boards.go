@@ -130,6 +130,9 @@ type Options struct {
 	// clocks it. It must not call the link.
 	Observe func(Observation)
 
+	// Watch, if not nil, sees what passes between the host and the board.
+	Watch Watcher
+
 	// Wave records the emulated GPU or gateware in Go; for others Open fails with ErrSelector.
 	Wave *wave.Recorder
 }
@@ -178,7 +181,11 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	if s.notice != "" && opt.Notice != nil {
 		opt.Notice(s.notice)
 	}
-	link, clock, err := s.open(o)
+	open := s.open
+	if o.Watch != nil {
+		open = func(o opening) (bus.Link, bus.Clock, error) { return s.watched(selector, o) }
+	}
+	link, clock, err := open(o)
 	if errors.Is(err, errOption) || errors.Is(err, errPlace) {
 		err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
 	}

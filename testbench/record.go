@@ -2,12 +2,10 @@ package testbench
 
 import (
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
-	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
@@ -16,6 +14,7 @@ func (s *System) observeBoard(o *Options) {
 	if o.Record == nil {
 		return
 	}
+	o.Board.Watch = nil // this package sees more
 	see := o.Board.Observe
 	o.Board.Observe = func(seen boards.Observation) {
 		if see != nil {
@@ -32,7 +31,7 @@ func (s *System) record(selector string, o *Options) error {
 	if o.Record == nil {
 		return nil
 	}
-	sink, err := o.Record(eventlog.Header{Board: selector, Hz: s.clock.Hz(), Map: regmap.Hash(), Observed: boards.Observes(selector)})
+	sink, err := o.Record(events.HeaderOf(selector, s.clock.Hz()))
 	if err != nil {
 		return err
 	}

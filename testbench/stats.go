@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 )
 
 // Stats counts the work of a System, in simulated units: equal runs give equal
@@ -28,7 +29,7 @@ func (s *System) Stats() Stats {
 		DMABuffers: k.DMABuffers, PagingBuffers: k.PagingBuffers,
 		Fences: k.Fences, Interrupts: k.Interrupts, Lost: k.LostInterrupts, DPCs: k.DPCs,
 	}
-	board, ok := s.link.(boards.Counters)
+	board, ok := bus.As[boards.Counters](s.link)
 	if !ok {
 		return out
 	}

@@ -154,7 +154,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	if o.Tdr != 0 {
 		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
-	} else if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
+	} else if rated, ok := bus.As[boards.Rated](s.link); ok && o.TdrDelay == 0 {
 		o.TdrDelay = 2 * s.clock.Hz()
 		o.linkDelay = func() uint64 {
 			return min(tdrBytes*s.clock.Hz()/rated.BytesPerSecond(), maxLinkDelay*s.clock.Hz())
@@ -180,7 +180,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 // budgets returns the options for the budgets of time of the miniport. They need a
 // clock that is the device's, which slow links do not have.
 func (s *System) budgets() kmcheck.Options {
-	if _, rated := s.link.(boards.Rated); rated {
+	if _, rated := bus.As[boards.Rated](s.link); rated {
 		return kmcheck.Options{}
 	}
 	return kmcheck.Options{Now: s.clock.Now, Hz: s.clock.Hz()}
@@ -243,7 +243,7 @@ func (s *System) start(o Options) error {
 	}
 	first, step := fences(o.Seed)
 	var peek func(bar int, off uint64, p []byte) bool
-	if p, ok := s.link.(boards.Peeker); ok && s.monitor != nil {
+	if p, ok := bus.As[boards.Peeker](s.link); ok && s.monitor != nil {
 		peek = p.Peek
 	}
 	err = s.guard(func() (err error) {

@@ -3,53 +3,18 @@ package turns
 import (
 	"encoding/binary"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
-// shared is the link and the clock that the command has. It implements boards.Counters,
-// boards.Peeker and bus.PayloadLink; without them the board has no counters, no memory to
-// peek at, and payloads of the smallest size.
+// shared is the link and the clock that the command has.
 type shared struct {
 	turns *Turns
 	board *board
 }
 
-// Links of boards that are more than a shared link.
-type (
-	rated struct {
-		*shared
-		boards.Rated
-	}
-	reopened struct {
-		*shared
-		boards.Rated
-		boards.Reopener
-	}
-	serial struct {
-		*shared
-		boards.Rated
-		boards.Reopener
-		boards.Rater
-	}
-)
-
-// link returns the link with the interfaces that the link of the board implements.
-func (s *shared) link() bus.Link {
-	slow, isRated := s.board.link.(boards.Rated)
-	again, reopens := s.board.link.(boards.Reopener)
-	rates, isSerial := s.board.link.(boards.Rater)
-	switch {
-	case isRated && reopens && isSerial:
-		return serial{s, slow, again, rates}
-	case isRated && reopens:
-		return reopened{s, slow, again}
-	case isRated:
-		return rated{s, slow}
-	}
-	return s
-}
+// Unwrap returns the link of the board, for bus.As.
+func (s *shared) Unwrap() bus.Link { return s.board.link }
 
 // ReadConfig implements bus.Link.
 func (s *shared) ReadConfig(off int) (uint32, error) {
@@ -102,28 +67,3 @@ func (s *shared) Wait(deadline uint64) (event bool, err error) {
 	}
 	return s.board.clock.Wait(deadline)
 }
-
-// Counters implements boards.Counters.
-func (s *shared) Counters() []boards.Counter {
-	if c, ok := s.board.link.(boards.Counters); ok {
-		return c.Counters()
-	}
-	return nil
-}
-
-// Peek implements boards.Peeker.
-func (s *shared) Peek(bar int, off uint64, p []byte) bool {
-	c, ok := s.board.link.(boards.Peeker)
-	return ok && c.Peek(bar, off, p)
-}
-
-// MaxPayload implements bus.PayloadLink.
-func (s *shared) MaxPayload() int {
-	if c, ok := s.board.link.(bus.PayloadLink); ok {
-		return c.MaxPayload()
-	}
-	return leastPayload
-}
-
-// leastPayload is the largest payload that every device accepts, in bytes.
-const leastPayload = 128

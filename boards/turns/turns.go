@@ -90,7 +90,7 @@ func (t *Turns) Share(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, b
 	}
 	t.wait = false
 	s := &shared{turns: t, board: b}
-	return s.link(), s, nil
+	return s, s, nil
 }
 
 // find finds the microcontroller. It restores configuration space.

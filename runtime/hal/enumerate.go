@@ -168,7 +168,7 @@ func (e *enumerator) run() error {
 // setPayload sets the Max_Payload_Size of the device to the largest one that it and the
 // link support (PCIe 3.0 §7.8.4). Without a PCI Express capability it stays 128 bytes.
 func (e *enumerator) setPayload() {
-	link, ok := e.link.(bus.PayloadLink)
+	link, ok := bus.As[bus.PayloadLink](e.link)
 	if !ok || e.err != nil || link.MaxPayload() <= leastPayload {
 		return
 	}

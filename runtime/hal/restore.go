@@ -75,7 +75,7 @@ func (d *Device) enumerateAgain() error {
 
 // reopen restarts the link.
 func (d *Device) reopen() error {
-	r, ok := d.link.(reopener)
+	r, ok := bus.As[reopener](d.link)
 	if !ok {
 		return fmt.Errorf("hal: the link cannot be restarted: %w", d.Down())
 	}

@@ -43,13 +43,15 @@ type Recorder struct {
 	noticed sync.Once
 	trace   *output.Live
 
+	logMu   sync.Mutex // guards the two fields below
+	logFile *output.Live
+	log     *eventlog.Writer
+
 	mu       sync.Mutex // guards the fields below
 	file     *output.File
 	packets  *capture.Writer
 	waveFile *output.File
 	recorder *wave.Recorder
-	logFile  *output.Live
-	log      *eventlog.Writer
 }
 
 // AddCapture adds the flag for packets.
@@ -72,8 +74,8 @@ func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
 }
 
 func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
 	if r.log != nil {
 		return r.log, nil
 	}
@@ -89,6 +91,8 @@ func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
 
 // commitLog ends the log.
 func (r *Recorder) commitLog() error {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
 	if r.log == nil {
 		return nil
 	}
@@ -105,6 +109,9 @@ func (r *Recorder) Options() (boards.Options, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := boards.Options{Console: r.console.text, Notice: r.notice}
+	if r.Record != "" {
+		o.Watch = events.NewBoard(r.events)
+	}
 	var err error
 	if o.Wave, err = r.waves(); err != nil {
 		return o, err

@@ -54,7 +54,7 @@ func Open(ctx context.Context, selector string, host *Host, open Opener) (*Board
 		return nil, err
 	}
 	b := &Board{Access: &Access{Ctx: ctx, Link: link, Clock: clock, Host: host}}
-	b.rated, _ = link.(boards.Rated)
+	b.rated, _ = bus.As[boards.Rated](link)
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}

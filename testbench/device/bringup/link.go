@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
@@ -51,7 +52,7 @@ func linkTrips(s *session) outcome {
 
 // counters returns the counters of the link, or nil if it has none.
 func counters(s *session) []boards.Counter {
-	if c, ok := s.Link.(boards.Counters); ok {
+	if c, ok := bus.As[boards.Counters](s.Link); ok {
 		return c.Counters()
 	}
 	return nil

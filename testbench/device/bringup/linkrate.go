@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 )
 
 // rateReads is the number of reads at each rate.
@@ -19,7 +20,7 @@ const rateTries = 4
 // linkRate begins a session at each rate of a serial line, and compares what is lost. Of a
 // line with one rate it tells how far the bits of the board are off.
 func linkRate(s *session) outcome {
-	r, ok := s.Link.(boards.Rater)
+	r, ok := bus.As[boards.Rater](s.Link)
 	if !ok {
 		return outcome{status: OK, summary: "not a serial line"}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/linkstat"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/linkreg"
 )
 
@@ -123,7 +124,7 @@ func (s *session) reopen() bool { return s.reopenIn(3) }
 
 // reopenIn is reopen with a number of attempts.
 func (s *session) reopenIn(attempts int) bool {
-	r, ok := s.Link.(boards.Reopener)
+	r, ok := bus.As[boards.Reopener](s.Link)
 	for i := 0; ok && i < attempts && s.Ctx.Err() == nil; i++ {
 		if r.Reopen() == nil {
 			return true
