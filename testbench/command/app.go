@@ -261,6 +261,7 @@ func (a *App) printError(err error) {
 			fmt.Fprintln(a.Stderr) // the text of CollectDbgInfo may lack its newline
 		}
 	}
+	a.printWhy(err)
 	var remote *exit.Remote
 	if errors.As(err, &remote) {
 		fmt.Fprint(a.Stderr, remote.More)
@@ -268,6 +269,18 @@ func (a *App) printError(err error) {
 	var crashed *crash
 	if errors.As(err, &crashed) {
 		a.Stderr.Write(crashed.stack)
+	}
+}
+
+// printWhy prints how to find out why a device stopped, if the run has a log or could have one.
+func (a *App) printWhy(err error) {
+	if exit.Code(err) != exit.Device {
+		return
+	}
+	if log := a.Links.Logged(); log != "" {
+		fmt.Fprintf(a.Stderr, "%s: to see what led to it: %s why %s fault\n", a.program.Name, a.program.Name, log)
+	} else if a.Links.CanRecord() {
+		fmt.Fprintf(a.Stderr, "%s: to see what led to it, add --record run.log, and then: %s why run.log fault\n", a.program.Name, a.program.Name)
 	}
 }
 

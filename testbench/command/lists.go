@@ -76,7 +76,7 @@ func runLists(f *listsFlags) error {
 	if err != nil {
 		return err
 	}
-	o.System.Board = link
+	o.System.Board, o.System.Record = link, f.app.Links.Events()
 	w := f.app.Progress("run lists")
 	defer w.End()
 	if w.Shown() {

@@ -43,6 +43,8 @@ type Recorder struct {
 	noticed sync.Once
 	trace   *output.Live
 
+	asked bool // Events was called
+
 	logMu   sync.Mutex // guards the two fields below
 	logFile *output.Live
 	log     *eventlog.Writer
@@ -67,6 +69,7 @@ func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
 // --record. A second board goes on in the log of the first.
 func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
+	r.asked = true
 	if r.Record == "" {
 		return nil
 	}
@@ -87,6 +90,19 @@ func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
 	r.logFile = output.NewLive(file, nil)
 	r.log, err = eventlog.NewWriter(r.logFile, h)
 	return r.log, err
+}
+
+// CanRecord reports whether the command asked for what begins a log.
+func (r *Recorder) CanRecord() bool { return r.asked }
+
+// Logged returns the file of the log, or "" if there is none.
+func (r *Recorder) Logged() string {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.log == nil {
+		return ""
+	}
+	return r.Record
 }
 
 // commitLog ends the log.
