@@ -117,7 +117,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash qemu-system-misc gcc gcc-riscv64-unknown-elf gdb-multiarch chromium
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 fpga-icestorm g++ make tshark iputils-ping git bash qemu-system-misc gcc gcc-riscv64-unknown-elf gdb-multiarch chromium gtkwave libgtk-3-bin
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,15 +18,50 @@ import (
 func TestRegExport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hilgpu.svd")
 	for _, f := range export.Formats() {
+		if f.Folder() {
+			continue
+		}
+		want := string(f.Files()[0].Data)
 		code, stdout, stderr := hilgpu("reg", "export", f.Name)
 		assert.Equal(t, exit.OK, code, stderr)
-		assert.Equal(t, string(f.Bytes()), stdout)
+		assert.Equal(t, want, stdout)
 		code, stdout, _ = hilgpu("reg", "export", f.Name, "-o", file)
 		assert.Equal(t, exit.OK, code)
 		assert.Regexp(t, `^\S+: \d+ bytes, map 0x[0-9a-f]{8}\n$`, stdout)
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.Equal(t, string(f.Bytes()), string(text))
+		assert.Equal(t, want, string(text))
+	}
+}
+
+// TestRegExportFolder: a format of several files is a folder, which is made, and other files in it
+// stay.
+func TestRegExportFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	names := map[string][]string{
+		"gtkw":   {"hilgpu.gtkw", "hilgpu-opcode.txt", "hilgpu-format.txt", "hilgpu-cause.txt", "hilgpu-access.txt", "hilgpu-writer.txt"},
+		"surfer": {"hilgpu.sucl", ".surfer/mappings/hilgpu_opcode.txt", ".surfer/mappings/hilgpu_format.txt", ".surfer/mappings/hilgpu_cause.txt", ".surfer/mappings/hilgpu_access.txt", ".surfer/mappings/hilgpu_writer.txt"},
+	}
+	for name, files := range names {
+		for range 2 {
+			code, stdout, stderr := hilgpu("reg", "export", name, "-o", dir)
+			assert.Equal(t, exit.OK, code, stderr)
+			assert.Regexp(t, `^\S+: \d+ bytes, map 0x[0-9a-f]{8}\n$`, stdout)
+		}
+		code, stdout, _ := hilgpu("reg", "export", name, "-o", dir, "--json")
+		assert.Equal(t, exit.OK, code)
+		var j struct{ Files []string }
+		require.NoError(t, json.Unmarshal([]byte(stdout), &j))
+		assert.Equal(t, files, j.Files)
+	}
+	for name := range names {
+		f, err := export.Find(name)
+		require.NoError(t, err)
+		for _, x := range f.Files() {
+			text, err := os.ReadFile(filepath.Join(dir, x.Name))
+			require.NoError(t, err)
+			assert.Equal(t, string(x.Data), string(text))
+		}
 	}
 }
 
@@ -58,6 +94,9 @@ func TestRegExportAgainst(t *testing.T) {
 	code, stdout, stderr = hilgpu("reg", "export", "json", "--against", same)
 	assert.Equal(t, exit.OK, code)
 	assert.Empty(t, stdout+stderr)
+	code, stdout, stderr = hilgpu("reg", "export", "gtkw", "--against", same)
+	assert.Equal(t, exit.OK, code, "no folder is needed")
+	assert.Empty(t, stdout+stderr)
 	code, stdout, _ = hilgpu("reg", "export", "json", "--json", "--against", same)
 	assert.Equal(t, exit.OK, code)
 	assert.JSONEq(t, `{"changes":[]}`, stdout)
@@ -78,6 +117,8 @@ func TestRegExportRefuses(t *testing.T) {
 		{[]string{"c", "--against", filepath.Join(dir, "missing")}, "no such file"},
 		{[]string{"c", "--against", bad}, "bad.json: regmap: not a map in JSON"},
 		{[]string{"c", "-o", filepath.Join(dir, "no", "out")}, "no such file"},
+		{[]string{"gtkw", "-o", ""}, "bad input: gtkw has several files, want a folder with -o\n"},
+		{[]string{"surfer", "-o", bad}, "bad.json: not a directory"},
 	} {
 		code, stdout, stderr := hilgpu(append([]string{"reg", "export", "-o", out}, tt.args...)...)
 		assert.Equal(t, exit.Usage, code, stderr)

@@ -48,22 +48,13 @@ type op struct{ word, opcode int }
 
 // newDump declares the variables of g.
 func newDump(w io.Writer, g *gpu.GPU) *dump {
-	signals := (&ports{}).Signals("gpu", g.Signals("gpu", nil))
-	d := &dump{}
-	var order []int
-	for i, s := range signals {
-		order = append(order, i)
-		if instance, ok := strings.CutSuffix(s.Name, ".decode_opcode"); ok {
-			order = append(order, len(signals))
-			d.ops = append(d.ops, op{len(signals), i})
-			signals = append(signals, hdl.Signal{Name: instance + ".op", Names: opcodes()})
-		}
-	}
+	signals, order, ops := declared(g)
+	d := &dump{ops: ops}
 	size := (len(signals) + run - 1) / run * run
 	d.now, d.last = make([]uint64, size), make([]uint64, size)
 	d.parts = parts(g, size)
 	d.vars, d.names = make([]int, size), make([][]string, size)
-	vars := []vcd.Var{{Name: "gpu.clk", Width: 1}}
+	vars := []vcd.Var{{Name: clockName, Width: 1}}
 	for i := range d.vars {
 		d.vars[i] = -1
 	}
@@ -82,6 +73,39 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	d.out = vcd.NewWriter(w, scale, vars)
 	d.clock = vcd.NewClock(d.out, scale, 0)
 	return d
+}
+
+// clockName is the name of the clock in a dump of a GPU.
+const clockName = "gpu.clk"
+
+// declared returns the signals of g: the registers, the ports and the opcodes. order has the
+// indices of the signals in the order of the dump, in which an opcode follows its register.
+func declared(g *gpu.GPU) (signals []hdl.Signal, order []int, ops []op) {
+	signals = (&ports{}).Signals("gpu", g.Signals("gpu", nil))
+	for i, s := range signals {
+		order = append(order, i)
+		if instance, ok := strings.CutSuffix(s.Name, ".decode_opcode"); ok {
+			order = append(order, len(signals))
+			ops = append(ops, op{len(signals), i})
+			signals = append(signals, hdl.Signal{Name: instance + ".op", Names: opcodes()})
+		}
+	}
+	return signals, order, ops
+}
+
+// Signals returns the signals of the dump of a GPU in the default configuration, in their order.
+// One with names is a text in the dump. The dump of a GPU with one node lacks those of the second.
+func Signals() []hdl.Signal {
+	g, err := gpu.New(gpu.Default())
+	if err != nil {
+		panic(err) // the default configuration is valid
+	}
+	signals, order, _ := declared(g)
+	all := []hdl.Signal{{Name: clockName, Width: 1}}
+	for _, i := range order {
+		all = append(all, signals[i])
+	}
+	return all
 }
 
 // present reports whether a GPU of configuration c has the block of the signal.

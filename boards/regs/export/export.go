@@ -1,6 +1,6 @@
 // Package export writes the map of BAR0 in the formats of other tools: debuggers, generators
-// of registers, compilers and simulators. Each format is made from the same tables as the
-// RTL, so none can differ from it.
+// of registers, compilers and simulators. It also writes save files for viewers of waves. Each
+// format is made from the same tables as the RTL, so none can differ from it.
 package export
 
 import (
@@ -13,29 +13,33 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/wave/savefile"
 )
 
 // ErrFormat is returned for a format that does not exist.
 var ErrFormat = errors.New("export: unknown format")
 
-// A Format is a format with its name, the suffix of its files, and its use.
+// A Format is a format with its name, the suffix of the file to open, and its use.
 type Format struct {
 	Name, Suffix, Doc string
 
-	write func(w *bytes.Buffer, blocks []reg.Block)
+	write  func(w *bytes.Buffer, blocks []reg.Block)
+	folder func() []savefile.File // instead of write, for a format of several files
 }
 
 // Formats returns all formats.
 func Formats() []Format {
 	return []Format{
-		{"json", ".json", "map of registers and packets; ID.MAP_HASH is made from these bytes", canonical},
-		{"c", ".h", "header in C: offsets, masks, shifts, values", cHeader},
-		{"sv", ".sv", "package of SystemVerilog: offsets, masks, shifts, values", systemVerilog},
-		{"svd", ".svd", "CMSIS-SVD 1.3, for debuggers", svdAll},
-		{"svd-safe", ".safe.svd", "the same, but a register whose read has an effect is write-only", svdSafe},
-		{"rdl", ".rdl", "SystemRDL 2.0, for PeakRDL and other generators", systemRDL},
-		{"html", ".html", "page for a browser, with search and a decoder of values", html},
-		{"csv", ".csv", "csr.csv of LiteX: blocks and registers without fields", liteX},
+		{"json", ".json", "map of registers and packets; ID.MAP_HASH is made from these bytes", canonical, nil},
+		{"c", ".h", "header in C: offsets, masks, shifts, values", cHeader, nil},
+		{"sv", ".sv", "package of SystemVerilog: offsets, masks, shifts, values", systemVerilog, nil},
+		{"svd", ".svd", "CMSIS-SVD 1.3, for debuggers", svdAll, nil},
+		{"svd-safe", ".safe.svd", "the same, but a register whose read has an effect is write-only", svdSafe, nil},
+		{"rdl", ".rdl", "SystemRDL 2.0, for PeakRDL and other generators", systemRDL, nil},
+		{"html", ".html", "page for a browser, with search and a decoder of values", html, nil},
+		{"csv", ".csv", "csr.csv of LiteX: blocks and registers without fields", liteX, nil},
+		{"gtkw", ".gtkw", "folder for GTKWave: signals of --wave in groups, translate filters", nil, savefile.GTKWave},
+		{"surfer", ".sucl", "folder for Surfer: signals of --wave in groups, mappings", nil, savefile.Surfer},
 	}
 }
 
@@ -48,21 +52,27 @@ func Names() []string {
 	return all
 }
 
-// Bytes returns the map of BAR0 in a format. It fails with ErrFormat.
-func Bytes(name string) ([]byte, error) {
+// Find returns the format with a name. It fails with ErrFormat.
+func Find(name string) (Format, error) {
 	for _, f := range Formats() {
 		if f.Name == name {
-			return f.Bytes(), nil
+			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %q, want one of %s", ErrFormat, name, strings.Join(Names(), ", "))
+	return Format{}, fmt.Errorf("%w %q, want one of %s", ErrFormat, name, strings.Join(Names(), ", "))
 }
 
-// Bytes returns the map of BAR0 in the format. The same map gives the same bytes.
-func (f Format) Bytes() []byte {
+// Folder reports whether the format has several files.
+func (f Format) Folder() bool { return f.folder != nil }
+
+// Files returns the files of the format, the one to open first. The same map gives the same bytes.
+func (f Format) Files() []savefile.File {
+	if f.Folder() {
+		return f.folder()
+	}
 	var w bytes.Buffer
 	f.write(&w, regmap.New().Blocks())
-	return w.Bytes()
+	return []savefile.File{{Name: "hilgpu" + f.Suffix, Data: w.Bytes()}}
 }
 
 func canonical(w *bytes.Buffer, _ []reg.Block) {

@@ -25,9 +25,11 @@ import (
 // text returns the map in a format.
 func text(t *testing.T, format string) string {
 	t.Helper()
-	b, err := export.Bytes(format)
+	f, err := export.Find(format)
 	require.NoError(t, err)
-	return string(b)
+	files := f.Files()
+	require.Len(t, files, 1)
+	return string(files[0].Data)
 }
 
 // words returns the constants that a header or package must have, from the tables.
@@ -147,7 +149,16 @@ func TestCSV(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	_, err := export.Bytes("ipxact")
+	_, err := export.Find("ipxact")
 	assert.ErrorIs(t, err, export.ErrFormat)
-	assert.ErrorContains(t, err, "json, c, sv, svd, svd-safe, rdl, html, csv")
+	assert.ErrorContains(t, err, "json, c, sv, svd, svd-safe, rdl, html, csv, gtkw, surfer")
+}
+
+// The first file of a format is the one to open.
+func TestFiles(t *testing.T) {
+	for _, f := range export.Formats() {
+		files := f.Files()
+		assert.Equal(t, "hilgpu"+f.Suffix, files[0].Name)
+		assert.Equal(t, f.Folder(), len(files) > 1, f.Name)
+	}
 }

@@ -33,7 +33,7 @@ func Programs() []Program {
 		{"icebox_chipdb", "fpga-icestorm"}, {"icebox_vlog", "fpga-icestorm"}, {"iceprog", "fpga-icestorm"},
 		{"nextpnr-ecp5", ""}, {"ecppack", ""},
 		{"qemu-system-riscv32", "qemu-system-misc"}, {"riscv64-unknown-elf-gcc", "gcc-riscv64-unknown-elf"}, {"gdb-multiarch", "gdb-multiarch"},
-		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"chromium", "chromium"}, {"gcc", "gcc"}, {"git", "git"}, {"bash", "bash"},
+		{"tshark", "tshark"}, {"ping", "iputils-ping"}, {"chromium", "chromium"}, {"gtkwave", "gtkwave"}, {"broadwayd", "libgtk-3-bin"}, {"gcc", "gcc"}, {"git", "git"}, {"bash", "bash"},
 	}
 }
 
