@@ -45,7 +45,7 @@ func outputs(root string) []output {
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
 		{"runtime/verifier/arguments.go", func() ([]byte, error) { return arguments(root) }},
 	}, snapshots(root)...)
-	return append(all, output{buildsFile, func() ([]byte, error) { return buildsGo(root) }})
+	return append(all, output{buildsFile, func() ([]byte, error) { return buildsGo(root) }}, output{exportsFile, exports})
 }
 
 func main() { os.Exit(run(outputs, os.Args[1:], os.Stdout, os.Stderr)) }

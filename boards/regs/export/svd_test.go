@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,6 +126,72 @@ func conforms(t *testing.T, n *node) {
 	}
 }
 
+// number returns the number in a child.
+func (n *node) number(t *testing.T, name string) uint64 {
+	t.Helper()
+	v, err := strconv.ParseUint(n.get(name), 0, 32)
+	require.NoError(t, err, name)
+	return v
+}
+
+// fits checks what SVDConv checks besides the schema: names are unique among their siblings, no
+// peripherals or fields overlap, registers are in their address block, and values in their field.
+func fits(t *testing.T, device *node) {
+	t.Helper()
+	end := uint64(0)
+	for _, p := range unique(t, device.all("peripherals")[0]) {
+		require.GreaterOrEqual(t, p.number(t, "baseAddress"), end, p.get("name"))
+		size := p.all("addressBlock")[0].number(t, "size")
+		end = p.number(t, "baseAddress") + size
+		next := uint64(0)
+		for _, r := range unique(t, p.all("registers")[0]) {
+			at := r.number(t, "addressOffset")
+			require.Zero(t, at%4)
+			require.GreaterOrEqual(t, at, next, r.get("name"))
+			next = at + r.number(t, "size")/8
+			require.LessOrEqual(t, next, size, r.get("name"))
+			require.Zero(t, r.number(t, "resetValue")&^r.number(t, "resetMask"), r.get("name"))
+			var used uint32
+			for _, f := range unique(t, r.all("fields")[0]) {
+				mask := fieldMask(t, f)
+				require.Zero(t, used&mask, "%s.%s", r.get("name"), f.get("name"))
+				used |= mask
+			}
+		}
+	}
+}
+
+// unique returns the children of a node, which have different names.
+func unique(t *testing.T, n *node) []*node {
+	t.Helper()
+	names := map[string]bool{}
+	for _, c := range n.children {
+		require.False(t, names[c.get("name")], c.get("name"))
+		names[c.get("name")] = true
+	}
+	return n.children
+}
+
+// fieldMask returns the bits of a field. Its named values are different and fit.
+func fieldMask(t *testing.T, f *node) uint32 {
+	t.Helper()
+	var high, low uint
+	_, err := fmt.Sscanf(f.get("bitRange"), "[%d:%d]", &high, &low)
+	require.NoError(t, err)
+	require.True(t, low <= high && high < 32, f.get("bitRange"))
+	width := high - low + 1
+	for _, e := range f.all("enumeratedValues") {
+		values := map[uint64]bool{}
+		for _, v := range unique(t, e) {
+			x := v.number(t, "value")
+			require.Less(t, x, uint64(1)<<width, f.get("name"))
+			require.False(t, values[x], f.get("name"))
+			values[x] = true
+		}
+	}
+	return uint32(1<<width-1) << low
+}
+
 // TestSVD: the elements have the order and the values of the schema, and say of each register
 // what the tables say.
 func TestSVD(t *testing.T) {
@@ -133,6 +200,7 @@ func TestSVD(t *testing.T) {
 			device := parse(t, text(t, format))
 			require.Equal(t, "device", device.name)
 			conforms(t, device)
+			fits(t, device)
 			got := map[string]string{}
 			for _, p := range device.all("peripherals")[0].children {
 				for _, r := range p.all("registers")[0].children {
