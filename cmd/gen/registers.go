@@ -25,6 +25,9 @@ register may change without a write. Poke tells when a user may write the regist
 of *config* depends on the configuration of the GPU. A register that depends on a field of ID.CAPS or
 ID.CAPS2 is unmapped on a device without the capability.`
 
+const registersExport = "`hilgpu reg export` writes the registers for other tools. Its format html is a page that shows the\n" +
+	"fields of a value:\n\n![a value of CP0.STATUS and its fields](decoder.png)"
+
 const linkIntro = `The link between the host and the GPU has its registers in configuration space, from %#x on: a vendor-specific
 extended capability (PCIe 3.0 §7.19). A board has them if its link is in hardware, and not made of a program. All other devices read as 0
 there, which is a header without a capability. All registers are read-only. Counters are those since the reset of the board, modulo 65536:
@@ -36,6 +39,7 @@ func registersDoc() ([]byte, error) {
 	p := newPage("Registers")
 	p.text(registersIntro, pcicfg.BAR0Size, regmap.Hash())
 	p.text(registersKey)
+	p.text(registersExport)
 	var rows [][]string
 	for _, b := range m.Blocks() {
 		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc + there(b.Needs)})
