@@ -11,10 +11,12 @@ import (
 
 // observeBoard makes an emulated board tell the log what its GPU does.
 func (s *System) observeBoard(o *Options) {
-	if o.Record == nil {
+	if o.Record == nil && s.sanitizer == nil {
 		return
 	}
-	o.Board.Watch = nil // this package sees more
+	if o.Record != nil {
+		o.Board.Watch = nil // this package sees more
+	}
 	see := o.Board.Observe
 	o.Board.Observe = func(seen boards.Observation) {
 		if see != nil {
@@ -22,6 +24,9 @@ func (s *System) observeBoard(o *Options) {
 		}
 		if s.recorder != nil {
 			s.recorder.Observe(seen)
+		}
+		if s.sanitizer != nil {
+			s.sanitizer.Observe(seen)
 		}
 	}
 }
@@ -90,6 +95,9 @@ func (s *System) hook(other verifier.Hook) verifier.Hook {
 	if s.recorder != nil {
 		all = append(all, events.NewBatches(s.recorder))
 	}
+	if s.sanitizer != nil {
+		all = append(all, s.sanitizer.Hook())
+	}
 	if other != nil {
 		all = append(all, other)
 	}
@@ -104,10 +112,18 @@ func (s *System) hook(other verifier.Hook) verifier.Hook {
 
 // observeKernel returns the observer of the graphics kernel, or nil.
 func (s *System) observeKernel() func(*ddi.Thread, dxgkrnl.Event) {
-	if s.recorder == nil {
+	switch {
+	case s.sanitizer == nil && s.recorder == nil:
 		return nil
+	case s.sanitizer == nil:
+		return s.recorder.Kernel
+	case s.recorder == nil:
+		return s.sanitizer.Kernel
 	}
-	return s.recorder.Kernel
+	return func(t *ddi.Thread, e dxgkrnl.Event) {
+		s.recorder.Kernel(t, e)
+		s.sanitizer.Kernel(t, e)
+	}
 }
 
 // observeAPI returns the observer of the API, or nil.
@@ -118,15 +134,29 @@ func (s *System) observeAPI() d3d11.Observer {
 	return s.recorder
 }
 
+// observeMemory makes the machine tell each access of the device to memory: check gets the
+// writes.
+func (s *System) observeMemory(check func(addr uint64, p []byte)) {
+	if s.sanitizer != nil {
+		s.machine.ObserveReads(s.sanitizer.Read)
+	}
+	s.machine.ObserveWrites(s.deviceWrote(check))
+}
+
 // deviceWrote returns what is told each write of the device to memory: check, and the log.
 func (s *System) deviceWrote(check func(addr uint64, p []byte)) func(addr uint64, p []byte) {
-	if s.recorder == nil {
+	if s.recorder == nil && s.sanitizer == nil {
 		return check
 	}
 	return func(addr uint64, p []byte) {
 		if check != nil {
 			check(addr, p)
 		}
-		s.recorder.Wrote(addr, p)
+		if s.recorder != nil {
+			s.recorder.Wrote(addr, p)
+		}
+		if s.sanitizer != nil {
+			s.sanitizer.Wrote(addr, p)
+		}
 	}
 }

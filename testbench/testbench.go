@@ -32,6 +32,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/sanitize"
 )
 
 // ErrDevice is wrapped by errors of a device that does not start.
@@ -83,6 +84,7 @@ type Options struct {
 
 	Queues Queues // settings of the miniport for the queues of the firmware
 
+	Sanitize bool     // checks the GPU's accesses to memory, with the rules of rule.Access; not with NoVerify
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 	Collect  bool     // broken rules that a call can survive do not stop; see Violations
@@ -111,7 +113,8 @@ type System struct {
 	monitor *verifier.Monitor // nil: the interfaces are not checked
 	unwatch func()            // stops the search for calls that hang
 
-	recorder *events.Recorder // of the log, or nil
+	recorder  *events.Recorder    // of the log, or nil
+	sanitizer *sanitize.Sanitizer // or nil
 
 	seed      uint64
 	processes atomic.Uint32 // ids given out
@@ -144,6 +147,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		if s.monitor, err = verifier.NewMonitor(verifier.Options{Waive: o.Waive, Collect: o.Collect, Now: now, Found: s.found}); err != nil {
 			return nil, err
 		}
+	}
+	if o.Sanitize && s.monitor != nil {
+		s.sanitizer = sanitize.New(s.monitor.Report)
 	}
 	s.observeBoard(&o)
 	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
@@ -196,10 +202,10 @@ func (s *System) wrap(d Drivers, hook verifier.Hook, o kmcheck.Options) {
 		}
 		checker := kmcheck.New(m, o)
 		d.KernelMode = checker.Driver(d.KernelMode)
-		s.machine.ObserveWrites(s.deviceWrote(checker.DeviceWrote))
+		s.observeMemory(checker.DeviceWrote)
 		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
 	} else {
-		s.machine.ObserveWrites(s.deviceWrote(nil))
+		s.observeMemory(nil)
 	}
 	if user != nil {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)

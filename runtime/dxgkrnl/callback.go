@@ -163,6 +163,7 @@ func allocateContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, size int) (kmddi.
 		return kmddi.ContiguousMemory{}, ddi.StatusNoMemory
 	}
 	k.memory = append(k.memory, p)
+	k.observe(Event{Kind: EventDriverMemory, Address: p.Phys, Bytes: (uint64(size) + hal.PageSize - 1) &^ (hal.PageSize - 1)})
 	return kmddi.ContiguousMemory{PhysicalAddress: p.Phys, Bytes: slices.Clip(p.Bytes)}, ddi.StatusSuccess
 }
 
@@ -173,6 +174,7 @@ func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.C
 	if i < 0 {
 		k.bugcheck("MmFreeContiguousMemory", CodeVerifier, VerifierHandle, "memory at %#x, which MmAllocateContiguousMemory did not return or which was freed", m.PhysicalAddress)
 	}
+	k.observe(Event{Kind: EventDriverFree, Address: m.PhysicalAddress})
 	k.machine.Free(k.memory[i])
 	k.memory = slices.Delete(k.memory, i, i+1)
 }

@@ -10,46 +10,62 @@ type EventKind uint8
 
 // The kinds, with the fields of Event that they use.
 const (
-	EventAllocate EventKind = iota // Allocation, Device, Bytes, Address of its host memory
-	EventFree                      // Allocation
-	EventPlace                     // Allocation, Segment, Address, Bytes
-	EventEvict                     // Allocation, Segment, Address
-	EventLock                      // Allocation, Write
-	EventUnlock                    // Allocation
-	EventQueue                     // Submission, Node, Fence, Context, Address of the buffer, Start, End, Text, Commands
-	EventPaging                    // Submission, Allocation, Source, Destination, Bytes, Text
-	EventUse                       // Submission, Start: offset in the buffer, Allocation, Offset, Write
-	EventDepend                    // Submission, On
-	EventSubmit                    // Submission
-	EventReport                    // Submission, Node, Fence
-	EventRetire                    // Submission
-	EventWait                      // Text
-	EventWaitEnd                   // none
-	EventFault                     // Node, Fence, Text: the status
-	EventStop                      // Node, Fence, Text: the error, and the dump from the next line on
+	EventAllocate     EventKind = iota // Allocation, Device, Bytes, Address of its host memory
+	EventFree                          // Allocation
+	EventPlace                         // Allocation, Segment, Address, Bytes
+	EventEvict                         // Allocation, Segment, Address
+	EventLock                          // Allocation, Write
+	EventUnlock                        // Allocation
+	EventDriverMemory                  // Address, Bytes of contiguous memory that the miniport has allocated
+	EventDriverFree                    // Address
+	EventQueue                         // Submission, Node, Fence, Context, Device, Address of the buffer, Start, End, Text, and the lists
+	EventSubmit                        // Submission
+	EventReport                        // Submission, Node, Fence
+	EventRetire                        // Submission
+	EventWait                          // Text
+	EventWaitEnd                       // none
+	EventFault                         // Node, Fence, Text: the status
+	EventStop                          // Node, Fence, Text: the error, and the dump from the next line on
 )
 
 // An Event is a step of the kernel's work. Submissions are numbered from 1, across all
 // nodes, in the order in which they get their fences.
 type Event struct {
-	Kind        EventKind
-	Submission  uint64
-	On          uint64 // submission that it waits for
-	Node        uint32
-	Fence       uint32
-	Device      ddi.KMHandle
-	Context     ddi.KMHandle
-	Allocation  ddi.KMHandle
-	Segment     uint32 // identifier
-	Address     uint64
-	Bytes       uint64
-	Start, End  uint32 // in bytes from the beginning of the buffer
-	Offset      uint64 // in the allocation
-	Write       bool
-	Source      kmddi.PagingLocation
-	Destination kmddi.PagingLocation
-	Text        string
-	Commands    []byte // from Start to End, valid during the call
+	Kind       EventKind
+	Submission uint64
+	Node       uint32
+	Fence      uint32
+	Device     ddi.KMHandle // of an allocation; 0: the kernel's own
+	Context    ddi.KMHandle
+	Allocation ddi.KMHandle
+	Segment    uint32 // identifier
+	Address    uint64
+	Bytes      uint64
+	Start, End uint32 // in bytes from the beginning of the buffer
+	Write      bool
+	Text       string
+
+	// Of a submission that enters its queue, valid during the call.
+	Commands   []byte      // from Start to End
+	Uses       []Use       // of a DMA buffer
+	Operations []Operation // of a paging buffer
+	On         []uint64    // submissions that it waits for
+}
+
+// A Use is an address of an allocation in a DMA buffer.
+type Use struct {
+	At         uint32 // in bytes from the beginning of the buffer
+	Allocation ddi.KMHandle
+	Offset     uint64 // in the allocation
+	Write      bool   // the allocation list says that it is written
+}
+
+// An Operation is a paging operation.
+type Operation struct {
+	Name       string // TRANSFER or FILL
+	Allocation ddi.KMHandle
+	From, To   kmddi.PagingLocation
+	Bytes      uint64
 }
 
 // observe reports an event on the thread that is in the kernel.
@@ -68,48 +84,37 @@ func (k *Kernel) observeQueue(s *submission) {
 		Kind: EventQueue, Submission: s.serial, Node: s.node.ordinal, Fence: s.arg.SubmissionFenceID, Text: "paging buffer",
 		Address: s.arg.DmaBufferPhysicalAddress, Start: s.arg.DmaBufferSubmissionStartOffset, End: s.arg.DmaBufferSubmissionEndOffset,
 	}
-	bytes := []byte(nil)
 	if s.paging != nil {
-		bytes = s.paging.pages.Bytes
+		e.Commands, e.Operations = s.paging.pages.Bytes[e.Start:e.End], s.paging.operations()
 	} else {
-		bytes = s.dma.pages.Bytes
-		e.Text, e.Context = s.dma.function(), s.dma.context.handle
+		d := s.dma
+		e.Commands, e.Uses = d.pages.Bytes[e.Start:e.End], d.uses(s.firstPatch, s.firstPatch+s.patched)
+		e.Text, e.Context, e.Device = d.function(), d.context.handle, d.context.device.handle
 	}
-	e.Commands = bytes[e.Start:e.End]
-	k.observe(e)
 	for node, number := range s.waits {
 		if n := &k.nodes[node]; number > n.completed {
-			k.observe(Event{Kind: EventDepend, Submission: s.serial, On: k.serialOf(n, number)})
+			e.On = append(e.On, k.serialOf(n, number))
 		}
 	}
-	if s.paging != nil {
-		k.observePaging(s)
-	}
+	k.observe(e)
 }
 
-// observePaging reports the operations of a paging buffer.
-func (k *Kernel) observePaging(s *submission) {
-	for _, o := range s.paging.ops {
-		k.observe(Event{
-			Kind: EventPaging, Submission: s.serial, Allocation: o.allocation, Source: o.source, Destination: o.destination,
-			Bytes: o.size, Text: o.name(),
-		})
+// operations returns the operations of a paging buffer.
+func (b *pagingBuffer) operations() (all []Operation) {
+	for _, o := range b.ops {
+		all = append(all, Operation{o.name(), o.allocation, o.source, o.destination, o.size})
 	}
+	return all
 }
 
-// observeUses reports the allocations that a part of a DMA buffer has the addresses of.
-func (k *Kernel) observeUses(s *submission, d *dmaBuffer, p part) {
-	if k.observer == nil {
-		return
-	}
-	for _, at := range d.patches[p.start:p.end] {
-		if a := d.objects[at.AllocationIndex]; a != nil {
-			k.observe(Event{
-				Kind: EventUse, Submission: s.serial, Start: at.PatchOffset, Allocation: a.handle, Offset: uint64(at.AllocationOffset),
-				Write: d.list[at.AllocationIndex].WriteOperation,
-			})
+// uses returns the allocations that the patch locations [start, end) of a DMA buffer name.
+func (d *dmaBuffer) uses(start, end int) (all []Use) {
+	for _, p := range d.patches[start:end] {
+		if a := d.objects[p.AllocationIndex]; a != nil {
+			all = append(all, Use{p.PatchOffset, a.handle, uint64(p.AllocationOffset), d.list[p.AllocationIndex].WriteOperation})
 		}
 	}
+	return all
 }
 
 // serialOf returns the serial number of a submission that has not retired, or 0.

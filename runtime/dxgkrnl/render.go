@@ -306,12 +306,11 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	s.arg.Device, s.arg.Context, s.arg.Flags = c.device.driver, c.driver, flags
 	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))
 	s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset = p.at, p.to
-	s.dma, s.patched = d, p.end-p.start
+	s.dma, s.firstPatch, s.patched = d, p.start, p.end-p.start
 	d.refs++
 	c.last, c.device.last[c.node.ordinal] = s.number, s.number
 	k.flush()
 	k.enqueue(s)
-	k.observeUses(s, d, p)
 	k.kick(t)
 }
 

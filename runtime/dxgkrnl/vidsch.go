@@ -38,6 +38,7 @@ type submission struct {
 	dma    *dmaBuffer // nil for a paging buffer
 	paging *pagingBuffer
 
+	firstPatch    int     // first location of its part
 	patched       int     // locations of its part that Patch was given
 	before, after written // around its SubmitCommand
 }

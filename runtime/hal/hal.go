@@ -76,6 +76,7 @@ type Machine struct {
 	mu      sync.Mutex
 	lowest  uint64                      // address of memory that Alloc returns
 	written func(addr uint64, p []byte) // called with each write of a device; nil: none
+	read    func(addr uint64, p []byte) // called with each read of a device; nil: none
 	blocks  []block                     // sorted by address
 	devices []*Device
 	mmio32  uint64 // next free address for a 32-bit BAR

@@ -116,6 +116,9 @@ func (m *Machine) ReadMem(addr uint64, p []byte) error {
 		return err
 	}
 	m.copyRange(addr, p, func(mem, p []byte) int { return copy(p, mem) })
+	if m.read != nil {
+		m.read(addr, p)
+	}
 	return nil
 }
 
@@ -148,6 +151,13 @@ func (m *Machine) ObserveWrites(f func(addr uint64, p []byte)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.written = f
+}
+
+// ObserveReads is ObserveWrites for the reads of a device.
+func (m *Machine) ObserveReads(f func(addr uint64, p []byte)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.read = f
 }
 
 // message latches an interrupt message.

@@ -47,18 +47,20 @@ func (r *ruleFlags) check() error {
 // verifyFlags are the flags of workloads that run the user-mode driver.
 type verifyFlags struct {
 	ruleFlags
-	verify bool
+	verify   bool
+	sanitize bool
 }
 
 // add adds the flags to a command.
 func (v *verifyFlags) add(c *cobra.Command) {
 	v.ruleFlags.add(c)
 	c.Flags().BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
+	c.Flags().BoolVar(&v.sanitize, "sanitize", false, "check the GPU's accesses to memory too")
 }
 
 // options returns the options of a system from the flags.
 func (v *verifyFlags) options() testbench.Options {
-	return testbench.Options{NoVerify: !v.verify, Waive: v.waive, Collect: v.collect, CallLimit: v.limit}
+	return testbench.Options{NoVerify: !v.verify, Sanitize: v.sanitize, Waive: v.waive, Collect: v.collect, CallLimit: v.limit}
 }
 
 // printFindings prints violations of waived rules, and warnings. Work that the GPU

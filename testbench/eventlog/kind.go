@@ -5,38 +5,40 @@ type Kind uint8
 
 // The kinds. Table describes them.
 const (
-	None     Kind = iota
-	Call          // a call of the API begins
-	CallEnd       // and returns
-	DDI           // a function of a driver, or a callback of one, is entered
-	DDIEnd        // and returns
-	Allocate      // the kernel makes an allocation
-	Free          // the kernel frees it
-	Place         // an allocation gets a place in a segment
-	Evict         // it loses the place
-	Lock          // the CPU gets the content of an allocation
-	Unlock        // and gives it back
-	Emit          // a function of the driver has written packets
-	Paging        // an operation of a paging buffer
-	Use           // a submission has the address of an allocation
-	Depend        // a submission waits for another
-	Packet        // a packet of a submission
-	Queue         // a submission enters the queue of the kernel
-	Submit        // it goes to the hardware
-	Report        // an interrupt reported a fence
-	Retire        // a submission has ended
-	Wait          // the kernel waits
-	WaitEnd       // and goes on
-	Read          // the host reads a BAR
-	Write         // the host writes a BAR
-	Memory        // the GPU writes host memory
-	Message       // an interrupt message arrives
-	Executed      // a node has executed a packet
-	Fault         // a node, or the driver, reports a fault
-	Stop          // the kernel stops the adapter
-	Broken        // a broken rule
-	Link          // the link goes down or comes back
-	Text          // a line of the driver or of the firmware
+	None         Kind = iota
+	Call              // a call of the API begins
+	CallEnd           // and returns
+	DDI               // a function of a driver, or a callback of one, is entered
+	DDIEnd            // and returns
+	Allocate          // the kernel makes an allocation
+	Free              // the kernel frees it
+	Place             // an allocation gets a place in a segment
+	Evict             // it loses the place
+	Lock              // the CPU gets the content of an allocation
+	Unlock            // and gives it back
+	DriverMemory      // the miniport gets contiguous host memory
+	DriverFree        // and gives it back
+	Emit              // a function of the driver has written packets
+	Paging            // an operation of a paging buffer
+	Use               // a submission has the address of an allocation
+	Depend            // a submission waits for another
+	Packet            // a packet of a submission
+	Queue             // a submission enters the queue of the kernel
+	Submit            // it goes to the hardware
+	Report            // an interrupt reported a fence
+	Retire            // a submission has ended
+	Wait              // the kernel waits
+	WaitEnd           // and goes on
+	Read              // the host reads a BAR
+	Write             // the host writes a BAR
+	Memory            // the GPU writes host memory
+	Message           // an interrupt message arrives
+	Executed          // a node has executed a packet
+	Fault             // a node, or the driver, reports a fault
+	Stop              // the kernel stops the adapter
+	Broken            // a broken rule
+	Link              // the link goes down or comes back
+	Text              // a line of the driver or of the firmware
 	kinds
 )
 
@@ -101,6 +103,8 @@ var Table = []Description{
 	{Evict, "evict", "an allocation loses its place", join(hex("allocation"), dec("segment"), hex("address")), "", ""},
 	{Lock, "lock", "the CPU may use the content of an allocation", join(hex("allocation"), write), "", ""},
 	{Unlock, "unlock", "a lock of the CPU ends", hex("allocation"), "", ""},
+	{DriverMemory, "driver-memory", "the miniport gets contiguous host memory, for rings and fences", join(hex("address"), dec("bytes")), "", ""},
+	{DriverFree, "driver-free", "the miniport gives such memory back", hex("address"), "", ""},
 	{Emit, "emit", "the function that is the cause has written packets into the command buffer of a context", hex("context", "start", "end"), "", ""},
 	{Paging, "paging", "an operation of a paging buffer; an address in segment 0 is in host memory", join(dec("submission"), hex("allocation"), dec("from segment"), hex("from"), dec("to segment"), hex("to"), dec("bytes")), "TRANSFER or FILL", ""},
 	{Use, "use", "a submission has the address of an allocation at an offset of its buffer", join(dec("submission"), hex("offset", "allocation", "in allocation"), write), "", ""},

@@ -25,7 +25,7 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 		r.add(t, now, fromKernel(e))
 	}
 	if e.Kind == dxgkrnl.EventQueue {
-		r.packets(t, now, e)
+		r.contents(t, now, e)
 	}
 	if e.Kind == dxgkrnl.EventWait || e.Kind == dxgkrnl.EventStop {
 		r.sink.Flush() // the writer keeps its error
@@ -34,10 +34,7 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 
 // fromKernel returns the event for a step of the kernel.
 func fromKernel(e dxgkrnl.Event) eventlog.Event {
-	allocation, write := uint64(e.Allocation), uint64(0)
-	if e.Write {
-		write = 1
-	}
+	allocation, write := uint64(e.Allocation), flag(e.Write)
 	node, fence := uint64(e.Node), uint64(e.Fence)
 	switch e.Kind {
 	case dxgkrnl.EventAllocate:
@@ -54,13 +51,10 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.Unlock, allocation)
 	case dxgkrnl.EventQueue:
 		return eventlog.New(eventlog.Queue, e.Submission, node, fence, uint64(e.Context), e.Address, uint64(e.Start), uint64(e.End)).WithText(e.Text)
-	case dxgkrnl.EventPaging:
-		return eventlog.New(eventlog.Paging, e.Submission, allocation, uint64(e.Source.SegmentID), e.Source.Address,
-			uint64(e.Destination.SegmentID), e.Destination.Address, e.Bytes).WithText(e.Text)
-	case dxgkrnl.EventUse:
-		return eventlog.New(eventlog.Use, e.Submission, uint64(e.Start), allocation, e.Offset, write)
-	case dxgkrnl.EventDepend:
-		return eventlog.New(eventlog.Depend, e.Submission, e.On)
+	case dxgkrnl.EventDriverMemory:
+		return eventlog.New(eventlog.DriverMemory, e.Address, e.Bytes)
+	case dxgkrnl.EventDriverFree:
+		return eventlog.New(eventlog.DriverFree, e.Address)
 	case dxgkrnl.EventSubmit:
 		return eventlog.New(eventlog.Submit, e.Submission)
 	case dxgkrnl.EventReport:
@@ -76,6 +70,28 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 
 // maxPacket is the number of bytes of a packet that are noted. Only a NOP may be longer.
 const maxPacket = 64
+
+func flag(on bool) uint64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// contents notes what is in a submission, and what it waits for.
+func (r *Recorder) contents(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
+	for _, on := range e.On {
+		r.add(t, now, eventlog.New(eventlog.Depend, e.Submission, on))
+	}
+	for _, o := range e.Operations {
+		r.add(t, now, eventlog.New(eventlog.Paging, e.Submission, uint64(o.Allocation), uint64(o.From.SegmentID), o.From.Address,
+			uint64(o.To.SegmentID), o.To.Address, o.Bytes).WithText(o.Name))
+	}
+	for _, u := range e.Uses {
+		r.add(t, now, eventlog.New(eventlog.Use, e.Submission, uint64(u.At), uint64(u.Allocation), u.Offset, flag(u.Write)))
+	}
+	r.packets(t, now, e)
+}
 
 // packets notes the packets of a submission.
 func (r *Recorder) packets(t *ddi.Thread, now uint64, e dxgkrnl.Event) {

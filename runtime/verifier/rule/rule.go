@@ -90,7 +90,7 @@ const (
 
 // All returns all rules, in the order of tools and documents.
 func All() []Rule {
-	return slices.Concat(UserMode(), Calls(), KernelMode())
+	return slices.Concat(UserMode(), Calls(), KernelMode(), Access())
 }
 
 // UserMode returns the rules of the user-mode interface, which verifier.Checker

@@ -1,0 +1,41 @@
+package rule
+
+// srcList is the source of the rules on the memory of a submission.
+const srcList = "DXGKARG_RENDER; D3DDDI_ALLOCATIONLIST, D3DDDI_PATCHLOCATIONLIST"
+
+// Access returns the rules on the GPU's accesses to memory, which package sanitize of the test
+// bench checks.
+func Access() []Rule {
+	return []Rule{
+		{Name: "access-unpatched", Title: "Each address in a DMA buffer has a patch location.", Fault: Driver, Source: srcList,
+			Catches: "a packet whose address is at a place of the buffer that no patch location of the submission names: the kernel does not know which allocation it uses, and cannot move it. Checked when the submission enters its queue, in the buffer that the GPU gets.",
+			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) writes VRAM+0x0 to VRAM+0x40, an address that no patch location names"},
+		{Name: "access-address", Title: "Each address in a DMA buffer is that of its patch location.", Fault: Driver, Source: srcList,
+			Catches: "an address other than that of the allocation plus AllocationOffset, and an allocation that is neither in a segment nor pinned.",
+			Example: "DxgkDdiPatch: COPY at 0x18 of submission 3 (node 0, fence 2) writes VRAM+0x0 to VRAM+0x40, want VRAM+0x100, offset 0x100 of allocation 0x100004"},
+		{Name: "access-bounds", Title: "A packet accesses only bytes of its allocation.", Fault: Driver, Source: srcList,
+			Catches: "a packet that reads or writes before or after the allocation of its patch location; of a 2D packet the rows together with what is between them.",
+			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x1100, want at most VRAM+0x1000, the end of allocation 0x100004"},
+		{Name: "access-write", Title: "A packet writes only allocations whose list element has WriteOperation.", Fault: Driver, Source: srcList,
+			Catches: "a packet that writes an allocation that the list of the submission has for reading only, so that the kernel does not order other work after it.",
+			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x200 of allocation 0x100004, whose list element does not have WriteOperation"},
+		{Name: "access-device", Title: "A submission uses only allocations of its device.", Fault: Either, Source: srcList,
+			Catches: "an allocation that another device made, or that was freed while the GPU may use it.",
+			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) uses allocation 0x100004 of device 0x100001, want one of device 0x100009"},
+		{Name: "access-paging", Title: "A paging buffer accesses only what its operations name.", Fault: Driver, Source: "DXGKARG_BUILDPAGINGBUFFER, Transfer and Fill",
+			Catches: "a packet of a paging buffer that reads outside the source or writes outside the destination of each of its operations.",
+			Example: "DxgkDdiBuildPagingBuffer: FILL at 0x0 of submission 1 (node 1, fence 1) writes VRAM+0x0 to VRAM+0x2000, want a part of a destination of its operations"},
+		{Name: "access-outside", Title: "The GPU accesses host memory, and executes packets, only of submissions that it was given.", Fault: DriverOrDevice, Source: "DXGKARG_SUBMITCOMMAND, DmaBufferSubmissionStartOffset and DmaBufferSubmissionEndOffset",
+			Catches: "a read or write of host memory that belongs neither to the memory of the miniport nor to a submission in the hardware, as a buffer, an allocation or a paging operation; a packet that a node executes outside the part of the buffer that was submitted, where the GPU is emulated in this process. It is told at the next step of the kernel.",
+			Example: "DxgkDdiSubmitCommand: node 0 executed the packet at HOST+0x142000, which is in no submission in the hardware"},
+		{Name: "access-dropped", Title: "A command buffer with work becomes a submission with work.", Fault: Driver, Source: "DXGKDDI_RENDER; DXGKARG_RENDER, pDmaBuffer",
+			Catches: "a Render that succeeds, whose command buffer has packets that move data, and whose DMA buffers have none.",
+			Example: "DxgkDdiRender: the command buffer has 6 packets that move data, and no submission has one"},
+		{Name: "access-hazard", Title: "A submission waits for those of other nodes whose memory it uses.", Fault: Runtime, Source: "D3DDDI_ALLOCATIONLIST, WriteOperation",
+			Catches: "a packet that reads what an unfinished submission of another node writes, or writes what one reads or writes, where neither waits for the other.",
+			Example: "DxgkDdiSubmitCommand: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which submission 2 of node 1 writes, and does not wait for it"},
+		{Name: "access-unwritten", Title: "A packet reads memory that somebody wrote.", Fault: Either, Warning: true, Source: "D3D11 functional specification, resource creation without initial data",
+			Catches: "a packet that reads an allocation that no packet and no map of the application has written. The kernel clears such memory, so the values are 0 here; elsewhere they are undefined.",
+			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which nobody has written"},
+	}
+}

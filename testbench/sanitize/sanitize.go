@@ -1,0 +1,223 @@
+// Package sanitize checks the GPU's accesses to memory, as an address sanitizer checks those
+// of a program: each packet of a submission against the allocations in its list, each access of
+// host memory and each executed packet against the submissions in the hardware, and the order
+// of nodes that share memory. The rules are rule.Access.
+//
+// A [Sanitizer] listens to the graphics kernel and to the device. What a packet reads and
+// writes follows from its definition (package pkt); package storm compares the GPU with that
+// definition. So accesses of VRAM are checked packet by packet, and those of host memory
+// request by request.
+package sanitize
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// A span is a range of GPU addresses.
+type span struct{ from, to uint64 }
+
+func (s span) has(o span) bool      { return o.from >= s.from && o.to <= s.to && o.from <= o.to }
+func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
+
+func (s span) String() string { return pkt.FormatAddr(s.from) + " to " + pkt.FormatAddr(s.to) }
+
+// An allocation is one of the kernel's.
+type allocation struct {
+	device  ddi.KMHandle
+	bytes   uint64
+	memory  span // host memory of its own
+	place   span // in a segment
+	placed  bool
+	written bool // by a packet or the application
+}
+
+// A Sanitizer checks one system. Its methods may be called from several goroutines.
+type Sanitizer struct {
+	report func(r verifier.Report)
+
+	mu          sync.Mutex
+	allocations map[ddi.KMHandle]*allocation
+	driver      map[uint64]span // memory of the miniport, by address
+	unfinished  []*submission   // queued and not retired, in that order
+	last        map[uint32]*submission
+	counts      map[uint32]uint64 // submissions by node
+	hardware    int               // of unfinished, those in the hardware
+	on          bool              // there was a submission, and the adapter has not stopped since
+	found       []finding         // by the device, not yet reported
+	told        map[string]bool   // findings that were reported
+	renders     map[*ddi.Thread]*render
+}
+
+// A finding is a broken rule.
+type finding struct{ rule, function, text string }
+
+// New returns a sanitizer. report is called on a thread that is in the kernel.
+func New(report func(r verifier.Report)) *Sanitizer {
+	return &Sanitizer{
+		report: report, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
+		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{},
+	}
+}
+
+// Kernel takes a step of the graphics kernel, for dxgkrnl.Config.Observe.
+func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
+	s.mu.Lock()
+	s.step(t, e)
+	found := s.found
+	s.found = nil
+	s.mu.Unlock()
+	for _, f := range found {
+		s.report(reportOf(t, f.rule, f.function, "%s", f.text))
+	}
+}
+
+func reportOf(t *ddi.Thread, rule, function, format string, args ...any) verifier.Report {
+	return verifier.Report{Rule: rule, Thread: t, Func: &verifier.Func{Name: function}, Text: fmt.Sprintf(format, args...)}
+}
+
+// step keeps the state of the kernel.
+func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
+	a := s.allocations[e.Allocation]
+	switch e.Kind {
+	case dxgkrnl.EventAllocate:
+		at := pkt.Host | e.Address
+		s.allocations[e.Allocation] = &allocation{device: e.Device, bytes: e.Bytes, memory: span{at, at + e.Bytes}}
+	case dxgkrnl.EventFree:
+		s.freed(e.Allocation)
+	case dxgkrnl.EventPlace:
+		if a != nil {
+			a.place, a.placed = span{e.Address, e.Address + a.bytes}, true
+		}
+	case dxgkrnl.EventEvict:
+		if a != nil {
+			a.placed = false
+		}
+	case dxgkrnl.EventLock:
+		if a != nil {
+			a.written = a.written || e.Write
+		}
+	case dxgkrnl.EventDriverMemory:
+		s.driver[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
+	case dxgkrnl.EventDriverFree:
+		delete(s.driver, e.Address)
+	case dxgkrnl.EventQueue:
+		s.on = true
+		s.queue(t, e)
+	case dxgkrnl.EventSubmit:
+		s.each(e.Submission, func(u *submission) { u.submitted, s.hardware = true, s.hardware+1 })
+	case dxgkrnl.EventRetire:
+		s.retire(e.Submission)
+	case dxgkrnl.EventStop:
+		s.on, s.unfinished, s.hardware = false, nil, 0
+		clear(s.last)
+	}
+}
+
+// each calls do with an unfinished submission.
+func (s *Sanitizer) each(serial uint64, do func(u *submission)) {
+	for _, u := range s.unfinished {
+		if u.serial == serial {
+			do(u)
+			return
+		}
+	}
+}
+
+func (s *Sanitizer) retire(serial uint64) {
+	for i, u := range s.unfinished {
+		if u.serial == serial {
+			if u.submitted {
+				s.hardware--
+			}
+			s.unfinished = append(s.unfinished[:i:i], s.unfinished[i+1:]...)
+			return
+		}
+	}
+}
+
+// freed checks that no unfinished submission uses an allocation that is freed.
+func (s *Sanitizer) freed(h ddi.KMHandle) {
+	for _, u := range s.unfinished {
+		for _, x := range u.accesses {
+			if x.allocation == h && s.on {
+				s.find("access-device", u.function, "%s uses allocation %#x, which was freed", x.name(u), h)
+				return
+			}
+		}
+	}
+	delete(s.allocations, h)
+}
+
+// find adds a finding, once.
+func (s *Sanitizer) find(rule, function, format string, args ...any) {
+	f := finding{rule, function, fmt.Sprintf(format, args...)}
+	if key := f.rule + f.function; !s.told[key] || f.rule != "access-unwritten" && len(s.found) < maxFound {
+		s.told[key] = true
+		s.found = append(s.found, f)
+	}
+}
+
+// maxFound bounds the findings between two steps of the kernel.
+const maxFound = 16
+
+// Observe takes what an emulated GPU has done.
+func (s *Sanitizer) Observe(o boards.Observation) {
+	if o.Cause != 0 || o.Address&pkt.Host == 0 {
+		return
+	}
+	at := span{o.Address, o.Address + 4}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on || s.ofDriver(at) {
+		return
+	}
+	for _, u := range s.unfinished {
+		if u.submitted && u.node == uint32(o.Node) && u.buffer.has(at) {
+			return
+		}
+	}
+	s.find("access-outside", "DxgkDdiSubmitCommand", "node %d executed the packet at %s, which is in no submission in the hardware", o.Node, pkt.FormatAddr(o.Address))
+}
+
+// Read takes a read of host memory by the device.
+func (s *Sanitizer) Read(addr uint64, p []byte) { s.accessed(addr, len(p), false) }
+
+// Wrote takes a write of host memory by the device.
+func (s *Sanitizer) Wrote(addr uint64, p []byte) { s.accessed(addr, len(p), true) }
+
+// accessed checks an access of host memory by the device.
+func (s *Sanitizer) accessed(addr uint64, n int, writes bool) {
+	at := span{pkt.Host | addr, pkt.Host | addr + uint64(n)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on || s.ofDriver(at) {
+		return
+	}
+	for _, u := range s.unfinished {
+		if u.submitted && u.allows(at, writes) {
+			return
+		}
+	}
+	what := "read"
+	if writes {
+		what = "wrote"
+	}
+	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", what, at)
+}
+
+// ofDriver reports whether a range is memory of the miniport.
+func (s *Sanitizer) ofDriver(at span) bool {
+	for _, d := range s.driver {
+		if d.has(at) {
+			return true
+		}
+	}
+	return false
+}

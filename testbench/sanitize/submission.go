@@ -1,0 +1,198 @@
+package sanitize
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+)
+
+// fetchBytes is the granule of the reads that fetch packets: a node may read the rest of it.
+const fetchBytes = 64
+
+// pagingKind is the kind of a submission that is a paging buffer.
+const pagingKind = "paging buffer"
+
+// A submission is unfinished work.
+type submission struct {
+	serial    uint64
+	node      uint32
+	fence     uint32
+	number    uint64 // on its node
+	device    ddi.KMHandle
+	function  string // that wrote its buffer
+	buffer    span   // the part that is submitted
+	fetched   span   // what a node may read of it
+	accesses  []access
+	submitted bool
+
+	// By node: the number of the last submission that ends before this one begins.
+	after map[uint32]uint64
+}
+
+// An access is what a packet reads or writes.
+type access struct {
+	op         string
+	at         uint32 // offset of the packet in the buffer
+	field      uint32 // offset of the address
+	base       uint64 // the address: of a 2D packet that of the surface
+	bytes      span
+	writes     bool
+	allocation ddi.KMHandle // 0: unknown
+}
+
+func (x access) name(u *submission) string {
+	return fmt.Sprintf("%s at %#x of submission %d (node %d, fence %d)", x.op, x.at, u.serial, u.node, u.fence)
+}
+
+func (x access) String() string {
+	if x.writes {
+		return "writes " + x.bytes.String()
+	}
+	return "reads " + x.bytes.String()
+}
+
+// allows reports whether a submission accesses a range of host memory.
+func (u *submission) allows(at span, writes bool) bool {
+	if !writes && u.fetched.has(at) {
+		return true
+	}
+	for _, x := range u.accesses {
+		// DMA reads whole beats of 8 bytes, and a request joins rows.
+		if x.writes == writes && (span{x.bytes.from &^ 7, (x.bytes.to + 7) &^ 7}).has(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// queue checks a submission that enters its queue.
+func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
+	from := pkt.Host | e.Address
+	s.counts[e.Node]++
+	u := &submission{
+		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], device: e.Device, function: e.Text,
+		buffer: span{from + uint64(e.Start), from + uint64(e.End)},
+	}
+	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
+	u.accesses = accesses(e.Commands, e.Start)
+	if e.Text == pagingKind {
+		u.function = "DxgkDdiBuildPagingBuffer"
+		s.checkPaging(u, e.Operations)
+	} else {
+		s.rendered(t, u)
+		s.checkUses(u, e.Uses)
+	}
+	s.order(u, e.On)
+	s.checkHazards(u)
+	s.unfinished = append(s.unfinished, u)
+	s.last[u.node] = u
+}
+
+// order notes which submissions of other nodes end before u begins.
+func (s *Sanitizer) order(u *submission, on []uint64) {
+	u.after = map[uint32]uint64{}
+	join := func(other *submission) {
+		u.after[other.node] = max(u.after[other.node], other.number)
+		for node, number := range other.after {
+			u.after[node] = max(u.after[node], number)
+		}
+	}
+	if before := s.last[u.node]; before != nil {
+		join(before)
+	}
+	for _, serial := range on {
+		s.each(serial, join)
+	}
+}
+
+// checkHazards checks u against unfinished submissions of other nodes.
+func (s *Sanitizer) checkHazards(u *submission) {
+	for _, other := range s.unfinished {
+		if other.node == u.node || u.after[other.node] >= other.number {
+			continue
+		}
+		for _, x := range u.accesses {
+			for _, y := range other.accesses {
+				if (x.writes || y.writes) && x.bytes.overlaps(y.bytes) {
+					what := "reads"
+					if y.writes {
+						what = "writes"
+					}
+					s.find("access-hazard", "DxgkDdiSubmitCommand", "%s %s of allocation %#x, which submission %d of node %d %s, and does not wait for it",
+						x.name(u), x, x.allocation, other.serial, other.node, what)
+					return
+				}
+			}
+		}
+	}
+}
+
+// checkPaging checks a paging buffer against its operations.
+func (s *Sanitizer) checkPaging(u *submission, operations []dxgkrnl.Operation) {
+	for i := range u.accesses {
+		x := &u.accesses[i]
+		allowed := false
+		for _, o := range operations {
+			at := o.From
+			if x.writes {
+				at = o.To
+			}
+			from := at.Address
+			if at.SegmentID == 0 {
+				from |= pkt.Host
+			}
+			if (span{from, from + o.Bytes}).has(x.bytes) && (x.writes || o.Name == "TRANSFER") {
+				allowed, x.allocation = true, o.Allocation
+			}
+		}
+		if !allowed {
+			end := "source"
+			if x.writes {
+				end = "destination"
+			}
+			s.find("access-paging", u.function, "%s %s, want a part of a %s of its operations", x.name(u), x, end)
+		}
+	}
+}
+
+// checkUses checks a DMA buffer against the patch locations of its submission.
+func (s *Sanitizer) checkUses(u *submission, uses []dxgkrnl.Use) {
+	at := make(map[uint32]dxgkrnl.Use, len(uses))
+	for _, use := range uses {
+		at[use.At] = use
+	}
+	for i := range u.accesses {
+		x := &u.accesses[i]
+		use, ok := at[x.field]
+		if !ok {
+			s.find("access-unpatched", u.function, "%s %s, an address that no patch location names", x.name(u), x)
+			continue
+		}
+		x.allocation = use.Allocation
+		if a := s.allocations[use.Allocation]; a != nil {
+			s.checkUse(u, x, use, a)
+		}
+	}
+}
+
+// checkUse checks an access of an allocation.
+func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *allocation) {
+	switch end := a.place.to; {
+	case a.device != u.device:
+		s.find("access-device", u.function, "%s uses allocation %#x of device %#x, want one of device %#x", x.name(u), use.Allocation, a.device, u.device)
+	case !a.placed:
+		s.find("access-address", "DxgkDdiPatch", "%s %s, but allocation %#x is in no segment", x.name(u), x, use.Allocation)
+	case x.base != a.place.from+use.Offset:
+		s.find("access-address", "DxgkDdiPatch", "%s %s, want %s, offset %#x of allocation %#x", x.name(u), x,
+			pkt.FormatAddr(a.place.from+use.Offset), use.Offset, use.Allocation)
+	case !a.place.has(x.bytes):
+		s.find("access-bounds", u.function, "%s %s, want at most %s, the end of allocation %#x", x.name(u), x, pkt.FormatAddr(end), use.Allocation)
+	case x.writes && !use.Write:
+		s.find("access-write", u.function, "%s %s of allocation %#x, whose list element does not have WriteOperation", x.name(u), x, use.Allocation)
+	case !x.writes && !a.written:
+		s.find("access-unwritten", u.function, "%s %s of allocation %#x, which nobody has written", x.name(u), x, use.Allocation)
+	}
+	a.written = a.written || x.writes
+}
