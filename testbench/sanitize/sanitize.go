@@ -49,7 +49,7 @@ type Sanitizer struct {
 	last        map[uint32]*submission
 	counts      map[uint32]uint64 // submissions by node
 	hardware    int               // of unfinished, those in the hardware
-	on          bool              // there was a submission, and the adapter has not stopped since
+	on          bool              // there was an allocation, and the adapter has not stopped since
 	found       []finding         // by the device, not yet reported
 	told        map[string]bool   // findings that were reported
 	renders     map[*ddi.Thread]*render
@@ -87,6 +87,7 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	a := s.allocations[e.Allocation]
 	switch e.Kind {
 	case dxgkrnl.EventAllocate:
+		s.on = true
 		at := pkt.Host | e.Address
 		s.allocations[e.Allocation] = &allocation{device: e.Device, bytes: e.Bytes, memory: span{at, at + e.Bytes}}
 	case dxgkrnl.EventFree:
@@ -108,7 +109,6 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventDriverFree:
 		delete(s.driver, e.Address)
 	case dxgkrnl.EventQueue:
-		s.on = true
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
 		s.each(e.Submission, func(u *submission) { u.submitted, s.hardware = true, s.hardware+1 })

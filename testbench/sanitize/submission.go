@@ -14,6 +14,10 @@ const fetchBytes = 64
 // pagingKind is the kind of a submission that is a paging buffer.
 const pagingKind = "paging buffer"
 
+// presentKind is the kind of a submission that presents a frame, which an application need not
+// have drawn.
+const presentKind = "DxgkDdiPresent"
+
 // A submission is unfinished work.
 type submission struct {
 	serial    uint64
@@ -191,7 +195,7 @@ func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *alloc
 		s.find("access-bounds", u.function, "%s %s, want at most %s, the end of allocation %#x", x.name(u), x, pkt.FormatAddr(end), use.Allocation)
 	case x.writes && !use.Write:
 		s.find("access-write", u.function, "%s %s of allocation %#x, whose list element does not have WriteOperation", x.name(u), x, use.Allocation)
-	case !x.writes && !a.written:
+	case !x.writes && !a.written && u.function != presentKind:
 		s.find("access-unwritten", u.function, "%s %s of allocation %#x, which nobody has written", x.name(u), x, use.Allocation)
 	}
 	a.written = a.written || x.writes

@@ -19,7 +19,7 @@ func Access() []Rule {
 		{Name: "access-write", Title: "A packet writes only allocations whose list element has WriteOperation.", Fault: Driver, Source: srcList,
 			Catches: "a packet that writes an allocation that the list of the submission has for reading only, so that the kernel does not order other work after it.",
 			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x200 of allocation 0x100004, whose list element does not have WriteOperation"},
-		{Name: "access-device", Title: "A submission uses only allocations of its device.", Fault: Either, Source: srcList,
+		{Name: "access-device", Title: "A submission uses only allocations of its device.", Fault: Runtime, Source: srcList,
 			Catches: "an allocation that another device made, or that was freed while the GPU may use it.",
 			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) uses allocation 0x100004 of device 0x100001, want one of device 0x100009"},
 		{Name: "access-paging", Title: "A paging buffer accesses only what its operations name.", Fault: Driver, Source: "DXGKARG_BUILDPAGINGBUFFER, Transfer and Fill",
@@ -35,7 +35,7 @@ func Access() []Rule {
 			Catches: "a packet that reads what an unfinished submission of another node writes, or writes what one reads or writes, where neither waits for the other.",
 			Example: "DxgkDdiSubmitCommand: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which submission 2 of node 1 writes, and does not wait for it"},
 		{Name: "access-unwritten", Title: "A packet reads memory that somebody wrote.", Fault: Either, Warning: true, Source: "D3D11 functional specification, resource creation without initial data",
-			Catches: "a packet that reads an allocation that no packet and no map of the application has written. The kernel clears such memory, so the values are 0 here; elsewhere they are undefined.",
+			Catches: "a packet that reads an allocation that no packet and no map of the application has written; a present may. The kernel clears such memory, so the values are 0 here; elsewhere they are undefined.",
 			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which nobody has written"},
 	}
 }

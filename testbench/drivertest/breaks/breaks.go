@@ -17,12 +17,11 @@ type Break struct {
 	Work     string // the workload that shows it
 	Seed     uint64 // testbench.Options.Seed
 	Hangs    bool   // a call never returns
-	Unseen   bool   // only a check of the GPU's memory accesses can detect it; Rule is empty
 
 	Drivers func(base testbench.Drivers) testbench.Drivers
 }
 
 // All returns the breaks. Names are unique.
 func All() []Break {
-	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks())
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks())
 }

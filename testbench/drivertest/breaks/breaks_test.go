@@ -31,7 +31,7 @@ func (b Break) base() testbench.Drivers {
 
 // options returns the options of a run.
 func (b Break) options() testbench.Options {
-	o := testbench.Options{Seed: b.Seed}
+	o := testbench.Options{Seed: b.Seed, Sanitize: strings.HasPrefix(b.Rule, "access-")}
 	if b.Hangs {
 		o.CallLimit = time.Second
 	}
@@ -84,10 +84,6 @@ func TestBreaks(t *testing.T) {
 			t.Parallel()
 			got := try(b.Work, b.Drivers(b.base()), b.options())
 			assert.NoError(t, try(Draw, b.base(), testbench.Options{}).err, "the next system")
-			if b.Unseen {
-				assert.ErrorIs(t, got.err, errWrong, "the image is wrong, and no rule tells why")
-				return
-			}
 			want := b.Rule + ": " + b.Function + ": "
 			assert.True(t, strings.HasPrefix(got.says(b.Rule), want), "%s: got %s", want, got.says(b.Rule))
 		})
@@ -103,7 +99,7 @@ func TestWorkloads(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, own %v", work, own), func(t *testing.T) {
 				for seed := range uint64(3) {
-					got := try(work, Break{Own: own}.base(), testbench.Options{Seed: seed})
+					got := try(work, Break{Own: own}.base(), testbench.Options{Seed: seed, Sanitize: true})
 					if work == Recover { // the board loses work on purpose
 						require.NoError(t, got.err)
 						require.Len(t, got.findings, 1)

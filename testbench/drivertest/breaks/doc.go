@@ -5,9 +5,8 @@
 //
 // A break changes the small drivers of testbench/drivertest/starter, which share
 // nothing with those of this GPU. Those of this GPU are changed for what the small
-// ones lack: command lists, free threading and recovery. A break with Unseen leaves
-// a wrong image and no violation: only a check of the GPU's accesses to memory
-// could name it.
+// ones lack: command lists, free threading and recovery. A break of a rule
+// of rule.Access needs testbench.Options.Sanitize.
 //
 // [Pitfalls] lists well-known mistakes of real drivers. Each that a driver can make
 // here has a break with its number. The others say why they have none.

@@ -190,27 +190,11 @@ func outputBreaks() []Break {
 				out.DmaBufferUsed = uint32(len(arg.DmaBuffer)) + 4
 			}),
 		Break{
-			Name: "patches nothing", Pitfall: 8, Doc: "DxgkDdiRender emits no patch location, so the GPU uses the addresses 0.", Unseen: true,
-			Drivers: rendering(func(_ kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) { out.PatchesUsed = 0 }),
-		},
-		Break{
 			Name: "patch function does nothing", Pitfall: 7, Doc: "DxgkDdiPatch does nothing, so the GPU uses the addresses 0.",
 			Rule: "patch-ignored", Function: "DxgkDdiPatch",
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.Patch = func(*ddi.Thread, kmddi.HAdapter, kmddi.Patch) ddi.Status { return ddi.StatusSuccess }
 			}),
-		},
-		Break{
-			Name: "patches without AllocationOffset", Pitfall: 7, Doc: "DxgkDdiPatch leaves AllocationOffset out, so the GPU uses another part of the allocation.", Unseen: true,
-			Drivers: patching(func(_ kmddi.Patch, list []kmddi.PatchLocation) {
-				for i := range list {
-					list[i].AllocationOffset = 0
-				}
-			}),
-		},
-		Break{
-			Name: "command dropped", Pitfall: 9, Doc: "DxgkDdiRender succeeds and uses nothing of the DMA buffer.", Unseen: true,
-			Drivers: rendering(func(_ kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) { *out = kmddi.RenderOut{} }),
 		},
 		Break{
 			Name: "patch range starts at 0", Pitfall: 7, Doc: "DxgkDdiPatch patches the elements [0, Length) in place of [Start, Start+Length).",

@@ -31,16 +31,6 @@ func twiceBreaks() []Break {
 			arg.PatchLocationListIn.At(arg.PatchLocationListIn.Len() - 1)
 		}),
 		Break{
-			Name: "submission from the start of the buffer", Pitfall: 26, Doc: "The miniport submits a part of a split buffer from the start of the buffer, so the GPU executes earlier parts again.",
-			Unseen: true, Work: Split, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
-				f := d.SubmitCommand
-				d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
-					arg.DmaBufferSubmissionStartOffset = 0
-					return f(t, h, arg)
-				}
-			}),
-		},
-		Break{
 			Name: "map without waiting", Pitfall: 18, Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.",
 			Rule: "content", Function: "pfnStagingResourceMap",
 			Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {

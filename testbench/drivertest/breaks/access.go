@@ -1,0 +1,108 @@
+package breaks
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// lengthIn is the dword with the number of bytes in a packet.
+var lengthIn = map[uint8]int{pkt.OpCopy: 5, pkt.OpFill: 3}
+
+// lengthened makes the first linear packet of a buffer longer.
+func lengthened(b []byte, by uint32) {
+	for len(b) > 0 {
+		l, p, rest, err := pkt.Next(b)
+		if err != nil {
+			return
+		}
+		if i := lengthIn[l.Op]; i != 0 {
+			binary.LittleEndian.PutUint32(p[4*i:], binary.LittleEndian.Uint32(p[4*i:])+by)
+			return
+		}
+		b = rest
+	}
+}
+
+// trusting is a pair of drivers of which neither marks or checks what the GPU writes.
+func trusting(base testbench.Drivers) testbench.Drivers {
+	unmarked := callbacks(func(kt *umddi.DeviceCallbacks) {
+		k := recorded(kt)
+		f := kt.RenderCb
+		kt.RenderCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
+			for i := range k.AllocationList[:arg.NumAllocations] {
+				k.AllocationList[i].WriteOperation = false
+			}
+			return f(t, h, arg)
+		}
+	})
+	unchecked := miniport(func(d *kmddi.DriverInitializationData) {
+		f := d.Render
+		d.Render = func(t *ddi.Thread, c kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+			list := append([]kmddi.AllocationList(nil), arg.AllocationList...)
+			for i := range list {
+				list[i].WriteOperation = true
+			}
+			arg.AllocationList = list
+			return f(t, c, arg)
+		}
+	})
+	return unchecked(unmarked(base))
+}
+
+// accessBreaks are mistakes that only a check of the GPU's accesses to memory detects.
+func accessBreaks() []Break {
+	return drawn(
+		Break{
+			Name: "patches nothing", Pitfall: 8, Doc: "DxgkDdiRender emits no patch location, so the GPU uses the addresses 0.",
+			Rule: "access-unpatched", Function: "DxgkDdiRender",
+			Drivers: rendering(func(_ kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) { out.PatchesUsed = 0 }),
+		},
+		Break{
+			Name: "patches without AllocationOffset", Pitfall: 7, Doc: "DxgkDdiPatch leaves AllocationOffset out, so the GPU uses another part of the allocation.",
+			Rule: "access-address", Function: "DxgkDdiPatch",
+			Drivers: patching(func(_ kmddi.Patch, list []kmddi.PatchLocation) {
+				for i := range list {
+					list[i].AllocationOffset = 0
+				}
+			}),
+		},
+		Break{
+			Name: "command dropped", Pitfall: 9, Doc: "DxgkDdiRender succeeds and uses nothing of the DMA buffer.",
+			Rule: "access-dropped", Function: "DxgkDdiRender",
+			Drivers: rendering(func(_ kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) { *out = kmddi.RenderOut{} }),
+		},
+		Break{
+			Name: "packet past its allocation", Pitfall: 8, Doc: "DxgkDdiRender makes a packet longer than its allocation.",
+			Rule: "access-bounds", Function: "DxgkDdiRender",
+			Drivers: rendering(func(arg kmddi.Render, out *kmddi.RenderOut, _ *ddi.Status) {
+				lengthened(arg.DmaBuffer[:out.DmaBufferUsed], 1<<16)
+			}),
+		},
+		Break{
+			Name: "WriteOperation missing and not checked", Doc: "The driver does not mark an allocation that the GPU writes, and the miniport does not check it.",
+			Rule: "access-write", Function: "DxgkDdiRender", Drivers: trusting,
+		},
+		Break{
+			Name: "paging past its allocation", Doc: "DxgkDdiBuildPagingBuffer moves or fills more than the allocation.",
+			Rule: "access-paging", Function: "DxgkDdiBuildPagingBuffer",
+			Drivers: paging(func(arg kmddi.BuildPagingBuffer, out *kmddi.BuildPagingBufferOut, _ *ddi.Status) {
+				lengthened(arg.DmaBuffer[:out.DmaBufferUsed], 64)
+			}),
+		},
+		Break{
+			Name: "submission from the start of the buffer", Pitfall: 26, Doc: "The miniport submits a part of a split buffer from the start of the buffer, so the GPU executes earlier parts again.",
+			Rule: "access-outside", Function: "DxgkDdiSubmitCommand", Work: Split, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
+				f := d.SubmitCommand
+				d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+					arg.DmaBufferSubmissionStartOffset = 0
+					return f(t, h, arg)
+				}
+			}),
+		},
+	)
+}
