@@ -52,6 +52,7 @@ images it uses built-in samples.`,
   hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check
   hilgpu run compose --size 640x480 --contexts 4 --seed 7 -o frame.png photo.jpg logo.png
   hilgpu run compose --ddi ddi.jsonl --json
+  hilgpu run compose --record run.log --timeline run.json
   hilgpu run compose --waive private-outside`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runCompose(f, args)
@@ -68,6 +69,7 @@ images it uses built-in samples.`,
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
 	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` during the run, two JSON lines per call")
+	a.Links.AddTimeline(fl)
 	fl.BoolVar(&f.check, "check", false, "compare every pixel of the primary with a composition by image/draw; exit 1 on a difference")
 	a.AddJSON(fl)
 	return c

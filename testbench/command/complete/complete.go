@@ -64,6 +64,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"artifacts":     file(folders),
 		"capture":       file(byExtension, "pcapng"),
 		"wave":          file(byExtension, "vcd"),
+		"timeline":      file(byExtension, "json"),
 		"against":       file(byExtension, "json"),
 		"junit":         file(byExtension, "xml"),
 		"firmware-core": file(anyFile),

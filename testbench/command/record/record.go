@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -31,6 +32,7 @@ type Recorder struct {
 	Capture string // pcapng file for packets, or ""
 	Wave    string // VCD file for registers, or ""
 	Record  string // file for the log, or ""
+	Tracks  string // file for the timeline of the log, or ""
 	WaveOn  string // when to record registers: "" for always, "fault", or "cycle A..B"
 
 	Program string               // name of the program, with which messages begin
@@ -45,9 +47,11 @@ type Recorder struct {
 
 	asked bool // Events was called
 
-	logMu   sync.Mutex // guards the two fields below
+	logMu   sync.Mutex // guards the four fields below
 	logFile *output.Live
 	log     *eventlog.Writer
+	tracks  *output.File
+	copied  *os.File // the log, for the timeline
 
 	mu       sync.Mutex // guards the fields below
 	file     *output.File
@@ -59,60 +63,6 @@ type Recorder struct {
 // AddCapture adds the flag for packets.
 func (r *Recorder) AddCapture(fl *pflag.FlagSet) {
 	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link to the board in this pcapng `file`, with a comment")
-}
-
-// AddRecord adds the flag for the log.
-func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Record, "record", "", "write the log of the run to this `file`, for hilgpu log and why")
-}
-
-// Events returns what begins the log of a system: testbench.Options.Record. It is nil without
-// --record. A second board goes on in the log of the first.
-func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
-	r.asked = true
-	if r.Record == "" {
-		return nil
-	}
-	return r.events
-}
-
-func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
-	r.logMu.Lock()
-	defer r.logMu.Unlock()
-	if r.log != nil {
-		return r.log, nil
-	}
-	file, err := r.Outputs.Create(r.Record)
-	if err != nil {
-		return nil, err
-	}
-	h.Program = r.Program
-	r.logFile = output.NewLive(file, nil)
-	r.log, err = eventlog.NewWriter(r.logFile, h)
-	return r.log, err
-}
-
-// CanRecord reports whether the command asked for what begins a log.
-func (r *Recorder) CanRecord() bool { return r.asked }
-
-// Logged returns the file of the log, or "" if there is none.
-func (r *Recorder) Logged() string {
-	r.logMu.Lock()
-	defer r.logMu.Unlock()
-	if r.log == nil {
-		return ""
-	}
-	return r.Record
-}
-
-// commitLog ends the log.
-func (r *Recorder) commitLog() error {
-	r.logMu.Lock()
-	defer r.logMu.Unlock()
-	if r.log == nil {
-		return nil
-	}
-	return errors.Join(r.log.Flush(), r.logFile.Finish())
 }
 
 // Options returns the options with which to open boards so that they are

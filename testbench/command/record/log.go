@@ -1,0 +1,109 @@
+package record
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/output"
+	"github.com/hilgpu/hilgpu/testbench/timeline"
+)
+
+// AddRecord adds the flag for the log.
+func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
+	fl.StringVar(&r.Record, "record", "", "write the log of the run to this `file`, for hilgpu log and why")
+}
+
+// AddTimeline adds the flag for the timeline.
+func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
+	fl.StringVar(&r.Tracks, "timeline", "", "write threads, queues, nodes and interrupts as Chrome trace events to this JSON `file`, for Perfetto")
+}
+
+// Events returns what begins the log of a system: testbench.Options.Record. It is nil without
+// --record and --timeline. A second board goes on in the log of the first.
+func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
+	r.asked = true
+	if r.Record == "" && r.Tracks == "" {
+		return nil
+	}
+	return r.events
+}
+
+func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.log != nil {
+		return r.log, nil
+	}
+	var to []io.Writer
+	file, err := r.Outputs.Create(r.Record)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		r.logFile = output.NewLive(file, nil)
+		to = append(to, r.logFile)
+	}
+	if r.tracks, err = r.Outputs.Create(r.Tracks); err != nil {
+		return nil, err
+	}
+	if r.tracks != nil {
+		if r.copied, err = os.CreateTemp("", "hilgpu-*.log"); err != nil {
+			return nil, err
+		}
+		to = append(to, r.copied)
+	}
+	h.Program = r.Program
+	r.log, err = eventlog.NewWriter(io.MultiWriter(to...), h)
+	return r.log, err
+}
+
+// CanRecord reports whether the command asked for what begins a log.
+func (r *Recorder) CanRecord() bool { return r.asked }
+
+// Logged returns the file of the log, or "" if there is none.
+func (r *Recorder) Logged() string {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.log == nil {
+		return ""
+	}
+	return r.Record
+}
+
+// commitLog ends the log and writes its timeline.
+func (r *Recorder) commitLog() error {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.log == nil {
+		return nil
+	}
+	return errors.Join(r.log.Flush(), r.logFile.Finish(), r.commitTracks())
+}
+
+// commitTracks writes the timeline. Only the first call has an effect.
+func (r *Recorder) commitTracks() error {
+	if r.copied == nil {
+		return nil
+	}
+	log := r.copied
+	r.copied = nil
+	defer os.Remove(log.Name())
+	defer log.Close()
+	defer r.tracks.Discard()
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	l, err := eventlog.NewReader(log)
+	if err != nil {
+		return err
+	}
+	if err := timeline.Write(r.tracks, l); err != nil {
+		return err
+	}
+	return r.tracks.Commit()
+}
