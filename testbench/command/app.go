@@ -102,7 +102,7 @@ func (a *App) Tree() *cobra.Command {
 	root.Use, root.SilenceUsage, root.SilenceErrors = a.program.Name, true, true
 	root.SetOut(a.Out)
 	root.SetErr(a.Stderr)
-	root.AddCommand(newBringup(a), newLog(a), newRules(a), newRun(a), newTest(a), newWhy(a))
+	root.AddCommand(newBringup(a), newLog(a), newReport(a), newRules(a), newRun(a), newTest(a), newWhy(a))
 	root.AddCommand(newTopics()...)
 	root.SetUsageTemplate(help.Template)
 	a.setHelp(root)

@@ -106,7 +106,7 @@ func runCompose(f composeFlags, images []string) error {
 	if err := writeFrame(out, done.Frame); err != nil {
 		return err
 	}
-	return report(f, session.NewSummary(done.Frame, done.Stats, host))
+	return summarize(f, session.NewSummary(done.Frame, done.Stats, host))
 }
 
 // compose runs a plan on the board and prints what the verifier found.
@@ -181,8 +181,8 @@ func writeFrame(out *output.File, frame image.Image) error {
 	return out.Commit()
 }
 
-// report prints the results of a run.
-func report(f composeFlags, s session.Summary) error {
+// summarize prints the results of a run.
+func summarize(f composeFlags, s session.Summary) error {
 	if f.app.Document(s) {
 		return nil
 	}

@@ -143,7 +143,7 @@ func (b *builder) begin() {
 	b.threads, b.nodes, b.formats = map[[2]uint32]*thread{}, map[uint64]*node{}, map[uint64]uint8{}
 	b.queues, b.submissions = map[queueKey]*queue{}, map[uint64]*submission{}
 	b.interrupts, b.places = map[int]*Track{}, map[uint64]uint64{}
-	b.dma = lanes{group: DMA, name: "paging"}
+	b.dma = lanes{group: DMA, name: "DMA of paging"}
 }
 
 const second = 1_000_000_000 // in nanoseconds

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+)
+
+// ran runs a command line and returns its exit code and its standard error.
+func ran(args ...string) (code int, text string) {
+	var out, errs bytes.Buffer
+	code = run(args, &out, &errs)
+	return code, errs.String()
+}
+
+// TestReportCommand: a page and a timeline of a run that stops, and of one that does not.
+func TestReportCommand(t *testing.T) {
+	dir := t.TempDir()
+	log, tracks, page := filepath.Join(dir, "run.log"), filepath.Join(dir, "run.json"), filepath.Join(dir, "run.html")
+	for _, tt := range []struct {
+		board, says string
+		code        int
+	}{
+		{"emu", "<p>None.</p>", exit.OK},
+		{"emu?fault=lost-doorbell&after=2", "GPU time-out: node 0, fence 1", exit.Device},
+	} {
+		code, errs := ran("run", "compose", "--size", "16x16", "--board", tt.board, "--record", log, "--timeline", tracks)
+		require.Equal(t, tt.code, code, errs)
+		first, err := os.ReadFile(tracks)
+		require.NoError(t, err)
+		require.True(t, json.Valid(first))
+		code, errs = ran("report", log, "-o", page, "--timeline", tracks)
+		require.Equal(t, exit.OK, code, errs)
+		again, err := os.ReadFile(tracks)
+		require.NoError(t, err)
+		assert.Equal(t, string(first), string(again))
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), tt.says)
+		assert.Less(t, len(text), 5<<20)
+	}
+}
+
+// TestReportInput: bad input is one line.
+func TestReportInput(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(other, []byte("not a log"), 0o600))
+	page := filepath.Join(dir, "page.html")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{other}, "hilgpu: bad input: nothing to write, want -o FILE, --timeline FILE, or both\n"},
+		{[]string{other, "-o", page}, "hilgpu: " + other + ": eventlog: not a log: it does not begin with HILGPULG\n"},
+		{[]string{dir, "-o", page}, "hilgpu: bad input: report: nothing to show: " + dir + " has neither events.log nor a file of a failed test\n"},
+		{[]string{other + "2", "-o", page}, "hilgpu: bad input: stat " + other + "2: no such file or directory\n"},
+		{[]string{other, "-o", dir}, "hilgpu: " + other + ": bad input: cannot write " + dir + ": it is a directory\n"},
+	} {
+		code, errs := ran(append([]string{"report"}, tt.args...)...)
+		assert.Equal(t, exit.Usage, code)
+		assert.Equal(t, tt.want, errs)
+	}
+	assert.NoFileExists(t, page)
+}

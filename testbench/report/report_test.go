@@ -1,0 +1,214 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/report"
+)
+
+// logOf returns a log of events.
+func logOf(t testing.TB, h eventlog.Header, all ...eventlog.Event) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := eventlog.NewWriter(&b, h)
+	require.NoError(t, err)
+	for _, e := range all {
+		w.Add(e)
+	}
+	require.NoError(t, w.Flush())
+	return b.Bytes()
+}
+
+// opener returns what opens a log.
+func opener(log []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil }
+}
+
+// pageOf returns the page of a source. It loads nothing.
+func pageOf(t testing.TB, s *report.Source) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, s.Write(&b))
+	loadsNothing(t, b.String())
+	return b.String()
+}
+
+// loadsNothing: an address in a page is in the page.
+func loadsNothing(t testing.TB, page string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?i)<[^>]*\s(?:src|href|srcset|action|data)\s*=\s*["']?([^"'\s>]*)`).FindAllStringSubmatch(page, -1) {
+		assert.Regexp(t, `^(data:|#)`, m[1], m[0])
+	}
+	assert.NotRegexp(t, `(?i)<link|<script|@import|https?:|url\(`, page)
+}
+
+// sample returns a log with one of each that a page shows.
+func sample(t testing.TB) []byte {
+	t.Helper()
+	packet := eventlog.New(eventlog.Packet, 1, 0x40)
+	packet.Data, _ = pkt.Copy{Src: 0x100, Dst: 0x200, Bytes: 48}.Append(nil)
+	read := func(offset, value uint64) eventlog.Event { return eventlog.New(eventlog.Read, 0, offset, 4, value) }
+	return logOf(t, eventlog.Header{Program: "mine", Board: "emu?seed=<1>", Hz: 1e6, Map: regmap.Hash(), Observed: true},
+		eventlog.New(eventlog.Call, 1).WithText("CopyResource"),
+		eventlog.New(eventlog.DDI).WithText(`{"at":"enter","seq":1,"name":"pfnResourceCopy"}`),
+		eventlog.New(eventlog.Queue, 1, 0, 7, 0x10, 0x1000, 0x40, 0x58).WithText("DxgkDdiRender"),
+		packet,
+		eventlog.New(eventlog.Submit, 1),
+		read(offset(t, "CP0.CTL"), 0), read(offset(t, "CP0.CTL"), 1), eventlog.New(eventlog.Write, 0, offset(t, "CP0.CTL"), 4, 2),
+		read(offset(t, "CP0.STATUS"), 0x3),
+		read(0xfffc, 0x1234),
+		eventlog.New(eventlog.Executed, 0, pkt.Host|0x1040, uint64(pkt.OpCopy)<<24|5),
+		eventlog.New(eventlog.Stop, 0, 7).WithText("it <stopped>\nring\nmore"),
+		eventlog.New(eventlog.Broken).WithText("rule-of-three: two"),
+	)
+}
+
+// offset returns the offset of a register.
+func offset(t testing.TB, name string) uint64 {
+	t.Helper()
+	e, ok := regmap.New().Find(name)
+	require.True(t, ok, name)
+	return uint64(e.Off())
+}
+
+func TestPage(t *testing.T) {
+	s := &report.Source{Title: "a run", Log: opener(sample(t)), Chain: func(e eventlog.Event) string { return fmt.Sprintf("chain of %s %d", e.Name(), e.ID) }}
+	page := pageOf(t, s)
+	for name, want := range map[string]string{
+		"header":          `<td>emu?seed=&lt;1&gt;</td>`,
+		"stop":            `it &lt;stopped&gt;<details><summary>details</summary><pre>ring` + "\nmore</pre>",
+		"rule":            `rule-of-three: two`,
+		"chain":           `chain of broken 13`,
+		"submission":      `1: DxgkDdiRender, node 0, fence 7, context 0x10, buffer HOST&#43;0x1000: <span class="changed">in the hardware</span>`,
+		"packet":          `0x8000000000001040 COPY src=VRAM&#43;0x100 dst=VRAM&#43;0x200 bytes=48`,
+		"executed":        `0x8000000000001040 COPY header 0x04000005`,
+		"last read":       `<td>CTL</td><td>0x1000</td><td>0x1, later written 0x2</td>`,
+		"changed field":   `RUN</td><td class="changed">1</td><td>0</td>`,
+		"unchanged":       `RESET</td><td>0</td><td>0</td>`,
+		"not read":        `unknown, not read: STATUS`,
+		"unknown":         `<td>0xfffc</td><td>0xfffc</td><td>0x1234</td><td colspan="4" class="unknown">unknown</td>`,
+		"method":          `<li>CopyResource: 1</li>`,
+		"function":        `<li>pfnResourceCopy: 1</li>`,
+		"opcode":          `<li>COPY: 1</li>`,
+		"row of a queue":  `context 0x10, node 0: hardware</text>`,
+		"mark of a fault": `<title>stop: it &lt;stopped&gt;</title>`,
+	} {
+		assert.Contains(t, page, want, name)
+	}
+	assert.NotContains(t, page, "<stopped>")
+}
+
+// A log of another register map has no names of registers.
+func TestOtherMap(t *testing.T) {
+	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1, Map: regmap.Hash() + 1}, eventlog.New(eventlog.Read, 0, 0x1000, 4, 1)))})
+	assert.Contains(t, page, "another register map")
+	assert.Contains(t, page, "<td>0x1000</td><td>0x1000</td><td>0x1</td>")
+	assert.NotContains(t, page, "RING_BASE_LO")
+	assert.Contains(t, page, "unknown: the log has what the host sees")
+}
+
+// picture returns an image with some red pixels.
+func picture(t testing.TB, red ...image.Point) []byte {
+	t.Helper()
+	m := image.NewNRGBA(image.Rect(0, 0, 4, 3))
+	for i := range m.Pix {
+		m.Pix[i] = 255
+	}
+	for _, p := range red {
+		m.Set(p.X, p.Y, color.NRGBA{255, 0, 0, 255})
+	}
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, m))
+	return b.Bytes()
+}
+
+// write writes the files of a folder.
+func write(t testing.TB, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	return dir
+}
+
+func TestFolder(t *testing.T) {
+	dir := write(t, map[string][]byte{
+		report.LogFile: sample(t), report.MessagesFile: []byte("3 is not 4"), report.DumpFile: []byte("a dump"), report.ReadmeFile: []byte("repeat: it"),
+		"frame-got.png": picture(t, image.Pt(1, 2)), "frame-expected.png": picture(t), "wave.vcd": nil,
+	})
+	s, err := report.Open(dir)
+	require.NoError(t, err)
+	page := pageOf(t, s)
+	for _, want := range []string{"3 is not 4", "a dump", "repeat: it", "<li>wave.vcd</li>", "CopyResource"} {
+		assert.Contains(t, page, want)
+	}
+	assert.Equal(t, 3, strings.Count(page, `src="data:image/png;base64,`))
+	require.Len(t, s.Frames, 3)
+	diff, err := png.Decode(bytes.NewReader(s.Frames[2].PNG))
+	require.NoError(t, err)
+	for y := range 3 {
+		for x := range 4 {
+			r, g, _, _ := diff.At(x, y).RGBA()
+			assert.Equal(t, x == 1 && y == 2, r != g, "%d,%d", x, y)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	_, err := report.Open(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = report.Open(write(t, map[string][]byte{"other": nil}))
+	require.ErrorIs(t, err, report.ErrFolder)
+	s, err := report.Open(write(t, map[string][]byte{report.MessagesFile: []byte("one")}))
+	require.NoError(t, err)
+	assert.NotContains(t, pageOf(t, s), "Timeline")
+	require.ErrorIs(t, s.WriteTimeline(io.Discard), report.ErrFolder)
+	s, err = report.Open(filepath.Join(write(t, map[string][]byte{"x": []byte("other")}), "x"))
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Write(io.Discard), eventlog.ErrFormat)
+}
+
+// A page stays small, whatever the log has.
+func TestLimits(t *testing.T) {
+	var all []eventlog.Event
+	at := func(e eventlog.Event) {
+		e.Time = uint64(len(all))
+		all = append(all, e)
+	}
+	packet := eventlog.New(eventlog.Packet, 1)
+	packet.Data, _ = pkt.Copy{Bytes: 1}.Append(nil)
+	for i := range uint64(20000) {
+		at(eventlog.New(eventlog.Executed, i%2, 8*i, uint64(pkt.OpCopy)<<24))
+		packet.Fields = [eventlog.MaxFields]uint64{1 + i/1000, 4 * i}
+		if i%1000 == 0 {
+			at(eventlog.New(eventlog.Queue, 1+i/1000, 0, i, 1))
+		}
+		at(packet)
+		if i%50 == 0 {
+			at(eventlog.New(eventlog.Broken).WithText(strings.Repeat("long\n", 4000)))
+		}
+	}
+	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1e6, Observed: true}, all...))})
+	assert.Less(t, len(page), 5<<20)
+	assert.Less(t, strings.Count(page, "<rect"), 3100)
+	assert.Greater(t, strings.Count(page, "<rect"), 300)
+	assert.Contains(t, page, "and 800 more")
+	assert.Contains(t, page, "300 earlier ones are only in the log")
+}

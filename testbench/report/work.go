@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// A Submission is one of the last ones.
+type Submission struct {
+	Number, Node, Fence uint64
+	Context, Buffer     string
+	Kind                string
+	State               string // how far it has come
+	Packets             []string
+	More                int // packets that are not in Packets
+
+	address, start uint64
+	packets        []packet
+}
+
+// A packet of a submission.
+type packet struct {
+	offset uint64
+	data   []byte
+}
+
+// A Node has the packets that a node has executed last.
+type Node struct {
+	Number  uint64
+	Packets []string
+	More    uint64 // packets before them
+
+	executed []executed
+}
+
+// An executed packet.
+type executed struct {
+	time, address uint64
+	header        uint32
+}
+
+// work has the last submissions and packets.
+type work struct {
+	submissions []*Submission
+	nodes       []*Node
+}
+
+func (w *work) add(e *eventlog.Event) {
+	if e.Kind == eventlog.Executed {
+		w.node(e.Fields[0]).add(executed{e.Time, e.Fields[1], uint32(e.Fields[2])})
+		return
+	}
+	if e.Kind == eventlog.Queue {
+		w.submissions = append(w.submissions, &Submission{
+			Number: e.Fields[0], Node: e.Fields[1], Fence: e.Fields[2], Context: fmt.Sprintf("%#x", e.Fields[3]), Buffer: pkt.FormatAddr(pkt.Host | e.Fields[4]),
+			Kind: e.Text(), State: "queued", address: e.Fields[4], start: e.Fields[5],
+		})
+		if len(w.submissions) > maxSubmissions {
+			w.submissions = w.submissions[1:]
+		}
+		return
+	}
+	i := slices.IndexFunc(w.submissions, func(s *Submission) bool { return s.Number == e.Fields[0] })
+	if i < 0 {
+		return
+	}
+	s := w.submissions[i]
+	switch e.Kind {
+	case eventlog.Packet:
+		s.packets = append(s.packets, packet{e.Fields[1], slices.Clone(e.Data)})
+	case eventlog.Submit:
+		s.State = "in the hardware"
+	case eventlog.Report:
+		s.State = "reported"
+	case eventlog.Retire:
+		s.State = "retired"
+	}
+}
+
+func (w *work) node(number uint64) *Node {
+	if i := slices.IndexFunc(w.nodes, func(n *Node) bool { return n.Number == number }); i >= 0 {
+		return w.nodes[i]
+	}
+	n := &Node{Number: number}
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+func (n *Node) add(e executed) {
+	n.executed = append(n.executed, e)
+	if len(n.executed) > maxExecuted {
+		n.executed = n.executed[1:]
+		n.More++
+	}
+}
+
+// last returns the last submissions, the newest first, and the nodes by number.
+func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
+	for _, s := range slices.Backward(w.submissions) {
+		s.decode()
+		submissions = append(submissions, s)
+	}
+	slices.SortFunc(w.nodes, func(a, b *Node) int { return int(a.Number) - int(b.Number) })
+	for _, n := range w.nodes {
+		for _, e := range slices.Backward(n.executed) {
+			n.Packets = append(n.Packets, fmt.Sprintf("%#016x %s header %#08x, until %s", e.address, opcode(uint8(e.header>>24)), e.header, of.time(e.time)))
+		}
+		nodes = append(nodes, *n)
+	}
+	return submissions, nodes
+}
+
+// decode disassembles the packets. The log has only the beginning of a long one.
+func (s *Submission) decode() {
+	for i, p := range s.packets {
+		if i == maxPackets {
+			s.More = len(s.packets) - i
+			break
+		}
+		lines := pkt.Disassemble(p.data, pkt.Host|(s.address+p.offset))
+		if len(lines) > 1 {
+			lines = lines[:1]
+		}
+		s.Packets = append(s.Packets, lines...)
+	}
+}
+
+// firstLine splits a text after its first line, and bounds the rest.
+func firstLine(text string) (first, more string) {
+	first, more, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if len(more) > maxText {
+		more = more[:maxText] + "\n…"
+	}
+	return first, more
+}
