@@ -212,6 +212,13 @@ func Emulated(selector string) bool {
 	return err == nil && s.emulated
 }
 
+// Virtual reports whether a selector names a board whose time moves only with accesses, so that
+// each run of a program on it is the same.
+func Virtual(selector string) bool {
+	s, _, err := find(selector)
+	return err == nil && s.virtual
+}
+
 // find returns the scheme of a selector and its arguments, on this system.
 func find(selector string) (scheme, opening, error) { return here().find(selector) }
 

@@ -43,9 +43,9 @@ func TestCompletion(t *testing.T) {
 		want      string
 		directive string
 	}{
-		{"r", "reg rules run", nothing},
+		{"r", "reg report rules run", nothing},
 		{"run ", "compose copy fill lists storm", nothing},
-		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep log reg rules run selectors synth test verilog version why", nothing},
+		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep log reg report rules run selectors synth test verilog version why", nothing},
 		{"help run co", "compose copy", nothing},
 		{"run compose --board ", "emu verilated serial: tcp: udp: eth: nettlp: line pins: snap: capture:", parts},
 		{"run compose --board=emu?node", "emu?nodes=", parts},
@@ -77,6 +77,11 @@ func TestCompletion(t *testing.T) {
 		{"firmware log --table ", "", files},
 		{"firmware load --image ", "", files},
 		{"reg export c --against ", "json", ending},
+		{"report ", "", files},
+		{"report a ", "", nothing},
+		{"report a -o ", "html", ending},
+		{"report a --timeline ", "json", ending},
+		{"test --baseline ", "", files},
 		{"reg snap ", "", nothing},
 		{"reg snap -o ", "", files},
 		{"rules explain list-c", "list-context", words},

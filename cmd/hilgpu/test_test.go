@@ -64,10 +64,50 @@ func TestTestArtifacts(t *testing.T) {
 	require.Equal(t, exit.Check, run(args, &out, &errs), errs.String())
 	assert.Contains(t, errs.String(), "1 of 1 cases failed")
 	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
-	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd"} {
+	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd", "events.log", "report.html"} {
 		info, err := os.Stat(filepath.Join(dir, "present", name))
 		if assert.NoError(t, err) {
 			assert.NotZero(t, info.Size(), name)
+			assert.True(t, name != "report.html" || info.Size() <= 5<<20, "a page is small")
 		}
 	}
+	page, err := os.ReadFile(filepath.Join(dir, "present", "report.html"))
+	require.NoError(t, err)
+	for _, want := range []string{"GPU time-out", "--seed 0 --runs 1", "Map(READ) of a staging resource succeeds", "in the hardware", "pfnPresent: "} {
+		assert.Contains(t, string(page), want)
+	}
+	for _, name := range []string{"index.html", "summary.md"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "0 passed, 1 failed, 0 skipped on emu?fault")
+	}
+}
+
+// TestBaseline: what a baseline lists fails no run, and what passes in spite of it does.
+func TestBaseline(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.txt")
+	for _, tt := range []struct {
+		name, board, baseline string
+		code                  int
+		says, errs            string
+	}{
+		{"fails", "emu?fault=lost-doorbell&after=2", "present,Fail\n", exit.OK, "known    present", ""},
+		{"may fail", "emu?fault=lost-doorbell&after=2", "present,Flake\n", exit.OK, "0 passed, 1 failed, 0 skipped, 1 of the failures known on emu", ""},
+		{"skipped", "emu", "present,Skip\n", exit.OK, "the baseline lists it as Skip", ""},
+		{"passes", "emu", "present,Fail\n", exit.Check, "unexpected pass: the baseline lists it as Fail", "1 of 1 cases failed on emu"},
+		{"another case", "emu", "clears,Fail\n", exit.OK, "1 passed", ""},
+		{"unknown", "emu", "\npresence,Fail\n", exit.Usage, "", file + `: suite: bad baseline: line 2: no case "presence"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(file, []byte(tt.baseline), 0o600))
+			var out, errs bytes.Buffer
+			code := run([]string{"test", "--filter", "^present$", "--board", tt.board, "--baseline", file}, &out, &errs)
+			assert.Equal(t, tt.code, code, errs.String())
+			assert.Contains(t, out.String(), tt.says)
+			assert.Contains(t, errs.String(), tt.errs)
+		})
+	}
+	code, errs := ran("test", "--baseline", file+"2")
+	assert.Equal(t, exit.Usage, code)
+	assert.Contains(t, errs, "bad input: --baseline: open")
 }

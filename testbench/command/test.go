@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -27,6 +28,7 @@ type testFlags struct {
 	junit     string
 	report    string
 	artifacts string
+	baseline  string
 	filter    string
 	seed      uint64
 	runs      uint64
@@ -47,9 +49,13 @@ func newTest(a *App) *cobra.Command {
 drivers and kernel, and compares the results with the specification or a simple reference
 model. On the selector "emu" it also tries GPUs of other configurations.
 
-A failed case has a folder in --artifacts with its messages, the DDI calls, the kernel's
-dump if the GPU stopped, the last clocks of an emulated GPU, and the command to run it
-again.`,
+A failed case has a folder in --artifacts with its messages, its last events, the DDI calls, the
+kernel's dump if the GPU stopped, the last clocks of an emulated GPU, the command to run it
+again, and a page of all this. index.html and summary.md list all cases.
+
+With --artifacts or --baseline a failed case runs again. With virtual time, as of "emu", another
+result is a failure; on other boards a pass makes the case flaky, which fails no run. Nor does a
+failure that --baseline lists; a pass of a case that it lists as Fail does.`,
 		Example: `  hilgpu test
   hilgpu test --board 'serial:/dev/ttyUSB1?baud=3000000' --junit junit.xml --artifacts out/test
   hilgpu test --filter '^random' --seed 100 --runs 20`,
@@ -61,6 +67,7 @@ again.`,
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
 	fl.StringVar(&f.report, "report", "", "write a conformance report to this HTML `file`; JSON if its name ends in .json")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
+	fl.StringVar(&f.baseline, "baseline", "", "`file` of cases that are known to fail, a line each: NAME,Fail or NAME,Skip or NAME,Flake")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
@@ -82,7 +89,7 @@ func (f testFlags) suiteOptions() (suite.Options, error) {
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat() + f.app.Links.queueFlags(), Each: p.Each,
 		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
-		Trace: f.artifacts != "", Cover: f.report != "" || f.junit != "",
+		Trace: f.artifacts != "", Again: f.artifacts != "" || f.baseline != "", Cover: f.report != "" || f.junit != "",
 	}
 	err := f.app.Links.CheckKernel()
 	if err != nil {
@@ -94,8 +101,28 @@ func (f testFlags) suiteOptions() (suite.Options, error) {
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return o, fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
 	}
-	o.Tiers, err = suite.ParseTiers(f.tiers)
+	if o.Tiers, err = suite.ParseTiers(f.tiers); err != nil {
+		return o, err
+	}
+	o.Baseline, err = f.readBaseline()
 	return o, err
+}
+
+// readBaseline reads the file of --baseline, if there is one.
+func (f testFlags) readBaseline() (*suite.Baseline, error) {
+	if f.baseline == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.baseline)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --baseline: %w", exit.ErrInput, err)
+	}
+	defer file.Close()
+	b, err := suite.ReadBaseline(file, suite.Expand(f.board, f.seed, f.runs))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.baseline, err)
+	}
+	return b, nil
 }
 
 func runTest(f testFlags) error {
@@ -151,7 +178,7 @@ func (f testFlags) finish(xml, page *output.File, report *suite.Report) error {
 		for _, finding := range report.Findings {
 			fmt.Fprintln(f.app.Out, finding)
 		}
-		fmt.Fprintf(f.app.Out, "%d passed, %d failed, %d skipped on %s\n", report.Passed, report.Failed, report.Skipped, f.board)
+		fmt.Fprintln(f.app.Out, report.Counts())
 	}
 	return f.verdict(report)
 }
@@ -164,7 +191,7 @@ func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	done := 0
 	o.Report = func(r suite.Result) {
 		if !f.app.JSON {
-			fmt.Fprint(f.app.Out, f.app.Painted(r.Text(f.board), string(r.Outcome)))
+			fmt.Fprint(f.app.Out, f.app.Painted(r.Text(f.board), r.Word()))
 		}
 		done++
 		w.To(done, total)
@@ -251,8 +278,8 @@ func (f testFlags) verdict(r *suite.Report) error {
 			return fmt.Errorf("%d of %d cases failed on %s: %w", r.Failed, len(r.Results), f.board, err)
 		}
 	}
-	if r.Failed > 0 {
-		return fmt.Errorf("%w: %d of %d cases failed on %s", exit.ErrCheck, r.Failed, len(r.Results), f.board)
+	if n := r.Failed - r.Known; n > 0 {
+		return fmt.Errorf("%w: %d of %d cases failed on %s", exit.ErrCheck, n, len(r.Results), f.board)
 	}
 	return nil
 }

@@ -199,6 +199,9 @@ func TestProcessEnds(t *testing.T) {
 				trace, err := os.ReadFile(filepath.Join(dir, res.Name, "ddi.jsonl"))
 				require.NoError(t, err)
 				assert.Contains(t, string(trace), `"name":"pfnClearRenderTargetView"`)
+				page, err := os.ReadFile(filepath.Join(dir, res.Name, "report.html"))
+				require.NoError(t, err)
+				assert.Contains(t, string(page), "<li>pfnClearRenderTargetView: 1</li>", "the log of a child that ends has the DDI calls")
 			}
 		})
 	}

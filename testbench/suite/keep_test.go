@@ -35,6 +35,8 @@ func TestFailureLeavesAWave(t *testing.T) {
 		Instance{Case: c, Selector: "emu?vram=64KiB"}.Run(k, testbench.HostDrivers())
 		k.clean()
 		text, err := os.ReadFile(filepath.Join(k.dir, "wave.vcd"))
+		_, lerr := os.Stat(filepath.Join(k.dir, "events.log"))
+		assert.Equal(t, fails, lerr == nil, "the last events")
 		if !fails {
 			assert.ErrorIs(t, err, os.ErrNotExist)
 			assert.Empty(t, k.messages)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/junit"
-	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // A Report lists the results of the instances on a board.
@@ -24,6 +22,8 @@ type Report struct {
 	Passed  int      `json:"passed"`
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
+	Known   int      `json:"known,omitempty"` // of Failed, those that the baseline lists
+	Flaky   int      `json:"flaky,omitempty"` // of Passed, those that failed first
 	Results []Result `json:"results"`
 
 	Findings []verifier.Finding `json:"findings,omitempty"` // of all results, one for each rule
@@ -34,6 +34,12 @@ func NewReport(board string, results []Result) *Report {
 	r := &Report{Board: board, Results: results}
 	for _, res := range results {
 		r.Findings = addFindings(r.Findings, res.Findings)
+		if res.Known {
+			r.Known++
+		}
+		if res.Flaky {
+			r.Flaky++
+		}
 		switch res.Outcome {
 		case Passed:
 			r.Passed++
@@ -58,17 +64,34 @@ func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, more []junit.
 			{Name: "tier", Value: string(res.Tier)}, {Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
 		}}
 		c.Properties = append(c.Properties, propertiesOf(res.Findings)...)
-		switch res.Outcome {
-		case Failed:
-			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
+		if res.Outcome == Failed || res.Flaky {
 			c.Output = "repeat: " + res.Replay(r.Board)
 			c.Attachments = files(res)
-		case Skipped:
+			c.Properties = append(c.Properties, pages(c.Attachments)...)
+		}
+		switch {
+		case res.Unexpected():
+			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
+		case res.Flaky:
+			c.Properties = append(c.Properties, junit.Property{Name: "flaky", Value: strings.Join(res.heads(), "; ")})
+		case res.Known:
+			c.Skipped = "known to fail: " + strings.Join(res.Messages, "\n")
+		case res.Outcome == Skipped:
 			c.Skipped = strings.Join(res.Messages, "\n")
 		}
 		doc.Cases = append(doc.Cases, c)
 	}
 	return junit.Write(w, doc)
+}
+
+// pages returns a property for each page among files.
+func pages(files []string) (out []junit.Property) {
+	for _, f := range files {
+		if filepath.Base(f) == reportFile {
+			out = append(out, junit.Property{Name: "report", Value: f})
+		}
+	}
+	return out
 }
 
 // propertiesOf returns a property for each finding.
@@ -86,7 +109,7 @@ func (r Result) Why() string { return fmt.Sprintf("required: %s\nsource: %s", r.
 // command that repeats the case on the given board.
 func (r Result) Text(board string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Outcome, r.Name, r.Time.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Word(), r.Name, r.Time.Round(time.Millisecond))
 	for _, m := range r.Messages {
 		fmt.Fprintf(&b, "         %s\n", strings.ReplaceAll(strings.TrimSpace(m), "\n", "\n         "))
 	}
@@ -101,51 +124,4 @@ func (r Result) Replay(board string) string {
 	name, _, _ := strings.Cut(r.Name, "/")
 	return fmt.Sprintf("%s --board %s --filter %s --seed %d --runs 1",
 		cmp.Or(r.repeat, "hilgpu test"), boards.Quote(board), boards.Quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
-}
-
-// Save writes the artifacts of a failed case to its own folder in dir, and returns
-// the paths of the files. It removes files of an earlier run that are not among
-// them. It fails with output.ErrWrite.
-func (r Result) Save(dir, board string) ([]string, error) {
-	folder := filepath.Join(dir, strings.Map(fileRune, r.Name))
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, output.Failed(folder, err)
-	}
-	readme := fmt.Sprintf("%s: %s\nsource: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Source, r.Selector, r.Seed, r.Replay(board))
-	var out []string
-	for _, file := range []struct {
-		name, doc string
-		data      []byte
-	}{
-		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", "the DDI calls as JSON lines; only the last ones of a long trace", r.Trace},
-		{"dump.txt", "the kernel's dump of the GPU when it stopped", []byte(r.Dump)},
-		{"bus.pcapng", "the packets of the link; only the last ones of a long capture", r.Bus},
-		{"wave.vcd", "every register of an emulated GPU in its last clocks", r.Wave},
-	} {
-		path := filepath.Join(folder, file.name)
-		if len(file.data) == 0 {
-			os.Remove(path) // a file of an earlier run
-			continue
-		}
-		if err := os.WriteFile(path, file.data, 0o666); err != nil {
-			return nil, output.Failed(path, err)
-		}
-		readme += fmt.Sprintf("%-13s %s\n", file.name, file.doc)
-		out = append(out, path)
-	}
-	path := filepath.Join(folder, "README.txt")
-	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
-		return nil, output.Failed(path, err)
-	}
-	return append([]string{path}, out...), nil
-}
-
-// fileRune replaces characters that some file systems do not allow in names.
-func fileRune(r rune) rune {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
-		return r
-	}
-	return '_'
 }

@@ -64,7 +64,7 @@ func TestSave(t *testing.T) {
 		assert.Equal(t, folder, filepath.Dir(p))
 		names = append(names, filepath.Base(p))
 	}
-	assert.Equal(t, []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt"}, names)
+	assert.Equal(t, []string{"README.txt", "report.html", "messages.txt", "ddi.jsonl", "dump.txt"}, names)
 	assert.NoFileExists(t, filepath.Join(folder, "wave.vcd"), "file of an earlier run")
 	text, err := os.ReadFile(paths[0])
 	require.NoError(t, err)

@@ -40,6 +40,9 @@ type Options struct {
 	Collect  bool          // as in testbench.Options: a case fails with all broken rules
 	Trace    bool          // keep DDI calls of failures and the last clocks of an emulated GPU
 
+	Baseline *Baseline // what is known to fail; nil: nothing
+	Again    bool      // a case that fails is run again
+
 	Cover bool // count calls and packets: Result.Coverage
 
 	DDI io.Writer // gets the lines of the DDI calls of each system, as testbench.Options.DDI; nil: none
@@ -86,9 +89,15 @@ type Result struct {
 	Dump      string              `json:"-"`                   // the kernel's dump of a stopped GPU
 	Bus       []byte              `json:"-"`                   // packets of the link, as pcapng
 	Wave      []byte              `json:"-"`                   // last clocks of an emulated GPU, as a value change dump
+	Log       []byte              `json:"-"`                   // last events, as a log
+	Got       []byte              `json:"-"`                   // a frame that is not as expected, as PNG
+	Expected  []byte              `json:"-"`                   // the expected one
 	Coverage  *Coverage           `json:"coverage,omitempty"`  // with Options.Cover; nil if the case did not end
 	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
 	Findings  []verifier.Finding  `json:"findings,omitempty"`  // warnings and waived violations, one for each rule
+
+	Known bool `json:"known,omitempty"` // the baseline lists the failure
+	Flaky bool `json:"flaky,omitempty"` // the case failed, and passed when it was run again
 
 	Hung bool `json:"hung,omitempty"` // a call of a driver does not return, and the board is not closed
 
@@ -119,6 +128,8 @@ func Run(o Options) []Result {
 	for _, i := range o.Instances() {
 		if lost != nil {
 			i.Skip = fmt.Sprintf("the board is lost: %v", lost)
+		} else if i.Skip == "" && o.Baseline.of(i.Name) == Skip {
+			i.Skip = "the baseline lists it as Skip"
 		}
 		r := o.one(i)
 		r.repeat = o.Repeat
@@ -126,7 +137,7 @@ func Run(o Options) []Result {
 			o.Report(r)
 		}
 		out = append(out, r)
-		if r.Outcome == Failed && o.FailFast {
+		if r.Unexpected() && o.FailFast {
 			break
 		}
 		if r.Outcome == Failed && o.Lost != nil {
@@ -153,10 +164,14 @@ func Try(o Options) error {
 // one runs an instance, with Each if it is set.
 func (o Options) one(i Instance) Result {
 	run := func() Result {
-		if o.Exec != nil && i.Skip == "" {
-			return o.Exec(i)
+		if i.Skip != "" {
+			return RunOne(i, o)
 		}
-		return RunOne(i, o)
+		exec := o.Exec
+		if exec == nil {
+			exec = func(i Instance) Result { return RunOne(i, o) }
+		}
+		return o.judge(i, exec)
 	}
 	if o.Each != nil {
 		return o.Each(i, run)
@@ -190,7 +205,7 @@ func RunOne(i Instance, o Options) Result {
 	}
 	if hung != nil {
 		res = i.Failure(hung, res.Time)
-		res.Hung = true
+		res.Hung, res.Log = true, t.log()
 		return res
 	}
 	res.Messages, res.Findings = r.messages, t.findings
@@ -201,7 +216,8 @@ func RunOne(i Instance, o Options) Result {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.broken()
 		if o.Trace {
-			res.Trace, res.Bus, res.Wave = merged(t.traces), link.Bytes(), t.wave()
+			res.Trace, res.Bus, res.Wave, res.Log = merged(t.traces), link.Bytes(), t.wave(), t.log()
+			res.Got, res.Expected = t.got, t.expected
 		}
 	case r.skipped != "":
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}

@@ -9,14 +9,12 @@
 package suite
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // TB is the part of testing.TB that a case needs. *testing.T implements it.
@@ -67,6 +66,9 @@ type T struct {
 	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
 	traces []*tail        // traces of the systems, in order of opening
 	flight *wave.Recorder // recorder of the last opened board, or nil
+
+	ring          atomic.Pointer[eventlog.Ring] // the last events of the last opened board, or nil
+	got, expected []byte                        // frames that differ, as PNG, or nil
 }
 
 // Open opens the board and closes it when the case ends; an error of Close, or a
@@ -85,7 +87,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 	if t.keep {
 		trace := new(tail)
 		t.traces = append(t.traces, trace)
-		o.DDI = trace
+		o.DDI, o.Record = trace, t.record
 	}
 	switch {
 	case t.cover != nil && o.Hook != nil:
@@ -332,7 +334,8 @@ type artifactTB interface {
 }
 
 // Run runs the instance as the test tb. A failure leaves the last clocks of an
-// emulated GPU as wave.vcd in the artifact folder of the test.
+// emulated GPU as wave.vcd, and its last events as events.log, in the artifact folder of the
+// test.
 func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	if i.Skip != "" {
 		tb.Skipf("%s", i.Skip)
@@ -347,7 +350,7 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 		return
 	}
 	if ok && len(r.messages) > 0 && t.flight != nil {
-		if err := os.WriteFile(filepath.Join(k.ArtifactDir(), "wave.vcd"), t.wave(), 0o666); err != nil {
+		if err := t.saveAll(k.ArtifactDir()); err != nil {
 			r.Errorf("%v", err)
 		}
 	}
@@ -357,18 +360,4 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	if r.skipped != "" {
 		tb.Skipf("%s", r.skipped)
 	}
-}
-
-// wave returns the last clocks of the last opened board as a value change dump, or
-// nil.
-func (t *T) wave() []byte {
-	if t.flight == nil || !t.flight.Attached() {
-		return nil
-	}
-	var out bytes.Buffer
-	if err := t.flight.Dump(&out); err != nil {
-		t.Errorf("cannot write the wave: %v", err)
-		return nil
-	}
-	return out.Bytes()
 }

@@ -61,7 +61,12 @@ type files struct {
 	Trace []byte `json:"trace"`
 	Bus   []byte `json:"bus"`
 	Wave  []byte `json:"wave"`
-	Dump  string `json:"dump"`
+	Log   []byte `json:"log"`
+
+	Got      []byte `json:"got,omitempty"`
+	Expected []byte `json:"expected,omitempty"`
+
+	Dump string `json:"dump"`
 }
 
 // A failure is an error in an answer.

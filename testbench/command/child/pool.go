@@ -73,7 +73,7 @@ func (p *Pool) Run(i suite.Instance) suite.Result {
 	case end != nil:
 		r := i.Failure(end.violation(), time.Since(start))
 		if o.Trace {
-			r.Trace = end.calls.merged()
+			r.Trace, r.Log = end.calls.merged(), end.calls.log(i.Selector)
 		}
 		return r
 	case a.Result == nil:
@@ -84,7 +84,8 @@ func (p *Pool) Run(i suite.Instance) suite.Result {
 	}
 	r := *a.Result
 	if f := a.Files; f != nil {
-		r.Trace, r.Bus, r.Wave, r.Dump = f.Trace, f.Bus, f.Wave, f.Dump
+		r.Trace, r.Bus, r.Wave, r.Log, r.Dump = f.Trace, f.Bus, f.Wave, f.Log, f.Dump
+		r.Got, r.Expected = f.Got, f.Expected
 	}
 	r.Err = a.Error.err()
 	if r.Hung {

@@ -131,8 +131,8 @@ func (o output) Write(p []byte) (int, error) {
 // answerOf returns the answer with a result.
 func answerOf(r suite.Result) answer {
 	a := answer{Result: &r, Error: failureOf(r.Err)}
-	if r.Trace != nil || r.Bus != nil || r.Wave != nil || r.Dump != "" {
-		a.Files = &files{r.Trace, r.Bus, r.Wave, r.Dump}
+	if r.Trace != nil || r.Bus != nil || r.Wave != nil || r.Log != nil || r.Dump != "" {
+		a.Files = &files{Trace: r.Trace, Bus: r.Bus, Wave: r.Wave, Log: r.Log, Got: r.Got, Expected: r.Expected, Dump: r.Dump}
 	}
 	return a
 }

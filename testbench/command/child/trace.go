@@ -61,6 +61,12 @@ func (f *traceFile) Write(p []byte) (int, error) {
 // close closes the file. Each write was complete, so no data is lost.
 func (f *traceFile) close() { f.file.Close() }
 
+// A key identifies a call of a system.
+type key struct {
+	context int
+	seq     uint64
+}
+
 // calls are the DDI calls of a child that has ended.
 type calls struct {
 	text    []byte            // the trace
@@ -76,10 +82,6 @@ func readCalls(path string) calls {
 		if err == nil { // the older part may not exist
 			c.text = append(c.text, p...)
 		}
-	}
-	type key struct {
-		context int
-		seq     uint64
 	}
 	returned := map[key]bool{}
 	for in := bufio.NewReader(bytes.NewReader(c.text)); ; {

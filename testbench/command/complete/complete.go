@@ -66,6 +66,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"wave":          file(byExtension, "vcd"),
 		"timeline":      file(byExtension, "json"),
 		"against":       file(byExtension, "json"),
+		"baseline":      file(anyFile),
 		"junit":         file(byExtension, "xml"),
 		"firmware-core": file(anyFile),
 		"ddi":           file(anyFile),
@@ -85,11 +86,14 @@ func reportFile(command string) completer {
 	return file(folders)
 }
 
-// outputFile completes --output: a folder for verilog, build and flash, a file for
-// other commands.
+// outputFile completes --output: a folder for verilog, build and flash, a page for report, a
+// file for other commands.
 func outputFile(command string) completer {
 	if slices.Contains([]string{"verilog", "build", "flash"}, command) {
 		return file(folders)
+	}
+	if command == "report" {
+		return file(byExtension, "html")
 	}
 	return file(anyFile)
 }
@@ -111,6 +115,7 @@ func argCompleters() map[string]completer {
 		"reg diff":       fileOrBoard,
 		"reg export":     onlyOne(formatNames),
 		"drivertest new": onlyOne(file(folders)),
+		"report":         onlyOne(file(anyFile)),
 		"rules explain":  onlyOne(ruleNames),
 	}
 }

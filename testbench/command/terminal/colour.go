@@ -12,10 +12,10 @@ func PaletteOf(t Terminal, getenv func(string) string) Palette {
 }
 
 // Painted returns text with the outcome in its first line coloured. The
-// outcomes ok, passed, FAIL, failed, skip and skipped have colours.
+// outcomes ok, passed, FAIL, failed, skip, skipped, flaky and known have colours.
 func (p Palette) Painted(text, outcome string) string {
 	// Colours, as selected by ECMA-48 §8.3.117.
-	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33"}
+	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33", "flaky": "33", "known": "33"}
 	line, rest, _ := strings.Cut(text, "\n")
 	at := strings.LastIndex(line, outcome)
 	colour, ok := colours[outcome]

@@ -1,0 +1,73 @@
+package suite
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/report"
+)
+
+// ringBytes is the approximate number of bytes of the last events of a case that are kept.
+const ringBytes = 1 << 20
+
+// record keeps the last events of a system.
+func (t *T) record(h eventlog.Header) (events.Sink, error) {
+	h.Program = "suite"
+	ring := eventlog.NewRing(ringBytes, h)
+	t.ring.Store(ring)
+	return ring, nil
+}
+
+// log returns the last events of the last opened board, or nil. It may be called while the
+// case runs.
+func (t *T) log() []byte {
+	ring := t.ring.Load()
+	if ring == nil {
+		return nil
+	}
+	var out bytes.Buffer
+	if _, err := ring.WriteTo(&out); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return out.Bytes()
+}
+
+// differs keeps two frames that differ, for the artifacts.
+func (t *T) differs(got, expected image.Image) {
+	if !t.keep {
+		return
+	}
+	var a, b bytes.Buffer
+	if png.Encode(&a, got) == nil && png.Encode(&b, expected) == nil { // an empty frame is no PNG
+		t.got, t.expected = a.Bytes(), b.Bytes()
+	}
+}
+
+// saveAll writes the last clocks and events to a folder.
+func (t *T) saveAll(dir string) error {
+	for name, data := range map[string][]byte{"wave.vcd": t.wave(), report.LogFile: t.log()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wave returns the last clocks of the last opened board as a value change dump, or
+// nil.
+func (t *T) wave() []byte {
+	if t.flight == nil || !t.flight.Attached() {
+		return nil
+	}
+	var out bytes.Buffer
+	if err := t.flight.Dump(&out); err != nil {
+		t.Errorf("cannot write the wave: %v", err)
+		return nil
+	}
+	return out.Bytes()
+}
