@@ -42,7 +42,7 @@ var codes = map[int]string{
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; testbench: no firmware queues; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
-		bus: unsupported request on a recording; suite: no such tier; suite: bad baseline; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; report: nothing to show; bare: the ring of node 0 is in VRAM, which the host cannot access`,
+		bus: unsupported request on a recording; suite: no such tier; suite: bad baseline; report: nothing to show; bare: the ring of node 0 is in VRAM, which the host cannot access`,
 	3: `serial: no such port; ether: no such Ethernet interface; serial: ambiguous; serial: not a serial port; regs: no such device; mcu: no microcontroller; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
