@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,6 +82,23 @@ func TestTestArtifacts(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "0 passed, 1 failed, 0 skipped on emu?fault")
 	}
+}
+
+// TestTestFrames: a case that composes a wrong frame leaves it, the expected one, and where they
+// differ.
+func TestTestFrames(t *testing.T) {
+	dir := t.TempDir()
+	code, errs := ran("test", "--board", "emu?fault=stuck-data:D17=1", "--filter", "^compose/0$", "--waive", "paging-content", "--artifacts", dir)
+	require.Equal(t, exit.Check, code, errs)
+	for _, name := range []string{"got.png", "expected.png", "difference.png"} {
+		assert.FileExists(t, filepath.Join(dir, "compose_0", name))
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "compose_0", "report.html"))
+	require.NoError(t, err)
+	assert.Equal(t, 3, strings.Count(string(page), `<img alt="`))
+	summary, err := os.ReadFile(filepath.Join(dir, "summary.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(summary), "- **compose/0**: pixels differ, the first at")
 }
 
 // TestBaseline: what a baseline lists fails no run, and what passes in spite of it does.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -49,28 +50,49 @@ func readFrames(dir string, names map[string]bool) (out []Frame, err error) {
 			all = append(all, name)
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(endOf(a), endOf(b)), cmp.Compare(a, b)) })
 	for _, name := range all {
 		p, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, Frame{name, p})
-		begin, ok := strings.CutSuffix(name, GotEnd)
-		if !ok || !names[begin+ExpectedEnd] || names[begin+DiffEnd] {
+	}
+	return compared(out[:min(len(out), maxFrames)])
+}
+
+// compared adds the difference of each pair that has none.
+func compared(all []Frame) ([]Frame, error) {
+	find := func(name string) []byte {
+		i := slices.IndexFunc(all, func(f Frame) bool { return f.Name == name })
+		if i < 0 {
+			return nil
+		}
+		return all[i].PNG
+	}
+	for _, got := range all {
+		begin, ok := strings.CutSuffix(got.Name, GotEnd)
+		expected := find(begin + ExpectedEnd)
+		if !ok || expected == nil || find(begin+DiffEnd) != nil {
 			continue
 		}
-		expected, err := os.ReadFile(filepath.Join(dir, begin+ExpectedEnd))
+		diff, err := DifferencePNG(got.PNG, expected)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", got.Name, err)
 		}
-		diff, err := DifferencePNG(p, expected)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
-		}
-		out = append(out, Frame{begin + DiffEnd, diff})
+		all = append(all, Frame{begin + DiffEnd, diff})
 	}
-	return out[:min(len(out), maxFrames)], nil
+	return all, nil
+}
+
+// endOf returns the order of a file by the end of its name: a frame, the expected one, where they
+// differ, others.
+func endOf(name string) int {
+	ends := []string{GotEnd, ExpectedEnd, DiffEnd}
+	if i := slices.IndexFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) }); i >= 0 {
+		return i
+	}
+	return len(ends)
 }
 
 // DifferencePNG is Difference for images as PNG. Without images it returns nil.

@@ -38,7 +38,7 @@ type Source struct {
 
 	Log func() (io.ReadCloser, error) // opens the log; nil: there is none
 
-	// Chain, if not nil, explains an event: the chain of events that led to it, or "".
+	// Chain explains an event: the chain of events that led to it, or "". nil: package why does.
 	Chain func(e eventlog.Event) string
 }
 
@@ -110,7 +110,14 @@ type page struct {
 func (s *Source) Write(w io.Writer) error {
 	p := page{Source: s}
 	if s.Log != nil {
-		r, err := s.readRun()
+		chain := s.Chain
+		if chain == nil {
+			var err error
+			if chain, err = s.chains(); err != nil {
+				return err
+			}
+		}
+		r, err := s.readRun(chain)
 		if err != nil {
 			return err
 		}

@@ -161,6 +161,7 @@ func TestFolder(t *testing.T) {
 	}
 	assert.Equal(t, 3, strings.Count(page, `src="data:image/png;base64,`))
 	require.Len(t, s.Frames, 3)
+	assert.Equal(t, []string{"frame-got.png", "frame-expected.png", "frame-difference.png"}, []string{s.Frames[0].Name, s.Frames[1].Name, s.Frames[2].Name})
 	diff, err := png.Decode(bytes.NewReader(s.Frames[2].PNG))
 	require.NoError(t, err)
 	for y := range 3 {

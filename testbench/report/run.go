@@ -66,8 +66,8 @@ type Count struct {
 // used counts what the run used.
 type used struct{ calls, functions, opcodes map[string]uint64 }
 
-// readRun reads the log.
-func (s *Source) readRun() (*run, error) {
+// readRun reads the log. chain explains its incidents; it may be nil.
+func (s *Source) readRun(chain func(eventlog.Event) string) (*run, error) {
 	r := &run{used: used{map[string]uint64{}, map[string]uint64{}, map[string]uint64{}}}
 	err := s.withLog(func(l *eventlog.Reader) error {
 		r.Header = l.Header
@@ -82,7 +82,7 @@ func (s *Source) readRun() (*run, error) {
 			if err != nil {
 				return err
 			}
-			r.add(&e, s.Chain)
+			r.add(&e, chain)
 		}
 	})
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *Report) saveIndex(dir string) error {
 func (r *Report) index() report.Index {
 	out := report.Index{Title: r.Counts()}
 	for _, res := range r.Results {
-		row := report.Row{Name: res.Name, Outcome: res.Word(), Doc: res.Doc, Message: strings.Join(res.heads(), "; ")}
+		row := report.Row{Name: res.Name, Outcome: res.Word(), Doc: res.Doc, Message: res.head()}
 		if res.Outcome == Failed || res.Flaky {
 			row.Page, row.Repeat = res.folder()+"/"+reportFile, res.Replay(r.Board)
 		}
@@ -134,10 +134,10 @@ func (r Result) Save(dir, board string) ([]string, error) {
 		if err := os.WriteFile(path, file.data, 0o666); err != nil {
 			return nil, output.Failed(path, err)
 		}
-		readme += fmt.Sprintf("%-14s %s\n", file.name, file.doc)
+		readme += fmt.Sprintf("%-15s %s\n", file.name, file.doc)
 		out = append(out, path)
 	}
-	readme += fmt.Sprintf("%-14s %s\n", reportFile, "a page of all this")
+	readme += fmt.Sprintf("%-15s %s\n", reportFile, "a page of all this")
 	path := filepath.Join(folder, report.ReadmeFile)
 	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
 		return nil, output.Failed(path, err)

@@ -132,15 +132,30 @@ func (r *Result) again(second Result, virtual bool) {
 	}
 }
 
-// heads returns each message in a line. Of a message that is not of a check it is the first
-// line, since further lines may have stacks.
+// heads returns each message in a line: of a check its requirement and what was found, of
+// others the first line, since further lines may have stacks.
 func (r *Result) heads() (out []string) {
 	for _, m := range r.Messages {
 		head, _, _ := strings.Cut(m, "\n")
-		if strings.HasPrefix(m, "Error:") {
-			head = strings.TrimPrefix(strings.Join(strings.Fields(m), " "), "Error: ")
+		if found, ok := strings.CutPrefix(strings.Join(strings.Fields(m), " "), "Error: "); ok {
+			head = found
+			if before, required, ok := strings.Cut(found, " Messages: "); ok {
+				head = required + ": " + before
+			}
 		}
 		out = append(out, head)
 	}
 	return out
+}
+
+// head returns the first message in a line, and the number of others.
+func (r *Result) head() string {
+	all := r.heads()
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return all[0]
+	}
+	return fmt.Sprintf("%s (and %d more)", all[0], len(all)-1)
 }

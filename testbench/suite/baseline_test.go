@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 		{"fails", "emu", "", []Result{fails, {Outcome: Failed, Messages: []string{"one\nstack 2"}}}, "failed", true, "one"},
 		{"fails and passes", "emu", "", []Result{fails, pass}, "failed", true, "not deterministic: run again, it passed"},
 		{"fails otherwise", "line", "", []Result{fails, {Outcome: Failed, Messages: []string{"two"}}}, "failed", true, "not deterministic: run again, it failed with: two"},
-		{"checks otherwise", "verilated", "", []Result{{Outcome: Failed, Messages: []string{"Error:\tone\n\tis 1"}}, {Outcome: Failed, Messages: []string{"Error:\tone\n\tis 2"}}}, "failed", true, "it failed with: one is 2"},
+		{"checks otherwise", "verilated", "", []Result{{Outcome: Failed, Messages: []string{"Error:\tis 1\nMessages:\tone"}}, {Outcome: Failed, Messages: []string{"Error:\tis\n\t2\nMessages:\tone"}}}, "failed", true, "it failed with: one: is 2"},
 		{"flaky board", "tcp:host:1", "", []Result{fails, pass}, "flaky", false, "one"},
 		{"bad board", "tcp:host:1", "", []Result{fails, {Outcome: Failed, Messages: []string{"two"}}}, "failed", true, "one"},
 		{"hangs", "emu", "", []Result{{Outcome: Failed, Messages: []string{"one"}, Violation: &verifier.Violation{Rule: hang}}}, "failed", true, "one"},

@@ -73,7 +73,7 @@ func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, more []junit.
 		case res.Unexpected():
 			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
 		case res.Flaky:
-			c.Properties = append(c.Properties, junit.Property{Name: "flaky", Value: strings.Join(res.heads(), "; ")})
+			c.Properties = append(c.Properties, junit.Property{Name: "flaky", Value: res.head()})
 		case res.Known:
 			c.Skipped = "known to fail: " + strings.Join(res.Messages, "\n")
 		case res.Outcome == Skipped:
