@@ -55,7 +55,12 @@ type verifyFlags struct {
 func (v *verifyFlags) add(c *cobra.Command) {
 	v.ruleFlags.add(c)
 	c.Flags().BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
-	c.Flags().BoolVar(&v.sanitize, "sanitize", false, "check the GPU's accesses to memory too")
+	addSanitize(c, &v.sanitize, false)
+}
+
+// addSanitize adds the flag --sanitize.
+func addSanitize(c *cobra.Command, on *bool, byDefault bool) {
+	c.Flags().BoolVar(on, "sanitize", byDefault, "check the GPU's accesses to memory against the rules access-*")
 }
 
 // options returns the options of a system from the flags.

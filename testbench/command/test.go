@@ -34,6 +34,7 @@ type testFlags struct {
 	runs      uint64
 	list      bool
 	rules     ruleFlags
+	sanitize  bool
 	tiers     []string
 	inProcess bool
 	pool      *child.Pool // runs the cases, or nil
@@ -72,6 +73,7 @@ failure that --baseline lists; a pass of a case that it lists as Fail does.`,
 	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
+	addSanitize(c, &f.sanitize, true)
 	a.Links.AddKernel(c)
 	f.rules.add(c)
 	if a.program.Child != nil {
@@ -88,7 +90,7 @@ func (f testFlags) suiteOptions() (suite.Options, error) {
 	p := f.app.program
 	o := suite.Options{
 		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat() + f.app.Links.queueFlags(), Each: p.Each,
-		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Waive: f.rules.waive, Collect: f.rules.collect,
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Sanitize: f.sanitize, Waive: f.rules.waive, Collect: f.rules.collect,
 		Trace: f.artifacts != "", Again: f.artifacts != "" || f.baseline != "", Cover: f.report != "" || f.junit != "",
 	}
 	err := f.app.Links.CheckKernel()

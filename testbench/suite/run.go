@@ -36,6 +36,7 @@ type Options struct {
 	Limit    time.Duration // CallLimit of testbench.Options
 	FailFast bool          // the first failure ends the run
 	NoVerify bool          // as in testbench.Options
+	Sanitize bool          // as in testbench.Options
 	Waive    []string      // as in testbench.Options
 	Collect  bool          // as in testbench.Options: a case fails with all broken rules
 	Trace    bool          // keep DDI calls of failures and the last clocks of an emulated GPU
@@ -150,7 +151,7 @@ func Run(o Options) []Result {
 // Try opens the board and closes it, so that a missing board is one error and not
 // one for each case. It returns the error of testbench.Open or of Close.
 func Try(o Options) error {
-	sys, err := testbench.Open(o.Selector, o.Drivers, testbench.Options{Board: o.Board, Tdr: o.Tdr, Queues: o.Queues, CallLimit: o.Limit, Waive: o.Waive, Collect: o.Collect, DDI: o.DDI})
+	sys, err := testbench.Open(o.Selector, o.Drivers, testbench.Options{Board: o.Board, Tdr: o.Tdr, Queues: o.Queues, CallLimit: o.Limit, Sanitize: o.Sanitize, Waive: o.Waive, Collect: o.Collect, DDI: o.DDI})
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (o Options) one(i Instance) Result {
 // goroutine, which FailNow ends.
 func RunOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, queues: o.Queues, limit: o.Limit, noVerify: o.NoVerify, waive: o.Waive, collect: o.Collect, keep: o.Trace, ddi: o.DDI}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, queues: o.Queues, limit: o.Limit, noVerify: o.NoVerify, sanitize: o.Sanitize, waive: o.Waive, collect: o.Collect, keep: o.Trace, ddi: o.DDI}
 	if o.Cover {
 		t.cover = newCounter()
 	}

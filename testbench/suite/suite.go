@@ -58,6 +58,7 @@ type T struct {
 
 	queues   testbench.Queues
 	noVerify bool
+	sanitize bool
 	waive    []string
 	collect  bool
 
@@ -77,7 +78,7 @@ type T struct {
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board, o.Tdr, o.CallLimit, o.Seed, o.NoVerify = t.Board, t.tdr, t.limit, t.Seed+1, t.noVerify
-	o.Waive, o.Collect, o.Queues = t.waive, t.collect, t.queues
+	o.Sanitize, o.Waive, o.Collect, o.Queues = t.sanitize, t.waive, t.collect, t.queues
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})

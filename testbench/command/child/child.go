@@ -27,21 +27,22 @@ const beat = time.Second
 // A request asks a child to run a case, to open and close the board, or to run a
 // command line. It is a line of JSON on the child's standard input.
 type request struct {
-	Args    []string         `json:"args,omitempty"` // command line; nil: a case or the board
-	Case    string           `json:"case"`           // name of an instance; "": only open the board
-	Board   string           `json:"board"`
-	Seed    uint64           `json:"seed"`
-	Runs    uint64           `json:"runs"`
-	Foreign bool             `json:"foreign"`
-	Tiers   []suite.Tier     `json:"tiers"`
-	Cover   bool             `json:"cover"`
-	Keep    bool             `json:"keep"` // keep the artifacts of a failure
-	Tdr     time.Duration    `json:"tdr"`
-	Queues  testbench.Queues `json:"queues"`
-	Limit   time.Duration    `json:"limit"`
-	Waive   []string         `json:"waive,omitempty"`
-	Collect bool             `json:"collect,omitempty"`
-	Trace   string           `json:"trace"` // file for the DDI calls
+	Args     []string         `json:"args,omitempty"` // command line; nil: a case or the board
+	Case     string           `json:"case"`           // name of an instance; "": only open the board
+	Board    string           `json:"board"`
+	Seed     uint64           `json:"seed"`
+	Runs     uint64           `json:"runs"`
+	Foreign  bool             `json:"foreign"`
+	Tiers    []suite.Tier     `json:"tiers"`
+	Cover    bool             `json:"cover"`
+	Keep     bool             `json:"keep"` // keep the artifacts of a failure
+	Tdr      time.Duration    `json:"tdr"`
+	Queues   testbench.Queues `json:"queues"`
+	Limit    time.Duration    `json:"limit"`
+	Waive    []string         `json:"waive,omitempty"`
+	Collect  bool             `json:"collect,omitempty"`
+	Sanitize bool             `json:"sanitize,omitempty"`
+	Trace    string           `json:"trace"` // file for the DDI calls
 }
 
 // An answer is a line of JSON after the value of Variable. Answers have a pipe of

@@ -59,7 +59,7 @@ func (p *Pool) request(name string) request {
 	o := p.Options
 	return request{
 		Case: name, Board: o.Selector, Seed: o.Seed, Runs: o.Runs, Foreign: o.Foreign, Tiers: o.Tiers, Keep: o.Trace, Cover: o.Cover,
-		Tdr: o.Tdr, Queues: o.Queues, Limit: o.Limit, Waive: o.Waive, Collect: o.Collect,
+		Tdr: o.Tdr, Queues: o.Queues, Limit: o.Limit, Waive: o.Waive, Collect: o.Collect, Sanitize: o.Sanitize,
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *server) answer(r request) answer {
 	defer log.Commit(nil)
 	o := suite.Options{
 		Selector: r.Board, Board: board, Drivers: s.drivers, Foreign: r.Foreign, Tiers: r.Tiers, Seed: r.Seed, Runs: r.Runs,
-		Tdr: r.Tdr, Queues: r.Queues, Limit: r.Limit, Waive: r.Waive, Collect: r.Collect, Trace: r.Keep, Cover: r.Cover, DDI: trace,
+		Tdr: r.Tdr, Queues: r.Queues, Limit: r.Limit, Waive: r.Waive, Collect: r.Collect, Sanitize: r.Sanitize, Trace: r.Keep, Cover: r.Cover, DDI: trace,
 	}
 	if r.Case == "" {
 		return answer{Error: failureOf(suite.Try(o))}
