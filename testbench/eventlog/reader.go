@@ -149,7 +149,8 @@ func (l *Reader) readBlock() error {
 	return nil
 }
 
-// content returns the content of the block at the reader.
+// content returns the content of the block at the reader. It is valid until the next block is
+// read.
 func (l *Reader) content(size int) ([]byte, error) {
 	if blockHeader+size > l.in.Size() {
 		l.in = bufio.NewReaderSize(l.in, blockHeader+size)
@@ -158,9 +159,8 @@ func (l *Reader) content(size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := append([]byte(nil), p[blockHeader:]...)
 	_, err = l.in.Discard(len(p))
-	return whole, err
+	return p[blockHeader:], err
 }
 
 func (l *Reader) addTemplates(p []byte) error {

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -57,12 +56,11 @@ func (b *builder) happening(e *eventlog.Event) happening { return happening{e.Cl
 
 // returned notes a DDI function that failed in a call of the API.
 func (b *builder) returned(e *eventlog.Event) {
-	_, pattern := e.Pattern()
-	_, results, ok := strings.Cut(pattern, `"hr":"`)
-	if !ok || strings.HasPrefix(results, "S_") {
+	if !b.pattern(e).fails {
 		return
 	}
 	if c := b.caller(e); c != nil && c.hr == "" {
+		_, results, _ := strings.Cut(e.Text(), `"hr":"`)
 		hr, _, _ := strings.Cut(results, `"`)
 		c.hr = b.name(e) + " returned " + hr
 	}
@@ -215,7 +213,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	case eventlog.Depend:
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
-		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: bytes.Clone(e.Data), origin: b.origin(s, f[1])})
+		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: b.keep(e.Data), origin: b.origin(s, f[1])})
 	case eventlog.Submit:
 		s.submitted, b.doorbell = at, s
 		flight := b.flight(uint64(s.node))

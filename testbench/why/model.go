@@ -135,7 +135,10 @@ type Run struct {
 type builder struct {
 	*Run
 	stacks   map[uint64]*stack // by thread
-	names    []string          // of DDI functions, by pattern
+	thread   uint64            // of the last event
+	now      *stack            // its stack
+	patterns []pattern
+	arena    []byte            // for the data of packets
 	flying   [][]*submission   // by node: submitted and not retired
 	placed   map[uint64]*place // of allocations in a segment
 	homes    map[uint64]*place // host memory of allocations
@@ -143,6 +146,13 @@ type builder struct {
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
 	doorbell *submission       // submitted last, and no register was written since
+}
+
+// A pattern is what is known of the texts with the same pattern.
+type pattern struct {
+	known bool
+	name  string // of the DDI function; "" if it differs
+	fails bool   // it may have a result that is an error
 }
 
 // A stack is the open calls of a thread.
@@ -173,11 +183,15 @@ func Read(l *eventlog.Reader) (*Run, error) {
 // stack returns the stack of the thread of an event.
 func (b *builder) stack(e *eventlog.Event) *stack {
 	key := uint64(e.Process)<<32 | uint64(e.Thread)
+	if b.now != nil && key == b.thread {
+		return b.now
+	}
 	s := b.stacks[key]
 	if s == nil {
 		s = &stack{}
 		b.stacks[key] = s
 	}
+	b.thread, b.now = key, s
 	return s
 }
 
@@ -186,24 +200,50 @@ func (b *builder) open(e *eventlog.Event) []frame {
 	return append([]frame(nil), b.stack(e).frames...)
 }
 
+// pattern returns what is known of the text of an event.
+func (b *builder) pattern(e *eventlog.Event) pattern {
+	n, text := e.Pattern()
+	if n == 0 {
+		return patternOf(text)
+	}
+	for len(b.patterns) <= n {
+		b.patterns = append(b.patterns, pattern{})
+	}
+	p := &b.patterns[n]
+	if !p.known {
+		*p = patternOf(text)
+	}
+	return *p
+}
+
+func patternOf(text string) pattern {
+	p := pattern{known: true, name: nameIn(text)}
+	if _, results, ok := strings.Cut(text, `"hr":"`); ok {
+		p.fails = !strings.HasPrefix(results, "S_")
+	}
+	if strings.ContainsAny(p.name, "\x01\x02") {
+		p.name = "" // a digit in a name is a number of the text
+	}
+	return p
+}
+
 // name returns the name of the DDI function of an event.
 func (b *builder) name(e *eventlog.Event) string {
-	n, pattern := e.Pattern()
-	if n == 0 {
-		return nameIn(pattern)
+	if p := b.pattern(e); p.name != "" {
+		return p.name
 	}
-	for len(b.names) <= n {
-		b.names = append(b.names, "")
+	return nameIn(e.Text())
+}
+
+// keep returns a copy of the data of a packet.
+func (b *builder) keep(p []byte) []byte {
+	if len(p) > len(b.arena) {
+		b.arena = make([]byte, 1<<20)
 	}
-	if b.names[n] == "" {
-		// A digit in a name is a number of the text.
-		b.names[n] = nameIn(pattern)
-		if strings.ContainsAny(b.names[n], "\x01\x02") {
-			b.names[n] = ""
-			return nameIn(e.Text())
-		}
-	}
-	return b.names[n]
+	n := copy(b.arena, p)
+	kept := b.arena[:n:n]
+	b.arena = b.arena[n:]
+	return kept
 }
 
 // nameIn returns the value of the key name in a line of a trace.
