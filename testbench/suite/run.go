@@ -18,6 +18,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
 // Options are the settings of a run.
@@ -37,9 +39,14 @@ type Options struct {
 	FailFast bool          // the first failure ends the run
 	NoVerify bool          // as in testbench.Options
 	Sanitize bool          // as in testbench.Options
-	Waive    []string      // as in testbench.Options
-	Collect  bool          // as in testbench.Options: a case fails with all broken rules
-	Trace    bool          // keep DDI calls of failures and the last clocks of an emulated GPU
+
+	// Record, if not nil, begins the log of every system, as in testbench.Options. A failed
+	// case then has no last events of its own.
+	Record func(h eventlog.Header) (events.Sink, error)
+
+	Waive   []string // as in testbench.Options
+	Collect bool     // as in testbench.Options: a case fails with all broken rules
+	Trace   bool     // keep DDI calls of failures and the last clocks of an emulated GPU
 
 	Baseline *Baseline // what is known to fail; nil: nothing
 	Again    bool      // a case that fails is run again
@@ -184,7 +191,7 @@ func (o Options) one(i Instance) Result {
 // goroutine, which FailNow ends.
 func RunOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, queues: o.Queues, limit: o.Limit, noVerify: o.NoVerify, sanitize: o.Sanitize, waive: o.Waive, collect: o.Collect, keep: o.Trace, ddi: o.DDI}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, queues: o.Queues, limit: o.Limit, noVerify: o.NoVerify, sanitize: o.Sanitize, begin: o.Record, waive: o.Waive, collect: o.Collect, keep: o.Trace, ddi: o.DDI}
 	if o.Cover {
 		t.cover = newCounter()
 	}

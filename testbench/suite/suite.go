@@ -25,6 +25,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
 // TB is the part of testing.TB that a case needs. *testing.T implements it.
@@ -59,6 +60,7 @@ type T struct {
 	queues   testbench.Queues
 	noVerify bool
 	sanitize bool
+	begin    func(h eventlog.Header) (events.Sink, error) // begins the log of every system, or nil
 	waive    []string
 	collect  bool
 
@@ -89,6 +91,9 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		trace := new(tail)
 		t.traces = append(t.traces, trace)
 		o.DDI, o.Record = trace, t.record
+	}
+	if t.begin != nil {
+		o.Record = t.begin
 	}
 	switch {
 	case t.cover != nil && o.Hook != nil:
