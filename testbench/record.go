@@ -36,11 +36,12 @@ func (s *System) record(selector string, o *Options) error {
 	if o.Record == nil {
 		return nil
 	}
-	sink, err := o.Record(events.HeaderOf(selector, s.clock.Hz()))
+	h := events.HeaderOf(selector, s.clock.Hz())
+	sink, err := o.Record(h)
 	if err != nil {
 		return err
 	}
-	s.recorder = events.New(sink, s.clock.Now)
+	s.recorder = events.New(sink, h, s.clock.Now)
 	text := o.Log
 	o.Log = func(line string) {
 		s.recorder.Text(line)

@@ -39,6 +39,7 @@ const (
 	Broken            // a broken rule
 	Link              // the link goes down or comes back
 	Text              // a line of the driver or of the firmware
+	Open              // a board is opened
 	kinds
 )
 
@@ -126,6 +127,7 @@ var Table = []Description{
 	{Broken, "broken", "a rule of the verifier is broken", nil, "rule and what was found", ""},
 	{Link, "link", "the link to the board", nil, "what happened", ""},
 	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
+	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 }
 
 // Names returns the names of the kinds.

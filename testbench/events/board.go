@@ -27,9 +27,10 @@ func NewBoard(begin func(h eventlog.Header) (Sink, error)) *Board { return &Boar
 
 // Opened implements boards.Watcher.
 func (b *Board) Opened(selector string, clock bus.Clock) error {
-	sink, err := b.begin(HeaderOf(selector, clock.Hz()))
+	h := HeaderOf(selector, clock.Hz())
+	sink, err := b.begin(h)
 	if err == nil {
-		b.r = New(sink, clock.Now)
+		b.r = New(sink, h, clock.Now)
 	}
 	return err
 }

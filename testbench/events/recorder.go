@@ -42,9 +42,10 @@ type opened struct {
 	name string // of a DDI function; "" for a call of the API
 }
 
-// New returns a recorder. now returns the time of the device's clock; it is not called in a
+// New returns a recorder for the board of a header. now returns the time of the device's clock; it is not called in a
 // method that the device calls.
-func New(sink Sink, now func() uint64) *Recorder {
+func New(sink Sink, h eventlog.Header, now func() uint64) *Recorder {
+	sink.Add(eventlog.New(eventlog.Open, h.Hz, flag(h.Observed)).WithText(h.Board))
 	return &Recorder{sink: sink, now: now, open: map[*ddi.Thread][]opened{}}
 }
 

@@ -12,6 +12,8 @@ func (b *builder) add(e *eventlog.Event) {
 	at := Point{e.ID, e.Time}
 	f := &e.Fields
 	switch e.Kind {
+	case eventlog.Open:
+		b.Header.Board, b.Header.Hz, b.Header.Observed = e.Text(), f[0], f[1] != 0
 	case eventlog.Call:
 		b.enter(e, e.Text(), f[0])
 		c := &call{frame: frame{at, e.Text(), f[0], e.Process, e.Thread}}

@@ -6,8 +6,13 @@ import (
 )
 
 // Fault answers why the run stopped: a broken rule, a fault or a time-out of the GPU, or the
-// link. The first of them counts.
+// link. The first of them counts, also of a board that was open before.
 func (r *Run) Fault() *Answer {
+	if r.earlier != nil {
+		if a := r.earlier.Fault(); a.Missing != "" {
+			return a
+		}
+	}
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run"}
 	first := func(all []happening) *happening {
 		if len(all) == 0 {

@@ -115,6 +115,7 @@ type happening struct {
 type Run struct {
 	Header    eventlog.Header
 	Truncated bool
+	earlier   *Run  // of the board that was open before, or nil
 	last      Point // last event
 
 	subs    map[uint64]*submission
@@ -158,13 +159,18 @@ type pattern struct {
 // A stack is the open calls of a thread.
 type stack struct{ frames []frame }
 
-// Read reads a log. It fails with the errors of eventlog.Reader.
-func Read(l *eventlog.Reader) (*Run, error) {
-	b := builder{
-		Run:    &Run{Header: l.Header, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
+// newBuilder returns the builder of a run after an earlier one, or nil.
+func newBuilder(h eventlog.Header, earlier *Run) *builder {
+	return &builder{
+		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{},
 	}
+}
+
+// Read reads a log. It fails with the errors of eventlog.Reader.
+func Read(l *eventlog.Reader) (*Run, error) {
+	b := newBuilder(l.Header, nil)
 	var e eventlog.Event
 	for {
 		err := l.Next(&e)
@@ -174,6 +180,11 @@ func Read(l *eventlog.Reader) (*Run, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if e.Kind == eventlog.Open && b.last.In() {
+			patterns := b.patterns
+			b = newBuilder(l.Header, b.Run)
+			b.patterns = patterns
 		}
 		b.last = Point{e.ID, e.Time}
 		b.add(&e)
