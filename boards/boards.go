@@ -85,6 +85,16 @@ type Peeker interface {
 	Peek(bar int, off uint64, p []byte) bool
 }
 
+// Twinned is implemented by the link to a GPU that is emulated cycle by cycle in this process
+// and has no injected faults.
+type Twinned interface {
+	// Twin calls f with a link to a copy of the GPU, made between two clocks. What f does
+	// takes no clock of the GPU and changes nothing of it. The copy has no host memory: its
+	// reads stay unanswered. So f should read at once what it wants. The link of the copy
+	// is valid during the call, in which f must not use the link to the GPU.
+	Twin(f func(bus.Link))
+}
+
 // A scheme is a kind of board.
 type scheme struct {
 	name    string

@@ -116,7 +116,10 @@ func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, err
 	}
 	e := &emulated{faulty{link, dev.injectors}, dev}
-	return e, e, nil
+	if len(dev.injectors) > 0 {
+		return e, e, nil
+	}
+	return &twinned{emulated: e}, e, nil
 }
 
 // captureWire records the transactions of a wire.
@@ -207,6 +210,25 @@ func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
 	}
 	e.Sample(func() { e.dev.gpu.PeekVRAM(off, p) })
 	return true
+}
+
+// twinned is the link to an emulated GPU without injected faults. A fault is outside of the GPU,
+// so a copy of the GPU does not have it.
+type twinned struct {
+	*emulated
+	twin *gpu.Twin // nil before the first use; guarded by Sample
+}
+
+// Twin implements Twinned.
+func (t *twinned) Twin(f func(bus.Link)) {
+	t.Sample(func() {
+		if t.twin == nil {
+			t.twin = t.dev.gpu.Twin()
+		}
+		t.twin.Follow(t.dev.gpu)
+		defer t.twin.Leave()
+		f(t.Fork(t.twin))
+	})
 }
 
 // Counters returns the counters of the GPU and the wire.

@@ -69,8 +69,8 @@ const maxWait = 1 << 48
 // Link is the host's end: a bus.Link and a bus.Clock.
 type Link struct {
 	dev    port.Device
-	runner Runner // dev if it implements Runner, else nil
-	host   bus.Host
+	runner Runner   // dev if it implements Runner, else nil
+	host   bus.Host // nil in a fork
 	opt    Options
 
 	mu     sync.Mutex // held in every call; guards the fields below

@@ -55,8 +55,11 @@ func (l *Link) receiveRequest(req port.Request) {
 	l.receiver.req, l.receiver.beats, l.receiver.n = req, port.Beats(req.Addr, req.Len), 0
 }
 
-// answer completes a device read from host memory.
+// answer completes a device read from host memory. A fork leaves it unanswered.
 func (l *Link) answer(req port.Request) {
+	if l.host == nil {
+		return
+	}
 	r := &l.receiver
 	n := 4 * int(req.Len)
 	lane := int(req.Addr & 7)
@@ -151,6 +154,9 @@ func (r *receiver) gap(at int, enabled bool) int {
 }
 
 func (l *Link) writeRun(addr uint64, p []byte) {
+	if l.host == nil {
+		return
+	}
 	if addr >= messageBase && addr < messageEnd {
 		l.stats.Messages++
 		l.event = true
