@@ -14,6 +14,7 @@
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	pins:ice40-hx8k
 //	snap:registers.json
+//	inspect:127.0.0.1:4001
 //
 // [Manual] describes the schemes, their options and the injected faults. [Open]
 // returns a [bus.Link] and a [bus.Clock]; package [github.com/hilgpu/hilgpu/boards/regs] accesses
@@ -156,7 +157,7 @@ type option struct {
 }
 
 func schemes() []scheme {
-	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), netTLP(), virtualLine(), pinBoard(), snapshot(), recording()}
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), udpSocket(), ethernet(), netTLP(), virtualLine(), pinBoard(), snapshot(), recording(), inspection()}
 }
 
 // Schemes returns the names of the schemes.

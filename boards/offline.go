@@ -1,8 +1,10 @@
 package boards
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/boards/observer"
 	"github.com/hilgpu/hilgpu/boards/snap"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
@@ -19,6 +21,22 @@ func recording() scheme {
 	return scheme{
 		name: "capture", place: "FILE", doc: "the board recorded in a capture, read-only",
 		open: func(o opening) (bus.Link, bus.Clock, error) { return offline(capture.Open(o.place)) },
+	}
+}
+
+func inspection() scheme {
+	return scheme{
+		name: "inspect", place: "ADDR", doc: "the board that another command has open with --inspect, at [HOST:]PORT, read-only",
+		open: func(o opening) (bus.Link, bus.Clock, error) {
+			link, clock, err := observer.Open(o.place)
+			if errors.Is(err, observer.ErrAddress) {
+				err = fmt.Errorf("%w: %w", errPlace, err)
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			return link, clock, nil
+		},
 	}
 }
 

@@ -16,58 +16,90 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/record"
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
+	"github.com/hilgpu/hilgpu/testbench/inspect"
 )
 
 // Links opens boards for the commands and records them.
 type Links struct {
 	record.Recorder
-	Tdr time.Duration // of --tdr-delay, as in testbench.Options
-	Gdb string        // of --firmware-gdb
+	Tdr     time.Duration // of --tdr-delay, as in testbench.Options
+	Gdb     string        // of --firmware-gdb
+	Inspect string        // of --inspect
 
 	Queues testbench.Queues // of --firmware-queues, --firmware-quantum and --firmware-preempt
 
 	core string // of --firmware-core
 
-	gdb *turns.Server // nil: not yet started
+	gdb     *turns.Server   // nil: not yet started
+	inspect *inspect.Server // nil: not yet started
 }
 
-// Add adds the flags --capture and --firmware-gdb to a command with a link and to its
+// Add adds the flags --capture, --inspect and --firmware-gdb to a command with a link and to its
 // subcommands.
 func (l *Links) Add(c *cobra.Command) {
 	l.AddCapture(c.PersistentFlags())
 	l.AddRecord(c.PersistentFlags())
+	c.PersistentFlags().StringVar(&l.Inspect, "inspect", "", "show the board, read-only, as a page and as JSON at [HOST:]`PORT` of HTTP")
 	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
 }
 
-// Options is Recorder.Options, for boards whose firmware gdb debugs with --firmware-gdb. It
-// also fails with turns.ErrAddress and turns.ErrListen.
+// Options is Recorder.Options, for boards that --inspect shows and whose firmware gdb debugs with
+// --firmware-gdb. It also fails with observer.ErrAddress, inspect.ErrListen, turns.ErrAddress and
+// turns.ErrListen.
 func (l *Links) Options() (boards.Options, error) {
+	if err := l.startInspect(); err != nil {
+		return boards.Options{}, err
+	}
 	o, err := l.Recorder.Options()
-	if err != nil || l.Gdb == "" {
+	if err != nil {
 		return o, err
 	}
-	if l.gdb == nil {
-		l.gdb, err = turns.Serve(l.Gdb, func(err error) { fmt.Fprintf(l.Log, "%s: --firmware-gdb: %v\n", l.Program, err) })
-		if err != nil {
-			return o, fmt.Errorf("--firmware-gdb: %w", err)
-		}
-		if l.gdb.Open {
-			fmt.Fprintf(l.Log, "warning: every host that reaches %s controls the firmware\n", l.gdb.Addr)
-		}
-		fmt.Fprintf(l.Log, "%s: to debug the firmware, tell gdb: target remote %s\n", l.Program, l.gdb.Addr)
+	var share sharing
+	if l.inspect != nil {
+		share = l.inspect.Share // it reads the board also while gdb has it
 	}
-	o.Share = l.gdb.Share
+	if err := l.startGdb(); err != nil {
+		return o, err
+	}
+	if l.gdb != nil {
+		share = share.then(l.gdb.Share)
+	}
+	o.Share = share
 	return o, nil
 }
 
-// Commit is Recorder.Commit. It also ends the server for gdb.
+// startGdb starts the server of --firmware-gdb, once.
+func (l *Links) startGdb() (err error) {
+	if l.Gdb == "" || l.gdb != nil {
+		return nil
+	}
+	l.gdb, err = turns.Serve(l.Gdb, func(err error) { fmt.Fprintf(l.Log, "%s: --firmware-gdb: %v\n", l.Program, err) })
+	if err != nil {
+		return fmt.Errorf("--firmware-gdb: %w", err)
+	}
+	if l.gdb.Open {
+		fmt.Fprintf(l.Log, "warning: every host that reaches %s controls the firmware\n", l.gdb.Addr)
+	}
+	fmt.Fprintf(l.Log, "%s: to debug the firmware, tell gdb: target remote %s\n", l.Program, l.gdb.Addr)
+	return nil
+}
+
+// Commit is Recorder.Commit. It also ends the servers.
 func (l *Links) Commit(err error) error {
+	if l.inspect != nil {
+		l.inspect.Close() // it has nothing to lose
+	}
 	if l.gdb != nil {
 		if gerr := l.gdb.Close(); err == nil {
 			err = gerr
 		}
 	}
 	return l.Recorder.Commit(err)
+}
+
+// needsProcess reports whether a flag needs all boards of a command in one process.
+func (l *Links) needsProcess() bool {
+	return l.Capture != "" || l.Record != "" || l.Gdb != "" || l.Inspect != ""
 }
 
 // AddKernel adds the flags --tdr-delay and those of the queues of the firmware to a command that runs

@@ -77,7 +77,7 @@ failure that --baseline lists; a pass of a case that it lists as Fail does.`,
 	a.Links.AddKernel(c)
 	f.rules.add(c)
 	if a.program.Child != nil {
-		fl.BoolVar(&f.inProcess, inProcess, false, "run the cases in this process, as with --capture, --record or --firmware-gdb; a driver that ends it ends the run")
+		fl.BoolVar(&f.inProcess, inProcess, false, "run the cases in this process, as with --capture, --record, --inspect or --firmware-gdb; a driver that ends it ends the run")
 	}
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	a.AddJSON(fl)
@@ -153,7 +153,7 @@ func runTest(f testFlags) error {
 		return err
 	}
 	o.Record = f.app.Links.Events()
-	if p := f.app.program; p.Child != nil && !f.inProcess && f.app.Links.Capture == "" && f.app.Links.Record == "" && f.app.Links.Gdb == "" {
+	if p := f.app.program; p.Child != nil && !f.inProcess && !f.app.Links.needsProcess() {
 		f.pool = &child.Pool{Command: p.Child, Options: o, Stderr: f.app.Stderr}
 		defer f.pool.Close()
 		o.Exec = f.pool.Run

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/boards/gateware"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/boards/observer"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/regs/export"
 	"github.com/hilgpu/hilgpu/boards/serve"
@@ -60,6 +61,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/drivertest/starter"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/figures"
+	"github.com/hilgpu/hilgpu/testbench/inspect"
 	"github.com/hilgpu/hilgpu/testbench/lists"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/report"
@@ -152,11 +154,11 @@ func classes() []class {
 	return []class{
 		{ErrCheck, Check},
 		{ErrInput, Usage}, {record.ErrOption, Usage}, {output.ErrWrite, Usage},
-		{boards.ErrSelector, Usage}, {bus.ErrRecorded, Usage}, {testbench.ErrQueues, Usage},
+		{boards.ErrSelector, Usage}, {bus.ErrRecorded, Usage}, {observer.ErrReadOnly, Usage}, {testbench.ErrQueues, Usage},
 
 		// Identity of the device.
 		{serial.ErrMissing, NoDevice}, {serial.ErrAmbiguous, NoDevice}, {serial.ErrNotPort, NoDevice},
-		{regs.ErrDevice, NoDevice}, {mcu.ErrMissing, NoDevice},
+		{regs.ErrDevice, NoDevice}, {observer.ErrServer, NoDevice}, {mcu.ErrMissing, NoDevice},
 		{datalink.ErrMapHash, Map}, {regs.ErrMapHash, Map},
 
 		// Connection to the device.
@@ -193,7 +195,7 @@ func classes() []class {
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
-		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {turns.ErrBoards, Usage},
+		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {observer.ErrAddress, Usage}, {inspect.ErrListen, Usage}, {turns.ErrBoards, Usage},
 		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{eventlog.ErrFormat, Usage}, {eventlog.ErrVersion, Usage}, {eventlog.ErrCorrupt, Usage}, {eventlog.ErrMap, Map}, {why.ErrQuestion, Usage}, {report.ErrFolder, Usage}, {capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {suite.ErrBaseline, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},

@@ -35,15 +35,15 @@ var codes = map[int]string{
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; mcu: image; mcu: breakpoint or watchpoint; firmware: truncated image; firmware: not an image; firmware: image of another version; firmware: damaged image;
 		firmware: image for another GPU; firmware: bad image; firmware: memory of the microcontroller too small; firmware: bad options;
-		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
+		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; observer: bad address; inspect: cannot listen; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
 		capture: bad file; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; why: no such thing in the log; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; testbench: no firmware queues; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
-		bus: unsupported request on a recording; suite: no such tier; suite: bad baseline; report: nothing to show; bare: the ring of node 0 is in VRAM, which the host cannot access`,
-	3: `serial: no such port; ether: no such Ethernet interface; serial: ambiguous; serial: not a serial port; regs: no such device; mcu: no microcontroller; bare: not this GPU;
+		bus: unsupported request on a recording; bus: unsupported request: a board in use is read-only; suite: no such tier; suite: bad baseline; report: nothing to show; bare: the ring of node 0 is in VRAM, which the host cannot access`,
+	3: `serial: no such port; ether: no such Ethernet interface; serial: ambiguous; serial: not a serial port; regs: no such device; observer: no board; mcu: no microcontroller; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
 		channel: a session began; channel: the stream accepts no bytes; datalink: not up; datalink: queue full; datalink: packet size;

@@ -1,0 +1,48 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/testbench/inspect"
+)
+
+// startInspect starts the server of --inspect, once. Its log is what the command prints about
+// its boards.
+func (l *Links) startInspect() error {
+	if l.Inspect == "" || l.inspect != nil {
+		return nil
+	}
+	var err error
+	lines := &inspect.Lines{}
+	if l.inspect, err = inspect.Serve(l.Inspect, inspect.Options{Program: l.Program, Log: lines}); err != nil {
+		return fmt.Errorf("--inspect: %w", err)
+	}
+	if l.inspect.Open {
+		fmt.Fprintf(l.Log, "warning: every host that reaches %s reads the board\n", l.inspect.Addr)
+	}
+	fmt.Fprintf(l.Log, "%s: to look at the board, open http://%s/, or use --board inspect:%[2]s\n", l.Program, l.inspect.Addr)
+	l.Log = io.MultiWriter(l.Log, lines)
+	return nil
+}
+
+// A sharing is a boards.Options.Share.
+type sharing func(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, bus.Clock, error)
+
+// then returns a sharing of a board that is shared by s and then by next; nil shares nothing.
+func (s sharing) then(next sharing) sharing {
+	if s == nil {
+		return next
+	}
+	if next == nil {
+		return s
+	}
+	return func(link bus.Link, clock bus.Clock, virtual bool) (bus.Link, bus.Clock, error) {
+		link, clock, err := s(link, clock, virtual)
+		if err != nil {
+			return nil, nil, err
+		}
+		return next(link, clock, virtual)
+	}
+}
