@@ -16,7 +16,8 @@ import (
 var errRefused = errors.New("inspect: not read")
 
 const (
-	// fresh is the age up to which a value is not read again. All clients share it.
+	// fresh is the age up to which a value is not read again, on links that are fast enough.
+	// All clients share it.
 	fresh = 400 * time.Millisecond
 
 	// maxBurst is the longest read, in bytes, so that the accesses of the command wait little.
@@ -52,6 +53,7 @@ type board struct {
 	device *regs.Function   // over view
 	plan   map[uint32]burst // by the offset of each register; empty: the device is not known
 	words  map[uint32]word
+	whole  uint64 // cost of a reading of all registers
 	budget budget
 }
 
@@ -100,8 +102,19 @@ func (b *board) identify() error {
 	if err != nil {
 		return err
 	}
-	b.device, b.plan = f, plan(f.Names())
+	b.device, b.plan, b.whole = f, plan(f.Names()), 0
+	for off, run := range b.plan {
+		if off == run.off {
+			b.whole += cost(run.len)
+		}
+	}
 	return nil
+}
+
+// usable reports whether a value need not be read again. On a slow link it lasts until the
+// budget allows another reading of all registers.
+func (b *board) usable(w word) bool {
+	return b.time.now()-w.at < max(fresh, price(b.link, b.whole))
 }
 
 // plan merges registers that are next to each other and whose reads have no effect.
@@ -147,9 +160,9 @@ func (b *board) burst(off uint32) (burst, error) {
 	return burst{off, 4}, nil
 }
 
-// word returns the value of a register, at most fresh old.
+// word returns the value of a register.
 func (b *board) word(off uint32) (word, error) {
-	if w, ok := b.words[off]; ok && b.time.now()-w.at < fresh {
+	if w, ok := b.words[off]; ok && b.usable(w) {
 		return w, nil
 	}
 	run, err := b.burst(off)

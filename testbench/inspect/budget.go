@@ -34,12 +34,16 @@ type budget struct {
 // wait returns how long a read must wait, at the given time.
 func (b *budget) wait(now time.Duration) time.Duration { return max(0, b.free-now) }
 
-// take pays for n bytes over a link. A link without a rate is free.
+// take pays for n bytes over a link.
 func (b *budget) take(link bus.Link, now time.Duration, n uint64) {
+	b.free = max(b.free, now) + price(link, n)
+}
+
+// price returns the time in which the share of a link carries n bytes; 0 for a link without a rate.
+func price(link bus.Link, n uint64) time.Duration {
 	slow, ok := link.(boards.Rated)
 	if !ok {
-		return
+		return 0
 	}
-	second := float64(time.Second)
-	b.free = max(b.free, now) + time.Duration(float64(n)*100*second/(share*float64(slow.BytesPerSecond())))
+	return time.Duration(float64(n) * 100 / share * float64(time.Second) / float64(slow.BytesPerSecond()))
 }
