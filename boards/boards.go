@@ -92,8 +92,9 @@ type Twinned interface {
 	// Twin calls f with a link to a copy of the GPU, made between two clocks. What f does
 	// takes no clock of the GPU and changes nothing of it. The copy has no host memory: its
 	// reads stay unanswered. So f should read at once what it wants. The link of the copy
-	// is valid during the call, in which f must not use the link to the GPU.
-	Twin(f func(bus.Link))
+	// is valid during the call, in which f must not use the link to the GPU. memory reads
+	// host memory, of which f may read only what belongs to the device: see bus.Host.
+	Twin(f func(link bus.Link, memory func(addr uint64, p []byte) error))
 }
 
 // A scheme is a kind of board.

@@ -186,6 +186,8 @@ func TestSelectorErrors(t *testing.T) {
 		{"line?latency=1", `unknown "latency"`},
 		{"line:x", `line takes nothing after a colon`},
 		{"snap", `want snap:FILE`},
+		{"inspect", `want inspect:ADDR`},
+		{"inspect:x", `bad address: "x", want [HOST:]PORT`},
 		{"snap:/nowhere/x.json", `/nowhere/x.json`},
 		{"capture:/nowhere/x.pcapng", `/nowhere/x.pcapng`},
 		{"emu?vrma=8KiB", `unknown "vrma", want one of config, nodes, vram`},

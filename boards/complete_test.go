@@ -25,7 +25,7 @@ func TestComplete(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"", []string{"emu", "verilated", "serial:", "tcp:", "udp:", "eth:", "nettlp:", "line", "pins:", "snap:", "capture:"}},
+		{"", []string{"emu", "verilated", "serial:", "tcp:", "udp:", "eth:", "nettlp:", "line", "pins:", "snap:", "capture:", "inspect:"}},
 		{"s", []string{"serial:", "snap:"}},
 		{"emu", []string{"emu", "emu?"}},
 		{"x", []string{}},

@@ -119,7 +119,7 @@ func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	if len(dev.injectors) > 0 {
 		return e, e, nil
 	}
-	return &twinned{emulated: e}, e, nil
+	return &twinned{emulated: e, host: at.host}, e, nil
 }
 
 // captureWire records the transactions of a wire.
@@ -216,18 +216,19 @@ func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
 // so a copy of the GPU does not have it.
 type twinned struct {
 	*emulated
+	host bus.Host
 	twin *gpu.Twin // nil before the first use; guarded by Sample
 }
 
 // Twin implements Twinned.
-func (t *twinned) Twin(f func(bus.Link)) {
+func (t *twinned) Twin(f func(bus.Link, func(uint64, []byte) error)) {
 	t.Sample(func() {
 		if t.twin == nil {
 			t.twin = t.dev.gpu.Twin()
 		}
 		t.twin.Follow(t.dev.gpu)
 		defer t.twin.Leave()
-		f(t.Fork(t.twin))
+		f(t.Fork(t.twin), t.host.ReadMem)
 	})
 }
 

@@ -29,9 +29,9 @@ func names(s Section) (all []string) {
 // The manual matches Open: each scheme listed with an option refuses an invalid
 // value of it, and no other scheme knows the option.
 func TestManualIsWhatOpenTakes(t *testing.T) {
-	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "udp", "eth", "nettlp", "line", "pins", "snap", "capture"}, Schemes())
-	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "udp:HOST:PORT", "eth:IFACE/MAC", "nettlp:HOST", "line", "pins:NAME", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
-	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "eth": ":x/02:00:00:00:00:01", "nettlp": ":127.0.0.1", "snap": ":x", "capture": ":x", "pins": ":ice40-hx8k"}
+	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "udp", "eth", "nettlp", "line", "pins", "snap", "capture", "inspect"}, Schemes())
+	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "udp:HOST:PORT", "eth:IFACE/MAC", "nettlp:HOST", "line", "pins:NAME", "snap:FILE", "capture:FILE", "inspect:ADDR"}, names(titled(t, "Schemes")))
+	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "eth": ":x/02:00:00:00:00:01", "nettlp": ":127.0.0.1", "snap": ":x", "capture": ":x", "inspect": ":1", "pins": ":ice40-hx8k"}
 	taken := map[string][]string{} // schemes listed in the manual, by option
 	for _, s := range Manual() {
 		who, ok := strings.CutPrefix(s.Title, "Options of ")

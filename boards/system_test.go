@@ -26,7 +26,7 @@ func TestSystems(t *testing.T) {
 		{windows, "serial:COM3?driver=tarm", "driver=tarm is not available on windows/amd64, want bugst"},
 		{windows, "tcp:host:1", ""},
 		{windows, "emu?fault=dead", ""},
-		{windows, "verilated?config=small", "verilated is not available on windows/amd64, want one of emu, serial, tcp, udp, line, pins, snap, capture"},
+		{windows, "verilated?config=small", "verilated is not available on windows/amd64, want one of emu, serial, tcp, udp, line, pins, snap, capture, inspect"},
 		{windows, "verilated?nope=1", "unknown \"nope\""},
 	} {
 		_, _, err := tt.on.find(tt.selector)

@@ -59,7 +59,7 @@ func TestTwinReadsWhatTheGPUWouldAnswer(t *testing.T) {
 				require.NoError(t, err)
 			}
 			var twin [nodeBytes]byte
-			e.Twin(func(l bus.Link) { twin = nodeRegisters(t, l) })
+			e.Twin(func(l bus.Link, _ func(uint64, []byte) error) { twin = nodeRegisters(t, l) })
 			require.Equal(t, nodeRegisters(t, e), twin, "%s after %d clocks", selector, e.Now())
 			states[twin] = true
 		}
@@ -74,7 +74,7 @@ func TestTwinChangesNothing(t *testing.T) {
 	reads := 0
 	for deadline := e.Now() + 3000; e.Now() < deadline; {
 		for range 2 {
-			e.Twin(func(l bus.Link) {
+			e.Twin(func(l bus.Link, _ func(uint64, []byte) error) {
 				nodeRegisters(t, l)
 				require.NoError(t, l.Write(2, 64, make([]byte, 64)), "even a write of VRAM stays in the twin")
 				require.NoError(t, l.Read(2, 0, make([]byte, 256)))
@@ -115,6 +115,6 @@ func BenchmarkTwin(b *testing.B) {
 	}
 	p := make([]byte, 68)
 	for b.Loop() {
-		link.(Twinned).Twin(func(l bus.Link) { require.NoError(b, l.Read(0, cpreg.Base, p)) })
+		link.(Twinned).Twin(func(l bus.Link, _ func(uint64, []byte) error) { require.NoError(b, l.Read(0, cpreg.Base, p)) })
 	}
 }

@@ -47,7 +47,7 @@ func TestCompletion(t *testing.T) {
 		{"run ", "compose copy fill lists storm", nothing},
 		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep log reg report rules run selectors synth test verilog version why", nothing},
 		{"help run co", "compose copy", nothing},
-		{"run compose --board ", "emu verilated serial: tcp: udp: eth: nettlp: line pins: snap: capture:", parts},
+		{"run compose --board ", "emu verilated serial: tcp: udp: eth: nettlp: line pins: snap: capture: inspect:", parts},
 		{"run compose --board=emu?node", "emu?nodes=", parts},
 		{"run storm --board emu?nodes=1&wat", "emu?nodes=1&watchdog=", parts},
 		{"test --board emu?config=", "emu?config=full emu?config=default emu?config=small", parts},

@@ -183,7 +183,7 @@ func (b *board) word(off uint32) (word, error) {
 // access makes an access of n bytes when the budget allows it.
 func (b *board) access(n int, read func(bus.Link) error) (err error) {
 	if b.twin != nil {
-		b.twin.Twin(func(l bus.Link) { err = read(l) })
+		b.twin.Twin(func(l bus.Link, _ func(uint64, []byte) error) { err = read(l) })
 		return err
 	}
 	if d := b.budget.wait(b.time.now()); d > 0 {

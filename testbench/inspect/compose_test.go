@@ -2,6 +2,9 @@ package inspect
 
 import (
 	"image"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +59,6 @@ func TestRunIsTheSame(t *testing.T) {
 		assert.Equal(t, counters, counters2, selector)
 		assert.Positive(t, stats.Cycles)
 		assert.Greater(t, len(packets), 6, "the GPU works meanwhile")
+		assert.Contains(t, strings.Join(slices.Collect(maps.Keys(packets)), ""), `"next":["0x8`, "a ring in host memory is decoded")
 	}
 }

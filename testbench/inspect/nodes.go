@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/http"
 
 	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
@@ -26,6 +28,10 @@ type Node struct {
 	Waiting uint32 `json:"waiting"` // dwords from RPTR to WPTR
 	Fence   uint32 `json:"fence"`
 	Fault   string `json:"fault,omitempty"` // decoded, if there is one
+
+	// Next are the packets from RPTR to WPTR, the next one first, at most nextBytes of them. They
+	// are known on a GPU emulated in this process.
+	Next []string `json:"next"`
 
 	// Packets are the last packets that the node has executed, the newest first.
 	Packets []Packet `json:"packets"`
@@ -87,7 +93,7 @@ func (d *decoder) node(n int) Node {
 	base := cpreg.Base + uint32(n)*cpreg.Stride
 	node := Node{
 		Node: n, Base: pkt.FormatAddr(d.pair(base + cpreg.RingLo)), Rptr: d.get(base + cpreg.Rptr), Wptr: d.get(base + cpreg.Wptr),
-		Fence: d.get(base + cpreg.Fence), Packets: []Packet{},
+		Fence: d.get(base + cpreg.Fence), Next: d.next(base), Packets: []Packet{},
 	}
 	if size := d.get(base+cpreg.RingSize) & cpreg.RingSizeLog2; size >= 2 {
 		node.Dwords = 1 << (size - 2)
@@ -99,6 +105,64 @@ func (d *decoder) node(n int) Node {
 	}
 	return node
 }
+
+// nextBytes bounds what is decoded of a ring, in bytes.
+const nextBytes = 256
+
+// next decodes the packets from RPTR to WPTR of a node that runs. These are in memory that belongs
+// to the device, so the host does not write there meanwhile.
+func (d *decoder) next(base uint32) []string {
+	lines := []string{}
+	if d.twin == nil {
+		return lines
+	}
+	d.twin.Twin(func(l bus.Link, memory func(uint64, []byte) error) {
+		var p [cpreg.Wptr + 4]byte
+		if l.Read(0, uint64(base), p[:]) != nil {
+			return
+		}
+		w, ok := windowOf(p[:])
+		if text, err := w.read(l, memory); ok && err == nil {
+			lines = pkt.Disassemble(text, w.ring+w.rptr)
+		}
+	})
+	return lines
+}
+
+// A window is the part of a ring from RPTR to WPTR. Its members are in bytes.
+type window struct{ ring, size, rptr, len uint64 }
+
+// windowOf returns the window of a node, given its first registers. It reports false if the node
+// does not run, or if its registers are no window.
+func windowOf(p []byte) (window, bool) {
+	at := func(off int) uint64 { return uint64(binary.LittleEndian.Uint32(p[off:])) }
+	w := window{ring: at(cpreg.RingHi)<<32 | at(cpreg.RingLo), size: 1 << (at(cpreg.RingSize) & cpreg.RingSizeLog2), rptr: 4 * at(cpreg.Rptr)}
+	wptr := 4 * at(cpreg.Wptr)
+	if at(cpreg.Ctl)&cpreg.CtlRun == 0 || max(w.rptr, wptr) >= w.size {
+		return window{}, false
+	}
+	w.len = min((wptr-w.rptr)&(w.size-1), nextBytes)
+	return w, true
+}
+
+// read reads the window, which may go on at the beginning of the ring.
+func (w window) read(l bus.Link, memory func(uint64, []byte) error) ([]byte, error) {
+	text := make([]byte, w.len)
+	first := min(w.len, w.size-w.rptr)
+	read := func(addr uint64, p []byte) error {
+		switch {
+		case len(p) == 0:
+			return nil
+		case addr&pkt.Host != 0:
+			return memory(addr&^pkt.Host, p)
+		}
+		return l.Read(vramBAR, addr, p)
+	}
+	return text, errors.Join(read(w.ring+w.rptr, text[:first]), read(w.ring, text[first:]))
+}
+
+// vramBAR is the BAR with the aperture to VRAM.
+const vramBAR = 2
 
 // format returns a register with its fields.
 func (d *decoder) format(off uint32) string {
