@@ -92,7 +92,8 @@ type Twinned interface {
 	// Twin calls f with a link to a copy of the GPU, made between two clocks. What f does
 	// takes no clock of the GPU and changes nothing of it. The copy has no host memory: its
 	// reads stay unanswered. So f should read at once what it wants. The link of the copy
-	// is valid during the call, in which f must not use the link to the GPU. memory reads
+	// is valid during the call, in which f must not use the link to the GPU. f runs on any
+	// goroutine, at once also while a Wait of the clock is in progress. memory reads
 	// host memory, of which f may read only what belongs to the device: see bus.Host.
 	Twin(f func(link bus.Link, memory func(addr uint64, p []byte) error))
 }

@@ -217,12 +217,12 @@ func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
 type twinned struct {
 	*emulated
 	host bus.Host
-	twin *gpu.Twin // nil before the first use; guarded by Sample
+	twin *gpu.Twin // nil before the first use; guarded by Visit
 }
 
 // Twin implements Twinned.
 func (t *twinned) Twin(f func(bus.Link, func(uint64, []byte) error)) {
-	t.Sample(func() {
+	t.Visit(func() {
 		if t.twin == nil {
 			t.twin = t.dev.gpu.Twin()
 		}

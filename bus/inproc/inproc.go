@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -72,6 +73,9 @@ type Link struct {
 	runner Runner   // dev if it implements Runner, else nil
 	host   bus.Host // nil in a fork
 	opt    Options
+
+	visits  sync.Mutex             // held in Visit
+	visitor atomic.Pointer[func()] // of Visit, until it is called
 
 	mu     sync.Mutex // held in every call; guards the fields below
 	now    uint64     // time in clocks
@@ -142,6 +146,7 @@ func (l *Link) Wait(deadline uint64) (event bool, err error) {
 		return false, err
 	}
 	for !l.event && l.now < deadline && l.down == nil {
+		l.visit()
 		l.advance(deadline)
 	}
 	event, l.event = l.event, false
@@ -177,6 +182,31 @@ func (l *Link) Sample(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
+}
+
+// Visit is Sample, but does not wait for the end of a Wait, which may be long: f is then called
+// between two of its clocks, on another goroutine than that of the caller.
+func (l *Link) Visit(f func()) {
+	l.visits.Lock()
+	defer l.visits.Unlock()
+	done := make(chan struct{})
+	visit := func() {
+		defer close(done)
+		f()
+	}
+	l.visitor.Store(&visit)
+	go l.Sample(l.visit) // in case no Wait is in progress
+	<-done
+}
+
+// visit calls the visitor if there is one.
+func (l *Link) visit() {
+	if l.visitor.Load() == nil {
+		return
+	}
+	if f := l.visitor.Swap(nil); f != nil {
+		(*f)()
+	}
 }
 
 // usable returns the reason why no call can succeed, or nil.

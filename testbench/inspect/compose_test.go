@@ -52,6 +52,7 @@ func TestRunIsTheSame(t *testing.T) {
 				code, body := call(s, path)
 				require.Equal(t, 200, code, body)
 				packets[body] = true
+				assert.NotContains(t, body, "null", path)
 			}
 		})
 		assert.Equal(t, want.Pix, got.Pix, selector)

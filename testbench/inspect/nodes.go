@@ -123,7 +123,7 @@ func (d *decoder) next(base uint32) []string {
 		}
 		w, ok := windowOf(p[:])
 		if text, err := w.read(l, memory); ok && err == nil {
-			lines = pkt.Disassemble(text, w.ring+w.rptr)
+			lines = append(lines, pkt.Disassemble(text, w.ring+w.rptr)...)
 		}
 	})
 	return lines
