@@ -14,13 +14,14 @@ const (
 //
 // It looks at the port in intervals, so that a run of calls costs neither a timer
 // nor a hand-over between goroutines. It takes over if no call has received since
-// the last look. While it waits for packets, a call interrupts it. Either the call
+// the last look. While it or a Wait waits for packets, a call interrupts it. Either the call
 // sees that it waits, or it sees the call: each first announces itself and then
 // looks for the other. If a call is in progress at each look, as in a run of writes
 // without pauses, that call takes the waiting packets at its end.
 type background struct {
 	callers atomic.Int32 // calls in progress, or waiting for mu
-	waits   atomic.Bool  // the goroutine receives, or is about to
+	waiters atomic.Int32 // those of them that are calls of Wait
+	waits   atomic.Bool  // the goroutine or a Wait receives, or is about to
 	due     atomic.Bool  // the end of a call takes the waiting packets
 
 	again chan struct{} // a session has begun

@@ -231,8 +231,11 @@ func (r *RootPort) Hz() uint64 { return 1e9 }
 const maxWait = 1 << 48
 
 // Wait serves the device until a message has arrived since the last Wait
-// returned, in any call, or until Now is at least deadline.
+// returned, in any call, or until Now is at least deadline. On a link with its own clock it
+// returns early if another call is made, so that this call need not wait for the deadline.
 func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
+	r.back.waiters.Add(1)
+	defer r.back.waiters.Add(-1)
 	r.enter()
 	defer r.leave()
 	if err := r.usable(); err != nil {
@@ -242,11 +245,18 @@ func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
 	if deadline < uint64(until) {
 		until = time.Duration(deadline)
 	}
-	for !r.event && r.now() < until && r.down == nil {
+	r.back.waits.Store(r.opt.ServeAlways)
+	for !r.event && r.now() < until && r.down == nil && !r.wanted() {
 		r.pump(until)
 	}
+	r.back.waits.Store(false)
 	event, r.event = r.event, false
 	return event, r.down
+}
+
+// wanted reports whether a call other than Wait waits for the end of a Wait.
+func (r *RootPort) wanted() bool {
+	return r.opt.ServeAlways && r.back.callers.Load() > r.back.waiters.Load()
 }
 
 // Reopen ends the current session, if any, and dials again. Requests in flight
