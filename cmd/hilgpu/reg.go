@@ -39,7 +39,7 @@ func newReg(a *command.App) *cobra.Command {
 		Example: regExample,
 	}
 	p := c.PersistentFlags()
-	command.AddBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file")
+	command.AddBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file, inspect:ADDR looks at a board in use")
 	a.AddJSON(p)
 	p.BoolVar(&f.forceMap, "force-map", false, "continue if the board has another register map; names may then refer to other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f), newRegExport(&f))

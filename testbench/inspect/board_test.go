@@ -173,7 +173,7 @@ func TestBudget(t *testing.T) {
 		down2, up2 := counts()
 		seconds := (now() - began).Seconds()
 		fifth := uint64(seconds * float64(tt.rate) / 5)
-		t.Logf("%s: %d registers, %.1f s, %d and %d bytes of %d in a fifth of the line", tt.selector, len(st.seen), seconds, down2-down, up2-up, fifth)
+		t.Logf("%s: %d registers, %.1f s a reading, %d and %d bytes of %d in a fifth of the line", tt.selector, len(st.seen), seconds/steps, down2-down, up2-up, fifth)
 		assert.GreaterOrEqual(t, len(st.seen), 200)
 		assert.Positive(t, up2-up)
 		assert.LessOrEqual(t, down2-down, fifth)

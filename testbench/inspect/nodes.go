@@ -29,8 +29,7 @@ type Node struct {
 	Fence   uint32 `json:"fence"`
 	Fault   string `json:"fault,omitempty"` // decoded, if there is one
 
-	// Next are the packets from RPTR to WPTR, the next one first, at most nextBytes of them. They
-	// are known on a GPU emulated in this process.
+	// Next are the first packets from RPTR to WPTR, on a GPU emulated in this process.
 	Next []string `json:"next"`
 
 	// Packets are the last packets that the node has executed, the newest first.
