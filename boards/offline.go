@@ -3,6 +3,7 @@ package boards
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/hilgpu/hilgpu/boards/observer"
 	"github.com/hilgpu/hilgpu/boards/snap"
@@ -29,13 +30,16 @@ func inspection() scheme {
 		name: "inspect", place: "ADDR", doc: "the board that another command has open with --inspect, at [HOST:]PORT, read-only",
 		open: func(o opening) (bus.Link, bus.Clock, error) {
 			link, clock, err := observer.Open(o.place)
-			if errors.Is(err, observer.ErrAddress) {
+			var dial *net.OpError
+			switch {
+			case err == nil:
+				return link, clock, nil
+			case errors.Is(err, observer.ErrAddress):
 				err = fmt.Errorf("%w: %w", errPlace, err)
+			case errors.As(err, &dial):
+				err = fmt.Errorf("%w: %s", err, dialAdvice(err))
 			}
-			if err != nil {
-				return nil, nil, err
-			}
-			return link, clock, nil
+			return nil, nil, err
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -193,6 +194,10 @@ func (l *Link) failure(code int, body []byte) error {
 func (l *Link) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var request *url.Error
+	if errors.As(cause, &request) {
+		cause = request.Err // without the address of the page
+	}
 	if l.down == nil {
 		l.down = fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
 	}
