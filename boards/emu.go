@@ -212,26 +212,6 @@ func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
 	return true
 }
 
-// twinned is the link to an emulated GPU without injected faults. A fault is outside of the GPU,
-// so a copy of the GPU does not have it.
-type twinned struct {
-	*emulated
-	host bus.Host
-	twin *gpu.Twin // nil before the first use; guarded by Visit
-}
-
-// Twin implements Twinned.
-func (t *twinned) Twin(f func(bus.Link, func(uint64, []byte) error)) {
-	t.Visit(func() {
-		if t.twin == nil {
-			t.twin = t.dev.gpu.Twin()
-		}
-		t.twin.Follow(t.dev.gpu)
-		defer t.twin.Leave()
-		f(t.Fork(t.twin), t.host.ReadMem)
-	})
-}
-
 // Counters returns the counters of the GPU and the wire.
 func (e *emulated) Counters() []Counter {
 	var all []Counter

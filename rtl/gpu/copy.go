@@ -26,6 +26,19 @@ func (g *GPU) Clone() *GPU {
 	return c
 }
 
+// Follow puts g in the state of o, a GPU of the same configuration. From then on g uses the VRAM of
+// o. It shares nothing else with it.
+func (g *GPU) Follow(o *GPU) {
+	g.vram = o.vram
+	words := make([]uint64, GPUWords)
+	o.Snapshot(words)
+	g.Restore(words)
+	var all hdl.Copier
+	o.Buffers(&all)
+	all.Back()
+	g.Buffers(&all)
+}
+
 // Hash returns a hash of the complete state. GPUs of one configuration with the
 // same hash have, almost certainly, the same state.
 func (g *GPU) Hash() uint64 {

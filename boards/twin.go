@@ -1,0 +1,53 @@
+package boards
+
+import (
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// A twin is a copy of a GPU that continues without changing it. A host that reads a register of
+// the twin reads what the GPU would answer. It is a port.Device.
+type twin struct {
+	*gpu.GPU
+	before []vramWord // of the writes since Follow
+}
+
+// A vramWord is a word of VRAM before a write.
+type vramWord struct{ off, value uint64 }
+
+// leave undoes the writes of VRAM since Follow. The twin must not tick before the next Follow.
+func (t *twin) leave() {
+	for i := len(t.before) - 1; i >= 0; i-- {
+		t.SetVRAMWord(t.before[i].off, t.before[i].value)
+	}
+	t.before = t.before[:0]
+}
+
+// Tick advances one clock.
+func (t *twin) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if off, written := t.WritingVRAM(); written.Valid {
+		t.before = append(t.before, vramWord{off, t.VRAMWord(off)})
+	}
+	t.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+// twinned is the link to an emulated GPU without injected faults. A fault is outside of the GPU,
+// so a copy of the GPU does not have it.
+type twinned struct {
+	*emulated
+	host bus.Host
+	twin *twin // nil before the first use; guarded by Visit
+}
+
+// Twin implements Twinned.
+func (t *twinned) Twin(f func(bus.Link, func(uint64, []byte) error)) {
+	t.Visit(func() {
+		if t.twin == nil {
+			t.twin = &twin{GPU: t.dev.gpu.Clone()}
+		}
+		t.twin.Follow(t.dev.gpu)
+		defer t.twin.leave()
+		f(t.Fork(t.twin), t.host.ReadMem)
+	})
+}
