@@ -94,7 +94,8 @@ type Twinned interface {
 	// reads stay unanswered. So f should read at once what it wants. The link of the copy
 	// is valid during the call, in which f must not use the link to the GPU. f runs on any
 	// goroutine, at once also while a Wait of the clock is in progress. memory reads
-	// host memory, of which f may read only what belongs to the device: see bus.Host.
+	// host memory, of which f may read only what belongs to the device: see bus.Host. It
+	// fails with bus.ErrUnsupported if the host has no PeekMem.
 	Twin(f func(link bus.Link, memory func(addr uint64, p []byte) error))
 }
 

@@ -1,6 +1,8 @@
 package boards
 
 import (
+	"fmt"
+
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -48,6 +50,20 @@ func (t *twinned) Twin(f func(bus.Link, func(uint64, []byte) error)) {
 		}
 		t.twin.Follow(t.dev.gpu)
 		defer t.twin.leave()
-		f(t.Fork(t.twin), t.host.ReadMem)
+		f(t.Fork(t.twin), func(addr uint64, p []byte) error { return peekMem(t.host, addr, p) })
 	})
+}
+
+// A peeker is a host whose memory can be read without an access of the device.
+type peeker interface {
+	PeekMem(addr uint64, p []byte) error
+}
+
+// peekMem reads the memory of a host. It fails with bus.ErrUnsupported if that is not possible.
+func peekMem(host bus.Host, addr uint64, p []byte) error {
+	h, ok := host.(peeker)
+	if !ok {
+		return fmt.Errorf("%w: memory of this host at %#x, without an access", bus.ErrUnsupported, addr)
+	}
+	return h.PeekMem(addr, p)
 }

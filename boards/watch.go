@@ -56,6 +56,9 @@ func (h watchedHost) WriteMem(addr uint64, p []byte) error {
 	return err
 }
 
+// PeekMem implements peeker.
+func (h watchedHost) PeekMem(addr uint64, p []byte) error { return peekMem(h.Host, addr, p) }
+
 // watchedLink is a link whose accesses are watched.
 type watchedLink struct {
 	bus.Link

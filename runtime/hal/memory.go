@@ -112,13 +112,26 @@ func (m *Machine) InUse() uint64 {
 func (m *Machine) ReadMem(addr uint64, p []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	err := m.peek(addr, p)
+	if err == nil && m.read != nil {
+		m.read(addr, p)
+	}
+	return err
+}
+
+// PeekMem is ReadMem for a reader that is not the device: the observer of reads is not told. The
+// memory must belong to the device, as bus.Host describes.
+func (m *Machine) PeekMem(addr uint64, p []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.peek(addr, p)
+}
+
+func (m *Machine) peek(addr uint64, p []byte) error {
 	if err := m.check("read", addr, len(p)); err != nil {
 		return err
 	}
 	m.copyRange(addr, p, func(mem, p []byte) int { return copy(p, mem) })
-	if m.read != nil {
-		m.read(addr, p)
-	}
 	return nil
 }
 

@@ -220,6 +220,23 @@ func TestObserveWrites(t *testing.T) {
 	require.Equal(t, []string{"0x4 [1 2]"}, seen)
 }
 
+// The observer sees the reads of a device, and not those of PeekMem.
+func TestPeekMem(t *testing.T) {
+	m := hal.New(1 << 20)
+	p, err := m.Alloc(hal.PageSize, 0)
+	require.NoError(t, err)
+	copy(p.Bytes[4:], []byte{1, 2})
+	var seen []string
+	m.ObserveReads(func(addr uint64, b []byte) { seen = append(seen, fmt.Sprintf("%#x %v", addr-p.Phys, b)) })
+	b := make([]byte, 2)
+	require.NoError(t, m.PeekMem(p.Phys+4, b))
+	require.Equal(t, []byte{1, 2}, b)
+	require.ErrorIs(t, m.PeekMem(p.Phys+hal.PageSize, b), hal.ErrNotPinned)
+	require.Empty(t, seen)
+	require.NoError(t, m.ReadMem(p.Phys+4, b))
+	require.Equal(t, []string{"0x4 [1 2]"}, seen)
+}
+
 // AllocFrom moves later memory up, and leaves earlier memory where it is.
 func TestAllocFrom(t *testing.T) {
 	m := hal.New(1 << 40)

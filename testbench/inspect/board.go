@@ -57,7 +57,16 @@ type board struct {
 	budget budget
 }
 
+// newBoard returns the board of a link. Whoever watches the accesses of the command does not see
+// those of the inspector.
 func newBoard(link bus.Link, t clock) *board {
+	for {
+		w, ok := link.(interface{ Unwrap() bus.Link })
+		if !ok {
+			break
+		}
+		link = w.Unwrap()
+	}
 	b := &board{link: link, time: t, turn: make(chan struct{}, 1), words: map[uint32]word{}}
 	b.twin, _ = link.(boards.Twinned)
 	return b

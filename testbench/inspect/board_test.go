@@ -181,3 +181,31 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, tt.late, seconds > steps/2+0.1, "the budget delays the reads")
 	}
 }
+
+// A watcher counts the accesses of the host.
+type watcher struct{ accesses int }
+
+func (w *watcher) Opened(string, bus.Clock) error            { return nil }
+func (w *watcher) Accessed(bool, int, uint64, []byte, error) { w.accesses++ }
+func (w *watcher) Wrote(uint64, []byte)                      {}
+func (w *watcher) Observe(boards.Observation)                {}
+
+// Who watches the accesses of a command does not see those of the inspector.
+func TestReadsAreNotWatched(t *testing.T) {
+	for _, selector := range []string{"emu", "line"} {
+		w := &watcher{}
+		s := newServer(Options{}, wall())
+		link, _, err := boards.OpenWith(selector, regs.NoMemory{}, boards.Options{Share: s.Share, Watch: w})
+		require.NoError(t, err)
+		_, err = regs.Open(link, regs.Options{})
+		require.NoError(t, err)
+		before := w.accesses
+		for _, path := range []string{"/api/registers", "/api/ring", "/api/config?off=0"} {
+			code, body := call(s, path)
+			require.Equal(t, 200, code, body)
+		}
+		assert.Equal(t, before, w.accesses)
+		_, body := call(s, "/api/identity")
+		assert.Contains(t, body, map[string]string{"emu": `"copied":true`, "line": `"copied":false`}[selector])
+	}
+}
