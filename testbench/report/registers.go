@@ -105,7 +105,7 @@ func (r *registers) register(b reg.Block, one reg.Reg, read access) Register {
 		})
 	}
 	if len(one.Fields) == 0 {
-		out.Fields = []Field{{Bits: "31..0", Doc: one.Doc, Value: fmt.Sprint(read.value), Reset: resetOf(one, one.Reset), Changed: !one.Config && read.value != one.Reset}}
+		out.Fields = []Field{{Bits: "31..0", Doc: one.Doc, Value: out.Value, Reset: resetOf(one, one.Reset), Changed: !one.Config && read.value != one.Reset}}
 	}
 	return out
 }
