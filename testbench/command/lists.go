@@ -52,10 +52,11 @@ slow: --verify=false turns them off.`,
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
+	a.Links.AddTimeline(fl)
 	fl.IntVar(&f.contexts, "contexts", 1, "`number` of recording deferred contexts")
-	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at the same time")
+	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at once")
 	fl.BoolVar(&f.recycle, "recycle", true, "reuse handles; =false destroys the contexts before their lists, which prevents reuse")
-	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false makes the runtime emulate them")
+	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false emulates them")
 	a.AddJSON(fl)
 	return c
 }

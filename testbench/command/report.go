@@ -34,7 +34,7 @@ packets, registers by field, and what the run used. With --timeline it writes Ch
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "write the page to this HTML `file`")
-	fl.StringVar(&f.timeline, "timeline", "", "write threads, queues, nodes and interrupts as Chrome trace events to this JSON `file`, for Perfetto")
+	fl.StringVar(&f.timeline, "timeline", "", "write a timeline to this JSON `file`, for Perfetto")
 	return c
 }
 

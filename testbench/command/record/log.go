@@ -20,7 +20,7 @@ func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
 
 // AddTimeline adds the flag for the timeline.
 func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Tracks, "timeline", "", "write threads, queues, nodes and interrupts as Chrome trace events to this JSON `file`, for Perfetto")
+	fl.StringVar(&r.Tracks, "timeline", "", "write a timeline to this JSON `file`, for Perfetto")
 }
 
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
