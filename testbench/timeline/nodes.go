@@ -29,7 +29,11 @@ func (b *builder) node(number uint64) *node {
 func (b *builder) executed(e *eventlog.Event) {
 	n := b.node(e.Fields[0])
 	op := uint8(e.Fields[2] >> 24)
-	s := b.of(e.Fields[0], e.Fields[1], n, op)
+	s := b.at(e.Fields[0], e.Fields[1])
+	ends := s == nil && (op == pkt.OpFence || op == pkt.OpSignal) // a SIGNAL in the queues of the firmware
+	if s == nil {
+		s = b.inRing(e.Fields[0], n, ends)
+	}
 	name := fmt.Sprintf("packet %#02x", op)
 	if l, ok := pkt.Lookup(op); ok {
 		name = l.Name
@@ -43,23 +47,28 @@ func (b *builder) executed(e *eventlog.Event) {
 	}
 	n.last = b.now
 	b.sink.Slice(slice)
-	if n.runs = s; s != nil && op == pkt.OpFence && !s.done {
+	if n.runs = s; s != nil && ends && !s.done {
 		s.done = true
 		b.step(s, "executed", n.track, slice.Start)
 	}
 }
 
-// of returns the submission that a packet at an address belongs to, or nil. A packet of the
-// ring belongs to that of the packet before it; one of a submission without packets to the
-// oldest one that is not done.
-func (b *builder) of(number, address uint64, n *node, op uint8) *submission {
+// at returns the submission that has a packet at an address, or nil.
+func (b *builder) at(number, address uint64) *submission {
 	address &^= pkt.Host
-	for _, s := range b.waiting {
-		if s.node == number && s.hardware != nil && address >= s.from && address < s.to {
-			return s
-		}
+	i := slices.IndexFunc(b.waiting, func(s *submission) bool {
+		return s.node == number && s.hardware != nil && address >= s.from && address < s.to
+	})
+	if i < 0 {
+		return nil
 	}
-	if n.runs != nil && n.runs.hardware != nil && (op != pkt.OpFence || !n.runs.done) {
+	return b.waiting[i]
+}
+
+// inRing returns the submission of a packet in the ring, or nil: that of the packet before it,
+// or, for the end of one without packets, the oldest that is not done.
+func (b *builder) inRing(number uint64, n *node, ends bool) *submission {
+	if n.runs != nil && n.runs.hardware != nil && !(ends && n.runs.done) {
 		return n.runs
 	}
 	if i := slices.IndexFunc(b.waiting, func(s *submission) bool { return s.node == number && s.hardware != nil && !s.done }); i >= 0 {
@@ -68,17 +77,53 @@ func (b *builder) of(number, address uint64, n *node, op uint8) *submission {
 	return nil
 }
 
-// reported adds the work of a submission to its node, if the log has no packets of nodes.
-func (b *builder) reported(s *submission) {
-	if b.observed || s.done || s.submitted == 0 {
+// wrote ends the submission whose fence the GPU writes, if the log has no packets of nodes. A
+// fence that two nodes have tells nothing.
+func (b *builder) wrote(e *eventlog.Event) {
+	if b.observed {
 		return
 	}
-	s.done = true
-	n := b.node(s.node)
-	slice := Slice{Track: n.track, Name: s.name, Start: max(n.last, s.submitted), End: b.now, Event: s.event, Submission: s.id}
+	var found *submission
+	for _, s := range b.waiting {
+		if s.hardware == nil || s.done || uint32(s.fence) != uint32(e.Fields[2]) {
+			continue
+		}
+		if found != nil && found.node != s.node {
+			return
+		}
+		found = s
+	}
+	if found != nil {
+		b.ended(found)
+	}
+}
+
+// ended adds the work of a submission to its node, with that of the earlier ones of which
+// nothing is known, if the log has no packets of nodes.
+func (b *builder) ended(last *submission) {
+	if b.observed || last.done || last.hardware == nil {
+		return
+	}
+	var all []*submission
+	for _, s := range b.waiting {
+		if s.node == last.node && s.hardware != nil && !s.done {
+			all = append(all, s)
+		}
+		if s == last {
+			break
+		}
+	}
+	n := b.node(last.node)
+	slice := Slice{Track: n.track, Name: last.name, Start: max(n.last, all[0].submitted), End: b.now, Event: all[0].event, Submission: last.id}
+	if len(all) > 1 {
+		slice.Name = fmt.Sprintf("%d submissions, the last %s", len(all), last.name)
+	}
 	n.last = b.now
 	b.sink.Slice(slice)
-	b.step(s, "executed", n.track, slice.Start)
+	for _, s := range all {
+		s.done = true
+		b.step(s, "executed", n.track, max(slice.Start, s.submitted))
+	}
 }
 
 // Numbers of the tracks of interrupts. Those of messages follow.

@@ -25,6 +25,7 @@ const laneNumbers = 1 << 12
 type submission struct {
 	id, flow, event uint64
 	node, context   uint64
+	fence           uint64
 	from, to        uint64 // addresses of its packets
 	name            string
 	queue           *queue
@@ -58,11 +59,12 @@ func (b *builder) work(e *eventlog.Event) {
 	case eventlog.Submit:
 		b.submit(s, e)
 	case eventlog.Report:
-		b.reported(s)
+		b.ended(s)
 		if o := b.innermost(e); o != nil {
 			b.step(s, "report", o.Track, b.now)
 		}
 	case eventlog.Retire:
+		b.ended(s)
 		b.finish(s, b.innermost(e))
 		b.moved += s.bytes
 		if s.bytes > 0 {
@@ -78,7 +80,7 @@ func (b *builder) enqueue(e *eventlog.Event) {
 	}
 	b.flows++
 	s := &submission{
-		id: e.Fields[0], flow: b.flows, event: e.ID, node: e.Fields[1], context: e.Fields[3],
+		id: e.Fields[0], flow: b.flows, event: e.ID, node: e.Fields[1], fence: e.Fields[2], context: e.Fields[3],
 		from: e.Fields[4] + e.Fields[5], to: e.Fields[4] + e.Fields[6], name: fmt.Sprintf("%d %s", e.Fields[0], e.Text()),
 	}
 	s.queue = b.queue(queueKey{s.context, s.node})

@@ -173,6 +173,8 @@ func (b *builder) add(e *eventlog.Event) {
 		b.work(e)
 	case eventlog.Executed:
 		b.executed(e)
+	case eventlog.Memory:
+		b.wrote(e)
 	case eventlog.Message:
 		b.message(e)
 	case eventlog.Place, eventlog.Evict, eventlog.Free:

@@ -154,13 +154,12 @@ func written(t *testing.T, log []byte) []byte {
 }
 
 // composed returns the log of a small frame on a board.
-func composed(t *testing.T, selector string, observed bool) []byte {
+func composed(t *testing.T, selector string, q testbench.Queues) []byte {
 	t.Helper()
 	plan, err := compose.PlanOf(compose.Options{Width: 64, Height: 48, Contexts: 2, Seed: 1}, nil)
 	require.NoError(t, err)
 	var log bytes.Buffer
-	_, err = session.OnBoard(selector, testbench.HostDrivers(), testbench.Options{Record: func(h eventlog.Header) (events.Sink, error) {
-		h.Observed = observed
+	_, err = session.OnBoard(selector, testbench.HostDrivers(), testbench.Options{Queues: q, Record: func(h eventlog.Header) (events.Sink, error) {
 		return eventlog.NewWriter(&log, h)
 	}}, plan)
 	require.NoError(t, err)
@@ -169,7 +168,20 @@ func composed(t *testing.T, selector string, observed bool) []byte {
 
 // The timeline of a run has each track, and each submission goes from the call to the end.
 func TestRun(t *testing.T) {
-	all, flows := check(t, written(t, composed(t, "emu", true)))
+	for _, tt := range []struct {
+		selector string
+		queues   testbench.Queues
+	}{
+		{"emu", testbench.Queues{}},
+		{"emu?config=full", testbench.Queues{Use: true}},
+	} {
+		t.Run(tt.selector, func(t *testing.T) { checkRun(t, composed(t, tt.selector, tt.queues)) })
+	}
+}
+
+func checkRun(t *testing.T, log []byte) {
+	t.Helper()
+	all, flows := check(t, written(t, log))
 	for _, name := range []string{
 		"application 1/thread 1", "system/system", "queues/paging, node 1: software", "queues/paging, node 1: hardware",
 		"nodes/node 0", "nodes/node 1", "DMA/DMA of paging", "interrupts/message 0", "interrupts/interrupt routine", "interrupts/DPC",
@@ -211,7 +223,7 @@ func at(e eventlog.Event, time uint64, thread uint32, cause uint64) eventlog.Eve
 // Any part of a log gives a document with whole slices and flows, as that of a run that
 // crashed, or of a ring.
 func TestParts(t *testing.T) {
-	l, err := eventlog.NewReader(bytes.NewReader(composed(t, "emu", true)))
+	l, err := eventlog.NewReader(bytes.NewReader(composed(t, "emu", testbench.Queues{})))
 	require.NoError(t, err)
 	var all []eventlog.Event
 	var e eventlog.Event
@@ -261,6 +273,31 @@ func TestUnobserved(t *testing.T) {
 		"queues/context 0x10, node 0: hardware": {{"1 render", 300, 1001}, {"2 render", 500, 1101}},
 		"nodes/node 0":                          {{"1 render", 300, 700}, {"2 render", 700, 900}},
 	}, all)
+}
+
+// Without observations a write of a fence ends the work, unless two nodes have that fence. A fence
+// ends the work before it too.
+func TestFences(t *testing.T) {
+	queue := func(n, node, fence uint64) eventlog.Event {
+		return eventlog.New(eventlog.Queue, n, node, fence, 0x10, 0x1000*n, 0, 0x20).WithText("render")
+	}
+	submit := func(n uint64) eventlog.Event { return eventlog.New(eventlog.Submit, n) }
+	fence := func(value uint64) eventlog.Event { return eventlog.New(eventlog.Memory, 0x100, 8, value) }
+	all, flows := check(t, written(t, logOf(t, eventlog.Header{Hz: 1e9},
+		at(queue(1, 0, 6), 100, 0, 0), at(submit(1), 110, 0, 0), at(queue(2, 0, 7), 120, 0, 0), at(submit(2), 130, 0, 0),
+		at(queue(3, 0, 8), 140, 0, 0), at(submit(3), 150, 0, 0), at(queue(4, 1, 8), 160, 0, 0), at(submit(4), 170, 0, 0),
+		at(fence(7), 200, 0, 0), at(eventlog.New(eventlog.Message, 0), 210, 0, 0),
+		at(fence(8), 300, 0, 0), at(fence(99), 310, 0, 0),
+		at(eventlog.New(eventlog.Report, 3, 0, 8), 400, 0, 0), at(eventlog.New(eventlog.Retire, 4), 500, 0, 0),
+	)))
+	assert.Equal(t, []span{{"2 submissions, the last 2 render", 110, 200}, {"3 render", 200, 400}}, all["nodes/node 0"])
+	assert.Equal(t, []span{{"4 render", 170, 500}}, all["nodes/node 1"])
+	var second []string
+	for _, s := range flows[2] {
+		second = append(second, s.Args["step"].(string)+" "+s.Ts.String())
+	}
+	require.Len(t, second, 5)
+	assert.Equal(t, []string{"queue 0.120", "submit 0.130", "executed 0.130", "message 0.210"}, second[:4])
 }
 
 // Work of the host takes no time of the device: each event is a nanosecond after the one before. Times
