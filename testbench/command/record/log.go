@@ -15,7 +15,7 @@ import (
 
 // AddRecord adds the flag for the log.
 func (r *Recorder) AddRecord(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Record, "record", "", "write the log of the run to this `file`, for hilgpu log, why and report")
+	fl.StringVar(&r.Record, "record", "", "write the log of the run to this `file`, for log, why and report")
 }
 
 // AddTimeline adds the flag for the timeline.
