@@ -68,7 +68,7 @@ failure that --baseline lists; a pass of a case that it lists as Fail does.`,
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
 	fl.StringVar(&f.report, "report", "", "write a conformance report to this HTML `file`; JSON if its name ends in .json")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
-	fl.StringVar(&f.baseline, "baseline", "", "`file` of cases that are known to fail, a line each: NAME,Fail or NAME,Skip or NAME,Flake")
+	fl.StringVar(&f.baseline, "baseline", "", "`file` of cases that are known to fail; docs/report.md has its form")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.StringSliceVar(&f.tiers, "tier", nil, "run the cases of these `tiers`: "+tierNames()+"; default: all that the drivers must pass")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
