@@ -39,7 +39,7 @@ type Links struct {
 func (l *Links) Add(c *cobra.Command) {
 	l.AddCapture(c.PersistentFlags())
 	l.AddRecord(c.PersistentFlags())
-	c.PersistentFlags().StringVar(&l.Inspect, "inspect", "", "show the board, read-only, as a page and as JSON at [HOST:]`PORT` of HTTP")
+	c.PersistentFlags().StringVar(&l.Inspect, "inspect", "", "show the board, read-only, over HTTP at [HOST:]`PORT`")
 	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
 }
 
@@ -107,7 +107,7 @@ func (l *Links) needsProcess() bool {
 func (l *Links) AddKernel(c *cobra.Command) {
 	c.Flags().BoolVar(&l.Queues.Use, "firmware-queues", false, "the firmware runs the work of each context in a queue of its own")
 	c.Flags().Uint32Var(&l.Queues.Quantum, "firmware-quantum", 0, "`clocks` of a turn of a context in --firmware-queues; 0: 100000")
-	c.Flags().BoolVar(&l.Queues.Preempt, "firmware-preempt", false, "end each turn in --firmware-queues, even if no other context waits")
+	c.Flags().BoolVar(&l.Queues.Preempt, "firmware-preempt", false, "end each such turn, even if no other context waits")
 	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, plus the transfer time of 8 MiB on a slow link")
 }
 

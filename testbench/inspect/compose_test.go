@@ -21,7 +21,7 @@ import (
 // counts of the system and those of the board.
 func composed(t *testing.T, selector string, s *Server, think func()) (*image.NRGBA, testbench.Stats, []boards.Counter) {
 	t.Helper()
-	plan, err := compose.SamplePlan(compose.Options{Width: 64, Height: 32, Contexts: 1, Seed: 1, Think: think})
+	plan, err := compose.SamplePlan(compose.Options{Width: 24, Height: 12, Contexts: 1, Seed: 1, Think: think})
 	require.NoError(t, err)
 	var o testbench.Options
 	var link boards.Counters
