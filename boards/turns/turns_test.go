@@ -201,19 +201,22 @@ func TestInterfaces(t *testing.T) {
 		slow     bool // it has a rate, and can be opened again
 	}{{emu, false}, {"line?config=full&baud=100000000", true}} {
 		c := begin(t, tt.selector)
-		_, rated := c.link.(boards.Rated)
-		_, reopens := c.link.(boards.Reopener)
-		_, rater := c.link.(boards.Rater)
-		assert.Equal(t, []bool{tt.slow, tt.slow, false}, []bool{rated, reopens, rater}, tt.selector)
-		assert.NotEmpty(t, c.link.(boards.Counters).Counters())
-		assert.Equal(t, !tt.slow, c.link.(boards.Peeker).Peek(2, 0, make([]byte, 4)))
+		_, rated := bus.As[boards.Rated](c.link)
+		_, reopens := bus.As[boards.Reopener](c.link)
+		_, rater := bus.As[boards.Rater](c.link)
+		_, peeks := bus.As[boards.Peeker](c.link)
+		assert.Equal(t, []bool{tt.slow, tt.slow, false, !tt.slow}, []bool{rated, reopens, rater, peeks}, tt.selector)
+		counters, ok := bus.As[boards.Counters](c.link)
+		require.True(t, ok)
+		assert.NotEmpty(t, counters.Counters())
 		plain, clock, err := boards.Open(tt.selector, regs.NoMemory{})
 		require.NoError(t, err)
-		want := 128
-		if p, ok := plain.(bus.PayloadLink); ok {
-			want = p.MaxPayload()
+		want, _ := plain.(bus.PayloadLink)
+		got, _ := bus.As[bus.PayloadLink](c.link)
+		assert.Equal(t, want == nil, got == nil)
+		if want != nil && got != nil {
+			assert.Equal(t, want.MaxPayload(), got.MaxPayload())
 		}
-		assert.Equal(t, want, c.link.(bus.PayloadLink).MaxPayload())
 		assert.Equal(t, clock.Hz(), c.clock.Hz())
 	}
 }
