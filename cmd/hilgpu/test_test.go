@@ -64,6 +64,7 @@ func TestTestArtifacts(t *testing.T) {
 	args := []string{"test", "--board", "emu?fault=lost-doorbell&after=2", "--filter", "^present$", "--artifacts", dir}
 	require.Equal(t, exit.Check, run(args, &out, &errs), errs.String())
 	assert.Contains(t, errs.String(), "1 of 1 cases failed")
+	assert.Contains(t, out.String(), "\npages of these cases: "+filepath.Join(dir, "index.html")+"\n")
 	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
 	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd", "events.log", "report.html"} {
 		info, err := os.Stat(filepath.Join(dir, "present", name))

@@ -182,6 +182,9 @@ func (f testFlags) finish(xml, page *output.File, report *suite.Report) error {
 			fmt.Fprintln(f.app.Out, finding)
 		}
 		fmt.Fprintln(f.app.Out, report.Counts())
+		if f.artifacts != "" && report.Failed+report.Flaky > 0 {
+			fmt.Fprintf(f.app.Out, "pages of these cases: %s\n", filepath.Join(f.artifacts, "index.html"))
+		}
 	}
 	return f.verdict(report)
 }

@@ -40,7 +40,7 @@ func (b *builder) thread(e *eventlog.Event) *thread {
 // enter begins a call, a DDI call or a wait.
 func (b *builder) enter(e *eventlog.Event) {
 	t := b.thread(e)
-	name := e.Text()
+	name := cmp.Or(e.Text(), e.Name())
 	switch e.Kind {
 	case eventlog.DDI:
 		name = Function(name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -330,4 +331,34 @@ func TestCounters(t *testing.T) {
 		"queue depth, node 0 map[hardware:0 software:0]", "bytes moved map[bytes:48]",
 		"VRAM in use map[bytes:4608]", "VRAM in use map[bytes:512]", "VRAM in use map[bytes:0]",
 	}, got)
+}
+
+// Random events, which make no sense, give a document with whole slices and flows.
+func TestRandom(t *testing.T) {
+	names := []string{"DxgkDdiInterruptRoutine", "DxgkDdiDpcRoutine", "pfnFlush"}
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var all []eventlog.Event
+		var clock uint64
+		for id := uint64(1); id <= 300; id++ {
+			kind := eventlog.Table[r.IntN(len(eventlog.Table))].Kind
+			e := eventlog.Event{Kind: kind, Cause: r.Uint64N(id), Thread: r.Uint32N(3)}
+			for i := range e.Fields {
+				e.Fields[i] = r.Uint64N(8)
+			}
+			if kind == eventlog.DDI {
+				e = e.WithText(`{"name":"` + names[r.IntN(len(names))] + `"}`)
+			}
+			if clock += r.Uint64N(5); r.IntN(100) == 0 {
+				clock = 0
+			}
+			e.Time = clock
+			all = append(all, e)
+		}
+		if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			check(t, written(t, logOf(t, eventlog.Header{Hz: 1e8, Observed: seed%2 == 0}, all...)))
+		}) {
+			return
+		}
+	}
 }
