@@ -105,7 +105,7 @@ func (o Options) judge(i Instance, exec func(Instance) Result) Result {
 		r.Known = true
 	case r.Outcome == Passed && mark == Fail:
 		r.Outcome, r.Messages = Failed, []string{"unexpected pass: the baseline lists it as Fail"}
-	case r.Outcome == Failed && o.Again && !r.byHost():
+	case r.Outcome == Failed && o.Again && !i.Case.threads && !r.byHost():
 		r.again(exec(i), boards.Virtual(i.Selector))
 	}
 	return r

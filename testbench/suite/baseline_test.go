@@ -62,6 +62,7 @@ func TestJudge(t *testing.T) {
 		{"flaky board", "tcp:host:1", "", []Result{fails, pass}, "flaky", false, "one"},
 		{"bad board", "tcp:host:1", "", []Result{fails, {Outcome: Failed, Messages: []string{"two"}}}, "failed", true, "one"},
 		{"hangs", "emu", "", []Result{{Outcome: Failed, Messages: []string{"one"}, Violation: &verifier.Violation{Rule: hang}}}, "failed", true, "one"},
+		{"threads", "emu", "", []Result{fails}, "failed", true, "one"},
 		{"known", "emu", Fail, []Result{fails}, "known", false, "one"},
 		{"may fail", "emu", Flake, []Result{fails}, "known", false, "one"},
 		{"may pass", "emu", Flake, []Result{pass}, "passed", false, ""},
@@ -70,7 +71,7 @@ func TestJudge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
 			o := Options{Again: true, Baseline: &Baseline{map[string]Mark{"it": tt.mark}}}
-			got := o.judge(Instance{Name: "it/3", Selector: tt.selector}, func(Instance) Result {
+			got := o.judge(Instance{Name: "it/3", Selector: tt.selector, Case: Case{threads: tt.name == "threads"}}, func(Instance) Result {
 				n++
 				return tt.runs[n-1]
 			})

@@ -196,6 +196,7 @@ type Case struct {
 	options []string // configurations to add to the selector, a run each; "" adds none
 	needs   bool     // the case is only for these configurations
 	seeds   uint64   // number of runs, with successive seeds; 0 means 1
+	threads bool     // goroutines of the case work on the device at once, so runs differ
 	run     func(t *T)
 }
 
@@ -254,7 +255,7 @@ func Cases() []Case {
 		{Name: "order-count", Tier: Own, Doc: "one paging buffer moves what one command needs",
 			Source: "docs/design.md, Decisions", run: orderOfOnePagingBuffer},
 		{Name: "concurrent-creates", Tier: Caps, Doc: "CapsFreeThreaded: threads create and destroy while the immediate context works",
-			Source: "Supporting Threading, Command Lists, and 3D Pipeline; D3D11_FEATURE_DATA_THREADING", run: concurrentCreates},
+			Source: "Supporting Threading, Command Lists, and 3D Pipeline; D3D11_FEATURE_DATA_THREADING", threads: true, run: concurrentCreates},
 		{Name: "driver-lists", Tier: Caps, Doc: "CapsCommandListsBuild2: the driver executes each list itself",
 			Source: "Supporting Command Lists; D3D11_FEATURE_DATA_THREADING", run: driverCommandLists},
 		{Name: "claimed-address", Tier: Caps, Doc: "HighestAcceptableAddress: the GPU uses memory at the highest address claimed, up to 52 bits",
