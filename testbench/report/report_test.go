@@ -114,6 +114,18 @@ func TestPage(t *testing.T) {
 	assert.NotContains(t, page, "<stopped>")
 }
 
+// Of several boards the page has the registers and submissions of the last one.
+func TestBoards(t *testing.T) {
+	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Board: "emu", Map: regmap.Hash()},
+		eventlog.New(eventlog.Open, 100, 1).WithText("emu"), eventlog.New(eventlog.Queue, 1, 0, 1, 0x10).WithText("first"), eventlog.New(eventlog.Read, 0, 0x1000, 4, 1),
+		eventlog.New(eventlog.Open, 100, 0).WithText("emu?nodes=1"), eventlog.New(eventlog.Queue, 1, 0, 1, 0x10).WithText("second"),
+	))})
+	assert.Contains(t, page, "<td>2: emu, emu?nodes=1; submissions")
+	assert.Contains(t, page, "1: second, node 0")
+	assert.NotContains(t, page, "1: first, node 0")
+	assert.Contains(t, page, "CP0: unknown, not read: CTL")
+}
+
 // A log of another register map has no names of registers.
 func TestOtherMap(t *testing.T) {
 	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1, Map: regmap.Hash() + 1}, eventlog.New(eventlog.Read, 0, 0x1000, 4, 1)))})

@@ -26,6 +26,7 @@ const (
 // A run is what the log of a page has.
 type run struct {
 	Header    eventlog.Header
+	Boards    []string // that the log is of, in order
 	Events    uint64
 	From      uint64 // number of the first event
 	Until     string // time of the last event
@@ -121,9 +122,18 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 		r.work.add(e)
 	case eventlog.Read, eventlog.Write:
 		r.regs.add(e)
+	case eventlog.Open:
+		r.open(e)
 	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link:
 		r.incident(e, chain)
 	}
+}
+
+// open begins with another board: registers and submissions are those of the last one.
+func (r *run) open(e *eventlog.Event) {
+	r.Boards = append(r.Boards, e.Text())
+	r.Header.Hz, r.Header.Observed = e.Fields[0], e.Fields[1] != 0
+	r.regs, r.work = registers{}, work{}
 }
 
 // incident keeps a fault, a stop, a broken rule, or a change of the link.

@@ -103,6 +103,10 @@ func Build(l *eventlog.Reader, sink Sink) error {
 			}
 			return err
 		}
+		if e.Kind == eventlog.Open {
+			b.reopen(&e)
+			continue
+		}
 		b.now = b.time(e.Time)
 		b.add(&e)
 	}
@@ -182,6 +186,17 @@ func (b *builder) add(e *eventlog.Event) {
 	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link:
 		b.mark(e)
 	}
+}
+
+// reopen ends what is open and begins with another board, whose time begins at 0.
+func (b *builder) reopen(e *eventlog.Event) {
+	if b.now > 0 {
+		b.end()
+	}
+	b.hz, b.observed = e.Fields[0], e.Fields[1] != 0
+	b.base, b.ticks, b.vram = b.now, 0, 0
+	clear(b.formats)
+	clear(b.places)
 }
 
 // end ends what is open, a nanosecond after the last event.

@@ -312,6 +312,19 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, map[string][]span{"application 1/thread 1": {{"call 1", 200, 203}, {"call 2", 201, 202}, {"call 3", 303, 403}}}, all)
 }
 
+// Another board begins at 0 with its own clock, and its submissions and calls are others.
+func TestBoards(t *testing.T) {
+	open := func(hz uint64) eventlog.Event { return eventlog.New(eventlog.Open, hz, 0).WithText("emu") }
+	queue := eventlog.New(eventlog.Queue, 1, 0, 1, 0x10).WithText("render")
+	all, flows := check(t, written(t, logOf(t, eventlog.Header{Hz: 1e9},
+		open(1e9), at(eventlog.New(eventlog.Call, 1).WithText("one"), 100, 1, 0), at(queue, 200, 1, 2),
+		open(1e8), at(queue, 50, 0, 0), at(eventlog.New(eventlog.Retire, 1), 60, 0, 0),
+	)))
+	assert.Equal(t, []span{{"one", 100, 202}}, all["application 1/thread 1"])
+	assert.Equal(t, []span{{"1 render", 200, 202}, {"1 render", 702, 803}}, all["queues/context 0x10, node 0: software"])
+	assert.Len(t, flows, 2)
+}
+
 // Counters have what the log says.
 func TestCounters(t *testing.T) {
 	packet := eventlog.New(eventlog.Packet, 1)
