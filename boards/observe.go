@@ -11,11 +11,13 @@ import (
 // has stopped on a fault.
 //
 //	Clock    of the GPU, from power on
+//	Hz       of that clock
 //	Cause    of a fault, as in FAULT_INFO; 0 for a packet
 //	Header   of the packet; 0 for a fault
 //	Address  of the header; of a fault, as in FAULT_LO and FAULT_HI
 type Observation struct {
 	Clock   uint64
+	Hz      uint64
 	Node    int
 	Cause   uint32
 	Header  uint32
@@ -39,14 +41,15 @@ type observed struct {
 	gpu   *gpu.GPU
 	see   func(Observation)
 	clock uint64
+	hz    uint64
 	nodes int
 	count [2]uint8 // of packets, as gpu.Executed counts
 }
 
 func newObserved(dev hwfault.GPU, g *gpu.GPU, see func(Observation)) *observed {
-	o := &observed{GPU: dev, gpu: g, see: see, nodes: g.Config().Nodes}
+	o := &observed{GPU: dev, gpu: g, see: see, nodes: g.Config().Nodes, hz: uint64(g.Config().ClockHz)}
 	for n := range o.nodes {
-		o.count[n], _, _ = g.Executed(n)
+		o.count[n], _, _, _ = g.Executed(n)
 	}
 	return o
 }
@@ -56,10 +59,12 @@ func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl por
 	o.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	o.clock++
 	for n := range o.nodes {
-		count, header, addr := o.gpu.Executed(n)
+		count, header, addr, ok := o.gpu.Executed(n)
 		if count != o.count[n] {
 			o.count[n] = count
-			o.see(Observation{Clock: o.clock, Node: n, Header: header, Address: addr})
+			if ok {
+				o.see(Observation{Clock: o.clock, Hz: o.hz, Node: n, Header: header, Address: addr})
+			}
 		}
 	}
 	if o.gpu.Faulted() {
@@ -71,7 +76,7 @@ func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl por
 func (o *observed) faults() {
 	for n := range o.nodes {
 		if cause, addr := o.gpu.Faulting(n); cause != 0 {
-			o.see(Observation{Clock: o.clock, Node: n, Cause: cause, Address: addr})
+			o.see(Observation{Clock: o.clock, Hz: o.hz, Node: n, Cause: cause, Address: addr})
 		}
 	}
 }

@@ -158,10 +158,10 @@ func minidriverFaults() []planted {
 		{name: "DPC retires nothing", missing: why.MissingRetire, word: "no DxgkCbNotifyDpc", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
 			d.DpcRoutine = func(*ddi.Thread, kmddi.HAdapter) {}
 		}, ask: fence(1, 1)},
-		{name: "a rule of the miniport", missing: why.MissingCall, word: "DxgkDdiPatch", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
+		{name: "a rule of the miniport", missing: why.MissingRule, word: "DxgkDdiPatch", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
 			d.Patch = func(*ddi.Thread, kmddi.HAdapter, kmddi.Patch) ddi.Status { return ddi.StatusUnsuccessful }
 		}},
-		{name: "a panic of the miniport", missing: why.MissingCall, word: "DxgkDdiSubmitCommand", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
+		{name: "a panic of the miniport", missing: why.MissingRule, word: "DxgkDdiSubmitCommand", verify: true, kernel: func(d *kmddi.DriverInitializationData) {
 			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { panic("planted") }
 		}},
 	}

@@ -60,9 +60,9 @@ func (s *System) endRecord() {
 }
 
 // found notes a broken rule.
-func (s *System) found(v *verifier.Violation) {
+func (s *System) found(v *verifier.Violation, stops bool) {
 	if s.recorder != nil {
-		s.recorder.Broken(v.Error())
+		s.recorder.Broken(v, stops)
 	}
 }
 

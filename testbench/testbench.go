@@ -364,6 +364,9 @@ func (s *System) Close() error {
 	if s.hangs() {
 		return s.monitor.Err() // the call may still use the board
 	}
+	if s.sanitizer != nil && s.Err() == nil {
+		s.sanitizer.Flush(s.thread)
+	}
 	var err error
 	if s.Err() == nil {
 		err = s.guard(func() error { return s.kernel.Stop(s.thread) })

@@ -62,9 +62,9 @@ func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }
 func (g *GPU) Busy() bool { return g.cp0.Busy() || g.hasNode1() && g.cp1.Busy() }
 
 // Executed returns the newest packet in the trace of a node, outside of any clock: its header
-// and the address of the header. count, modulo 32, changes with each packet. Without
-// CAPS.TRACE nothing changes.
-func (g *GPU) Executed(node int) (count uint8, header uint32, addr uint64) {
+// and the address of the header. count, modulo 32, changes with each packet, and is 0 after a
+// reset, when there is no packet and ok is false. Without CAPS.TRACE nothing changes.
+func (g *GPU) Executed(node int) (count uint8, header uint32, addr uint64, ok bool) {
 	if node != 0 {
 		return g.cp1.Executed()
 	}

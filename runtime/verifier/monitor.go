@@ -16,9 +16,9 @@ type Options struct {
 	Collect bool          // collect violations and continue, if the driver's call can
 	Now     func() uint64 // virtual time in cycles of the device's clock; nil: always 0
 
-	// Found is called with each broken rule, also one that is waived, in the call in which it
-	// was found. It must not call the Monitor. nil: none.
-	Found func(v *Violation)
+	// Found is called with each broken rule, in the call in which it was found. stops is false
+	// for a warning and a rule that is waived. It must not call the Monitor. nil: none.
+	Found func(v *Violation, stops bool)
 }
 
 // A Monitor gathers the violations of one system from all its hooks. At the
@@ -36,7 +36,7 @@ type Monitor struct {
 	waive   []string
 	collect bool
 	now     func() uint64
-	tell    func(v *Violation)
+	tell    func(v *Violation, stops bool)
 	sides   sides
 
 	stopped atomic.Bool
@@ -242,10 +242,11 @@ func (m *Monitor) record(r Report, cause error, survive bool) {
 	m.mu.Lock()
 	waived := slices.Contains(m.waive, r.Rule)
 	v := m.violation(known, r, cause)
+	counts := (waived || known.Warning) && cause == nil
 	if m.tell != nil {
-		m.tell(v)
+		m.tell(v, !counts)
 	}
-	if (waived || known.Warning) && cause == nil {
+	if counts {
 		m.count(r, waived, v)
 		m.mu.Unlock()
 		return

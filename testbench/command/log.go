@@ -41,6 +41,8 @@ of "hilgpu run compose" writes them.`,
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(args[0]) },
 	}
 	fl := c.Flags()
+	defer c.MarkFlagsMutuallyExclusive("ddi", "jsonl")
+	defer c.MarkFlagsMutuallyExclusive("ddi", "kind")
 	fl.StringSliceVar(&f.kinds, "kind", nil, "print only events of these `kinds`, separated by commas")
 	fl.Uint64Var(&f.from, "from", 1, "`number` of the first event")
 	fl.Uint64Var(&f.to, "to", 0, "`number` of the last event; 0: that of the log")
@@ -55,6 +57,9 @@ func (f *logFlags) run(path string) error {
 		if !slices.ContainsFunc(eventlog.Table, func(d eventlog.Description) bool { return d.Name == k }) {
 			return fmt.Errorf("%w: --kind %s, want one of %s", exit.ErrInput, k, strings.Join(eventlog.Names(), ", "))
 		}
+	}
+	if f.to != 0 && f.to < f.from {
+		return fmt.Errorf("%w: --from %d --to %d: there is no event between them", exit.ErrInput, f.from, f.to)
 	}
 	return readLog(path, func(l *eventlog.Reader) error {
 		if f.ddi {
@@ -71,6 +76,9 @@ func readLog(path string, read func(l *eventlog.Reader) error) error {
 		return fmt.Errorf("%w: %w", exit.ErrInput, err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return fmt.Errorf("%w: %s is a folder, want a log", exit.ErrInput, path)
+	}
 	l, err := eventlog.NewReader(file)
 	if err == nil {
 		err = read(l)
@@ -120,7 +128,10 @@ func writeDDI(l *eventlog.Reader, w io.Writer) error {
 	for {
 		switch err := l.Next(&e); {
 		case errors.Is(err, io.EOF):
-			return verifier.Merge(trace, w)
+			if err = verifier.Merge(trace, w); errors.Is(err, verifier.ErrTrace) {
+				err = fmt.Errorf("%w: %w", eventlog.ErrCorrupt, err)
+			}
+			return err
 		case err != nil:
 			return err
 		case e.Kind == eventlog.DDI || e.Kind == eventlog.DDIEnd:

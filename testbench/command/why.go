@@ -14,6 +14,7 @@ import (
 )
 
 func newWhy(a *App) *cobra.Command {
+	board := 0
 	c := &cobra.Command{
 		Use:   "why FILE QUESTION",
 		Short: "Say why something happened in a run, or did not",
@@ -40,9 +41,10 @@ far as the log tells. The questions:
 			if err != nil {
 				return err
 			}
-			return answer(a, args[0], q)
+			return answer(a, args[0], board, q)
 		},
 	}
+	c.Flags().IntVar(&board, "opened", 0, "ask about the board that was opened as the `Nth`, from 1; 0: the last one, and for fault the first that stopped")
 	a.AddJSON(c.Flags())
 	return c
 }
@@ -120,8 +122,8 @@ func fenceOf(text string) (node int, fence uint32, ok bool) {
 	return node, uint32(f), err == nil
 }
 
-// answer answers a question about a log.
-func answer(a *App, path string, q question) error {
+// answer answers a question about a log, or about the board of it that was opened as the nth.
+func answer(a *App, path string, n int, q question) error {
 	return readLog(path, func(l *eventlog.Reader) error {
 		if l.Header.Map != regmap.Hash() {
 			return fmt.Errorf("%w: the log was written with register map %#08x, this program has %#08x", eventlog.ErrMap, l.Header.Map, regmap.Hash())
@@ -130,10 +132,17 @@ func answer(a *App, path string, q question) error {
 		if err != nil {
 			return err
 		}
-		found, err := q(run)
+		of := run
+		if n != 0 {
+			if of, err = run.Board(n); err != nil {
+				return err
+			}
+		}
+		found, err := q(of)
 		if err != nil {
 			return err
 		}
+		run.Annotate(found)
 		if a.Document(found) {
 			return nil
 		}

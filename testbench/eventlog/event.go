@@ -80,7 +80,7 @@ func (e *Event) Name() string {
 	return e.Kind.String()
 }
 
-// String returns the event as a line.
+// String returns the event as a line. Of a text with several lines it has the first.
 func (e *Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %d %s", e.ID, e.Time, e.Name())
@@ -98,8 +98,11 @@ func (e *Event) String() string {
 	if len(e.Data) > 0 {
 		fmt.Fprintf(&b, " data=%s", dwords(e.Data))
 	}
-	if t := e.Text(); t != "" {
-		b.WriteString(" " + t)
+	if line, rest, more := strings.Cut(e.Text(), "\n"); line != "" {
+		b.WriteString(" " + line)
+		if n := strings.Count(strings.TrimSuffix(rest, "\n"), "\n") + 1; more && rest != "" {
+			fmt.Fprintf(&b, " (and %d more lines)", n)
+		}
 	}
 	return b.String()
 }

@@ -40,6 +40,7 @@ const (
 	Link              // the link goes down or comes back
 	Text              // a line of the driver or of the firmware
 	Open              // a board is opened
+	End               // the command ends
 	kinds
 )
 
@@ -121,13 +122,14 @@ var Table = []Description{
 	{Write, "write", "the host writes a BAR; the value is that of the first dword", join(dec("bar"), hex("offset"), dec("bytes"), hex("value")), "error, if it failed", ""},
 	{Memory, "memory", "the GPU writes one or two dwords of host memory", join(hex("address"), dec("bytes"), hex("value")), "", ""},
 	{Message, "message", "an interrupt message arrives", dec("vector"), "", ""},
-	{Executed, "executed", "a node has executed a packet", join(dec("node"), hex("address", "header")), "", ""},
-	{Fault, "fault", "a fault; from the hardware with the cause in FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "cause"), hex("address")), "status that the driver reported", ""},
+	{Executed, "executed", "a node has executed a packet", join(dec("node"), hex("address", "header"), dec("cycle")), "", ""},
+	{Fault, "fault", "a fault; from the hardware with the cause in FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
-	{Broken, "broken", "a rule of the verifier is broken", nil, "rule and what was found", ""},
+	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
 	{Link, "link", "the link to the board", nil, "what happened", ""},
 	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
+	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
 }
 
 // Names returns the names of the kinds.

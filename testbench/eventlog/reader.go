@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
+	"unicode"
 )
 
 // Errors of a log.
@@ -90,6 +92,9 @@ func (l *Reader) decodeHeader(text []byte, check uint32) error {
 		known[d.Name] = d.Kind
 	}
 	for _, k := range l.Header.Kinds {
+		if k.Name == "" || strings.IndexFunc(k.Name, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+			return fmt.Errorf("%w: its header has a kind %q", ErrCorrupt, k.Name)
+		}
 		l.kinds, l.counts = append(l.kinds, known[k.Name]), append(l.counts, len(k.Fields))
 	}
 	return nil

@@ -57,11 +57,15 @@ func (b *Batches) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 		b.threads[t] = &calls{device: deviceOf(args), free: isFree(f.Name)}
 	}
 	c := b.threads[t]
-	if c == nil || !f.Callback || len(args) < 2 {
+	if c == nil || !f.Callback {
 		return
 	}
-	c.args = append(c.args, args[1])
-	if _, renders := args[1].(*umddi.Render); renders {
+	var arg any // callbacks with fewer arguments are of no interest
+	if len(args) > 1 {
+		arg = args[1]
+	}
+	c.args = append(c.args, arg)
+	if _, renders := arg.(*umddi.Render); renders {
 		b.emit(t, c)
 	}
 }

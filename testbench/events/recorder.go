@@ -6,6 +6,7 @@ package events
 import (
 	"bytes"
 	"errors"
+	"math/bits"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -27,6 +28,7 @@ type Sink interface {
 type Recorder struct {
 	sink Sink
 	now  func() uint64 // of the device's clock
+	hz   uint64        // of that clock
 
 	mu    sync.Mutex
 	calls uint64 // of the API
@@ -46,7 +48,7 @@ type opened struct {
 // method that the device calls.
 func New(sink Sink, h eventlog.Header, now func() uint64) *Recorder {
 	sink.Add(eventlog.New(eventlog.Open, h.Hz, flag(h.Observed)).WithText(h.Board))
-	return &Recorder{sink: sink, now: now, open: map[*ddi.Thread][]opened{}}
+	return &Recorder{sink: sink, now: now, hz: h.Hz, open: map[*ddi.Thread][]opened{}}
 }
 
 // Flush writes all events to the sink's file.
@@ -210,18 +212,29 @@ func (r *Recorder) device(e eventlog.Event) {
 
 // Observe notes what an emulated GPU has done.
 func (r *Recorder) Observe(o boards.Observation) {
-	e := eventlog.New(eventlog.Executed, uint64(o.Node), o.Address, uint64(o.Header))
+	e := eventlog.New(eventlog.Executed, uint64(o.Node), o.Address, uint64(o.Header), o.Clock)
 	if o.Cause != 0 {
-		e = eventlog.New(eventlog.Fault, uint64(o.Node), 0, uint64(o.Cause), o.Address)
+		e = eventlog.New(eventlog.Fault, uint64(o.Node), 0, uint64(o.Cause), o.Address, o.Clock)
 	}
+	high, low := bits.Mul64(o.Clock, r.hz)
+	time, _ := bits.Div64(high%o.Hz, low, o.Hz)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(nil, o.Clock, e)
+	r.add(nil, time, e)
 }
 
-// Broken notes a broken rule.
-func (r *Recorder) Broken(text string) {
-	r.device(eventlog.New(eventlog.Broken).WithText(text))
+// Broken notes a broken rule, and whether it stops the system.
+func (r *Recorder) Broken(v *verifier.Violation, stops bool) {
+	e := eventlog.New(eventlog.Broken, flag(stops)).WithText(v.Error())
+	r.mu.Lock()
+	var thread *ddi.Thread
+	for t := range r.open {
+		if t.Process == v.Process && t.ID == v.Thread {
+			thread = t // there is one
+		}
+	}
+	r.add(thread, 0, e)
+	r.mu.Unlock()
 	r.sink.Flush() // the writer keeps its error
 }
 

@@ -35,10 +35,13 @@ func (h *hook) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 		delete(h.open, t) // calls that unwound
 		h.mu.Unlock()
 	}
-	if !f.Callback || len(args) < 2 {
+	if !f.Callback {
 		return
 	}
-	c := callback{arg: args[1]}
+	var c callback // callbacks with fewer arguments are of no interest
+	if len(args) > 1 {
+		c.arg = args[1]
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r, ok := c.arg.(*umddi.Render); ok {

@@ -61,6 +61,14 @@ func accesses(commands []byte, from uint32) (all []access) {
 			add("FILL_2D", dst.at, dst.base, dst.rows(d.X, d.Y, d.W, d.H), true)
 		case pkt.Timestamp:
 			line("TIMESTAMP", firstAddress, d.Addr, 8, true)
+		case pkt.Signal:
+			line("SIGNAL", firstAddress, d.Addr, 8, true)
+		case pkt.Fence:
+			line("FENCE", firstAddress, d.Addr, 4, true)
+		case pkt.SaveState:
+			line("SAVE_STATE", firstAddress, d.Addr, pkt.StateBytes, true)
+		case pkt.RestoreState:
+			line("RESTORE_STATE", firstAddress, d.Addr, pkt.StateBytes, false)
 		case pkt.Predicate:
 			line("PREDICATE", firstAddress, d.Addr, 8, false)
 		}

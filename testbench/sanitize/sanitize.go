@@ -70,6 +70,13 @@ func New(report func(r verifier.Report)) *Sanitizer {
 func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 	s.mu.Lock()
 	s.step(t, e)
+	s.mu.Unlock()
+	s.Flush(t)
+}
+
+// Flush reports what was found since the last step of the kernel, on a thread that may call it.
+func (s *Sanitizer) Flush(t *ddi.Thread) {
+	s.mu.Lock()
 	found := s.found
 	s.found = nil
 	s.mu.Unlock()

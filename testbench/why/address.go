@@ -1,29 +1,21 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// maxTouches is the number of packets in the answer about an address.
+// maxTouches is the number of writes in the answer about an address.
 const maxTouches = 20
 
-// Address answers what was at a GPU address, and which packets wrote it, the latest last.
+// Address answers what was at a GPU address, and what wrote it, the latest last.
 // Addresses of host memory have bit 63 set. It fails with ErrQuestion if nothing was there.
 func (r *Run) Address(addr uint64) (*Answer, error) {
 	a := &Answer{Question: "address " + pkt.FormatAddr(addr), Verdict: "nothing wrote it"}
-	for _, p := range r.places {
-		if addr-p.address >= p.size {
-			continue
-		}
-		what := fmt.Sprintf("allocation %#x is there, in segment %d, from %s on; this is its byte %#x", p.allocation, p.segment, pkt.FormatAddr(p.address), addr-p.address)
-		if p.memory {
-			what = fmt.Sprintf("it is byte %#x of the host memory of allocation %#x", addr-p.address, p.allocation)
-		}
-		a.step(p.from, "%s", what)
-		a.step(p.to, "allocation %#x is there no more", p.allocation)
-	}
+	r.inhabitants(a, addr)
 	for _, s := range r.order {
 		if addr&pkt.Host != 0 && addr&^pkt.Host-s.buffer-s.start < s.end-s.start {
 			a.step(s.queued, "it is in the buffer of %s", s.name())
@@ -32,21 +24,60 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	if len(a.Chain) == 0 {
 		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s", ErrQuestion, pkt.FormatAddr(addr))
 	}
-	writes := 0
-	r.each(func(m move) {
-		if _, ok := m.source(addr); !ok {
-			return
-		}
-		if writes++; writes > maxTouches {
-			return
-		}
-		a.Chain = append(a.Chain, Step{Event: m.at().Event, Time: m.at().Time, What: "written by " + m.describe()})
-	})
-	if writes > 0 {
-		a.Verdict = fmt.Sprintf("%d packets wrote it", writes)
+	writes := r.writers(a, addr)
+	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+	switch {
+	case writes == 1:
+		a.Verdict = "it was written once"
+	case writes > 1:
+		a.Verdict = fmt.Sprintf("it was written %d times", writes)
 	}
 	if writes > maxTouches {
-		a.Cause = fmt.Sprintf("the last %d packets are left out", writes-maxTouches)
+		a.Cause = fmt.Sprintf("the first %d times are left out", writes-maxTouches)
 	}
 	return a, nil
+}
+
+// inhabitants adds what was at an address.
+func (r *Run) inhabitants(a *Answer, addr uint64) {
+	for _, p := range r.places {
+		if addr-p.address >= p.size {
+			continue
+		}
+		at := addr - p.address
+		switch {
+		case p.driver:
+			a.step(p.from, "it is byte %#x of memory of the miniport", at)
+		case p.memory:
+			a.step(p.from, "it is byte %#x of the host memory of allocation %#x", at, p.allocation)
+		default:
+			a.step(p.from, "allocation %#x is there, in segment %d, from %s on; this is its byte %#x", p.allocation, p.segment, pkt.FormatAddr(p.address), at)
+		}
+		a.step(p.to, "allocation %#x is there no more", p.allocation)
+	}
+}
+
+// writers adds the last packets, and the last times in which the CPU might, that wrote an
+// address. It returns how many there are.
+func (r *Run) writers(a *Answer, addr uint64) int {
+	var all []Step
+	r.each(func(m move) {
+		if _, ok := m.source(addr); ok {
+			all = append(all, Step{Event: m.at().Event, Time: m.at().Time, What: "written by " + m.describe()})
+		}
+	})
+	for _, w := range r.locks {
+		if p := r.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
+			by := ""
+			for _, f := range w.stack {
+				if f.number != 0 {
+					by = fmt.Sprintf(", in call %d, %s", f.number, f.name)
+				}
+			}
+			all = append(all, Step{Event: w.from.Event, Time: w.from.Time, What: fmt.Sprintf("the CPU may write allocation %#x%s", w.allocation, by)})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+	a.Chain = append(a.Chain, all[max(0, len(all)-maxTouches):]...)
+	return len(all)
 }

@@ -16,8 +16,7 @@ type Step struct {
 
 // The names of missing links, in the order of a chain.
 const (
-	MissingCall     = "call"     // no call led to it
-	MissingQueue    = "queue"    // no such submission was made
+	MissingRule     = "rule"     // a rule was broken before
 	MissingSubmit   = "submit"   // the kernel did not give it to the hardware
 	MissingDoorbell = "doorbell" // the driver did not ring, or the ring was lost
 	MissingFetch    = "fetch"    // the node has not begun it
@@ -33,11 +32,12 @@ const (
 // An Answer is a chain of events. Missing is the first link that is missing, or "", and Cause
 // says why as far as the log tells.
 type Answer struct {
-	Question string `json:"question"`
-	Verdict  string `json:"verdict"`
-	Chain    []Step `json:"chain"`
-	Missing  string `json:"missing,omitempty"`
-	Cause    string `json:"cause,omitempty"`
+	Question string   `json:"question"`
+	Verdict  string   `json:"verdict"`
+	Chain    []Step   `json:"chain"`
+	Missing  string   `json:"missing,omitempty"`
+	Cause    string   `json:"cause,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // about the log
 }
 
 // step appends a link, if its event is in the log.
@@ -58,6 +58,26 @@ func (a *Answer) frames(stack []frame) {
 		a.Chain = append(a.Chain, Step{f.Event, f.Time, f.process, f.thread, what})
 		indent += "  "
 	}
+}
+
+// meanwhile appends the calls in which the kernel was called when an interrupt was delivered.
+func (a *Answer) meanwhile(stack []frame) {
+	from := len(a.Chain)
+	a.frames(stack)
+	for i := range a.Chain[from:] {
+		if stack[i].number != 0 {
+			a.Chain[from+i].What = "meanwhile, in " + a.Chain[from+i].What
+		}
+	}
+}
+
+// unknown appends a link that the log does not have.
+func (a *Answer) unknown(format string, args ...any) {
+	time := uint64(0)
+	if n := len(a.Chain); n > 0 {
+		time = a.Chain[n-1].Time
+	}
+	a.Chain = append(a.Chain, Step{Time: time, What: "unknown: " + fmt.Sprintf(format, args...)})
 }
 
 // lacks sets the first missing link, and returns a.
@@ -89,6 +109,9 @@ func (a *Answer) Text() string {
 	}
 	if a.Cause != "" {
 		fmt.Fprintf(&b, "because %s\n", a.Cause)
+	}
+	for _, n := range a.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
 }

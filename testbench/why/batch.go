@@ -85,3 +85,20 @@ func (s *submission) calls(p *packet) []frame {
 	}
 	return s.stack
 }
+
+// credit notes for the call of the API that wrote a packet which submission has it.
+func (b *builder) credit(s *submission, p *packet) {
+	for _, f := range p.origin {
+		c := b.byNumber(f.number)
+		if f.number == 0 || c == nil {
+			continue
+		}
+		if c.emitted == nil {
+			c.emitted = map[uint64]uint64{}
+		}
+		if c.emitted[s.serial] == 0 {
+			c.order = append(c.order, s.serial)
+		}
+		c.emitted[s.serial]++
+	}
+}

@@ -3,6 +3,7 @@ package why
 import (
 	"strings"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
@@ -10,13 +11,35 @@ import (
 // add adds an event to the run.
 func (b *builder) add(e *eventlog.Event) {
 	at := Point{e.ID, e.Time}
-	f := &e.Fields
 	switch e.Kind {
 	case eventlog.Open:
-		b.Header.Board, b.Header.Hz, b.Header.Observed = e.Text(), f[0], f[1] != 0
+		b.Header.Board, b.Header.Hz, b.Header.Observed = e.Text(), e.Fields[0], e.Fields[1] != 0
+	case eventlog.Call, eventlog.CallEnd, eventlog.DDI, eventlog.DDIEnd:
+		b.called(e, at)
+	case eventlog.Emit:
+		b.emitted(e)
+	case eventlog.Read, eventlog.Write:
+		b.accessed(e, at)
+	case eventlog.Memory, eventlog.Message, eventlog.Executed:
+		b.hardware(e, at)
+	case eventlog.DriverMemory:
+		b.driver[e.Fields[0]] = e.Fields[0] + e.Fields[1]
+		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
+	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
+		b.memory(e, at)
+	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.End:
+		b.happened(e)
+	default:
+		b.scheduler(e, at)
+	}
+}
+
+// called keeps the open calls.
+func (b *builder) called(e *eventlog.Event, at Point) {
+	switch e.Kind {
 	case eventlog.Call:
-		b.enter(e, e.Text(), f[0])
-		c := &call{frame: frame{at, e.Text(), f[0], e.Process, e.Thread}}
+		b.enter(e, e.Text(), e.Fields[0])
+		c := &call{frame: frame{at, e.Text(), e.Fields[0], e.Process, e.Thread}}
 		b.calls, b.known[e.ID] = append(b.calls, c), c
 	case eventlog.CallEnd:
 		if c := b.known[e.Cause]; c != nil {
@@ -29,12 +52,12 @@ func (b *builder) add(e *eventlog.Event) {
 	case eventlog.DDIEnd:
 		b.returned(e)
 		b.leave(e)
-	case eventlog.Read, eventlog.Write:
-		b.accessed(e, at)
-	case eventlog.Memory, eventlog.Message, eventlog.Executed:
-		b.hardware(e, at)
-	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
-		b.memory(e, at)
+	}
+}
+
+// happened keeps what ends a run, and what it waits for.
+func (b *builder) happened(e *eventlog.Event) {
+	switch e.Kind {
 	case eventlog.Wait:
 		b.waiting = b.happening(e)
 	case eventlog.WaitEnd:
@@ -43,14 +66,13 @@ func (b *builder) add(e *eventlog.Event) {
 		b.faults = append(b.faults, b.happening(e))
 	case eventlog.Stop:
 		b.stops = append(b.stops, b.happening(e))
+		b.flying, b.asking, b.doorbell = nil, nil, nil
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.Link:
 		b.links = append(b.links, b.happening(e))
-	case eventlog.Emit:
-		b.emitted(e)
-	default:
-		b.scheduler(e, at)
+	case eventlog.End:
+		b.end = b.happening(e)
 	}
 }
 
@@ -71,7 +93,10 @@ func (b *builder) returned(e *eventlog.Event) {
 // accessed notes an access of the host.
 func (b *builder) accessed(e *eventlog.Event, at Point) {
 	err := e.Text()
-	if err != "" && b.failed.ID == 0 {
+	switch {
+	case err == "" && e.Kind == eventlog.Read:
+		b.failed = happening{} // it answers
+	case unanswered(err) && b.failed.ID == 0:
 		b.failed = b.happening(e)
 	}
 	if e.Fields[0] != 0 {
@@ -84,6 +109,12 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
 		b.doorbell = nil
 	}
+}
+
+// unanswered reports whether an error says that the device or the link does not answer. An
+// unsupported request is an answer.
+func unanswered(err string) bool {
+	return strings.HasPrefix(err, bus.ErrTimeout.Error()) || strings.HasPrefix(err, bus.ErrLinkDown.Error()) || strings.HasPrefix(err, bus.ErrClosed.Error())
 }
 
 // inside reports whether a function is open on the thread of an event.
@@ -100,23 +131,59 @@ func (b *builder) inside(e *eventlog.Event, name string) bool {
 func (b *builder) hardware(e *eventlog.Event, at Point) {
 	switch e.Kind {
 	case eventlog.Memory:
-		b.each(func(s *submission) bool {
-			if !s.written.In() && uint64(s.fence) == e.Fields[2]&0xffffffff {
-				s.written = at
-				return false
-			}
-			return true
-		})
+		b.wrote(e, at)
 	case eventlog.Message:
-		b.each(func(s *submission) bool {
-			if !s.message.In() && (s.fenced.In() || s.written.In()) {
-				s.message = at
-			}
-			return true
-		})
+		if e.Fields[0] == completions {
+			b.messaged(at)
+		}
 	case eventlog.Executed:
 		b.executed(e, at)
 	}
+}
+
+// completions is the vector of the messages about completed work (package intcreg).
+const completions = 0
+
+// wrote adds a fence in host memory: the value of the oldest submission of a node that has no
+// fence yet, in memory of the miniport, always at the same address. Where the packets of the
+// nodes are known, its packet has ended.
+func (b *builder) wrote(e *eventlog.Event, at Point) {
+	addr, value := e.Fields[0], e.Fields[2]&0xffffffff
+	if !b.ofDriver(addr) {
+		return
+	}
+	b.each(func(s *submission) bool {
+		word, known := b.words[s.node]
+		if s.written.In() || uint64(s.fence) != value || known && word != addr || b.Header.Observed && !s.fenced.In() {
+			return true
+		}
+		s.written, b.words[s.node] = at, addr
+		return false
+	})
+}
+
+// ofDriver reports whether an address in host memory is in memory of the miniport.
+func (b *builder) ofDriver(addr uint64) bool {
+	for from, to := range b.driver {
+		if addr >= from && addr < to {
+			return true
+		}
+	}
+	return false
+}
+
+// messaged gives a message to the submissions whose fence was written.
+func (b *builder) messaged(at Point) {
+	b.each(func(s *submission) bool {
+		if !s.message.In() && (s.fenced.In() || s.written.In()) {
+			s.message = at
+		}
+		return true
+	})
+	for _, s := range b.asking {
+		s.late = at
+	}
+	b.asking = nil
 }
 
 // each calls do with the submissions in the hardware until it returns false.
@@ -216,6 +283,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
 		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: b.keep(e.Data), origin: b.origin(s, f[1])})
+		b.credit(s, &s.packets[len(s.packets)-1])
 	case eventlog.Submit:
 		s.submitted, b.doorbell = at, s
 		flight := b.flight(uint64(s.node))
@@ -224,6 +292,9 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		b.reported(s, e, at)
 	case eventlog.Retire:
 		s.retired, s.retireStack = at, b.open(e)
+		if !s.message.In() {
+			b.asking = append(b.asking, s)
+		}
 		flight := b.flight(uint64(s.node))
 		for i, other := range *flight {
 			if other == s {
@@ -238,7 +309,7 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 	f := &e.Fields
 	s := &submission{
 		serial: f[0], node: uint32(f[1]), fence: uint32(f[2]), context: f[3], buffer: f[4], start: f[5], end: f[6],
-		kind: e.Text(), queued: at, stack: b.open(e),
+		kind: e.Text(), queued: at, stack: b.open(e), epoch: len(b.stops),
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
 	b.rendered(s)

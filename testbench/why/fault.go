@@ -3,44 +3,105 @@ package why
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Fault answers why the run stopped: a broken rule, a fault or a time-out of the GPU, or the
-// link. The first of them counts, also of a board that was open before.
+// Fault answers why the run stopped: a broken rule, a fault or a time-out of the GPU, the link, or
+// the error with which the command ended. The first of them counts, also of a board that was open
+// before.
 func (r *Run) Fault() *Answer {
 	if r.earlier != nil {
 		if a := r.earlier.Fault(); a.Missing != "" {
 			return a
 		}
 	}
-	a := &Answer{Question: "fault", Verdict: "nothing stopped the run"}
-	first := func(all []happening) *happening {
-		if len(all) == 0 {
-			return &happening{}
-		}
-		return &all[0]
-	}
-	broken, stop := first(r.broken), first(r.stops)
+	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
+	broken := r.breaks()
 	switch {
-	case broken.ID != 0 && (stop.ID == 0 || !strings.Contains(broken.Text(), "gpu-")):
+	case broken != nil && (len(r.stops) == 0 || broken.ID < r.stops[0].ID):
 		return r.rule(a, broken)
-	case stop.ID != 0:
-		return r.stopped(a, stop)
+	case len(r.stops) > 0:
+		return r.stopped(a, &r.stops[0])
+	case len(r.faults) > 0:
+		f := &r.faults[0]
+		a.Verdict = fmt.Sprintf("node %d stopped on a fault", f.Fields[0])
+		a.step(Point{f.ID, f.Time}, "node %d stops on the fault %s at %s", f.Fields[0], causeName(f.Fields[2]), pkt.FormatAddr(f.Fields[3]))
+		a.lacks(MissingPacket, "the packet at %s does not end%s", pkt.FormatAddr(f.Fields[3]), explainCause(f.Fields[2]))
 	case r.failed.ID != 0:
-		a.Verdict = "an access failed"
+		a.Verdict = "the device did not answer"
 		a.frames(r.failed.stack)
-		a.step(Point{r.failed.ID, r.failed.Time}, "the %s of %s fails: %s", r.failed.Kind, register(r.failed.Fields[1]), r.failed.Text())
-		return a.lacks(MissingLink, "%s", r.unreachable())
+		a.step(Point{r.failed.ID, r.failed.Time}, "the %s of %s fails: %s", r.failed.Kind, where(r.failed.Fields[0], r.failed.Fields[1]), r.failed.Text())
+		a.lacks(MissingLink, "%s", r.unreachable())
 	case r.waiting.ID != 0:
-		a.Verdict = "the log ends in a wait"
-		a.frames(r.waiting.stack)
-		a.step(Point{r.waiting.ID, r.waiting.Time}, "the kernel waits for %s", r.waiting.Text())
-		if s := r.oldest(); s != nil {
-			a.step(s.queued, "%s is the oldest that has not ended", s.name())
-			return r.missing(a, s, map[*submission]bool{})
+		return r.hanging(a)
+	}
+	return r.atEnd(a)
+}
+
+// atEnd adds the error with which the command ended, and the warnings.
+func (r *Run) atEnd(a *Answer) *Answer {
+	if r.end.ID != 0 && r.end.HasText() {
+		if a.Missing == "" {
+			a.Verdict = "the command ended with an error: " + firstLine(r.end.Text())
+			a.Missing = MissingUnknown
+		} else {
+			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
 		}
+	}
+	if n := len(r.broken); n > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("there were %d warnings, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), "verifier: ")))
 	}
 	return a
+}
+
+// hanging explains a run whose log ends in a wait.
+func (r *Run) hanging(a *Answer) *Answer {
+	a.Verdict = "the log ends in a wait"
+	a.frames(r.waiting.stack)
+	a.step(Point{r.waiting.ID, r.waiting.Time}, "the kernel waits for %s", r.waiting.Text())
+	if s := r.oldest(); s != nil {
+		a.step(s.queued, "%s is the oldest that has not ended", s.name())
+		r.missing(a, s, map[*submission]bool{})
+		a.Verdict = "the log ends in a wait"
+	}
+	return a
+}
+
+// causeName returns the name of a cause in FAULT_INFO.
+func causeName(cause uint64) string {
+	if cause < uint64(len(cpreg.Causes)) {
+		return cpreg.Causes[cause]
+	}
+	return fmt.Sprint(cause)
+}
+
+// Annotate adds to an answer what is wrong with the log: a missing beginning or end.
+func (r *Run) Annotate(a *Answer) {
+	first, cut := r, r.Truncated
+	for first.earlier != nil {
+		first = first.earlier
+	}
+	if first.first.Event > 1 {
+		a.Notes = append(a.Notes, fmt.Sprintf("the log begins at event %d: what was before is not in it", first.first.Event))
+	}
+	if cut {
+		a.Notes = append(a.Notes, fmt.Sprintf("the log ends within a block, after clock %d: it is being written, or its writer was killed", r.last.Time))
+	}
+}
+
+// Board returns the part of the log about the nth board that was opened, from 1. It fails with
+// ErrQuestion.
+func (r *Run) Board(n int) (*Run, error) {
+	var all []*Run
+	for at := r; at != nil; at = at.earlier {
+		all = append(all, at)
+	}
+	if n < 1 || n > len(all) {
+		return nil, fmt.Errorf("%w: no board %d was opened, the last is %d", ErrQuestion, n, len(all))
+	}
+	return all[len(all)-n], nil
 }
 
 // rule explains a broken rule.
@@ -49,7 +110,7 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	a.Verdict = "a rule was broken: " + firstLine(text)
 	a.frames(broken.stack)
 	a.step(Point{broken.ID, broken.Time}, "%s", firstLine(text))
-	return a.lacks(MissingCall, "%s", firstLine(text))
+	return a.lacks(MissingRule, "%s", firstLine(text))
 }
 
 // stopped explains why the kernel stopped the adapter.
@@ -84,10 +145,10 @@ func (r *Run) oldest() *submission {
 
 // Call answers what a call of the API, counted from 1, led to. It fails with ErrQuestion.
 func (r *Run) Call(number uint64) (*Answer, error) {
-	if number == 0 || number > uint64(len(r.calls)) {
-		return nil, fmt.Errorf("%w: no call %d, the last is %d", ErrQuestion, number, len(r.calls))
+	c := r.byNumber(number)
+	if c == nil {
+		return nil, fmt.Errorf("%w: no call %d; %s", ErrQuestion, number, r.numbers())
 	}
-	c := r.calls[number-1]
 	a := &Answer{Question: fmt.Sprintf("call %d, %s", number, c.name), Verdict: "it returned"}
 	a.frames([]frame{c.frame})
 	for _, serial := range c.subs {
@@ -97,33 +158,48 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 		a.step(s.retired, "submission %d has ended", serial)
 	}
 	a.step(c.end, "it returns")
-	for _, serial := range c.subs {
-		if s := r.subs[serial]; !s.retired.In() {
+	for _, serial := range c.order {
+		s := r.subs[serial]
+		a.step(s.queued, "%d of its packets enter the queue in %s", c.emitted[serial], s.name())
+		a.step(s.retired, "submission %d has ended", serial)
+	}
+	for _, serial := range append(append([]uint64(nil), c.subs...), c.order...) {
+		if s := r.subs[serial]; !s.retired.In() && a.Missing == "" {
 			r.missing(a, s, map[*submission]bool{})
-			break
 		}
 	}
+	r.judge(a, c)
+	return a, nil
+}
+
+// numbers describes the calls of the log.
+func (r *Run) numbers() string {
+	if len(r.calls) == 0 {
+		return "it has no call"
+	}
+	return fmt.Sprintf("it has calls %d to %d", r.calls[0].number, r.calls[len(r.calls)-1].number)
+}
+
+// judge sets the verdict on a call.
+func (r *Run) judge(a *Answer, c *call) {
 	switch {
 	case !c.end.In():
-		a.Verdict = "it did not return"
 		if r.waiting.ID > c.Event {
 			a.step(Point{r.waiting.ID, r.waiting.Time}, "the kernel waits for %s", r.waiting.Text())
 		}
 		if s := r.oldest(); s != nil && a.Missing == "" {
 			r.missing(a, s, map[*submission]bool{})
-			a.Verdict = "it did not return"
 		}
+		a.Verdict = "it did not return"
 	case c.hr != "":
-		a.Verdict = "it failed"
-		a.Cause = c.hr
-	case len(c.subs) == 0:
+		a.Verdict, a.Cause = "it failed", c.hr
+	case len(c.subs) == 0 && len(c.order) == 0:
 		a.Verdict = "it returned, and gave the GPU no work"
 	case a.Missing != "":
 		a.Verdict = "it returned, but its work has not ended"
 	default:
 		a.Verdict = "it returned, and its work has ended"
 	}
-	return a, nil
 }
 
 // Cycle answers what was going on at a time, in clocks. It fails with ErrQuestion.
@@ -147,6 +223,9 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 			busy++
 			a.step(s.submitted, "%s is in the hardware of node %d, %s", s.name(), s.node, s.stateAt(at))
 		}
+	}
+	if len(r.order) == 0 {
+		a.Verdict = "the log has no submissions"
 	}
 	if busy > 0 {
 		a.Verdict = fmt.Sprintf("%d submissions were in the hardware", busy)
@@ -173,9 +252,10 @@ func (s *submission) stateAt(at uint64) string {
 	switch {
 	case s.fenced.In() && s.fenced.Time <= at:
 		return "and has written its fence"
+	case !s.begun.In() || s.begun.Time > at:
 	case next != nil:
 		return fmt.Sprintf("at %s; %d of its packets have ended", s.describePacket(next), done)
-	case s.begun.In() && s.begun.Time <= at:
+	default:
 		return fmt.Sprintf("and %d of its packets have ended", done)
 	}
 	return "and has not begun"

@@ -75,21 +75,33 @@ func (r *Run) submission(s *submission) *Answer {
 	}
 	a.step(s.fenced, "node %d executes the packet of its fence", s.node)
 	a.step(s.written, "the fence is in host memory")
-	if !s.reported.In() || s.message.Event < s.reported.Event {
-		a.step(s.message, "an interrupt message arrives")
+	if !r.Header.Observed && s.submitted.In() {
+		a.unknown("what node %d did, since this board does not tell", s.node)
 	}
+	a.step(s.message, "an interrupt message arrives")
 	if s.reported.In() {
-		a.frames(after(s.reportStack, s.submitted))
+		a.meanwhile(after(s.reportStack, s.submitted))
 		a.step(s.reported, "the fence is reported")
 	}
 	if s.retired.In() {
-		a.frames(after(s.retireStack, s.reported))
+		a.meanwhile(after(s.retireStack, s.reported))
 		a.step(s.retired, "it has ended")
 	}
-	if !s.retired.In() || !s.message.In() && s.reported.In() && r.Header.Observed {
+	a.step(s.late, "an interrupt message arrives, after the driver has asked")
+	if !s.retired.In() || r.unsaid(s) {
 		r.missing(a, s, map[*submission]bool{})
 	}
 	return a
+}
+
+// unsaid reports whether the message about a submission was lost: it did not arrive until the
+// kernel asked, a tenth of a second after the fence.
+func (r *Run) unsaid(s *submission) bool {
+	done := s.fenced
+	if !done.In() {
+		done = s.written
+	}
+	return s.retired.In() && !s.message.In() && done.In() && s.reported.Time-done.Time > r.Header.Hz/10
 }
 
 // after returns the calls of a stack that began after an event.
@@ -185,7 +197,7 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 // ahead returns the submission before s on its node that has not ended, or nil.
 func (r *Run) ahead(s *submission) *submission {
 	for _, other := range r.order {
-		if other != s && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.retired.In() && !other.written.In() && !other.fenced.In() {
+		if other != s && other.epoch == s.epoch && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.retired.In() && !other.written.In() && !other.fenced.In() {
 			return other
 		}
 	}
@@ -201,7 +213,7 @@ func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) 
 		}
 	}
 	for _, other := range r.order {
-		if other.node == s.node && other.queued.Event < s.queued.Event && !other.retired.In() {
+		if other.epoch == s.epoch && other.node == s.node && other.queued.Event < s.queued.Event && !other.retired.In() {
 			a.step(other.queued, "%s is before it in the queue of node %d, and has not ended", other.name(), s.node)
 			return r.missing(a, other, seen)
 		}
@@ -358,7 +370,7 @@ func (r *Run) unreachable() string {
 		return fmt.Sprintf("the link is down since clock %d: %s", l.Time, strings.TrimPrefix(l.Text(), "down: "))
 	}
 	if f := &r.failed; f.ID != 0 {
-		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s", f.Kind, register(f.Fields[1]), f.Time, f.Text())
+		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s", f.Kind, where(f.Fields[0], f.Fields[1]), f.Time, f.Text())
 	}
 	return ""
 }
@@ -376,11 +388,21 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending())
 }
 
+// breaks returns the first broken rule that stopped the run, or nil.
+func (r *Run) breaks() *happening {
+	for i := range r.broken {
+		if r.broken[i].Fields[0] != 0 {
+			return &r.broken[i]
+		}
+	}
+	return nil
+}
+
 // ending says how the run ended.
 func (r *Run) ending() string {
 	switch {
-	case len(r.broken) > 0:
-		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.broken[0].Time, firstLine(r.broken[0].Text()))
+	case r.breaks() != nil:
+		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.breaks().Time, firstLine(r.breaks().Text()))
 	case len(r.stops) > 0:
 		s := &r.stops[len(r.stops)-1]
 		return fmt.Sprintf("; the kernel stopped the adapter at clock %d", s.Time)

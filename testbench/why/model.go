@@ -67,6 +67,9 @@ type submission struct {
 
 	queued, submitted, rung, begun, fenced, written, message, reported, retired Point
 
+	late  Point // the message, if it arrived after the report
+	epoch int   // stops of the adapter before
+
 	rungBy      write   // the doorbell
 	stack       []frame // when it was queued
 	reportStack []frame
@@ -79,9 +82,11 @@ type write struct{ offset, value uint64 }
 // A call is a call of the API.
 type call struct {
 	frame
-	end  Point
-	subs []uint64 // submissions queued in it
-	hr   string   // of a DDI function in it that failed, with its name
+	end     Point
+	subs    []uint64          // submissions queued in it
+	emitted map[uint64]uint64 // packets that it wrote, by submission
+	order   []uint64          // submissions of emitted
+	hr      string            // of a DDI function in it that failed, with its name
 }
 
 // A place is an allocation that is at an address from one event to another.
@@ -89,6 +94,7 @@ type place struct {
 	allocation, segment, address, size uint64
 	from, to                           Point // to is the zero Point while it is there
 	memory                             bool  // it is the host memory of the allocation
+	driver                             bool  // it is memory of the miniport, and there is no allocation
 }
 
 // A cpuWrite is the time in which the CPU could write the content of an allocation.
@@ -116,6 +122,7 @@ type Run struct {
 	Header    eventlog.Header
 	Truncated bool
 	earlier   *Run  // of the board that was open before, or nil
+	first     Point // first event
 	last      Point // last event
 
 	subs    map[uint64]*submission
@@ -128,7 +135,8 @@ type Run struct {
 	broken  []happening
 	links   []happening
 	reads   map[uint64]access // of BAR0, by offset
-	failed  happening         // the first access that failed
+	failed  happening         // the first access without an answer, with none that was answered after it
+	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
 }
 
@@ -141,6 +149,9 @@ type builder struct {
 	patterns []pattern
 	arena    []byte            // for the data of packets
 	flying   [][]*submission   // by node: submitted and not retired
+	asking   []*submission     // reported without a message
+	words    map[uint32]uint64 // address of the fence in host memory, by node
+	driver   map[uint64]uint64 // memory of the miniport: end by address
 	placed   map[uint64]*place // of allocations in a segment
 	homes    map[uint64]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
@@ -165,6 +176,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{},
+		words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }
 
@@ -186,7 +198,10 @@ func Read(l *eventlog.Reader) (*Run, error) {
 			b = newBuilder(l.Header, b.Run)
 			b.patterns = patterns
 		}
-		b.last = Point{e.ID, e.Time}
+		b.last = Point{e.ID, max(e.Time, b.last.Time)}
+		if !b.first.In() {
+			b.first = b.last
+		}
 		b.add(&e)
 	}
 }
@@ -313,6 +328,14 @@ func (s *submission) at(addr uint64) *packet {
 		}
 	}
 	return nil
+}
+
+// byNumber returns a call by its number, or nil. A log may begin in the middle.
+func (r *Run) byNumber(n uint64) *call {
+	if len(r.calls) == 0 || n < r.calls[0].number || n-r.calls[0].number >= uint64(len(r.calls)) {
+		return nil
+	}
+	return r.calls[n-r.calls[0].number]
 }
 
 // name returns how a submission is called.

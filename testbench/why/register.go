@@ -26,6 +26,14 @@ func register(offset uint64) string {
 	return fmt.Sprintf("BAR0+%#x", offset)
 }
 
+// where returns the name of an offset of a BAR.
+func where(bar, offset uint64) string {
+	if bar == 0 {
+		return register(offset)
+	}
+	return fmt.Sprintf("BAR%d+%#x", bar, offset)
+}
+
 // register returns what the last read of a register of a node returned.
 func (r *Run) register(node int, off uint64) (uint64, bool) {
 	a, ok := r.reads[cpreg.Base+uint64(node)*cpreg.Stride+off]

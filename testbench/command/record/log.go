@@ -75,12 +75,20 @@ func (r *Recorder) Logged() string {
 	return r.Record
 }
 
-// commitLog ends the log and writes its timeline.
-func (r *Recorder) commitLog() error {
+// commitLog ends the log of a command that ended with err, or nil, and writes its timeline.
+func (r *Recorder) commitLog(err error) error {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
 	if r.log == nil {
 		return nil
+	}
+	if !r.ended {
+		r.ended = true
+		end := eventlog.New(eventlog.End)
+		if err != nil {
+			end = end.WithText(err.Error())
+		}
+		r.log.Add(end)
 	}
 	return errors.Join(r.log.Flush(), r.logFile.Finish(), r.commitTracks())
 }

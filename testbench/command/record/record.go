@@ -50,6 +50,7 @@ type Recorder struct {
 	logMu   sync.Mutex // guards the four fields below
 	logFile *output.Live
 	log     *eventlog.Writer
+	ended   bool // the last event is in the log
 	tracks  *output.File
 	copied  *os.File // the log, for the timeline
 
@@ -142,7 +143,7 @@ func (r *Recorder) Commit(err error) error {
 func (r *Recorder) CommitFiles(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return cmp.Or(r.trace.Finish(), r.commitLog(), r.commitWave(err), r.commitCapture())
+	return cmp.Or(r.trace.Finish(), r.commitLog(err), r.commitWave(err), r.commitCapture())
 }
 
 func (r *Recorder) commitCapture() error {

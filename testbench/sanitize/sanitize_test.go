@@ -1,0 +1,167 @@
+package sanitize_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/sanitize"
+)
+
+// A rig is a sanitizer with three allocations of 256 bytes at VRAM+0x1000, 0x2000 and 0x3000. The
+// first two are of device 1, and the first was written by the application.
+type rig struct {
+	*sanitize.Sanitizer
+	t      *ddi.Thread
+	found  []string
+	serial uint64
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: new(ddi.Thread)}
+	r.Sanitizer = sanitize.New(func(v verifier.Report) { r.found = append(r.found, v.Rule) })
+	for i := range ddi.KMHandle(3) {
+		device := ddi.KMHandle(1)
+		if i == 2 {
+			device = 2
+		}
+		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 10 + i, Device: device, Bytes: 256, Address: 0x100000 + 0x1000*uint64(i)})
+		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPlace, Allocation: 10 + i, Segment: 1, Address: 0x1000 * uint64(1+i), Bytes: 256})
+	}
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: 10, Write: true})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventDriverMemory, Address: 0x8000, Bytes: 0x1000})
+	return r
+}
+
+// copies queues and submits a copy of 256 bytes to a node, and returns the rules that it broke.
+func (r *rig) copies(t *testing.T, node uint32, from, to ddi.KMHandle, on ...uint64) []string {
+	t.Helper()
+	at := func(h ddi.KMHandle) uint64 { return 0x1000 * uint64(h-9) }
+	b, err := pkt.Copy{Src: at(from), Dst: at(to), Bytes: 256}.Append(nil)
+	require.NoError(t, err)
+	r.serial++
+	r.found = nil
+	r.Kernel(r.t, dxgkrnl.Event{
+		Kind: dxgkrnl.EventQueue, Submission: r.serial, Node: node, Device: 1, Address: 0x9000 + 0x100*r.serial, End: uint32(len(b)), Text: "DxgkDdiRender",
+		Commands: b, On: on, Uses: []dxgkrnl.Use{{At: 4, Allocation: from}, {At: 12, Allocation: to, Write: true}},
+	})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventSubmit, Submission: r.serial})
+	return r.found
+}
+
+func (r *rig) retire(serial uint64) {
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventRetire, Submission: serial})
+}
+
+func TestHazard(t *testing.T) {
+	r := newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	assert.Equal(t, []string{"access-hazard"}, r.copies(t, 1, 11, 10), "it reads what node 0 writes")
+	r = newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	assert.Empty(t, r.copies(t, 1, 11, 10, 1), "it waits for node 0")
+	assert.Empty(t, r.copies(t, 1, 10, 11), "it follows one that waits")
+	assert.Empty(t, r.copies(t, 0, 10, 11, 3), "it waits for one that follows one that waits")
+	r = newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	r.retire(1)
+	assert.Empty(t, r.copies(t, 1, 11, 10), "the other one has ended")
+}
+
+func TestDevice(t *testing.T) {
+	r := newRig(t)
+	assert.Equal(t, []string{"access-device"}, r.copies(t, 0, 10, 12), "an allocation of another device")
+	r = newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 11})
+	assert.Equal(t, []string{"access-device"}, r.found, "an allocation is freed while a submission uses it")
+	r = newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	r.retire(1)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 11})
+	assert.Empty(t, r.found)
+}
+
+func TestUnwritten(t *testing.T) {
+	r := newRig(t)
+	assert.Equal(t, []string{"access-unwritten"}, r.copies(t, 0, 11, 10))
+	assert.Empty(t, r.copies(t, 0, 11, 10), "it is told once")
+	r = newRig(t)
+	assert.Empty(t, r.copies(t, 0, 10, 11))
+	assert.Empty(t, r.copies(t, 0, 11, 10), "a packet has written it")
+}
+
+func TestNotResident(t *testing.T) {
+	r := newRig(t)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
+	assert.Equal(t, []string{"access-address"}, r.copies(t, 0, 10, 11))
+}
+
+// Accesses of host memory and executed packets belong to what is in the hardware.
+func TestOutside(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do     func(r *rig)
+		inside bool
+	}{
+		"a read of the ring":        {func(r *rig) { r.Read(0x8100, make([]byte, 64)) }, true},
+		"a write of a fence":        {func(r *rig) { r.Wrote(0x8ffc, make([]byte, 4)) }, true},
+		"a read of the buffer":      {func(r *rig) { r.Read(0x9100, make([]byte, 24)) }, true},
+		"a read past the buffer":    {func(r *rig) { r.Read(0x9180, make([]byte, 4)) }, false},
+		"a write of the buffer":     {func(r *rig) { r.Wrote(0x9100, make([]byte, 4)) }, false},
+		"a write elsewhere":         {func(r *rig) { r.Wrote(0x100000, make([]byte, 4)) }, false},
+		"a packet of the buffer":    {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9100}) }, true},
+		"a packet of the ring":      {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x8000}) }, true},
+		"a packet after the buffer": {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9118}) }, false},
+		"a packet of another node":  {func(r *rig) { r.Observe(boards.Observation{Node: 1, Address: pkt.Host | 0x9100}) }, false},
+	} {
+		r := newRig(t)
+		require.Empty(t, r.copies(t, 0, 10, 11), name)
+		tt.do(r)
+		r.Flush(r.t)
+		if tt.inside {
+			assert.Empty(t, r.found, name)
+		} else {
+			assert.Equal(t, []string{"access-outside"}, r.found, name)
+		}
+	}
+	r := newRig(t)
+	require.Empty(t, r.copies(t, 0, 10, 11))
+	r.retire(1)
+	r.Read(0x9100, make([]byte, 24))
+	r.Flush(r.t)
+	assert.Equal(t, []string{"access-outside"}, r.found, "the submission has ended")
+	r = newRig(t)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop})
+	r.Read(0x9100, make([]byte, 24))
+	r.Flush(r.t)
+	assert.Empty(t, r.found, "a stopped GPU may do anything")
+}
+
+// A paging buffer moves what its operations name, from and to host memory.
+func TestPaging(t *testing.T) {
+	move := func(src, dst uint64, n uint32) []string {
+		r := newRig(t)
+		b, err := pkt.Copy{Src: src, Dst: dst, Bytes: n}.Append(nil)
+		require.NoError(t, err)
+		r.Kernel(r.t, dxgkrnl.Event{
+			Kind: dxgkrnl.EventQueue, Submission: 1, Node: 1, Address: 0x9000, End: uint32(len(b)), Text: "paging buffer", Commands: b,
+			Operations: []dxgkrnl.Operation{{
+				Name: "TRANSFER", Allocation: 10, From: kmddi.PagingLocation{Address: 0x100000}, To: kmddi.PagingLocation{SegmentID: 1, Address: 0x1000}, Bytes: 256,
+			}},
+		})
+		return r.found
+	}
+	assert.Empty(t, move(pkt.Host|0x100000, 0x1000, 256))
+	assert.Empty(t, move(pkt.Host|0x100080, 0x1080, 128), "a part")
+	assert.Equal(t, []string{"access-paging", "access-paging"}, move(pkt.Host|0x100000, 0x1000, 260))
+	assert.Equal(t, []string{"access-paging"}, move(0x100000, 0x1000, 256), "VRAM is not host memory")
+	assert.Equal(t, []string{"access-paging"}, move(pkt.Host|0x100000, 0x2000, 256))
+}
