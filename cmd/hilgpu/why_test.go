@@ -28,7 +28,7 @@ func TestWhy(t *testing.T) {
 		"fence 0:1":    "it was written, reported and retired",
 		"call 1":       "call 1, D3D11CreateDevice: it returned",
 		"cycle 9000":   "in the hardware",
-		"address 0x40": "packets wrote it",
+		"address 0x40": "it was written 2 times",
 		"fault":        "nothing stopped the run",
 	} {
 		code, stdout, stderr := hilgpu(append([]string{"why", log}, strings.Fields(question)...)...)
@@ -40,7 +40,7 @@ func TestWhy(t *testing.T) {
 		"fence 1":          "want fence NODE:1",
 		"pixel 4000,1":     "wrote pixel 4000,1",
 		"pixel 4000":       "want X,Y",
-		"call 0":           "no call 0, the last is",
+		"call 0":           "no call 0; it has calls 1 to",
 		"cycle x":          "want a number",
 		"address 0x900000": "was at VRAM+0x900000",
 		"weather":          "want one of fault, fence",
