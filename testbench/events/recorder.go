@@ -35,7 +35,9 @@ type Recorder struct {
 	last  uint64 // last time that an event had
 	open  map[*ddi.Thread][]opened
 	wait  uint64 // the wait of the kernel
-	down  bool   // the link was found down
+
+	executed uint64 // the last event of an emulated GPU, 0 if there is none
+	down     bool   // the link was found down
 }
 
 // An opened event is a call that has not returned.
@@ -207,6 +209,7 @@ func (r *Recorder) Wrote(addr uint64, p []byte) {
 func (r *Recorder) device(e eventlog.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e.Cause = r.executed
 	r.add(nil, 0, e)
 }
 
@@ -220,7 +223,7 @@ func (r *Recorder) Observe(o boards.Observation) {
 	time, _ := bits.Div64(high%o.Hz, low, o.Hz)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(nil, time, e)
+	r.executed = r.add(nil, time, e)
 }
 
 // Broken notes a broken rule, and whether it stops the system.
@@ -239,7 +242,11 @@ func (r *Recorder) Broken(v *verifier.Violation, stops bool) {
 }
 
 // Text notes a line of the driver or of the firmware.
-func (r *Recorder) Text(line string) { r.device(eventlog.New(eventlog.Text).WithText(line)) }
+func (r *Recorder) Text(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(nil, 0, eventlog.New(eventlog.Text).WithText(line))
+}
 
 var _ hal.Observer = (*Recorder)(nil)
 var _ func(*ddi.Thread, dxgkrnl.Event) = (*Recorder)(nil).Kernel
