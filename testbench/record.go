@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
 	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
@@ -93,11 +94,8 @@ func (s *System) hook(other verifier.Hook) verifier.Hook {
 	if s.trace != nil {
 		all = append(all, s.trace)
 	}
-	if s.recorder != nil {
-		all = append(all, events.NewBatches(s.recorder))
-	}
-	if s.sanitizer != nil {
-		all = append(all, s.sanitizer.Hook())
+	if s.recorder != nil || s.sanitizer != nil {
+		all = append(all, s.followBuffers())
 	}
 	if other != nil {
 		all = append(all, other)
@@ -109,6 +107,18 @@ func (s *System) hook(other verifier.Hook) verifier.Hook {
 		return all[0]
 	}
 	return verifier.Hooks(all...)
+}
+
+// followBuffers returns the hook that follows command buffers.
+func (s *System) followBuffers() verifier.Hook {
+	var to cmdbuf.Listener
+	if s.recorder != nil {
+		to.Wrote = s.recorder.Emitted
+	}
+	if s.sanitizer != nil {
+		to.Renders = s.sanitizer.Render
+	}
+	return cmdbuf.New(to)
 }
 
 // observeKernel returns the observer of the graphics kernel, or nil.

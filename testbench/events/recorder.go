@@ -131,8 +131,10 @@ func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte)
 	r.open[t] = append(r.open[t], opened{id, f.Name})
 }
 
-// emitted adds an event that the outermost function of a driver on a thread leads to.
-func (r *Recorder) emitted(t *ddi.Thread, e eventlog.Event) {
+// Emitted notes that the outermost function of a driver on a thread has written packets into the
+// command buffer of a context, for cmdbuf.Listener.
+func (r *Recorder) Emitted(t *ddi.Thread, context ddi.KMHandle, from, to int) {
+	e := eventlog.New(eventlog.Emit, uint64(context), uint64(from), uint64(to))
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
