@@ -2,28 +2,26 @@ package command
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/testbench/command/record"
 	"github.com/hilgpu/hilgpu/testbench/inspect"
 )
 
-// startInspect starts the server of --inspect, once. Its log is what the command prints about
-// its boards.
+// startInspect starts the server of --inspect, once. Its log is the end of the log of the run.
 func (l *Links) startInspect() error {
 	if l.Inspect == "" || l.inspect != nil {
 		return nil
 	}
 	var err error
-	lines := &inspect.Lines{}
-	if l.inspect, err = inspect.Serve(l.Inspect, inspect.Options{Program: l.Program, Log: lines}); err != nil {
+	l.Tail = &record.Tail{}
+	if l.inspect, err = inspect.Serve(l.Inspect, inspect.Options{Program: l.Program, Log: l.Tail}); err != nil {
 		return fmt.Errorf("--inspect: %w", err)
 	}
 	if l.inspect.Open {
 		fmt.Fprintf(l.Log, "warning: every host that reaches %s reads the board\n", l.inspect.Addr)
 	}
 	fmt.Fprintf(l.Log, "%s: to look at the board, open http://%s/, or use --board inspect:%[2]s\n", l.Program, l.inspect.Addr)
-	l.Log = io.MultiWriter(l.Log, lines)
 	return nil
 }
 

@@ -1,5 +1,5 @@
 // Package inspect shows the board that a command has open, while the command uses it: its
-// registers by name, its nodes and the last lines of the command's log, as JSON and as a page.
+// registers by name, its nodes and the last lines of the log, as JSON and as a page.
 //
 //	/                        the page
 //	/api/identity            observer.Identity

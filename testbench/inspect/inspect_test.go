@@ -25,12 +25,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
+// lines is a log.
+type lines []string
+
+func (l lines) Tail(n int) []string { return l[max(0, len(l)-n):] }
+
 // serve returns a server of a board that is set up, and the link of its command.
 func serve(t *testing.T, selector string) (*Server, bus.Link) {
 	t.Helper()
-	lines := &Lines{}
-	fmt.Fprint(lines, "one\ntwo\nthr")
-	s, err := Serve("0", Options{Program: "test", Log: lines})
+	s, err := Serve("0", Options{Program: "test", Log: lines{"one", "two"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	link, _, err := boards.OpenWith(selector, regs.NoMemory{}, boards.Options{Share: s.Share})
@@ -276,19 +279,4 @@ func TestEvents(t *testing.T) {
 	assert.Contains(t, data, "no board is open")
 	require.NoError(t, s.http.Close())
 	assert.False(t, in.Scan())
-}
-
-func TestLines(t *testing.T) {
-	var l Lines
-	assert.Empty(t, l.Tail(5))
-	for i := range maxTail + 10 {
-		fmt.Fprintf(&l, "%d\n", i)
-	}
-	assert.Equal(t, []string{"1008", "1009"}, l.Tail(2))
-	assert.Len(t, l.Tail(1<<20), maxTail)
-	fmt.Fprint(&l, strings.Repeat("x", maxLine+1))
-	assert.Equal(t, []string{strings.Repeat("x", maxLine)}, l.Tail(1))
-	fmt.Fprint(&l, "\xff\n")
-	assert.Equal(t, []string{"x\ufffd"}, l.Tail(1))
-	assert.Empty(t, l.Tail(0))
 }

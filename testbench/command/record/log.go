@@ -24,10 +24,10 @@ func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
 }
 
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
-// --record and --timeline. A second board goes on in the log of the first.
+// --record, --timeline and Tail. A second board goes on in the log of the first.
 func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
 	r.asked = true
-	if r.Record == "" && r.Tracks == "" {
+	if !r.logs() {
 		return nil
 	}
 	return r.events
@@ -37,7 +37,7 @@ func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
 	if r.log != nil {
-		return r.log, nil
+		return r.sink(), nil
 	}
 	var to []io.Writer
 	file, err := r.Outputs.Create(r.Record)
@@ -59,7 +59,18 @@ func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
 	}
 	h.Program = r.Program
 	r.log, err = eventlog.NewWriter(io.MultiWriter(to...), h)
-	return r.log, err
+	return r.sink(), err
+}
+
+// logs reports whether anything wants a log.
+func (r *Recorder) logs() bool { return r.Record != "" || r.Tracks != "" || r.Tail != nil }
+
+// sink returns what takes the events of the log.
+func (r *Recorder) sink() events.Sink {
+	if r.Tail == nil {
+		return r.log
+	}
+	return tailed{r.log, r.Tail}
 }
 
 // CanRecord reports whether the command asked for what begins a log.

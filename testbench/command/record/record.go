@@ -35,6 +35,8 @@ type Recorder struct {
 	Tracks  string // file for the timeline of the log, or ""
 	WaveOn  string // when to record registers: "" for always, "fault", or "cycle A..B"
 
+	Tail *Tail // keeps the last events, or nil
+
 	Program string               // name of the program, with which messages begin
 	Log     io.Writer            // gets the text of boards and messages about the wave
 	Stopped func(err error) bool // reports whether err means that a GPU stopped; nil: never
@@ -76,7 +78,7 @@ func (r *Recorder) Options() (boards.Options, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := boards.Options{Console: r.console.text, Notice: r.notice}
-	if r.Record != "" {
+	if r.Record != "" || r.Tail != nil {
 		o.Watch = events.NewBoard(r.events)
 	}
 	var err error
