@@ -28,7 +28,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	}
 	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
 	addr := m.to.element(x, y)
-	all := r.allMoves()
+	all := r.ended()
 	for hop := 0; hop < maxHops; hop++ {
 		from, _ := m.source(addr)
 		a.frames(m.sub.calls(m.packet))
@@ -53,31 +53,33 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 
 // presented returns the last move of a present that wrote a pixel.
 func (r *Run) presented(x, y uint16) (found move, ok bool) {
-	r.each(func(m move) {
-		if m.sub.kind != presentKind || !m.to.set {
-			return
+	for _, s := range r.ended() {
+		if s.kind != presentKind {
+			continue
 		}
-		if _, writes := m.source(m.to.element(x, y)); writes && uint64(x)*m.to.bytes < m.to.pitch {
-			found, ok = m, true
-		}
-	})
+		s.moves(func(m move) {
+			_, writes := m.source(m.to.element(x, y))
+			if m.to.set && writes && uint64(x)*m.to.bytes < m.to.pitch {
+				found, ok = m, true
+			}
+		})
+	}
 	return found, ok
 }
 
-func (r *Run) allMoves() (all []move) {
-	r.each(func(m move) { all = append(all, m) })
-	return all
-}
-
-// before returns the last move before m that wrote a byte.
-func before(all []move, m move, addr uint64) (move, bool) {
-	i := slices.IndexFunc(all, func(other move) bool { return other.packet == m.packet })
-	for i--; i >= 0; i-- {
-		if _, ok := all[i].source(addr); ok {
-			return all[i], true
-		}
+// before returns the last move before m that wrote a byte. all are the submissions that have
+// ended, in order.
+func before(all []*submission, m move, addr uint64) (found move, ok bool) {
+	for i := slices.Index(all, m.sub); i >= 0 && !ok; i-- {
+		past := false
+		all[i].moves(func(other move) {
+			past = past || other.packet == m.packet
+			if _, writes := other.source(addr); writes && !past {
+				found, ok = other, true
+			}
+		})
 	}
-	return move{}, false
+	return found, ok
 }
 
 // allocated says which allocation was at an address.
