@@ -49,7 +49,7 @@ type observed struct {
 func newObserved(dev hwfault.GPU, g *gpu.GPU, see func(Observation)) *observed {
 	o := &observed{GPU: dev, gpu: g, see: see, nodes: g.Config().Nodes, hz: uint64(g.Config().ClockHz)}
 	for n := range o.nodes {
-		o.count[n], _, _, _ = g.Executed(n)
+		o.count[n] = g.Executed(n)
 	}
 	return o
 }
@@ -59,10 +59,9 @@ func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl por
 	o.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	o.clock++
 	for n := range o.nodes {
-		count, header, addr, ok := o.gpu.Executed(n)
-		if count != o.count[n] {
+		if count := o.gpu.Executed(n); count != o.count[n] {
 			o.count[n] = count
-			if ok {
+			if header, addr, ok := o.gpu.Newest(n); ok {
 				o.see(Observation{Clock: o.clock, Hz: o.hz, Node: n, Header: header, Address: addr})
 			}
 		}

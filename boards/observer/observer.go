@@ -19,11 +19,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/still"
 )
 
 // Kinds of errors. ErrReadOnly is a bus.ErrUnsupported.
@@ -95,10 +95,7 @@ type Link struct {
 	addr   string
 	client http.Client
 
-	mu     sync.Mutex // guards the fields below
-	now    uint64
-	closed bool
-	down   error // wraps bus.ErrLinkDown
+	still.Clock
 }
 
 var (
@@ -150,7 +147,7 @@ func (l *Link) Recording() string { return l.addr }
 
 // get fills to from the JSON at a path.
 func (l *Link) get(path string, to any) error {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return err
 	}
 	answer, err := l.client.Get("http://" + l.addr + path)
@@ -192,25 +189,11 @@ func (l *Link) failure(code int, body []byte) error {
 
 // fail takes the link down. The first cause stays.
 func (l *Link) fail(cause error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var request *url.Error
 	if errors.As(cause, &request) {
 		cause = request.Err // without the address of the page
 	}
-	if l.down == nil {
-		l.down = fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
-	}
-	return l.down
-}
-
-func (l *Link) usable() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return bus.ErrClosed
-	}
-	return l.down
+	return l.Fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, cause))
 }
 
 // ReadConfig implements bus.Link.
@@ -237,7 +220,7 @@ func (l *Link) Read(bar int, off uint64, p []byte) error {
 		return fmt.Errorf("%w: read of BAR %d, want BAR 0", ErrReadOnly, bar)
 	}
 	if len(p) == 0 {
-		return l.usable()
+		return l.Usable()
 	}
 	var w Words
 	if err := l.get(fmt.Sprintf("/api/bar0?off=%#x&len=%d", off, len(p)), &w); err != nil {
@@ -263,7 +246,7 @@ func (l *Link) Write(bar int, off uint64, _ []byte) error {
 }
 
 func (l *Link) refuse(format string, args ...any) error {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: "+format, append([]any{ErrReadOnly}, args...)...)
@@ -272,29 +255,5 @@ func (l *Link) refuse(format string, args ...any) error {
 // Close implements bus.Link. The board stays open in its command.
 func (l *Link) Close() error {
 	l.client.CloseIdleConnections()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return nil
-}
-
-// Now implements bus.Clock.
-func (l *Link) Now() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now
-}
-
-// Hz implements bus.Clock.
-func (l *Link) Hz() uint64 { return 1e9 }
-
-// Wait implements bus.Clock. It advances to the deadline and reports no event.
-func (l *Link) Wait(deadline uint64) (event bool, err error) {
-	if err := l.usable(); err != nil {
-		return false, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.now = max(l.now, deadline)
-	return false, nil
+	return l.Clock.Close()
 }

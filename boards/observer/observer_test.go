@@ -88,7 +88,7 @@ func TestReads(t *testing.T) {
 	require.ErrorIs(t, link.Write(0, 4, p[:4]), bus.ErrClosed)
 }
 
-// What is no command with a board is one error at Open.
+// Open fails with one error if no command with a board answers.
 func TestOpenErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string

@@ -5,10 +5,10 @@ package snap
 import (
 	"encoding/binary"
 	"fmt"
-	"sync"
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/still"
 )
 
 // Link is a function played back from a snapshot: a bus.Link and a bus.Clock. A
@@ -20,9 +20,7 @@ type Link struct {
 	config map[int]uint32
 	bar0   map[uint64]uint32
 
-	mu     sync.Mutex // guards the fields below
-	now    uint64
-	closed bool
+	still.Clock
 }
 
 var (
@@ -55,18 +53,9 @@ func New(s *regs.Snapshot, name string) *Link {
 // Recording returns the name of the file. A link with this method has no board.
 func (l *Link) Recording() string { return l.name }
 
-func (l *Link) usable() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return bus.ErrClosed
-	}
-	return nil
-}
-
 // ReadConfig implements bus.Link.
 func (l *Link) ReadConfig(off int) (uint32, error) {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return 0, err
 	}
 	if off < 0 || off > 0xffc || off%4 != 0 {
@@ -81,7 +70,7 @@ func (l *Link) ReadConfig(off int) (uint32, error) {
 
 // WriteConfig implements bus.Link. It always fails.
 func (l *Link) WriteConfig(off int, _ uint32) error {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: configuration write at %#x: %s is a snapshot", bus.ErrRecorded, off, l.name)
@@ -89,7 +78,7 @@ func (l *Link) WriteConfig(off int, _ uint32) error {
 
 // Read implements bus.Link.
 func (l *Link) Read(bar int, off uint64, p []byte) error {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return err
 	}
 	if bar < 0 || bar > 5 || off%4 != 0 || len(p)%4 != 0 || off+uint64(len(p)) < off {
@@ -108,37 +97,8 @@ func (l *Link) Read(bar int, off uint64, p []byte) error {
 
 // Write implements bus.Link. It always fails.
 func (l *Link) Write(bar int, off uint64, _ []byte) error {
-	if err := l.usable(); err != nil {
+	if err := l.Usable(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a snapshot", bus.ErrRecorded, bar, off, l.name)
-}
-
-// Close implements bus.Link.
-func (l *Link) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return nil
-}
-
-// Now implements bus.Clock.
-func (l *Link) Now() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now
-}
-
-// Hz implements bus.Clock.
-func (l *Link) Hz() uint64 { return 1e9 }
-
-// Wait implements bus.Clock. It advances to the deadline and reports no event.
-func (l *Link) Wait(deadline uint64) (event bool, err error) {
-	if err := l.usable(); err != nil {
-		return false, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.now = max(l.now, deadline)
-	return false, nil
 }

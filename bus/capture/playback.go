@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/still"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
@@ -27,9 +27,7 @@ type Playback struct {
 	bars   [6]map[uint64]*page
 	pages  int
 
-	mu     sync.Mutex // guards the fields below
-	now    uint64
-	closed bool
+	still.Clock
 }
 
 var (
@@ -180,15 +178,6 @@ func (p *Playback) cell(space Space, bar int, off uint64) cell {
 // Recording returns the name of the file. A link with this method has no board.
 func (p *Playback) Recording() string { return p.name }
 
-func (p *Playback) usable() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return bus.ErrClosed
-	}
-	return nil
-}
-
 // value returns a dword, or an error if it is unknown.
 func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
 	where := fmt.Sprintf("configuration %#x", off)
@@ -206,7 +195,7 @@ func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
 
 // ReadConfig implements bus.Link.
 func (p *Playback) ReadConfig(off int) (uint32, error) {
-	if err := p.usable(); err != nil {
+	if err := p.Usable(); err != nil {
 		return 0, err
 	}
 	if off < 0 || off > 0xffc || off%4 != 0 {
@@ -217,7 +206,7 @@ func (p *Playback) ReadConfig(off int) (uint32, error) {
 
 // WriteConfig implements bus.Link. It always fails.
 func (p *Playback) WriteConfig(off int, _ uint32) error {
-	if err := p.usable(); err != nil {
+	if err := p.Usable(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: configuration write at %#x: %s is a capture", bus.ErrRecorded, off, p.name)
@@ -225,7 +214,7 @@ func (p *Playback) WriteConfig(off int, _ uint32) error {
 
 // Read implements bus.Link.
 func (p *Playback) Read(bar int, off uint64, b []byte) error {
-	if err := p.usable(); err != nil {
+	if err := p.Usable(); err != nil {
 		return err
 	}
 	if bar < 0 || bar > 5 || off%4 != 0 || len(b)%4 != 0 || off+uint64(len(b)) < off {
@@ -243,37 +232,8 @@ func (p *Playback) Read(bar int, off uint64, b []byte) error {
 
 // Write implements bus.Link. It always fails.
 func (p *Playback) Write(bar int, off uint64, _ []byte) error {
-	if err := p.usable(); err != nil {
+	if err := p.Usable(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a capture", bus.ErrRecorded, bar, off, p.name)
-}
-
-// Close implements bus.Link.
-func (p *Playback) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	return nil
-}
-
-// Now implements bus.Clock.
-func (p *Playback) Now() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now
-}
-
-// Hz implements bus.Clock.
-func (p *Playback) Hz() uint64 { return 1e9 }
-
-// Wait implements bus.Clock. It advances to the deadline and reports no event.
-func (p *Playback) Wait(deadline uint64) (event bool, err error) {
-	if err := p.usable(); err != nil {
-		return false, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = max(p.now, deadline)
-	return false, nil
 }

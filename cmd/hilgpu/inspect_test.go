@@ -119,7 +119,7 @@ func TestBoardInUse(t *testing.T) {
 	}
 }
 
-// What is no board in use is one line.
+// An address without a board in use is refused in one line.
 func TestNoBoardInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

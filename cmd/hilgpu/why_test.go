@@ -94,3 +94,47 @@ func TestLog(t *testing.T) {
 		}
 	}
 }
+
+// The log has the trace of the driver interfaces, and one seed gives one log.
+func TestLogOfASeed(t *testing.T) {
+	dir := t.TempDir()
+	var logs []string
+	for _, name := range []string{"a", "b"} {
+		path := filepath.Join(dir, name)
+		code, _, stderr := hilgpu("run", "compose", "--size", "40x30", "--contexts", "1", "--record", path, "--ddi", path+".jsonl")
+		require.Zero(t, code, stderr)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		logs = append(logs, string(text))
+		trace, err := os.ReadFile(path + ".jsonl")
+		require.NoError(t, err)
+		code, stdout, stderr := hilgpu("log", path, "--ddi")
+		require.Zero(t, code, stderr)
+		assert.True(t, string(trace) == stdout, "the trace differs from that of --ddi")
+	}
+	assert.True(t, logs[0] == logs[1], "the logs differ")
+}
+
+// A run that the device stops says how to find out why. A log of several boards can be asked about
+// each.
+func TestWhyAfterAStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.log")
+	code, _, stderr := hilgpu("run", "compose", "--size", "40x30", "--board", "emu?fault=lost-doorbell")
+	assert.Equal(t, exit.Device, code)
+	assert.Contains(t, stderr, "add --record run.log, and then: hilgpu why run.log fault")
+	code, _, stderr = hilgpu("run", "compose", "--size", "40x30", "--board", "emu?fault=lost-doorbell", "--record", path)
+	assert.Equal(t, exit.Device, code)
+	assert.Contains(t, stderr, "hilgpu why "+path+" fault")
+	_, stdout, _ := hilgpu("why", path, "fault")
+	assert.Contains(t, stdout, "missing: doorbell")
+
+	code, _, _ = hilgpu("test", "--filter", "^present$", "--board", "emu?fault=lost-doorbell&after=2", "--record", path)
+	require.Equal(t, exit.Check, code)
+	_, stdout, _ = hilgpu("why", path, "fault")
+	assert.Contains(t, stdout, "missing: ")
+	_, stdout, _ = hilgpu("why", path, "fault", "--opened", "1")
+	assert.Contains(t, stdout, "nothing stopped the run", "the first board is only looked at")
+	code, _, stderr = hilgpu("why", path, "fault", "--opened", "9")
+	assert.Equal(t, exit.Usage, code)
+	assert.Contains(t, stderr, "no board 9 was opened")
+}

@@ -6,12 +6,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Executed returns the newest packet of the trace, outside of any clock: its header and the
-// address of the header. count, modulo 32, changes with each packet, and is 0 after a reset, when
-// there is no packet and ok is false. Without a trace nothing changes.
-func (m *Module) Executed() (count uint8, header uint32, addr uint64, ok bool) {
+// Executed returns a number, modulo 32, that changes with each packet of the trace. It is 0 after a
+// reset. Without a trace it is always 0.
+func (m *Module) Executed() uint8 { return m.trace.next }
+
+// Newest returns the newest packet of the trace, outside of any clock: its header and the address
+// of the header. It reports false if there is none.
+func (m *Module) Newest() (header uint32, addr uint64, ok bool) {
 	entry := uint32(m.trace.next-1) & (traceSlots - 1)
-	return m.trace.next, uint32(m.trace.what.Word(entry)), m.trace.where.Word(entry) &^ tracereg.Valid, m.trace.count != 0
+	return uint32(m.trace.what.Word(entry)), m.trace.where.Word(entry) &^ tracereg.Valid, m.trace.count != 0
 }
 
 // Faulting returns the cause of a fault as in FAULT_INFO, and the address in FAULT_LO and

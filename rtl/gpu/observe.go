@@ -61,14 +61,22 @@ func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }
 // Busy reports whether a node is not idle.
 func (g *GPU) Busy() bool { return g.cp0.Busy() || g.hasNode1() && g.cp1.Busy() }
 
-// Executed returns the newest packet in the trace of a node, outside of any clock: its header
-// and the address of the header. count, modulo 32, changes with each packet, and is 0 after a
-// reset, when there is no packet and ok is false. Without CAPS.TRACE nothing changes.
-func (g *GPU) Executed(node int) (count uint8, header uint32, addr uint64, ok bool) {
+// Executed returns a number, modulo 32, that changes with each packet in the trace of a node. It
+// is 0 after a reset. Without CAPS.TRACE it is always 0.
+func (g *GPU) Executed(node int) uint8 {
 	if node != 0 {
 		return g.cp1.Executed()
 	}
 	return g.cp0.Executed()
+}
+
+// Newest returns the newest packet in the trace of a node, outside of any clock: its header and
+// the address of the header. It reports false if there is none.
+func (g *GPU) Newest(node int) (header uint32, addr uint64, ok bool) {
+	if node != 0 {
+		return g.cp1.Newest()
+	}
+	return g.cp0.Newest()
 }
 
 // Faulting returns the cause of the fault of a node, as in FAULT_INFO, and the address in

@@ -44,11 +44,12 @@ const blockHeader = 1 + 4 + 4
 // blockBytes is the size at which a block is written.
 const blockBytes = 32 << 10
 
-// maxTemplates bounds the memory of templates, and maxTemplate the length of one. Other texts
-// are stored whole.
+// maxTemplates bounds the number of templates, maxTemplate the length of one, and templateBytes
+// that of all, so that a block has room for them. Other texts are stored whole.
 const (
-	maxTemplates = 1 << 16
-	maxTemplate  = 4 << 10
+	maxTemplates  = 1 << 16
+	maxTemplate   = 4 << 10
+	templateBytes = 16 << 20
 )
 
 // castagnoli is the polynomial of the checks.
@@ -74,6 +75,7 @@ type Writer struct {
 	last  Event  // the one before, in the block
 
 	templates map[string]uint64 // numbers from 1
+	stored    int               // bytes of templates
 	fresh     []byte            // templates that are in no block
 	template  []byte
 	numbers   []uint64
@@ -174,7 +176,8 @@ func (w *Writer) encodeText(b []byte, text string) (_ []byte, whole bool) {
 	var ok bool
 	w.template, w.numbers, ok = split(w.template[:0], w.numbers[:0], text)
 	n, known := w.templates[string(w.template)]
-	if ok && !known && len(w.templates) < maxTemplates && len(w.template) <= maxTemplate {
+	if ok && !known && len(w.templates) < maxTemplates && len(w.template) <= min(maxTemplate, templateBytes-w.stored) {
+		w.stored += len(w.template)
 		n, known = uint64(len(w.templates)+1), true
 		w.templates[string(w.template)] = n
 		w.fresh = append(binary.AppendUvarint(w.fresh, uint64(len(w.template))), w.template...)

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// The ends of the names of the files of a frame. What is before them is its name.
+// Each file of a frame has one of these suffixes. The rest of its name is the name of the frame.
 const (
 	GotEnd      = "got.png"
 	ExpectedEnd = "expected.png"

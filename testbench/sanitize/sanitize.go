@@ -48,10 +48,9 @@ type Sanitizer struct {
 	unfinished  []*submission   // queued and not retired, in that order
 	last        map[uint32]*submission
 	counts      map[uint32]uint64 // submissions by node
-	hardware    int               // of unfinished, those in the hardware
 	on          bool              // there was an allocation, and the adapter has not stopped since
 	found       []finding         // by the device, not yet reported
-	told        map[string]bool   // findings that were reported
+	told        map[string]bool   // functions that read memory that nobody wrote
 	renders     map[*ddi.Thread]*render
 }
 
@@ -118,11 +117,11 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventQueue:
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
-		s.each(e.Submission, func(u *submission) { u.submitted, s.hardware = true, s.hardware+1 })
+		s.each(e.Submission, func(u *submission) { u.submitted = true })
 	case dxgkrnl.EventRetire:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop:
-		s.on, s.unfinished, s.hardware = false, nil, 0
+		s.on, s.unfinished = false, nil
 		clear(s.last)
 	}
 }
@@ -140,9 +139,6 @@ func (s *Sanitizer) each(serial uint64, do func(u *submission)) {
 func (s *Sanitizer) retire(serial uint64) {
 	for i, u := range s.unfinished {
 		if u.serial == serial {
-			if u.submitted {
-				s.hardware--
-			}
 			s.unfinished = append(s.unfinished[:i:i], s.unfinished[i+1:]...)
 			return
 		}
@@ -162,11 +158,16 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 	delete(s.allocations, h)
 }
 
-// find adds a finding, once.
+// find adds a finding. That a function reads memory that nobody wrote is told once.
 func (s *Sanitizer) find(rule, function, format string, args ...any) {
 	f := finding{rule, function, fmt.Sprintf(format, args...)}
-	if key := f.rule + f.function; !s.told[key] || f.rule != "access-unwritten" && len(s.found) < maxFound {
-		s.told[key] = true
+	if rule == "access-unwritten" {
+		if s.told[function] {
+			return
+		}
+		s.told[function] = true
+	}
+	if len(s.found) < maxFound {
 		s.found = append(s.found, f)
 	}
 }

@@ -101,7 +101,9 @@ func (r *Run) Board(n int) (*Run, error) {
 	if n < 1 || n > len(all) {
 		return nil, fmt.Errorf("%w: no board %d was opened, the last is %d", ErrQuestion, n, len(all))
 	}
-	return all[len(all)-n], nil
+	alone := *all[len(all)-n]
+	alone.earlier = nil
+	return &alone, nil
 }
 
 // rule explains a broken rule.

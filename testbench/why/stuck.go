@@ -37,8 +37,8 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 		cause, addr, ok = v&cpreg.FaultCause, hi<<32|lo, known
 	}
 	name := "of unknown cause"
-	if ok && cause < uint64(len(cpreg.Causes)) {
-		name = cpreg.Causes[cause]
+	if ok {
+		name = causeName(cause)
 	}
 	a.Verdict = "it was not written: the node faulted"
 	a.step(at, "node %d stops on a fault: %s at %s", s.node, name, pkt.FormatAddr(addr))
