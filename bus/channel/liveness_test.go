@@ -131,4 +131,10 @@ func TestTimes(t *testing.T) {
 	c = Config{Baud: 1200, Link: datalink.Config{DeadAfter: time.Second}}
 	c.setTimes()
 	assert.Equal(t, 2*c.Link.KeepAlive, c.Link.DeadAfter, "two keep-alive periods")
+	for silence, open := range map[time.Duration]time.Duration{0: time.Second, 5 * time.Second: 5 * time.Second, time.Hour: 20 * time.Second} {
+		c = Config{Link: datalink.Config{DeadAfter: silence}}
+		c.setTimes()
+		assert.Equal(t, open, c.Link.OpenTimeout, silence)
+		assert.Equal(t, open/20, c.Link.HelloEvery, silence)
+	}
 }

@@ -62,7 +62,9 @@ func (c *Config) lineTime(n int) time.Duration {
 // waits for a full window, and a ping for a packet; neither wait may look like
 // a loss. Silence proves a line dead, and so does one frame that is lost for
 // Link.GiveUp, which is less than the time-out of a request: a line that loses a third
-// of its frames can go down. A given DeadAfter covers two keep-alive periods.
+// of its frames can go down. A given DeadAfter covers two keep-alive periods. A host that
+// allows a long silence also asks that much longer for a session, to 20 s, and no more often
+// in all: a slow board must not get more hellos than it can answer.
 func (c *Config) setTimes() {
 	l := &c.Link
 	l.Adapt, l.Rate = true, c.Baud/10
@@ -87,7 +89,7 @@ func (c *Config) setTimes() {
 	orDefault(&l.DeadAfter, 5*l.KeepAlive)
 	l.DeadAfter = max(l.DeadAfter, 2*l.KeepAlive)
 	orDefault(&l.Refresh, l.KeepAlive)
-	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160)))
+	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160), min(l.DeadAfter/20, time.Second)))
 	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))
 	if l.Credits == (datalink.Credits{}) {
 		const most = 1<<15 - 1
