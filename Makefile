@@ -58,7 +58,8 @@ lint: ## staticcheck
 # Excluded: RTL, gateware at its pins, work without drivers, proofs and generators, which have
 # no goroutines; measurements; commands that only start simulators; drivers with mistakes,
 # which run the suite once for each; boards that an earlier host used, which differ from
-# clean ones only in their state; and texts of help, manual and completion.
+# clean ones only in their state; random calls and large images of one thread; and texts of help,
+# manual and completion.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race -timeout 12m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
