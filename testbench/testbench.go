@@ -64,14 +64,14 @@ func withCore(save func(core []byte)) kmddi.DriverEntry {
 
 // Options are optional settings of a system. The zero value works.
 type Options struct {
-	Board      boards.Options // options of the connection
-	HostMemory uint64         // bytes of the PC's memory, allocated on use; 0: 4 GiB
-	TdrDelay   uint64         // clocks without progress until the GPU counts as hung; 0: 2 s plus the link's time for 8 MiB
-	Tdr        time.Duration  // the same as a time; 0: TdrDelay
-	linkDelay  func() uint64  // of a slow link without a given delay
-	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
-	Core       func([]byte)   // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
-	Hook       verifier.Hook  // sees each DDI call; nil: none
+	Board      boards.Options            // options of the connection
+	HostMemory uint64                    // bytes of the PC's memory, allocated on use; 0: 4 GiB
+	TdrDelay   uint64                    // clocks without progress until the GPU counts as hung; 0: 2 s, and more on a slow link
+	Tdr        time.Duration             // the same as a time; 0: TdrDelay
+	linkDelay  func(bytes uint64) uint64 // of a slow link without a given delay
+	DDI        io.Writer                 // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
+	Core       func([]byte)              // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
+	Hook       verifier.Hook             // sees each DDI call; nil: none
 
 	// Record begins the log of the run: it is called when the board is open, with the header,
 	// and returns what takes the events. nil: there is no log.
@@ -92,13 +92,13 @@ type Options struct {
 	CallLimit time.Duration // wall-clock limit of a driver's call, rule call-hang; 0: 4 TdrDelay, at least 1 minute
 }
 
-// tdrBytes is the largest number of bytes that one submission moves over a slow
-// link.
-const tdrBytes = 8 << 20
+// linkShare is the part of the rate of a slow link that is left for data, in percent: packets
+// of 128 bytes have headers, and some are sent again.
+const linkShare = 75
 
 // maxLinkDelay bounds what a slow link adds to the time-out of the GPU, in seconds: a board
-// that acknowledges slowly sets the measured rate. A line at 115,200 baud needs 730.
-const maxLinkDelay = 900
+// that acknowledges slowly sets the measured rate. A line at 115,200 baud needs 971 for 8 MiB.
+const maxLinkDelay = 3600
 
 // A System is a running PC with one GPU.
 type System struct {
@@ -162,8 +162,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
 	} else if rated, ok := bus.As[boards.Rated](s.link); ok && o.TdrDelay == 0 {
 		o.TdrDelay = 2 * s.clock.Hz()
-		o.linkDelay = func() uint64 {
-			return min(tdrBytes*s.clock.Hz()/rated.BytesPerSecond(), maxLinkDelay*s.clock.Hz())
+		o.linkDelay = func(bytes uint64) uint64 {
+			seconds := min(float64(bytes)*100/linkShare/float64(rated.BytesPerSecond()), maxLinkDelay)
+			return uint64(seconds * float64(s.clock.Hz()))
 		}
 	}
 	s.trace = s.newTrace(o)

@@ -3,6 +3,8 @@ package testbench
 import (
 	"runtime"
 	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
 // watch finds calls that hang.
@@ -14,7 +16,7 @@ func (s *System) watch(o Options) {
 	if o.CallLimit == 0 {
 		ticks := o.TdrDelay
 		if o.linkDelay != nil {
-			ticks += o.linkDelay()
+			ticks += o.linkDelay(dxgkrnl.LeastMove)
 		}
 		tdr := time.Duration(float64(ticks) / float64(s.clock.Hz()) * float64(time.Second))
 		o.CallLimit = max(time.Minute, 4*tdr)

@@ -79,11 +79,11 @@ type Config struct {
 	Device  *hal.Device
 	Driver  kmddi.DriverInitializationData
 
-	TdrDelay   uint64        // ticks without progress until the GPU counts as hung; 0: two seconds
-	LinkDelay  func() uint64 // ticks that a slow link adds to TdrDelay, by its rate of the moment; nil: none
-	DMABuffers int           // number of DMA buffers per context; 0: 4
-	FirstFence uint32        // fence ID of the first submission to node 0; 0: 1
-	FenceStep  uint32        // added for each further node, modulo 2^32
+	TdrDelay   uint64                    // ticks without progress until the GPU counts as hung; 0: two seconds
+	LinkDelay  func(bytes uint64) uint64 // ticks that a slow link takes for them, at its rate of the moment; nil: none
+	DMABuffers int                       // number of DMA buffers per context; 0: 4
+	FirstFence uint32                    // fence ID of the first submission to node 0; 0: 1
+	FenceStep  uint32                    // added for each further node, modulo 2^32
 
 	Settings []kmddi.Setting // of the driver, in its DeviceInfo
 
@@ -129,7 +129,8 @@ type Kernel struct {
 	dev        *hal.Device
 	driver     kmddi.DriverInitializationData
 	tdrTicks   uint64 // without the link's
-	linkDelay  func() uint64
+	linkDelay  func(bytes uint64) uint64
+	largest    uint64 // span of the largest allocation so far
 	dmaBuffers int
 	firstFence uint32
 	fenceStep  uint32
@@ -192,7 +193,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
 	}
 	if cfg.LinkDelay == nil {
-		cfg.LinkDelay = func() uint64 { return 0 }
+		cfg.LinkDelay = func(uint64) uint64 { return 0 }
 	}
 	if cfg.DMABuffers <= 0 {
 		cfg.DMABuffers = defaultDMABuffers

@@ -115,6 +115,7 @@ func (k *Kernel) backAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	}
 	i.Alignment = max(i.Alignment, 4)
 	a.span = (i.Size + 3) &^ 3
+	k.largest = max(k.largest, a.span)
 	fits, memory := false, false
 	for _, s := range k.segments {
 		if a.supports(s) {

@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,7 +134,7 @@ func TestLinkDelay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			delay := uint64(0)
-			r := newRig(t, options{linkDelay: func() uint64 { return delay }})
+			r := newRig(t, options{linkDelay: func(uint64) uint64 { return delay }})
 			a := r.alloc(64, system)
 			r.gpu.latency = 3000
 			for i, d := range tt.delays {
@@ -154,6 +155,24 @@ func TestLinkDelay(t *testing.T) {
 			r.finish()
 		})
 	}
+}
+
+// TestLinkDelayOfAnAllocation: the time that is given to a link is that of the largest
+// allocation, of 8 MiB at least.
+func TestLinkDelayOfAnAllocation(t *testing.T) {
+	var asked []uint64
+	r := newRig(t, options{linkDelay: func(bytes uint64) uint64 {
+		asked = append(asked, bytes)
+		return 0
+	}})
+	r.render(fill(r.alloc(64, system), 0, 64, 1))
+	r.wait()
+	require.EqualValues(t, 8<<20, slices.Max(asked))
+	a := r.alloc(9<<20, system)
+	r.render(fill(a, 0, 64, 1))
+	r.wait()
+	require.EqualValues(t, 9<<20, slices.Max(asked))
+	r.finish()
 }
 
 // Progress of one node does not hide a hang of another, and slow work that

@@ -30,7 +30,7 @@ type options struct {
 	buffers         int
 	dmaBytes        uint32
 	pagingBytes     uint32
-	linkDelay       func() uint64
+	linkDelay       func(uint64) uint64
 }
 
 // rig is a kernel on the fake miniport and GPU, with a device and a context on

@@ -232,8 +232,12 @@ func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
 	})
 }
 
-// tdrDelay returns the ticks without progress until the GPU counts as hung.
-func (k *Kernel) tdrDelay() uint64 { return k.tdrTicks + k.linkDelay() }
+// LeastMove is how many bytes a submission may at least move over a slow link.
+const LeastMove = 8 << 20
+
+// tdrDelay returns the ticks without progress until the GPU counts as hung. A packet may
+// move an allocation as a whole.
+func (k *Kernel) tdrDelay() uint64 { return k.tdrTicks + k.linkDelay(max(LeastMove, k.largest)) }
 
 // deadline returns when the first node that has work must have made progress.
 // If no node has work, it is the end of a wait that started at the time began.

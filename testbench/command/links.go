@@ -108,7 +108,7 @@ func (l *Links) AddKernel(c *cobra.Command) {
 	c.Flags().BoolVar(&l.Queues.Use, "firmware-queues", false, "the firmware runs the work of each context in a queue of its own")
 	c.Flags().Uint32Var(&l.Queues.Quantum, "firmware-quantum", 0, "`clocks` of a turn of a context in --firmware-queues; 0: 100000")
 	c.Flags().BoolVar(&l.Queues.Preempt, "firmware-preempt", false, "end each such turn, even if no other context waits")
-	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, plus the transfer time of 8 MiB on a slow link")
+	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, and more on a slow link")
 }
 
 // addCore adds the flag --firmware-core to a command that runs the drivers, if they have a firmware.
