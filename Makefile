@@ -61,7 +61,7 @@ lint: ## staticcheck
 # clean ones only in their state; random calls and large images of one thread; and texts of help,
 # manual and completion.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race -timeout 12m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
@@ -88,6 +88,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./firmware/fwtest -v -run TestRandomMessages -fwtest.messages.seed 1000 -fwtest.messages 1000000
 	$(GO) test -count 1 -timeout 90m ./firmware/fwtest -v -run TestQueueCampaign -fwtest.queueseed 1000 -fwtest.queueops 100000
 	$(GO) test -count 1 -timeout 60m ./testbench/hostile -hostile.buffers 10000000 -hostile.blocks 2000000 -hostile.changes 100000
+	$(GO) test -count 1 -timeout 120m ./testbench/hostile -run TestDecoders -hostile.headers
 	$(GO) test ./bus/tlp -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./bus/datalink -run '^$$' -fuzz FuzzReceive -fuzztime 3m
 	$(GO) test ./bus/frame -run '^$$' -fuzz FuzzDecoder -fuzztime 3m
