@@ -149,7 +149,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		}
 	}
 	if o.Sanitize && s.monitor != nil {
-		s.sanitizer = sanitize.New(s.monitor.Report)
+		s.sanitizer = sanitize.New(s.monitor.Report, s.machine.PeekMem)
 	}
 	s.observeBoard(&o)
 	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {

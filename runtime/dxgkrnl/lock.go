@@ -49,7 +49,7 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 		a.content = a.content || !a.inMemorySegment()
 	}
 	arg.Data = a.pages.Bytes[:a.info.Size:a.info.Size]
-	k.observe(Event{Kind: EventLock, Allocation: a.handle, Write: !arg.ReadOnly})
+	k.observe(Event{Kind: EventLock, Allocation: a.handle, Write: !arg.ReadOnly, IgnoreSync: arg.IgnoreSync})
 	return ddi.StatusSuccess
 }
 

@@ -14,7 +14,7 @@ const (
 	EventFree                          // Allocation
 	EventPlace                         // Allocation, Segment, Address, Bytes
 	EventEvict                         // Allocation, Segment, Address
-	EventLock                          // Allocation, Write
+	EventLock                          // Allocation, Write, IgnoreSync
 	EventUnlock                        // Allocation
 	EventDriverMemory                  // Address, Bytes of contiguous memory that the miniport has allocated
 	EventDriverFree                    // Address
@@ -43,6 +43,7 @@ type Event struct {
 	Bytes      uint64
 	Start, End uint32 // in bytes from the beginning of the buffer
 	Write      bool
+	IgnoreSync bool // the lock has not waited for the GPU
 	Text       string
 
 	// Of a submission that enters its queue, valid during the call.

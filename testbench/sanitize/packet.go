@@ -17,13 +17,9 @@ type surface struct {
 	bytes uint64 // of an element
 }
 
-// rows returns the bytes from the first to the last of a rectangle.
-func (s surface) rows(x, y, w, h uint16) span {
-	if w == 0 || h == 0 {
-		return span{s.base, s.base}
-	}
-	from := s.base + uint64(y)*s.pitch + uint64(x)*s.bytes
-	return span{from, from + uint64(h-1)*s.pitch + uint64(w)*s.bytes}
+// rows returns the rows of a rectangle.
+func (s surface) rows(x, y, w, h uint16) rows {
+	return rows{s.base + uint64(y)*s.pitch + uint64(x)*s.bytes, s.pitch, uint64(w) * s.bytes, uint64(h)}
 }
 
 // accesses returns what the packets of a buffer read and write. from is the offset of the
@@ -36,13 +32,13 @@ func accesses(commands []byte, from uint32) (all []access) {
 		if err != nil {
 			return all
 		}
-		add := func(op string, field uint32, base uint64, bytes span, writes bool) {
-			if bytes.from < bytes.to {
-				all = append(all, access{op: op, at: at, field: field, base: base, bytes: bytes, writes: writes})
+		add := func(op string, field uint32, base uint64, bytes rows, writes bool) {
+			if bytes.n > 0 && bytes.width > 0 {
+				all = append(all, access{op: op, at: at, field: field, base: base, bytes: bytes.span(), rows: bytes, writes: writes})
 			}
 		}
 		line := func(op string, field uint32, addr, n uint64, writes bool) {
-			add(op, at+field, addr, span{addr, addr + n}, writes)
+			add(op, at+field, addr, rows{addr, n, n, 1}, writes)
 		}
 		switch d := d.(type) {
 		case pkt.SetState:

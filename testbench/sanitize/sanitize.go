@@ -20,14 +20,6 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// A span is a range of GPU addresses.
-type span struct{ from, to uint64 }
-
-func (s span) has(o span) bool      { return o.from >= s.from && o.to <= s.to && o.from <= o.to }
-func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
-
-func (s span) String() string { return pkt.FormatAddr(s.from) + " to " + pkt.FormatAddr(s.to) }
-
 // An allocation is one of the kernel's.
 type allocation struct {
 	device  ddi.KMHandle
@@ -36,11 +28,14 @@ type allocation struct {
 	place   span // in a segment
 	placed  bool
 	written bool // by a packet or the application
+	locks   int  // of the application
 }
 
 // A Sanitizer checks one system. Its methods may be called from several goroutines.
 type Sanitizer struct {
 	report func(r verifier.Report)
+	peek   func(addr uint64, p []byte) error
+	peeked []byte // for compare
 
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
@@ -52,24 +47,30 @@ type Sanitizer struct {
 	found       []finding         // by the device, not yet reported
 	told        map[string]bool   // functions that read memory that nobody wrote
 	renders     map[*ddi.Thread]*render
+	fresh       []*owned // of the last submission, whose bytes are not known
 }
 
 // A finding is a broken rule.
 type finding struct{ rule, function, text string }
 
-// New returns a sanitizer. report is called on a thread that is in the kernel.
-func New(report func(r verifier.Report)) *Sanitizer {
+// New returns a sanitizer. report is called on a thread that is in the kernel. peek reads host
+// memory without telling Read, and must not be called by Read and Wrote.
+func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
+		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{},
 	}
 }
 
 // Kernel takes a step of the graphics kernel, for dxgkrnl.Config.Observe.
 func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
+	if e.Kind == dxgkrnl.EventRetire {
+		s.compare(e.Submission)
+	}
 	s.mu.Lock()
 	s.step(t, e)
 	s.mu.Unlock()
+	s.fill()
 	s.Flush(t)
 }
 
@@ -108,7 +109,11 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		}
 	case dxgkrnl.EventLock:
 		if a != nil {
-			a.written = a.written || e.Write
+			s.locked(a, e)
+		}
+	case dxgkrnl.EventUnlock:
+		if a != nil {
+			a.locks--
 		}
 	case dxgkrnl.EventDriverMemory:
 		s.driver[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
@@ -195,14 +200,14 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 }
 
 // Read takes a read of host memory by the device.
-func (s *Sanitizer) Read(addr uint64, p []byte) { s.accessed(addr, len(p), false) }
+func (s *Sanitizer) Read(addr uint64, p []byte) { s.accessed(addr, p, false) }
 
 // Wrote takes a write of host memory by the device.
-func (s *Sanitizer) Wrote(addr uint64, p []byte) { s.accessed(addr, len(p), true) }
+func (s *Sanitizer) Wrote(addr uint64, p []byte) { s.accessed(addr, p, true) }
 
 // accessed checks an access of host memory by the device.
-func (s *Sanitizer) accessed(addr uint64, n int, writes bool) {
-	at := span{pkt.Host | addr, pkt.Host | addr + uint64(n)}
+func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
+	at := span{pkt.Host | addr, pkt.Host | addr + uint64(len(p))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.on || s.ofDriver(at) {
@@ -210,6 +215,7 @@ func (s *Sanitizer) accessed(addr uint64, n int, writes bool) {
 	}
 	for _, u := range s.unfinished {
 		if u.submitted && u.allows(at, writes) {
+			s.moved(at, p, writes)
 			return
 		}
 	}

@@ -20,32 +20,50 @@ import (
 type rig struct {
 	*sanitize.Sanitizer
 	t      *ddi.Thread
-	found  []string
+	found  []string // rules
+	texts  []string
 	serial uint64
+	memory [0x10000]byte // from hostBase
+	places map[ddi.KMHandle]uint64
 }
+
+// hostBase is the address of the allocations' host memory, which are 0x1000 apart.
+const hostBase = 0x100000
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: new(ddi.Thread)}
-	r.Sanitizer = sanitize.New(func(v verifier.Report) { r.found = append(r.found, v.Rule) })
+	r := &rig{t: new(ddi.Thread), places: map[ddi.KMHandle]uint64{}}
+	peek := func(addr uint64, p []byte) error {
+		copy(p, r.memory[addr-hostBase:])
+		return nil
+	}
+	r.Sanitizer = sanitize.New(func(v verifier.Report) {
+		r.found, r.texts = append(r.found, v.Rule), append(r.texts, v.Text)
+	}, peek)
 	for i := range ddi.KMHandle(3) {
 		device := ddi.KMHandle(1)
 		if i == 2 {
 			device = 2
 		}
-		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 10 + i, Device: device, Bytes: 256, Address: 0x100000 + 0x1000*uint64(i)})
-		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPlace, Allocation: 10 + i, Segment: 1, Address: 0x1000 * uint64(1+i), Bytes: 256})
+		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 10 + i, Device: device, Bytes: 256, Address: hostBase + 0x1000*uint64(i)})
+		r.place(10+i, 0x1000*uint64(1+i))
 	}
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: 10, Write: true})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventUnlock, Allocation: 10})
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventDriverMemory, Address: 0x8000, Bytes: 0x1000})
 	return r
+}
+
+// place places an allocation at a GPU address.
+func (r *rig) place(h ddi.KMHandle, at uint64) {
+	r.places[h] = at
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPlace, Allocation: h, Segment: 1, Address: at, Bytes: 256})
 }
 
 // copies queues and submits a copy of 256 bytes to a node, and returns the rules that it broke.
 func (r *rig) copies(t *testing.T, node uint32, from, to ddi.KMHandle, on ...uint64) []string {
 	t.Helper()
-	at := func(h ddi.KMHandle) uint64 { return 0x1000 * uint64(h-9) }
-	b, err := pkt.Copy{Src: at(from), Dst: at(to), Bytes: 256}.Append(nil)
+	b, err := pkt.Copy{Src: r.places[from], Dst: r.places[to], Bytes: 256}.Append(nil)
 	require.NoError(t, err)
 	r.serial++
 	r.found = nil
@@ -145,6 +163,13 @@ func TestOutside(t *testing.T) {
 	assert.Empty(t, r.found, "a stopped GPU may do anything")
 }
 
+// transfer is an operation that moves an allocation from host memory to a segment.
+func transfer(h ddi.KMHandle, from, to uint64) dxgkrnl.Operation {
+	return dxgkrnl.Operation{
+		Name: "TRANSFER", Allocation: h, From: kmddi.PagingLocation{Address: from}, To: kmddi.PagingLocation{SegmentID: 1, Address: to}, Bytes: 256,
+	}
+}
+
 // A paging buffer moves what its operations name, from and to host memory.
 func TestPaging(t *testing.T) {
 	move := func(src, dst uint64, n uint32) []string {
@@ -153,9 +178,7 @@ func TestPaging(t *testing.T) {
 		require.NoError(t, err)
 		r.Kernel(r.t, dxgkrnl.Event{
 			Kind: dxgkrnl.EventQueue, Submission: 1, Node: 1, Address: 0x9000, End: uint32(len(b)), Text: "paging buffer", Commands: b,
-			Operations: []dxgkrnl.Operation{{
-				Name: "TRANSFER", Allocation: 10, From: kmddi.PagingLocation{Address: 0x100000}, To: kmddi.PagingLocation{SegmentID: 1, Address: 0x1000}, Bytes: 256,
-			}},
+			Operations: []dxgkrnl.Operation{transfer(10, hostBase, 0x1000)},
 		})
 		return r.found
 	}

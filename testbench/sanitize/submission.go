@@ -26,10 +26,12 @@ type submission struct {
 	number    uint64 // on its node
 	device    ddi.KMHandle
 	function  string // that wrote its buffer
+	paging    bool   // it is a paging buffer
 	buffer    span   // the part that is submitted
 	fetched   span   // what a node may read of it
 	accesses  []access
 	submitted bool
+	owned     []*owned // host memory that it accesses
 
 	// By node: the number of the last submission that ends before this one begins.
 	after map[uint32]uint64
@@ -41,7 +43,8 @@ type access struct {
 	at         uint32 // offset of the packet in the buffer
 	field      uint32 // offset of the address
 	base       uint64 // the address: of a 2D packet that of the surface
-	bytes      span
+	bytes      span   // from the first byte to the last
+	rows       rows   // of them
 	writes     bool
 	allocation ddi.KMHandle // 0: unknown
 }
@@ -82,7 +85,7 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
 	u.accesses = accesses(e.Commands, e.Start)
 	if e.Text == pagingKind {
-		u.function = "DxgkDdiBuildPagingBuffer"
+		u.function, u.paging = "DxgkDdiBuildPagingBuffer", true
 		s.checkPaging(u, e.Operations)
 	} else {
 		s.rendered(t, u)
@@ -90,6 +93,7 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	}
 	s.order(u, e.On)
 	s.checkHazards(u)
+	s.own(u)
 	s.unfinished = append(s.unfinished, u)
 	s.last[u.node] = u
 }

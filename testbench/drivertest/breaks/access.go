@@ -54,6 +54,28 @@ func trusting(base testbench.Drivers) testbench.Drivers {
 	return unchecked(unmarked(base))
 }
 
+// scribbling changes the memory of each lock for writing after a submission.
+func scribbling(kt *umddi.DeviceCallbacks) {
+	locked := map[ddi.KMHandle][]byte{}
+	lock, render := kt.LockCb, kt.RenderCb
+	kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
+		hr := lock(t, h, arg)
+		if !hr.Failed() && !arg.ReadOnly {
+			locked[arg.Allocation] = arg.Data
+		}
+		return hr
+	}
+	kt.RenderCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
+		hr := render(t, h, arg)
+		for _, data := range locked {
+			for i := range data {
+				data[i] ^= 0xff
+			}
+		}
+		return hr
+	}
+}
+
 // accessBreaks are mistakes that only a check of the GPU's accesses to memory detects.
 func accessBreaks() []Break {
 	return drawn(
@@ -86,6 +108,10 @@ func accessBreaks() []Break {
 		Break{
 			Name: "WriteOperation missing and not checked", Doc: "The driver does not mark an allocation that the GPU writes, and the miniport does not check it.",
 			Rule: "access-write", Function: "DxgkDdiRender", Drivers: trusting,
+		},
+		Break{
+			Name: "memory written after the submission", Doc: "The driver keeps the pointer of a lock, and writes memory that the GPU reads.",
+			Rule: "access-cpu-write", Function: "pfnLockCb", Drivers: callbacks(scribbling),
 		},
 		Break{
 			Name: "paging past its allocation", Doc: "DxgkDdiBuildPagingBuffer moves or fills more than the allocation.",
