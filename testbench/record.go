@@ -116,7 +116,7 @@ func (s *System) followBuffers() verifier.Hook {
 		to.Wrote = s.recorder.Emitted
 	}
 	if s.sanitizer != nil {
-		to.Renders = s.sanitizer.Render
+		to.Renders, to.Allocated = s.sanitizer.Render, s.sanitizer.Allocated
 	}
 	return cmdbuf.New(to)
 }

@@ -1,5 +1,5 @@
 // Package cmdbuf follows the command buffers of a user-mode driver: which function wrote which
-// packets, and what is submitted.
+// packets, what is submitted, and to which resource an allocation belongs.
 package cmdbuf
 
 import (
@@ -26,6 +26,10 @@ type Listener struct {
 	// Renders is told the commands that a pfnRenderCb submits, before it does. The function
 	// that it returns is called when the callback has returned.
 	Renders func(t *ddi.Thread, commands []byte) (done func(ok bool))
+
+	// Allocated is told the allocations of a resource when pfnAllocateCb has returned. r has no
+	// name for an allocation of no resource.
+	Allocated func(h ddi.KMHandle, r Resource)
 }
 
 // A Hook is a hook of the driver interfaces, to be called after that of a trace at an entry and
@@ -39,6 +43,10 @@ type Hook struct {
 	mu      sync.Mutex
 	threads map[*ddi.Thread]*calls
 	buffers map[*ddi.Root][]*buffer // by the device
+
+	resources map[any]made        // by the runtime's handle
+	handles   map[*ddi.Object]any // runtime's handle of a resource, by the driver's
+	created   int                 // resources
 }
 
 // calls are what is needed of the functions that are open on a thread.
@@ -63,7 +71,7 @@ type buffer struct {
 
 // New returns a hook.
 func New(to Listener) *Hook {
-	return &Hook{to: to, threads: map[*ddi.Thread]*calls{}, buffers: map[*ddi.Root][]*buffer{}}
+	return &Hook{to: to, threads: map[*ddi.Thread]*calls{}, buffers: map[*ddi.Root][]*buffer{}, resources: map[any]made{}, handles: map[*ddi.Object]any{}}
 }
 
 // Enter implements verifier.Hook.
@@ -72,6 +80,7 @@ func (h *Hook) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 	defer h.mu.Unlock()
 	if len(t.Stack()) == 1 {
 		h.threads[t] = &calls{device: deviceOf(args), free: isFree(f.Name)}
+		h.outermost(f.Name, h.threads[t].device, args)
 	}
 	c := h.threads[t]
 	if c == nil || !f.Callback {
@@ -101,19 +110,31 @@ func (h *Hook) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 		}
 		if f.Name == "pfnDestroyDevice" {
 			delete(h.buffers, c.device)
+			h.forget(c.device)
 		}
 		delete(h.threads, t)
 	case f.Callback && len(c.open) > 0:
 		last := c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
 		h.handedOut(c.device, last.arg)
+		if hr, ok := first(results).(ddi.HRESULT); ok && !hr.Failed() {
+			h.allocated(last.arg)
+		}
 		done = last.done
 	}
 	h.mu.Unlock()
-	if done != nil && len(results) > 0 {
-		hr, ok := results[0].(ddi.HRESULT)
+	if done != nil {
+		hr, ok := first(results).(ddi.HRESULT)
 		done(ok && !hr.Failed())
 	}
+}
+
+// first returns the first result of a function, or nil.
+func first(results []any) any {
+	if len(results) == 0 {
+		return nil
+	}
+	return results[0]
 }
 
 // renders tells the commands that are submitted.

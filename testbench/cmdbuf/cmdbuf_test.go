@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
@@ -97,4 +98,54 @@ func TestHook(t *testing.T) {
 		"pfnFlush: context 7, 0 to 24",
 		"render of 24", "rendered false",
 	}, d.log)
+}
+
+// An allocation has the name of its resource in a trace, whenever it is made.
+func TestResources(t *testing.T) {
+	var got []string
+	d := &driver{t: new(ddi.Thread)}
+	d.Hook = cmdbuf.New(cmdbuf.Listener{Allocated: func(h ddi.KMHandle, r cmdbuf.Resource) {
+		got = append(got, fmt.Sprintf("%#x: %v (%v)", h, r, r.Texture))
+	}})
+	device := umddi.HDevice{Root: new(ddi.Root)}
+	allocates := func(rt any, result ddi.HRESULT, hs ...ddi.KMHandle) func() {
+		return func() {
+			arg := &umddi.Allocate{Resource: umddi.HRTResource{Runtime: rt}}
+			for _, h := range hs {
+				arg.AllocationInfo = append(arg.AllocationInfo, umddi.AllocationInfo{Allocation: h})
+			}
+			d.call("pfnAllocateCb", true, result, func() {}, 0, arg)
+		}
+	}
+	creates := func(arg *umddi.CreateResource, rt any, do func()) umddi.HResource {
+		res := umddi.HResource{Object: new(ddi.Object)}
+		d.call("pfnCreateResource", false, nil, do, device, arg, res, umddi.HRTResource{Runtime: rt})
+		return res
+	}
+	buffer := &umddi.CreateResource{MipInfoList: []umddi.MipInfo{{TexelWidth: 100}}, ResourceDimension: umddi.Buffer, MipLevels: 1, ArraySize: 1}
+	texture := &umddi.CreateResource{
+		MipInfoList: []umddi.MipInfo{{TexelWidth: 16, TexelHeight: 8}, {TexelWidth: 8, TexelHeight: 4}}, ResourceDimension: umddi.Texture2D,
+		Format: dxgi.R8G8B8A8UNorm, MipLevels: 2, ArraySize: 3,
+	}
+	one := creates(buffer, 1, allocates(1, ddi.OK, 0x10))
+	creates(texture, "two", allocates("two", ddi.OK, 0x11, 0x12))
+	creates(nil, "local", func() {}) // opens one in a deferred context
+	d.call("pfnFlush", false, nil, allocates(1, ddi.OK, 0x13), device)
+	d.call("pfnFlush", false, nil, allocates("two", ddi.EOutOfMemory, 0), device)
+	d.call("pfnFlush", false, nil, allocates(nil, ddi.OK, 0x14), device)
+	creates(buffer, []int{}, allocates([]int{}, ddi.OK, 0x15)) // no key of a map
+	d.call("pfnDestroyResource", false, nil, func() {}, device, one)
+	d.call("pfnFlush", false, nil, allocates(1, ddi.OK, 0x16), device)
+	d.call("pfnDestroyDevice", false, nil, func() {}, device)
+	creates(buffer, "two", allocates("two", ddi.OK, 0x17))
+	assert.Equal(t, []string{
+		"0x10: resource 1, a buffer of 100 bytes (false)",
+		"0x11: resource 2, a texture of 16x8 R8G8B8A8_UNORM with 6 subresources (true)",
+		"0x12: resource 2, a texture of 16x8 R8G8B8A8_UNORM with 6 subresources (true)",
+		"0x13: resource 1, a buffer of 100 bytes (false)",
+		"0x14: ,  (false)",
+		"0x15: ,  (false)",
+		"0x16: ,  (false)",
+		"0x17: resource 4, a buffer of 100 bytes (false)",
+	}, got)
 }

@@ -118,8 +118,8 @@ func (s *Sanitizer) differs(o *owned, in span, memory func(part span, offset uin
 			if now[i] == was {
 				continue
 			}
-			s.find("access-cpu-write", "pfnLockCb", "byte %#x of allocation %#x is %#02x and was %#02x: the CPU wrote it before submission %d ended, whose %s",
-				part.from+uint64(i)-o.start, o.x.allocation, now[i], was, o.by.serial, o.x.use())
+			s.find("access-cpu-write", "pfnLockCb", "byte %#x of %s is %#02x and was %#02x: the CPU wrote it before submission %d ended, whose %s",
+				part.from+uint64(i)-o.start, s.of(o.x.allocation), now[i], was, o.by.serial, o.x.use())
 			o.by.owned = nil
 			return false
 		}
@@ -164,14 +164,16 @@ func (s *Sanitizer) compare(serial uint64) {
 // locked notes a lock, and checks that it has waited for the GPU.
 func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
-	a.written = a.written || e.Write
+	if e.Write {
+		a.written.add(span{0, a.bytes}) // the lock has no range
+	}
 	if e.IgnoreSync {
 		return
 	}
 	for _, u := range s.unfinished {
 		for _, x := range u.accesses {
 			if x.allocation == e.Allocation && (x.writes || e.Write) {
-				s.find("access-lock", "pfnLockCb", "allocation %#x is locked while %s %s", e.Allocation, x.name(u), x)
+				s.find("access-lock", "pfnLockCb", "%s is locked while %s %s", s.of(e.Allocation), x.name(u), x)
 				return
 			}
 		}

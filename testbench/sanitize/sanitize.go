@@ -18,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
 )
 
 // An allocation is one of the kernel's.
@@ -27,8 +28,10 @@ type allocation struct {
 	memory  span // host memory of its own
 	place   span // in a segment
 	placed  bool
-	written bool // by a packet or the application
-	locks   int  // of the application
+	written ranges // of offsets, by a packet or the application
+	locks   int    // of the application
+
+	resource cmdbuf.Resource // without a name: there is none
 }
 
 // A Sanitizer checks one system. Its methods may be called from several goroutines.
@@ -48,6 +51,7 @@ type Sanitizer struct {
 	told        map[string]bool   // functions that read memory that nobody wrote
 	renders     map[*ddi.Thread]*render
 	fresh       []*owned // of the last submission, whose bytes are not known
+	copied      copied   // by the last COPY
 }
 
 // A finding is a broken rule.
@@ -60,6 +64,23 @@ func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error)
 		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{},
 	}
+}
+
+// Allocated notes the resource of an allocation, for cmdbuf.Listener.
+func (s *Sanitizer) Allocated(h ddi.KMHandle, r cmdbuf.Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.allocations[h]; a != nil {
+		a.resource = r
+	}
+}
+
+// of names an allocation and its resource.
+func (s *Sanitizer) of(h ddi.KMHandle) string {
+	if a := s.allocations[h]; a != nil && a.resource.Name != "" {
+		return fmt.Sprintf("allocation %#x (%v)", h, a.resource)
+	}
+	return fmt.Sprintf("allocation %#x", h)
 }
 
 // Kernel takes a step of the graphics kernel, for dxgkrnl.Config.Observe.
@@ -155,7 +176,7 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 	for _, u := range s.unfinished {
 		for _, x := range u.accesses {
 			if x.allocation == h && s.on {
-				s.find("access-device", u.function, "%s uses allocation %#x, which was freed", x.name(u), h)
+				s.find("access-device", u.function, "%s uses %s, which was freed", x.name(u), s.of(h))
 				return
 			}
 		}

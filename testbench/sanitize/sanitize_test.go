@@ -108,15 +108,6 @@ func TestDevice(t *testing.T) {
 	assert.Empty(t, r.found)
 }
 
-func TestUnwritten(t *testing.T) {
-	r := newRig(t)
-	assert.Equal(t, []string{"access-unwritten"}, r.copies(t, 0, 11, 10))
-	assert.Empty(t, r.copies(t, 0, 11, 10), "it is told once")
-	r = newRig(t)
-	assert.Empty(t, r.copies(t, 0, 10, 11))
-	assert.Empty(t, r.copies(t, 0, 11, 10), "a packet has written it")
-}
-
 func TestNotResident(t *testing.T) {
 	r := newRig(t)
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})

@@ -128,8 +128,8 @@ func (s *Sanitizer) checkHazards(u *submission) {
 					if y.writes {
 						what = "writes"
 					}
-					s.find("access-hazard", "DxgkDdiSubmitCommand", "%s %s of allocation %#x, which submission %d of node %d %s, and does not wait for it",
-						x.name(u), x, x.allocation, other.serial, other.node, what)
+					s.find("access-hazard", "DxgkDdiSubmitCommand", "%s %s of %s, which submission %d of node %d %s, and does not wait for it",
+						x.name(u), x, s.of(x.allocation), other.serial, other.node, what)
 					return
 				}
 			}
@@ -167,6 +167,7 @@ func (s *Sanitizer) checkPaging(u *submission, operations []dxgkrnl.Operation) {
 
 // checkUses checks a DMA buffer against the patch locations of its submission.
 func (s *Sanitizer) checkUses(u *submission, uses []dxgkrnl.Use) {
+	s.copied = copied{}
 	at := make(map[uint32]dxgkrnl.Use, len(uses))
 	for _, use := range uses {
 		at[use.At] = use
@@ -187,20 +188,21 @@ func (s *Sanitizer) checkUses(u *submission, uses []dxgkrnl.Use) {
 
 // checkUse checks an access of an allocation.
 func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *allocation) {
+	of := func() string { return s.of(use.Allocation) }
 	switch end := a.place.to; {
 	case a.device != u.device:
-		s.find("access-device", u.function, "%s uses allocation %#x of device %#x, want one of device %#x", x.name(u), use.Allocation, a.device, u.device)
+		s.find("access-device", u.function, "%s uses %s of device %#x, want one of device %#x", x.name(u), of(), a.device, u.device)
 	case !a.placed:
-		s.find("access-address", "DxgkDdiPatch", "%s %s, but allocation %#x is in no segment", x.name(u), x, use.Allocation)
+		s.find("access-address", "DxgkDdiPatch", "%s %s, but %s is in no segment", x.name(u), x, of())
 	case x.base != a.place.from+use.Offset:
-		s.find("access-address", "DxgkDdiPatch", "%s %s, want %s, offset %#x of allocation %#x", x.name(u), x,
-			pkt.FormatAddr(a.place.from+use.Offset), use.Offset, use.Allocation)
+		s.find("access-address", "DxgkDdiPatch", "%s %s, want %s, offset %#x of %s", x.name(u), x, pkt.FormatAddr(a.place.from+use.Offset), use.Offset, of())
 	case !a.place.has(x.bytes):
-		s.find("access-bounds", u.function, "%s %s, want at most %s, the end of allocation %#x", x.name(u), x, pkt.FormatAddr(end), use.Allocation)
+		s.find("access-bounds", u.function, "%s %s, want at most %s, the end of %s", x.name(u), x, pkt.FormatAddr(end), of())
 	case x.writes && !use.Write:
-		s.find("access-write", u.function, "%s %s of allocation %#x, whose list element does not have WriteOperation", x.name(u), x, use.Allocation)
-	case !x.writes && !a.written && u.function != presentKind:
-		s.find("access-unwritten", u.function, "%s %s of allocation %#x, which nobody has written", x.name(u), x, use.Allocation)
+		s.find("access-write", u.function, "%s %s of %s, whose list element does not have WriteOperation", x.name(u), x, of())
+	case x.writes:
+		s.wrote(x, a)
+	default:
+		s.checkWritten(u, x, a)
 	}
-	a.written = a.written || x.writes
 }

@@ -18,7 +18,7 @@ func Access() []Rule {
 			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x1100, want at most VRAM+0x1000, the end of allocation 0x100004"},
 		{Name: "access-write", Title: "A packet writes only allocations whose list element has WriteOperation.", Fault: Driver, Source: srcList,
 			Catches: "a packet that writes an allocation that the list of the submission has for reading only, so that the kernel does not order other work after it.",
-			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x200 of allocation 0x100004, whose list element does not have WriteOperation"},
+			Example: "DxgkDdiRender: FILL at 0x0 of submission 3 (node 0, fence 2) writes VRAM+0x100 to VRAM+0x200 of allocation 0x100004 (resource 2, a buffer of 4096 bytes), whose list element does not have WriteOperation"},
 		{Name: "access-device", Title: "A submission uses only allocations of its device.", Fault: Runtime, Source: srcList,
 			Catches: "an allocation that another device made, or that was freed while the GPU may use it.",
 			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) uses allocation 0x100004 of device 0x100001, want one of device 0x100009"},
@@ -41,7 +41,7 @@ func Access() []Rule {
 			Catches: "a lock without IgnoreSync that returns while an unfinished submission writes the allocation, or accesses one that is locked for writing.",
 			Example: "pfnLockCb: allocation 0x100004 is locked while FILL at 0x0 of submission 3 (node 0, fence 2) writes HOST+0x142000 to HOST+0x142200"},
 		{Name: "access-unwritten", Title: "A packet reads memory that somebody wrote.", Fault: Either, Warning: true, Source: "D3D11 functional specification, resource creation without initial data",
-			Catches: "a packet that reads an allocation that no packet and no map of the application has written; a present may. The kernel clears such memory, so the values are 0 here; elsewhere they are undefined.",
-			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which nobody has written"},
+			Catches: "a packet that reads a byte of an allocation that neither a packet nor a lock for writing covers; of a rectangle row by row. A present may read such bytes. A COPY of a texture may too, unless nobody has written a byte of the texture, since a driver may copy what is between the rows: the bytes stay unwritten in the copy. The kernel clears such memory, so the values are 0 here; elsewhere they are undefined.",
+			Example: "DxgkDdiRender: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004 (resource 2, a buffer of 64 bytes), of which nobody has written byte 0x20"},
 	}
 }
