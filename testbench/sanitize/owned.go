@@ -166,6 +166,7 @@ func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
 	if e.Write {
 		a.written.add(span{0, a.bytes}) // the lock has no range
+		a.mapped, a.kept = true, nil
 	}
 	if e.IgnoreSync {
 		return

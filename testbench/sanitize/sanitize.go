@@ -30,7 +30,9 @@ type allocation struct {
 	placed  bool
 	written ranges // of offsets, by a packet or the application
 	locks   int    // of the application
+	mapped  bool   // the application has locked it for writing
 
+	eviction
 	resource cmdbuf.Resource // without a name: there is none
 }
 
@@ -50,8 +52,10 @@ type Sanitizer struct {
 	found       []finding         // by the device, not yet reported
 	told        map[string]bool   // functions that read memory that nobody wrote
 	renders     map[*ddi.Thread]*render
-	fresh       []*owned // of the last submission, whose bytes are not known
-	copied      copied   // by the last COPY
+	fresh       []*owned                 // of the last submission, whose bytes are not known
+	copied      copied                   // by the last COPY
+	out         map[uint64][]*allocation // by the submission that copies them to host memory
+	returning   []ddi.KMHandle           // evicted allocations that the last submission moves to a segment
 }
 
 // A finding is a broken rule.
@@ -62,7 +66,7 @@ type finding struct{ rule, function, text string }
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
 		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
-		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{},
+		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
 
@@ -87,10 +91,12 @@ func (s *Sanitizer) of(h ddi.KMHandle) string {
 func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 	if e.Kind == dxgkrnl.EventRetire {
 		s.compare(e.Submission)
+		s.keepEvicted(e.Submission)
 	}
 	s.mu.Lock()
 	s.step(t, e)
 	s.mu.Unlock()
+	s.compareEvicted()
 	s.fill()
 	s.Flush(t)
 }
@@ -123,10 +129,11 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventPlace:
 		if a != nil {
 			a.place, a.placed = span{e.Address, e.Address + a.bytes}, true
+			a.arrives = e.Address&pkt.Host == 0 && len(a.written) > 0
 		}
 	case dxgkrnl.EventEvict:
 		if a != nil {
-			a.placed = false
+			a.evict()
 		}
 	case dxgkrnl.EventLock:
 		if a != nil {
@@ -149,6 +156,10 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventStop:
 		s.on, s.unfinished = false, nil
 		clear(s.last)
+		clear(s.out)
+		for _, a := range s.allocations {
+			a.eviction = eviction{}
+		}
 	}
 }
 

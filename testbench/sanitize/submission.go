@@ -14,6 +14,9 @@ const fetchBytes = 64
 // pagingKind is the kind of a submission that is a paging buffer.
 const pagingKind = "paging buffer"
 
+// transferName is the name of an operation that copies.
+const transferName = "TRANSFER"
+
 // presentKind is the kind of a submission that presents a frame, which an application need not
 // have drawn.
 const presentKind = "DxgkDdiPresent"
@@ -85,8 +88,9 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
 	u.accesses = accesses(e.Commands, e.Start)
 	if e.Text == pagingKind {
-		u.function, u.paging = "DxgkDdiBuildPagingBuffer", true
+		u.function, u.paging = buildPaging, true
 		s.checkPaging(u, e.Operations)
+		s.checkEvictions(u, e.Operations)
 	} else {
 		s.rendered(t, u)
 		s.checkUses(u, e.Uses)
@@ -151,7 +155,7 @@ func (s *Sanitizer) checkPaging(u *submission, operations []dxgkrnl.Operation) {
 			if at.SegmentID == 0 {
 				from |= pkt.Host
 			}
-			if (span{from, from + o.Bytes}).has(x.bytes) && (x.writes || o.Name == "TRANSFER") {
+			if (span{from, from + o.Bytes}).has(x.bytes) && (x.writes || o.Name == transferName) {
 				allowed, x.allocation = true, o.Allocation
 			}
 		}
@@ -201,8 +205,11 @@ func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *alloc
 	case x.writes && !use.Write:
 		s.find("access-write", u.function, "%s %s of %s, whose list element does not have WriteOperation", x.name(u), x, of())
 	case x.writes:
+		s.checkPlace(u, x, a)
 		s.wrote(x, a)
+		a.newer = a.place.from&pkt.Host == 0
 	default:
+		s.checkPlace(u, x, a)
 		s.checkWritten(u, x, a)
 	}
 }
