@@ -184,7 +184,7 @@ func otherFaults() []planted {
 			})
 			presents(d)
 		}},
-		{name: "the kernel holds interrupts", missing: why.MissingReport, word: "no DxgkCbNotifyInterrupt", system: func(s *System) {
+		{name: "the kernel holds interrupts", missing: why.MissingReport, word: "DxgkDdiInterruptRoutine was not called", system: func(s *System) {
 			s.device.Hold(true)
 		}, kernel: func(d *kmddi.DriverInitializationData) {
 			d.QueryCurrentFence = func(*ddi.Thread, kmddi.HAdapter, kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {

@@ -23,6 +23,7 @@ func (b *builder) add(e *eventlog.Event) {
 	case eventlog.Memory, eventlog.Message, eventlog.Executed:
 		b.hardware(e, at)
 	case eventlog.DriverMemory:
+		b.hosted = true
 		b.driver[e.Fields[0]] = e.Fields[0] + e.Fields[1]
 		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
 	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
@@ -48,7 +49,9 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		}
 		b.leave(e)
 	case eventlog.DDI:
-		b.enter(e, b.name(e), 0)
+		name := b.name(e)
+		b.enter(e, name, 0)
+		b.entered(e, at, name)
 	case eventlog.DDIEnd:
 		b.returned(e)
 		b.leave(e)
@@ -66,7 +69,7 @@ func (b *builder) happened(e *eventlog.Event) {
 		b.faults = append(b.faults, b.happening(e))
 	case eventlog.Stop:
 		b.stops = append(b.stops, b.happening(e))
-		b.flying, b.asking, b.doorbell = nil, nil, nil
+		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.Link:
@@ -154,7 +157,11 @@ func (b *builder) wrote(e *eventlog.Event, at Point) {
 	}
 	b.each(func(s *submission) bool {
 		word, known := b.words[s.node]
-		if s.written.In() || uint64(s.fence) != value || known && word != addr || b.Header.Observed && !s.fenced.In() {
+		if s.written.In() || known && word != addr || b.Header.Observed && !s.fenced.In() {
+			return true
+		}
+		if uint64(s.fence) != value {
+			s.other = store{at, addr, value}
 			return true
 		}
 		s.written, b.words[s.node] = at, addr
@@ -286,6 +293,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		b.credit(s, &s.packets[len(s.packets)-1])
 	case eventlog.Submit:
 		s.submitted, b.doorbell = at, s
+		b.inOrder(s)
 		flight := b.flight(uint64(s.node))
 		*flight = append(*flight, s)
 	case eventlog.Report:
@@ -312,6 +320,13 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 		kind: e.Text(), queued: at, stack: b.open(e), epoch: len(b.stops),
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
+	if s.kind != "paging buffer" {
+		s.patch = b.patch
+	}
+	for uint32(len(b.queues)) <= s.node && s.node < 64 {
+		b.queues = append(b.queues, nil)
+	}
+	b.queues[s.node%64] = append(b.queues[s.node%64], s)
 	b.rendered(s)
 	if c := b.caller(e); c != nil {
 		c.subs = append(c.subs, s.serial)

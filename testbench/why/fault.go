@@ -19,7 +19,9 @@ func (r *Run) Fault() *Answer {
 	}
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
 	broken := r.breaks()
-	switch {
+	switch s := r.misgiven(broken); {
+	case s != nil:
+		return r.submission(s)
 	case broken != nil && (len(r.stops) == 0 || broken.ID < r.stops[0].ID):
 		return r.rule(a, broken)
 	case len(r.stops) > 0:

@@ -94,14 +94,17 @@ func (r *Run) submission(s *submission) *Answer {
 	return a
 }
 
-// unsaid reports whether the message about a submission was lost: it did not arrive until the
-// kernel asked, a tenth of a second after the fence.
+// unsaid reports whether the end of a submission was not told as it must be: the kernel gave it
+// away wrongly, its fence is not in memory, or no interrupt reported it until the kernel asked, a
+// tenth of a second after the fence, or no DPC retired it for as long.
 func (r *Run) unsaid(s *submission) bool {
 	done := s.fenced
 	if !done.In() {
 		done = s.written
 	}
-	return s.retired.In() && !s.message.In() && done.In() && s.reported.Time-done.Time > r.Header.Hz/10
+	late := r.Header.Hz / 10
+	asked := done.In() && s.reported.Time-done.Time > late || s.retired.Time-s.reported.Time > late
+	return s.retired.In() && (asked || s.wrong != "" || r.unwritten(s))
 }
 
 // after returns the calls of a stack that began after an event.
@@ -176,14 +179,27 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 	seen[s] = true
 	a.Verdict = "it was not written"
 	switch {
+	case s.wrong != "":
+		return a.lacks(MissingSubmit, "%s", s.wrong)
+	case s.retired.In() && r.unwritten(s):
+		a.Verdict = "it was reported and retired, but not written"
+		return a.lacks(MissingFence, "%s", r.notWritten(s))
+	case s.retired.In() && s.retired.Time-s.reported.Time > r.Header.Hz/10:
+		a.Verdict = "it was written and reported, but not retired in time"
+		return a.lacks(MissingRetire, "DxgkDdiDpcRoutine was not called after the report; the kernel found the fence when it asked for it, after its time-out")
+	case s.retired.In() && s.message.In():
+		a.Verdict = "it was written, but its interrupt did not report it"
+		return a.lacks(MissingReport, "%s; the kernel found the fence when it asked for it, after its time-out", s.notReported())
 	case s.retired.In():
 		a.Verdict = "it was written, but no interrupt message reported it"
 		return a.lacks(MissingMessage, "the interrupt message did not arrive; the kernel found the fence when it asked for it, after its time-out")
 	case s.reported.In():
 		a.Verdict = "it was written and reported, but not retired"
-		return a.lacks(MissingRetire, "no DxgkCbNotifyDpc followed the report%s", r.ending())
+		return a.lacks(MissingRetire, "%s%s", s.notRetired(), r.ending())
 	case !s.submitted.In():
 		return r.notSubmitted(a, s, seen)
+	case !s.given.In():
+		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending())
 	case !s.rung.In():
 		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending())
 	}
@@ -218,7 +234,7 @@ func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) 
 			return r.missing(a, other, seen)
 		}
 	}
-	return a.lacks(MissingSubmit, "the kernel did not submit it%s", r.ending())
+	return a.lacks(MissingSubmit, "the kernel did not submit it, though all that it waits for has ended%s", r.ending())
 }
 
 // notEnded finds why the hardware has not ended a submission that is the oldest on its node.
@@ -226,13 +242,16 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	if f := r.faultOf(s); f != nil {
 		return r.faulted(a, s, f)
 	}
+	if r.unwritten(s) {
+		return a.lacks(MissingFence, "%s%s", r.notWritten(s), r.ending())
+	}
 	if done := s.fenced.In() || s.written.In(); done {
 		a.Verdict = "it was written, but not reported"
 		if reason := r.unreachable(); reason != "" {
 			return a.lacks(MissingReport, "%s", reason)
 		}
 		if s.message.In() {
-			return a.lacks(MissingReport, "an interrupt message arrived at clock %d, but no DxgkCbNotifyInterrupt with this fence followed%s", s.message.Time, r.ending())
+			return a.lacks(MissingReport, "%s%s", s.notReported(), r.ending())
 		}
 		if s.written.In() && !s.fenced.In() && r.Header.Observed {
 			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending())

@@ -65,10 +65,14 @@ type submission struct {
 	uses               []use
 	pagings            []paging
 
-	queued, submitted, rung, begun, fenced, written, message, reported, retired Point
+	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, deferred, notified, retired Point
 
-	late  Point // the message, if it arrived after the report
-	epoch int   // stops of the adapter before
+	late  Point  // the message, if it arrived after the report
+	epoch int    // stops of the adapter before
+	wrong string // what the kernel did wrong when it gave the submission to the hardware, or ""
+	other store  // the write to its memory in the place of that of its fence
+
+	patch *eventlog.Event // DxgkDdiPatch
 
 	rungBy      write   // the doorbell
 	stack       []frame // when it was queued
@@ -78,6 +82,12 @@ type submission struct {
 
 // A write is a write of a register.
 type write struct{ offset, value uint64 }
+
+// A store is a write of the GPU to host memory.
+type store struct {
+	Point
+	addr, value uint64
+}
 
 // A call is a call of the API.
 type call struct {
@@ -138,6 +148,7 @@ type Run struct {
 	failed  happening         // the first access without an answer, with none that was answered after it
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
+	hosted  bool              // the miniport has memory for fences
 }
 
 // A builder builds a Run.
@@ -158,6 +169,9 @@ type builder struct {
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
 	doorbell *submission       // submitted last, and no register was written since
+	giving   *submission       // submitted last, and DxgkDdiSubmitCommand was not called since
+	queues   [][]*submission   // by node: queued and not submitted
+	patch    *eventlog.Event   // the last DxgkDdiPatch
 }
 
 // A pattern is what is known of the texts with the same pattern.

@@ -41,6 +41,11 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 		if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
 			return r.origin(a, w, from), nil
 		}
+		if p := r.placeOf(from, m.at()); p != nil && from&pkt.Host == 0 && (!found || last.at().Event < p.from.Event) {
+			a.step(p.from, "allocation %#x gets its place at %s", p.allocation, pkt.FormatAddr(p.address))
+			a.Verdict = "its origin is not in the log"
+			return a.lacks(MissingUnknown, "nothing in the log wrote %s after the kernel put allocation %#x there: no paging operation, and no packet", pkt.FormatAddr(from), p.allocation), nil
+		}
 		if !found {
 			a.Verdict = "its origin is not in the log"
 			return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(from), m.at().Time), nil

@@ -1,0 +1,260 @@
+package testbench
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/why"
+)
+
+// A mutated is a fault in the source of the RTL or of the kernel: old is replaced by new in a
+// file, and new asks package plant whether the fault is chosen. The answer to the question must have the
+// missing link and a word of the cause or of the verdict, which both follow from the fault.
+type mutated struct {
+	name     string
+	file     string
+	old, new string
+	board    string // "": emu
+	checks   string // none, rules or access; "": none
+	tdr      string // clocks; "": the usual ones
+	ask      func(r *why.Run) (*why.Answer, error)
+	missing  string
+	word     string
+}
+
+const plantPackage = "github.com/hilgpu/hilgpu/testbench/testdata/planted/plant"
+
+// rtlFaults are faults of the hardware.
+func rtlFaults() []mutated {
+	return []mutated{
+		{
+			name: "fence-write-dropped", file: "rtl/fence/module.go",
+			old: "m.headerUp, m.beatUp, m.refused = true, true, false",
+			new: `m.headerUp, m.beatUp, m.refused = !plant.Is(NAME), !plant.Is(NAME), false`,
+			ask: fence(1, 1), missing: why.MissingFence, word: "no write of 0x1 to its memory",
+		},
+		{
+			name: "fence-skipped", file: "rtl/cp/step.go",
+			old: "m.sync.offer(fence.Fence)",
+			new: "if plant.Is(NAME) {\nm.decode.state = decodeRetire\n} else {\nm.sync.offer(fence.Fence)\n}",
+			ask: fence(1, 1), missing: why.MissingFence, word: "no write of 0x1 to its memory",
+		},
+		{
+			name: "fence-of-another-value", file: "rtl/fence/module.go",
+			old: "m.value = value\n", new: "m.value = value\nif plant.Is(NAME) {\nm.value += 5\n}\n",
+			ask: fence(1, 1), missing: why.MissingFence, word: "0x6",
+		},
+		{
+			name: "event-not-raised", file: "rtl/intc/intc.go",
+			old: "if ev.Done1 {", new: "if ev.Done1 && !plant.Is(NAME) {",
+			ask: fence(1, 1), missing: why.MissingMessage, word: "did not arrive",
+		},
+		{
+			name: "vector-stays-masked", file: "rtl/intc/intc.go",
+			old: "if !enabled || m.masked[intcreg.VectorDone] {", new: "if !enabled || m.masked[intcreg.VectorDone] || plant.Is(NAME) && m.status&intcreg.Done1 != 0 {",
+			ask: fence(1, 1), missing: why.MissingMessage, word: "did not arrive",
+		},
+		{
+			name: "status-bit-lost", file: "rtl/intc/intc.go",
+			old: "m.rsp.Data = uint32(m.status)", new: "m.rsp.Data = uint32(m.status)\nif plant.Is(NAME) {\nm.rsp.Data = 0\n}",
+			ask: fence(1, 1), missing: why.MissingReport, word: "no DxgkCbNotifyInterrupt",
+		},
+		{
+			name: "engine-stops-in-a-copy", file: "rtl/dma/dma.go", tdr: "100000",
+			old:     "reading, writing, stop := m.reading() && in.ReadReady, m.writing(), m.stopping()",
+			new:     "reading, writing, stop := m.reading() && in.ReadReady, m.writing() && !plant.From(NAME, 3000), m.stopping()",
+			missing: why.MissingPacket, word: "has not ended",
+		},
+		{
+			name: "buffer-is-not-read", file: "rtl/cp/fetch.go",
+			old:     "return (m.regs.run || inside) && checked",
+			new:     "return !(plant.Is(NAME) && m.ring.inIB) && (m.regs.run || inside) && checked",
+			missing: why.MissingPacket, word: "IB+0x0 of submission 1 has not ended",
+		},
+		{
+			name: "doorbell-does-not-wake", file: "rtl/cp/ring.go",
+			old:     "r.wptr = v & 0x3ffff\n",
+			new:     "if !plant.Is(NAME) {\nr.wptr = v & 0x3ffff\n}\n",
+			missing: why.MissingFetch, word: "has not begun",
+		},
+		{
+			name: "ring-head-after-indirect", file: "rtl/cp/ring.go",
+			old:     "(r.rptr + (1 + pkt.IndirectBody)) & r.mask",
+			new:     "(r.rptr + (1 + pkt.IndirectBody)) & r.mask\nif plant.Is(NAME) {\nr.rptr = (r.rptr - 1) & r.mask\n}",
+			missing: why.MissingPacket, word: "",
+		},
+		{
+			name: "good-copy-refused", file: "rtl/cp/step.go",
+			old:     "cause, bad := m.decode.verdict(m.file.src, m.file.dst)",
+			new:     "cause, bad := m.decode.verdict(m.file.src, m.file.dst)\nif m.decode.op() == pkt.OpCopy && plant.Is(NAME) {\ncause = cpreg.CauseLength\n}",
+			missing: why.MissingPacket, word: "LENGTH in COPY",
+		},
+		{
+			name: "copy-to-another-address", file: "rtl/cp/issue.go", checks: "access",
+			old:     "d.Src = m.walk.src&^mask",
+			new:     "if plant.Is(NAME) && d.Dst>>63 != 0 {\nd.Dst += 0x3000\n}\nd.Src = m.walk.src&^mask",
+			missing: why.MissingRule, word: "which no submission in the hardware uses",
+		},
+	}
+}
+
+// kernelFaults are faults of the graphics kernel.
+func kernelFaults() []mutated {
+	return []mutated{
+		{
+			name: "not-given-to-the-miniport", file: "runtime/dxgkrnl/vidsch.go",
+			old:     "st := k.driver.SubmitCommand(t, k.adapter, arg); st != ddi.StatusSuccess",
+			new:     "st := ddi.StatusSuccess; !plant.Nth(NAME, 3) && k.driver.SubmitCommand(t, k.adapter, arg) != st",
+			missing: why.MissingSubmit, word: "did not call DxgkDdiSubmitCommand",
+		},
+		{
+			name: "another-fence", file: "runtime/dxgkrnl/vidsch.go",
+			old:     "arg := s.arg // an interrupt may retire s",
+			new:     "arg := s.arg\nif plant.Nth(NAME, 3) {\narg.SubmissionFenceID++\n}",
+			missing: why.MissingSubmit, word: "SubmissionFenceID",
+		},
+		{
+			name: "another-range", file: "runtime/dxgkrnl/vidsch.go",
+			old:     "if st := ddi.StatusSuccess; !plant",
+			new:     "if plant.Nth(NAME, 3) {\narg.DmaBufferSubmissionEndOffset -= 4\n}\nif st := ddi.StatusSuccess; !plant",
+			missing: why.MissingSubmit, word: "DmaBufferSubmissionEndOffset",
+		},
+		{
+			name: "dpc-not-queued", file: "runtime/dxgkrnl/interrupt.go",
+			old:     "return k.dev.QueueDPC()",
+			new:     "return plant.Is(NAME) || k.dev.QueueDPC()",
+			ask:     fence(1, 1),
+			missing: why.MissingRetire, word: "DxgkDdiDpcRoutine was not called",
+		},
+		{
+			name: "reports-not-retired", file: "runtime/dxgkrnl/interrupt.go",
+			old:     "k.retire(t)\n",
+			new:     "if !plant.Is(NAME) {\nk.retire(t)\n}\n",
+			missing: why.MissingRetire, word: "the kernel did not retire it",
+		},
+		{
+			name: "wake-up-lost", file: "runtime/dxgkrnl/interrupt.go",
+			old:     "k.pump(t)\n}",
+			new:     "if !plant.Is(NAME) {\nk.pump(t)\n}\n}",
+			missing: why.MissingSubmit, word: "all that it waits for has ended",
+		},
+		{
+			name: "interrupt-not-passed-on", file: "runtime/dxgkrnl/interrupt.go",
+			old:     "claimed := k.driver.InterruptRoutine(t, k.adapter, uint32(message))",
+			new:     "claimed := plant.Is(NAME) || k.driver.InterruptRoutine(t, k.adapter, uint32(message))",
+			ask:     fence(1, 1),
+			missing: why.MissingReport, word: "DxgkDdiInterruptRoutine was not called",
+		},
+		{
+			name: "another-place-to-patch", file: "runtime/dxgkrnl/render.go", checks: "access",
+			old:     "d.list[i].SegmentID, d.list[i].PhysicalAddress = a.segment.id, a.address()",
+			new:     "d.list[i].SegmentID, d.list[i].PhysicalAddress = a.segment.id, a.address()\nif plant.Is(NAME) {\nd.list[i].PhysicalAddress += 256\n}",
+			missing: why.MissingSubmit, word: "PhysicalAddress",
+		},
+		{
+			name: "paged-in-without-content", file: "runtime/dxgkrnl/residency.go",
+			old: "if !a.content {\n\t\tk.stats.BytesFilled",
+			new: "if plant.Is(NAME) {\nreturn ddi.StatusSuccess\n}\nif !a.content {\n\t\tk.stats.BytesFilled",
+			ask: pixel(20, 15), missing: why.MissingUnknown, word: "no paging operation", board: "emu?vram=16KiB",
+		},
+		{
+			name: "evicted-while-listed", file: "runtime/dxgkrnl/render.go", checks: "access",
+			old:     "d.refs++\n",
+			new:     "d.refs++\nif plant.Nth(NAME, 1) {\nk.evict(t, d.object(p.end-1))\n}\n",
+			missing: why.MissingSubmit, word: "evicted",
+		},
+		{
+			name: "order-in-the-queue", file: "runtime/dxgkrnl/vidsch.go",
+			board:   "emu?nodes=1",
+			old:     "s := n.waiting[0]\n\tn.waiting = slices.Delete(n.waiting, 0, 1)",
+			new:     "i := 0\nif plant.Is(NAME) && len(n.waiting) > 1 {\ni = 1\n}\ns := n.waiting[i]\n\tn.waiting = slices.Delete(n.waiting, i, i+1)",
+			missing: why.MissingSubmit, word: "before it in the queue",
+		},
+		{
+			name: "does-not-wait-for-another-node", file: "runtime/dxgkrnl/vidsch.go", checks: "access",
+			old:     "if number > k.nodes[i].completed {\n\t\t\treturn false\n\t\t}\n\t}\n\treturn true\n}\n\n// submit",
+			new:     "if number > k.nodes[i].completed && !plant.Is(NAME) {\n\t\t\treturn false\n\t\t}\n\t}\n\treturn true\n}\n\n// submit",
+			missing: why.MissingSubmit, word: "for which it waits",
+		},
+	}
+}
+
+// mutatedBinary builds the command that has all faults.
+func mutatedBinary(t *testing.T, dir string, all []mutated) string {
+	t.Helper()
+	sources := map[string]string{}
+	for _, m := range all {
+		path := filepath.Join("..", m.file)
+		if sources[path] == "" {
+			src, err := os.ReadFile(path)
+			require.NoError(t, err)
+			sources[path] = string(src)
+		}
+		require.Equal(t, 1, strings.Count(sources[path], m.old), "%s: %q in %s", m.name, m.old, m.file)
+		sources[path] = strings.Replace(sources[path], m.old, strings.ReplaceAll(m.new, "NAME", `"`+m.name+`"`), 1)
+	}
+	replace := map[string]string{}
+	for path, src := range sources {
+		src = strings.Replace(src, "import (", "import (\n\""+plantPackage+"\"", 1)
+		full, err := filepath.Abs(path)
+		require.NoError(t, err)
+		replace[full] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
+		require.NoError(t, os.WriteFile(replace[full], []byte(src), 0o644))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.exe")
+	require.NoError(t, os.WriteFile(file, overlay, 0o644))
+	out, err := exec.Command("go", "build", "-overlay", file, "-o", binary, "./testdata/planted").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// readLog reads the log of a run.
+func readLog(t *testing.T, name string) *why.Run {
+	t.Helper()
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	l, err := eventlog.NewReader(f)
+	require.NoError(t, err)
+	r, err := why.Read(l)
+	require.NoError(t, err)
+	return r
+}
+
+// A fault in the source of the RTL or of the kernel is the answer to why the run stopped, or why
+// a fence or a pixel is not what it must be.
+func TestPlantedSourcesAreNamed(t *testing.T) {
+	all := append(rtlFaults(), kernelFaults()...)
+	dir := t.TempDir()
+	binary := mutatedBinary(t, dir, all)
+	args := []string{dir, "none,rules,0,emu"}
+	for _, m := range all {
+		args = append(args, strings.Join([]string{m.name, cmp.Or(m.checks, "none"), cmp.Or(m.tdr, "0"), cmp.Or(m.board, "emu")}, ","))
+	}
+	out, err := exec.Command(binary, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Empty(t, readLog(t, filepath.Join(dir, "none.log")).Fault().Missing, "without a fault")
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) {
+			r := readLog(t, filepath.Join(dir, m.name+".log"))
+			a := r.Fault()
+			if m.ask != nil {
+				a, err = m.ask(r)
+				require.NoError(t, err)
+			}
+			assert.Equal(t, m.missing, a.Missing, "%s", a.Text())
+			assert.Contains(t, a.Verdict+"; "+a.Cause, m.word, "%s", a.Text())
+		})
+	}
+}
