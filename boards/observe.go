@@ -4,17 +4,20 @@ import (
 	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// An Observation is something that an emulated GPU has done: a node has executed a packet, or
-// has stopped on a fault.
+// An Observation is something that an emulated GPU has done: a node has executed a packet, the DMA
+// engine has taken a descriptor of a node, or a node has stopped on a fault.
 //
 //	Clock    of the GPU, from power on
 //	Hz       of that clock
-//	Cause    of a fault, as in FAULT_INFO; 0 for a packet
-//	Header   of the packet; 0 for a fault
-//	Address  of the header; of a fault, as in FAULT_LO and FAULT_HI
+//	Cause    of a fault, as in FAULT_INFO; otherwise 0
+//	Header   of an executed packet; otherwise 0
+//	Address  of the header, also that of the packet of a descriptor; of a fault, as in
+//	         FAULT_LO and FAULT_HI
+//	Desc     the descriptor; otherwise its Op is dma.None
 type Observation struct {
 	Clock   uint64
 	Hz      uint64
@@ -22,6 +25,7 @@ type Observation struct {
 	Cause   uint32
 	Header  uint32
 	Address uint64
+	Desc    dma.Desc
 }
 
 // Observes reports whether Options.Observe is told the packets of the board of a selector: its
@@ -56,8 +60,12 @@ func newObserved(dev hwfault.GPU, g *gpu.GPU, see func(Observation)) *observed {
 
 // Tick advances one clock.
 func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	node, desc, from, taken := o.gpu.Descriptor()
 	o.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	o.clock++
+	if taken {
+		o.see(Observation{Clock: o.clock, Hz: o.hz, Node: node, Address: from, Desc: desc})
+	}
 	for n := range o.nodes {
 		if count := o.gpu.Executed(n); count != o.count[n] {
 			o.count[n] = count

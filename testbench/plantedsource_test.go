@@ -72,7 +72,7 @@ func rtlFaults() []mutated {
 			name: "engine-stops-in-a-copy", file: "rtl/dma/dma.go", tdr: "100000",
 			old:     "reading, writing, stop := m.reading() && in.ReadReady, m.writing(), m.stopping()",
 			new:     "reading, writing, stop := m.reading() && in.ReadReady, m.writing() && !plant.From(NAME, 3000), m.stopping()",
-			missing: why.MissingPacket, word: "has not ended",
+			missing: why.MissingPacket, word: "2 of its descriptors, the last at clock 5347: 3648 bytes to VRAM+0x6d00",
 		},
 		{
 			name: "buffer-is-not-read", file: "rtl/cp/fetch.go",

@@ -2,6 +2,7 @@ package testbench
 
 import (
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -26,7 +27,7 @@ func (s *System) observeBoard(o *Options) {
 		if s.recorder != nil {
 			s.recorder.Observe(seen)
 		}
-		if s.sanitizer != nil {
+		if s.sanitizer != nil && seen.Desc.Op == dma.None {
 			s.sanitizer.Observe(seen)
 		}
 	}

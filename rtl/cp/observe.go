@@ -17,6 +17,16 @@ func (m *Module) Newest() (header uint32, addr uint64, ok bool) {
 	return uint32(m.trace.what.Word(entry)), m.trace.where.Word(entry) &^ tracereg.Valid, m.trace.count != 0
 }
 
+// Current returns the address of the header of the current packet, outside of any clock. It is 0
+// without a trace.
+func (m *Module) Current() uint64 {
+	entry := uint32(m.trace.next)
+	if m.trail.active {
+		entry++
+	}
+	return m.trace.where.Word(entry&(traceSlots-1)) &^ tracereg.Valid
+}
+
 // Faulting returns the cause of a fault as in FAULT_INFO, and the address in FAULT_LO and
 // FAULT_HI, outside of any clock. cause is CauseNone without a fault.
 func (m *Module) Faulting() (cause uint32, addr uint64) {

@@ -1,6 +1,9 @@
 package gpu
 
-import "github.com/hilgpu/hilgpu/rtl/abi/port"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+)
 
 // Stats are counts for observation. They are not visible to software.
 //
@@ -77,6 +80,20 @@ func (g *GPU) Newest(node int) (header uint32, addr uint64, ok bool) {
 		return g.cp1.Newest()
 	}
 	return g.cp0.Newest()
+}
+
+// Descriptor returns the descriptor that the DMA engine takes in the next clock, its node, and the
+// address of the packet that it belongs to, outside of any clock. It reports false if there is none.
+func (g *GPU) Descriptor() (node int, desc dma.Desc, addr uint64, ok bool) {
+	if !g.dma.Ready() {
+		return 0, dma.Desc{}, 0, false
+	}
+	offered, from, desc := g.desc()
+	addr = g.cp0.Current()
+	if from != 0 {
+		addr = g.cp1.Current()
+	}
+	return int(from), desc, addr, offered != 0
 }
 
 // Faulting returns the cause of the fault of a node, as in FAULT_INFO, and the address in

@@ -41,6 +41,7 @@ const (
 	Text              // a line of the driver or of the firmware
 	Open              // a board is opened
 	End               // the command ends
+	Descriptor        // the DMA engine has taken a descriptor
 	kinds
 )
 
@@ -130,6 +131,7 @@ var Table = []Description{
 	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
+	{Descriptor, "descriptor", "the DMA engine takes a descriptor of a node, for the packet at an address; the source of a fill is its value", join(dec("node"), hex("packet", "to", "source"), dec("bytes"), []Field{{"fill", Flag}}, dec("cycle")), "", ""},
 }
 
 // Names returns the names of the kinds.

@@ -90,17 +90,17 @@ func (r *Recorder) contents(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
 	for _, u := range e.Uses {
 		r.add(t, now, eventlog.New(eventlog.Use, e.Submission, uint64(u.At), uint64(u.Allocation), u.Offset, flag(u.Write)))
 	}
-	r.packets(t, now, e)
+	r.commands(t, now, e)
 }
 
-// packets notes the packets of a submission.
-func (r *Recorder) packets(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
+// commands notes the packets of a submission.
+func (r *Recorder) commands(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
 	for at := 0; at+4 <= len(e.Commands); {
 		body := binary.LittleEndian.Uint32(e.Commands[at:]) & pkt.HeaderBody
 		end := min(at+4+4*int(body), len(e.Commands))
 		p := eventlog.New(eventlog.Packet, e.Submission, uint64(e.Start)+uint64(at))
 		p.Data = e.Commands[at:min(end, at+maxPacket)]
-		r.add(t, now, p)
+		r.packets[pkt.Host|e.Address+uint64(e.Start)+uint64(at)] = r.add(t, now, p)
 		at = end
 	}
 }

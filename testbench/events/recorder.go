@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
@@ -36,8 +37,9 @@ type Recorder struct {
 	open  map[*ddi.Thread][]opened
 	wait  uint64 // the wait of the kernel
 
-	executed uint64 // the last event of an emulated GPU, 0 if there is none
-	down     bool   // the link was found down
+	packets  map[uint64]uint64 // events of the packets of submissions, by address
+	executed uint64            // the last event of an emulated GPU, 0 if there is none
+	down     bool              // the link was found down
 }
 
 // An opened event is a call that has not returned.
@@ -50,7 +52,7 @@ type opened struct {
 // method that the device calls.
 func New(sink Sink, h eventlog.Header, now func() uint64) *Recorder {
 	sink.Add(eventlog.New(eventlog.Open, h.Hz, flag(h.Observed)).WithText(h.Board))
-	return &Recorder{sink: sink, now: now, hz: h.Hz, open: map[*ddi.Thread][]opened{}}
+	return &Recorder{sink: sink, now: now, hz: h.Hz, open: map[*ddi.Thread][]opened{}, packets: map[uint64]uint64{}}
 }
 
 // Flush writes all events to the sink's file.
@@ -218,14 +220,20 @@ func (r *Recorder) device(e eventlog.Event) {
 // Observe notes what an emulated GPU has done.
 func (r *Recorder) Observe(o boards.Observation) {
 	e := eventlog.New(eventlog.Executed, uint64(o.Node), o.Address, uint64(o.Header), o.Clock)
-	if o.Cause != 0 {
+	switch {
+	case o.Desc.Op != dma.None:
+		e = eventlog.New(eventlog.Descriptor, uint64(o.Node), o.Address, o.Desc.Dst, o.Desc.Src, uint64(o.Desc.Len), flag(o.Desc.Op == dma.Fill), o.Clock)
+	case o.Cause != 0:
 		e = eventlog.New(eventlog.Fault, uint64(o.Node), 0, uint64(o.Cause), o.Address, o.Clock)
 	}
 	high, low := bits.Mul64(o.Clock, r.hz)
 	time, _ := bits.Div64(high%o.Hz, low, o.Hz)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.executed = r.add(nil, time, e)
+	e.Cause = r.packets[o.Address]
+	if id := r.add(nil, time, e); e.Kind != eventlog.Descriptor {
+		r.executed = id
+	}
 }
 
 // Broken notes a broken rule, and whether it stops the system.

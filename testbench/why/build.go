@@ -20,7 +20,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.emitted(e)
 	case eventlog.Read, eventlog.Write:
 		b.accessed(e, at)
-	case eventlog.Memory, eventlog.Message, eventlog.Executed:
+	case eventlog.Memory, eventlog.Message, eventlog.Executed, eventlog.Descriptor:
 		b.hardware(e, at)
 	case eventlog.DriverMemory:
 		b.hosted = true
@@ -141,6 +141,8 @@ func (b *builder) hardware(e *eventlog.Event, at Point) {
 		}
 	case eventlog.Executed:
 		b.executed(e, at)
+	case eventlog.Descriptor:
+		b.taken(e, at)
 	}
 }
 
@@ -289,6 +291,9 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	case eventlog.Depend:
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
+		if len(s.packets) == 0 {
+			s.first = e.ID
+		}
 		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: b.keep(e.Data), origin: b.origin(s, f[1])})
 		b.credit(s, &s.packets[len(s.packets)-1])
 	case eventlog.Submit:

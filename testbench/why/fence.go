@@ -104,7 +104,7 @@ func (r *Run) unsaid(s *submission) bool {
 	}
 	late := r.Header.Hz / 10
 	asked := done.In() && s.reported.Time-done.Time > late || s.retired.Time-s.reported.Time > late
-	return s.retired.In() && (asked || s.wrong != "" || r.unwritten(s))
+	return s.retired.In() && (asked || s.mistake() != "" || r.unwritten(s))
 }
 
 // after returns the calls of a stack that began after an event.
@@ -179,7 +179,7 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 	seen[s] = true
 	a.Verdict = "it was not written"
 	switch {
-	case s.wrong != "":
+	case s.mistake() != "":
 		return a.lacks(MissingSubmit, "%s", s.wrong)
 	case s.retired.In() && r.unwritten(s):
 		a.Verdict = "it was reported and retired, but not written"
@@ -271,7 +271,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	case !s.begun.In() && len(s.packets) > 0:
 		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
 	case next != nil:
-		return a.lacks(MissingPacket, "%s has not ended%s%s", s.describePacket(next), r.waits(next), r.node(s.node)+r.ending())
+		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next), r.node(s.node)+r.ending())
 	}
 	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
 }

@@ -17,10 +17,8 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 		b.patch = &c
 	case "DxgkDdiSubmitCommand":
 		if s := b.giving; s != nil {
-			s.given, b.giving = at, nil
-			if s.wrong == "" {
-				s.wrong = s.misnamed(e.Text())
-			}
+			c := e.Clone()
+			s.given, s.submit, b.giving = at, &c, nil
 		}
 	case "DxgkDdiInterruptRoutine":
 		b.each(func(s *submission) bool {
@@ -58,6 +56,15 @@ type submitLine struct {
 			SubmissionFenceID, NodeOrdinal                               uint64
 		}
 	}
+}
+
+// mistake returns what the kernel did wrong when it gave the submission to the hardware, or "".
+func (s *submission) mistake() string {
+	if s.wrong == "" && s.submit != nil {
+		s.wrong = s.misnamed(s.submit.Text())
+		s.submit = nil
+	}
+	return s.wrong
 }
 
 // misnamed returns which argument of DxgkDdiSubmitCommand is not that of the submission, or "".
@@ -112,7 +119,7 @@ func (b *builder) inOrder(s *submission) {
 // that stopped the run, or nil.
 func (r *Run) misgiven(broken *happening) *submission {
 	for _, s := range r.order {
-		if s.wrong == "" && broken != nil && strings.Contains(broken.Text(), "access-address") {
+		if s.mistake() == "" && broken != nil && strings.Contains(broken.Text(), "access-address") {
 			s.wrong = r.mispatched(s)
 		}
 		if s.wrong != "" {

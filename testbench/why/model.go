@@ -35,6 +35,8 @@ type packet struct {
 	offset   uint32 // in the buffer
 	data     []byte
 	executed Point
+	taken    int     // descriptors of it that the DMA engine has taken
+	last     store   // the last of them: its destination, and its bytes
 	origin   []frame // the calls that wrote it; nil: unknown
 }
 
@@ -62,6 +64,7 @@ type submission struct {
 	kind               string
 	depends            []uint64
 	packets            []packet
+	first              uint64 // event of the first packet
 	uses               []use
 	pagings            []paging
 
@@ -69,10 +72,11 @@ type submission struct {
 
 	late  Point  // the message, if it arrived after the report
 	epoch int    // stops of the adapter before
-	wrong string // what the kernel did wrong when it gave the submission to the hardware, or ""
+	wrong string // see mistake
 	other store  // the write to its memory in the place of that of its fence
 
-	patch *eventlog.Event // DxgkDdiPatch
+	patch  *eventlog.Event // DxgkDdiPatch
+	submit *eventlog.Event // DxgkDdiSubmitCommand; nil: there is none, or wrong is what it says
 
 	rungBy      write   // the doorbell
 	stack       []frame // when it was queued
@@ -83,7 +87,7 @@ type submission struct {
 // A write is a write of a register.
 type write struct{ offset, value uint64 }
 
-// A store is a write of the GPU to host memory.
+// A store is a write of the GPU to memory: of a value, or of a number of bytes.
 type store struct {
 	Point
 	addr, value uint64
