@@ -15,11 +15,11 @@ import (
 )
 
 // logOf composes a frame and returns the events of its log, and the counts of the system.
-func logOf(t *testing.T, board string) (all []eventlog.Event, counts Stats) {
+func logOf(t *testing.T, board string, q Queues) (all []eventlog.Event, counts Stats) {
 	t.Helper()
 	var log bytes.Buffer
 	var w *eventlog.Writer
-	s, err := Open(board, HostDrivers(), Options{Record: func(h eventlog.Header) (events.Sink, error) {
+	s, err := Open(board, HostDrivers(), Options{Queues: q, Record: func(h eventlog.Header) (events.Sink, error) {
 		var err error
 		w, err = eventlog.NewWriter(&log, h)
 		return w, err
@@ -69,7 +69,7 @@ func moved(t *testing.T, data []byte, element *uint64) (to, bytes uint64) {
 // what the engine counts.
 func TestDescriptorsOfPackets(t *testing.T) {
 	for _, board := range []string{"emu", "emu?nodes=1&vram=16KiB", "emu?config=full"} {
-		all, counts := logOf(t, board)
+		all, counts := logOf(t, board, Queues{})
 		type sum struct{ node, first, bytes, number uint64 }
 		sums, total := map[uint64]*sum{}, uint64(0)
 		for _, e := range all {

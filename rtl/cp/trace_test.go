@@ -137,3 +137,31 @@ func TestNoTrace(t *testing.T) {
 	b.tick(regbus.Req{Op: regbus.Read, Off: tracereg.Base})
 	assert.False(t, b.cp.Rsp().Hit)
 }
+
+// The current packet is the one that the offered descriptor belongs to, also while another one
+// trails.
+func TestCurrent(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		b := overlapping(t, on)
+		b.dmaTime = 300
+		const packets = 5
+		for i := range uint64(packets) {
+			b.push(copyOf(0x1000+0x200*i, 0x8000+0x200*i, 64)...)
+		}
+		b.doorbell()
+		var got []uint64
+		for !b.cp.idle() || len(got) == 0 {
+			before := len(b.descs)
+			at := b.cp.Current()
+			b.tick(regbus.Req{})
+			if len(b.descs) > before {
+				got = append(got, at)
+			}
+		}
+		var want []uint64
+		for i := range uint64(packets) {
+			want = append(want, ringAt+24*i)
+		}
+		assert.Equal(t, want, got, "overlaps: %v", on)
+	}
+}

@@ -38,10 +38,11 @@ const (
 	Stop              // the kernel stops the adapter
 	Broken            // a broken rule
 	Link              // the link goes down or comes back
-	Text              // a line of the driver or of the firmware
+	Text              // a line of the driver
 	Open              // a board is opened
 	End               // the command ends
 	Descriptor        // the DMA engine has taken a descriptor
+	Firmware          // a line of the log of the firmware
 	kinds
 )
 
@@ -128,10 +129,11 @@ var Table = []Description{
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
 	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
 	{Link, "link", "the link to the board", nil, "what happened", ""},
-	{Text, "text", "a line of the driver or of the firmware", nil, "the line", ""},
+	{Text, "text", "a line of the driver", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
 	{Descriptor, "descriptor", "the DMA engine takes a descriptor of a node, for the packet at an address; the source of a fill is its value", join(dec("node"), hex("packet", "to", "source"), dec("bytes"), []Field{{"fill", Flag}}, dec("cycle")), "", ""},
+	{Firmware, "firmware", "the firmware writes a line to its log; level 1 is an error, 2 an event, 3 a message", dec("number", "clocks", "level"), "the line", ""},
 }
 
 // Names returns the names of the kinds.

@@ -38,6 +38,7 @@ type Recorder struct {
 	wait  uint64 // the wait of the kernel
 
 	packets  map[uint64]uint64 // events of the packets of submissions, by address
+	area     shadow            // of the message area
 	executed uint64            // the last event of an emulated GPU, 0 if there is none
 	down     bool              // the link was found down
 }
@@ -70,14 +71,6 @@ func (r *Recorder) add(t *ddi.Thread, time uint64, e eventlog.Event) uint64 {
 		}
 	}
 	return r.sink.Add(e)
-}
-
-// host adds an event of the host.
-func (r *Recorder) host(t *ddi.Thread, e eventlog.Event) {
-	now := r.now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.add(t, now, e)
 }
 
 // Enter notes that a call of the API begins. It implements d3d11.Observer.
@@ -163,7 +156,13 @@ func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
 	if a.Err != nil {
 		e = e.WithText(a.Err.Error())
 	}
-	r.host(t, e)
+	now := r.now()
+	r.mu.Lock()
+	id := r.add(t, now, e)
+	if a.BAR == 0 && len(a.Data) == 4 && a.Err == nil {
+		r.area.register(a.Write, a.Offset, uint32(value), id)
+	}
+	r.mu.Unlock()
 	if errors.Is(a.Err, bus.ErrLinkDown) {
 		r.linkDown(t, a.Err)
 	}
@@ -202,11 +201,21 @@ func (r *Recorder) Wrote(addr uint64, p []byte) {
 	if len(p) > maxMemory {
 		return
 	}
+	defer r.follow(addr, p)
 	var value uint64
 	for i, b := range p {
 		value |= uint64(b) << (8 * i)
 	}
 	r.device(eventlog.New(eventlog.Memory, addr, uint64(len(p)), value))
+}
+
+// follow notes what the firmware writes to its log.
+func (r *Recorder) follow(addr uint64, p []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.area.wrote(addr, p) {
+		r.firmware()
+	}
 }
 
 // device adds an event of the device, within an access of the host.
@@ -251,7 +260,7 @@ func (r *Recorder) Broken(v *verifier.Violation, stops bool) {
 	r.sink.Flush() // the writer keeps its error
 }
 
-// Text notes a line of the driver or of the firmware.
+// Text notes a line of the driver.
 func (r *Recorder) Text(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
