@@ -1,6 +1,8 @@
 package testbench_test
 
 import (
+	"errors"
+	"flag"
 	"image"
 	"regexp"
 	"strconv"
@@ -16,6 +18,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
+
+var queuesScale = flag.Int("queues.scale", 1, "factor of the width and the height of the frames that are composed in queues")
 
 // forced are queues whose turns end after 2,000 clocks.
 var forced = testbench.Queues{Use: true, Quantum: 2000, Preempt: true}
@@ -55,56 +59,102 @@ func counted(t *testing.T, all map[int][2]int) testbench.Drivers {
 	return drivers
 }
 
-// composedWith runs a plan on a board with queues, and returns the frame, and entries and resumes by queue.
-func composedWith(t *testing.T, selector string, o compose.Options, q testbench.Queues) (*image.NRGBA, map[int][2]int) {
-	t.Helper()
-	plan, err := compose.NewPlan(o)
-	require.NoError(t, err)
-	all := map[int][2]int{}
-	sys, err := testbench.Open(selector, counted(t, all), testbench.Options{Queues: q})
-	require.NoError(t, err)
-	frame, err := compose.Run(sys, plan)
-	require.NoError(t, err)
-	require.NoError(t, sys.Close())
-	return frame, all
+// composedWith composes each plan on its own device, and returns the frames. After each upload and each list of a device
+// the next device continues, so all have work at the same time.
+func composedWith(t *testing.T, sys compose.System, plans []*compose.Plan) []*image.NRGBA {
+	frames, errs := make([]*image.NRGBA, len(plans)), make([]error, len(plans))
+	turn, ended := make([]chan struct{}, len(plans)), make(chan int)
+	for i, plan := range plans {
+		turn[i] = make(chan struct{})
+		plan.Think = func() {
+			ended <- -1
+			<-turn[i]
+		}
+		go func() {
+			<-turn[i]
+			frames[i], errs[i] = compose.Run(sys, plan)
+			ended <- i
+		}()
+	}
+	for left := len(plans); left != 0; {
+		for i := range turn {
+			if turn[i] == nil {
+				continue
+			}
+			turn[i] <- struct{}{}
+			if <-ended == i {
+				turn[i] = nil
+				left--
+			}
+		}
+	}
+	require.NoError(t, errors.Join(errs...))
+	return frames
 }
 
-// composesInQueues checks that the frame is the same without firmware, with it, and with the work of the context
-// in a queue of its own that is preempted every 2,000 clocks.
+// composeDevices is the number of devices that compose at the same time.
+const composeDevices = 3
+
+// plansOf returns the plan of each device.
+func plansOf(t *testing.T, o compose.Options) []*compose.Plan {
+	t.Helper()
+	var plans []*compose.Plan
+	for range composeDevices {
+		plan, err := compose.NewPlan(o)
+		require.NoError(t, err)
+		plans = append(plans, plan)
+		o.Seed++
+	}
+	return plans
+}
+
+// composesInQueues checks that the frames of all devices are the same without firmware, with it, and with the work
+// of each context in its own queue, which is preempted every 2,000 clocks.
 func composesInQueues(t *testing.T, without, with string, o compose.Options) {
 	t.Helper()
-	plan, err := compose.NewPlan(o)
-	require.NoError(t, err)
-	want := plan.Reference()
+	var first []*image.NRGBA
 	for _, tt := range []struct {
 		selector string
 		queues   testbench.Queues
 	}{
 		{without, testbench.Queues{}}, {with, testbench.Queues{}}, {with, forced},
 	} {
-		frame, all := composedWith(t, tt.selector, o, tt.queues)
-		at, n := compose.Diff(frame, want)
-		assert.Zero(t, n, "%s %+v: pixels differ, the first at %v", tt.selector, tt.queues, at)
-		assert.Equal(t, want.Pix, frame.Pix, "%s %+v", tt.selector, tt.queues)
+		all, plans := map[int][2]int{}, plansOf(t, o)
+		sys, err := testbench.Open(tt.selector, counted(t, all), testbench.Options{Queues: tt.queues})
+		require.NoError(t, err)
+		frames := composedWith(t, sys, plans)
+		require.NoError(t, sys.Close())
+		if first == nil {
+			first = frames
+		}
+		for i, plan := range plans {
+			at, n := compose.Diff(frames[i], plan.Reference())
+			assert.Zero(t, n, "%s %+v, device %d: pixels differ, the first at %v", tt.selector, tt.queues, i, at)
+			assert.Equal(t, first[i].Pix, frames[i].Pix, "%s %+v, device %d", tt.selector, tt.queues, i)
+		}
 		if !tt.queues.Use {
 			assert.Empty(t, all)
 			continue
 		}
-		used, entries, stops := 0, 0, 0
-		for _, n := range all {
-			used += min(n[0], 1)
-			entries += n[0]
-			stops += n[1]
-		}
-		assert.Equal(t, 2, used, "one queue of the context, one of paging")
-		assert.GreaterOrEqual(t, entries, 4)
-		assert.GreaterOrEqual(t, stops, 3, "%s: the firmware preempts the queues", tt.selector)
-		t.Logf("%s: %d entries, %d resumed after a stop", tt.selector, entries, stops)
+		preempted(t, tt.selector, all)
+	}
+}
+
+// preempted checks that each context has had its own queue, which was stopped in its work.
+func preempted(t *testing.T, selector string, all map[int][2]int) {
+	t.Helper()
+	first := len(all) - composeDevices // those before it are of the system
+	for i := first; i < len(all); i++ {
+		n := all[i]
+		assert.GreaterOrEqual(t, n[0], 4, "%s: entries of queue %d", selector, i)
+		assert.Positive(t, n[1], "%s: queue %d is continued after a stop", selector, i)
+		t.Logf("%s, queue %d: %d entries, %d continued after a stop", selector, i, n[0], n[1])
 	}
 }
 
 func TestComposeInQueues(t *testing.T) {
-	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(70, 60), image.Pt(9, 33))}
+	k := *queuesScale
+	o := compose.Options{Width: 40 * k, Height: 30 * k, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(70*k, 60*k), image.Pt(9*k, 33*k))}
 	for _, tt := range []struct{ name, without, with string }{
 		{"emulator", "emu", "emu?config=full"},
 		{"one node", "emu?config=full&nodes=1&mcu=0", "emu?config=full&nodes=1"},
@@ -119,7 +169,8 @@ func TestComposeInQueues(t *testing.T) {
 
 func TestVerilatedComposesInQueues(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
-	o := compose.Options{Width: 32, Height: 16, Contexts: 1, Seed: 5, Sources: noise(3, image.Pt(50, 40))}
+	k := *queuesScale
+	o := compose.Options{Width: 32 * k, Height: 16 * k, Contexts: 1, Seed: 5, Sources: noise(3, image.Pt(50*k, 40*k))}
 	composesInQueues(t, "verilated?config=small", "verilated?config=full", o)
 }
 

@@ -65,14 +65,22 @@ func (r *queueRig) guardVRAM() {
 	}}
 }
 
-// wroteData checks data: the context, the order, the priority, and the fairness.
+// wroteData checks data: the context, the order, the priority, and the fairness. It calls require only
+// for a mistake, because a call that passes takes longer than a clock of the GPU.
 func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 	q := &r.q[i]
-	require.Equal(r.t, i, v>>24, "data of a queue in the target of queue %d", i)
-	require.True(r.t, q.exists && !q.broken && !q.held, "queue %d works", i)
-	require.GreaterOrEqual(r.t, v&0xffffff, q.lastNumber, "order within queue %d", i)
-	require.Equal(r.t, uint32(q.values[0]), v&0xffffff, "an entry before the one that is due, queue %d", i)
-	q.lastNumber = v & 0xffffff
+	number := v & 0xffffff
+	switch {
+	case v>>24 != i:
+		require.Fail(r.t, "data of another queue", "queue %d, in the target of queue %d", v>>24, i)
+	case !q.exists || q.broken || q.held:
+		require.Fail(r.t, "data of a queue that must not work", "queue %d: %+v", i, *q)
+	case number < q.lastNumber:
+		require.Fail(r.t, "order within a queue", "queue %d: entry %d after entry %d", i, number, q.lastNumber)
+	case len(q.values) == 0 || uint32(q.values[0]) != number:
+		require.Fail(r.t, "an entry that is not due", "queue %d: entry %d, due are %v", i, number, q.values)
+	}
+	q.lastNumber = number
 	r.service[i] += bytes
 	q.waits = r.Clocks
 	r.last[q.node] = int(i)
@@ -98,9 +106,13 @@ func (r *queueRig) compete(i uint32) {
 		case o.priority > q.priority:
 			waited := r.Clocks - o.waits
 			r.longest = max(r.longest, waited)
-			require.Less(r.t, waited, uint64(slack), "queue %d of priority %d waits for queue %d of priority %d", j, o.priority, i, q.priority)
+			if waited >= slack {
+				require.Fail(r.t, "a queue waits for one of a lower priority", "queue %d, priority %d, %d clocks, queue %d, priority %d", j, o.priority, waited, i, q.priority)
+			}
 		default:
-			require.Less(r.t, r.Clocks-o.waits, r.turns(j), "queue %d waits for queue %d of the same priority", j, i)
+			if waited, most := r.Clocks-o.waits, r.turns(j); waited >= most {
+				require.Fail(r.t, "a queue waits for one of the same priority", "queue %d, %d clocks, want at most %d, queue %d", j, waited, most, i)
+			}
 		}
 	}
 }

@@ -136,7 +136,9 @@ func (r *queueRig) send(op uint32, payload ...uint32) {
 func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
 	r.send(op, payload...)
 	for n := 0; ; n++ {
-		require.Less(r.t, n, 1_000_000, "no answer to op %d", op)
+		if n == 1_000_000 {
+			require.Fail(r.t, "no answer", "op %d", op)
+		}
 		r.step(1)
 		if r.rings != 0 && n%int(r.rings) == 0 {
 			require.NoError(r.t, r.Write(mcureg.Base+mcureg.Doorbell, fwabi.BellMessages))
@@ -213,8 +215,9 @@ func (r *queueRig) step(clocks uint64) {
 			r.Skip(n)
 			continue
 		}
-		r.Step()
-		require.NoError(r.t, r.Err)
+		if r.Step(); r.Err != nil { // a call of require takes longer than a clock
+			require.NoError(r.t, r.Err)
+		}
 	}
 }
 
