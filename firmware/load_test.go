@@ -193,3 +193,17 @@ func TestBootErrorText(t *testing.T) {
 	assert.EqualError(t, &BootError{ErrTrap, b}, "firmware: exception during the boot in stage 0x63: mcause 0x80000000, mepc 0x1, mtval 0x2")
 	assert.Equal(t, "0x62", b.Outcome())
 }
+
+// A trip may pass the end of the low half of the time. The error is that of the first read that fails.
+func TestTrip(t *testing.T) {
+	clocks, err := Trip(newRegisters())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1000, clocks)
+	for n := 1; n <= 2; n++ {
+		r := newRegisters()
+		r.failAt = n
+		_, err := Trip(r)
+		require.ErrorIs(t, err, errLink)
+		assert.Equal(t, n, r.done)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -97,4 +98,15 @@ func (a *access) finish(b Boot) (Boot, error) {
 		return b, a.err
 	}
 	return b, &BootError{kind, b}
+}
+
+// Trip returns the clocks from one read of a register to the next, by ID.TIME. On a slow link most of them
+// are the way of a read. The error is that of the first read that fails.
+func Trip(r Registers) (uint32, error) {
+	first, err := r.Read(idreg.Base + idreg.TimeLo)
+	if err != nil {
+		return 0, err
+	}
+	second, err := r.Read(idreg.Base + idreg.TimeLo)
+	return second - first, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -183,4 +185,18 @@ func TestFirmwareLogErrors(t *testing.T) {
 	code, _, stderr := hilgpu("firmware", "log", "--board", "emu")
 	assert.Equal(t, exit.NoDevice, code)
 	assert.Contains(t, stderr, "no microcontroller")
+}
+
+// Lines that were lost are told in each format, and not among the lines.
+func TestFirmwareLogLost(t *testing.T) {
+	for _, format := range []string{"text", "jsonl", "csv"} {
+		var stdout, stderr bytes.Buffer
+		l := logFlags{firmwareFlags: &firmwareFlags{app: command.NewApp(command.Program{}, &stdout, &stderr, nil)}, format: format}
+		require.NoError(t, l.print(logJSON{Lost: 5}))
+		assert.NotContains(t, stdout.String(), "lost")
+		assert.Equal(t, "5 lost, which found the ring full\n", stderr.String(), format)
+		stderr.Reset()
+		require.NoError(t, l.print(logJSON{}))
+		assert.Empty(t, stderr.String())
+	}
 }

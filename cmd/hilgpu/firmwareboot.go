@@ -20,6 +20,7 @@ const (
 	scratchBytes   = 4096    // at the end of VRAM, for the self-test
 	limitClocks    = 1 << 20 // without a sign of life, and limitTrips register reads
 	limitTrips     = 512     // more than the accesses to host memory for a message
+	tripMost       = 1 << 22 // clocks of a register read that count
 	bootClocks     = 1 << 24
 	bootPolls      = 1 << 16
 	messageSession = 1
@@ -48,20 +49,11 @@ func options(r mcu.Registers, blocks uint32) (firmware.Options, error) {
 		return o, err
 	}
 	o.Windows[fwabi.WindowTest] = firmware.Window{Base: uint64(vram) - scratchBytes, Bytes: scratchBytes, Write: true}
-	clocks, err := trip(r)
+	clocks, err := firmware.Trip(r)
+	clocks = min(clocks, tripMost)
 	o.Limit = min(o.Limit+limitTrips*clocks, 1<<31)
 	o.Clocks += limitTrips * uint64(clocks)
 	return o, err
-}
-
-// trip returns the clocks of a register read, at most 2^22.
-func trip(r mcu.Registers) (uint32, error) {
-	first, err := r.Read(idreg.Base + idreg.TimeLo)
-	if err != nil {
-		return 0, err
-	}
-	second, err := r.Read(idreg.Base + idreg.TimeLo)
-	return min(second-first, 1<<22), err
 }
 
 // boot loads the image and starts it, and then calls then.

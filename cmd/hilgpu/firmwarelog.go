@@ -49,7 +49,8 @@ func newFirmwareLog(f *firmwareFlags) *cobra.Command {
 		Long: `Log stops what runs, as firmware load does, and starts the image with a message area in
 host memory. It prints the lines of the log since the start, and stops the firmware. The
 log of a program that already ran is lost. With --telemetry it prints samples of the
-counters of the nodes instead. The self-test of the boot overwrites the last 4 KiB of VRAM.
+counters of the nodes instead. The number of lines or samples that found the ring full is
+printed on standard error. The self-test of the boot overwrites the last 4 KiB of VRAM.
 
 The texts of the lines are in a table that belongs to one build of the firmware: --image
 needs --table, unless the file is the image in this program.`,
@@ -172,8 +173,8 @@ func (l *logFlags) print(out logJSON) error {
 	} else {
 		err = lines(l.app.Out, out.Lines)
 	}
-	if err == nil && out.Lost != 0 && l.format == "text" {
-		_, err = fmt.Fprintf(l.app.Out, "%d lost, which found the ring full\n", out.Lost)
+	if err == nil && out.Lost != 0 { // standard error, since jsonl and csv have no place for it
+		_, err = fmt.Fprintf(l.app.Stderr, "%d lost, which found the ring full\n", out.Lost)
 	}
 	return err
 }

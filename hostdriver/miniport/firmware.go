@@ -7,7 +7,6 @@ import (
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -136,12 +135,12 @@ func (a *adapter) loadFirmware(t *ddi.Thread) ddi.Status {
 
 // trip returns the clocks of a register read.
 func (a *adapter) trip(t *ddi.Thread) (uint32, ddi.Status) {
-	first, s := a.regs.ReadRegister(t, idreg.Base+idreg.TimeLo)
-	if s != ddi.StatusSuccess {
-		return 0, s
+	clocks, err := firmware.Trip(barRegisters{t, a.regs})
+	var lost statusError
+	if errors.As(err, &lost) {
+		return 0, ddi.Status(lost)
 	}
-	second, s := a.regs.ReadRegister(t, idreg.Base+idreg.TimeLo)
-	return second - first, s
+	return clocks, ddi.StatusSuccess
 }
 
 // stopFirmware stops the firmware, if it runs. The state of one that hangs is kept.
@@ -166,6 +165,7 @@ func (a *adapter) holdFirmware(t *ddi.Thread) ddi.Status {
 	if closed := a.queues.close(t); s == ddi.StatusSuccess {
 		s = closed
 	}
+	a.queues.log.end(area(a.queues.mem.Bytes))
 	return s
 }
 

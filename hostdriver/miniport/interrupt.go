@@ -99,7 +99,7 @@ func causeName(cause uint32) string {
 }
 
 // dpcRoutine frees the ring space of completed submissions, gives those that waited
-// to the firmware, and notifies the scheduler.
+// to the firmware, takes the lines of its log, and notifies the scheduler.
 //
 //	DDI     DxgkDdiDpcRoutine, dispmprt.h
 //	Caller  the kernel, at DISPATCH_LEVEL, after QueueDpc
@@ -114,6 +114,9 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 		if a.queues != nil {
 			a.queues.release(t, uint32(node), r)
 		}
+	}
+	if a.queues != nil {
+		a.queues.takeLog(t)
 	}
 	a.cb.NotifyDpc(t, a.cb.DeviceHandle)
 }

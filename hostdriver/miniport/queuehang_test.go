@@ -2,6 +2,7 @@ package miniport_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -187,10 +188,11 @@ func TestQueuesOfALostDevice(t *testing.T) {
 	assert.Equal(t, ddi.StatusIODeviceError, s)
 }
 
-// The text of CollectDbgInfo has the last lines of the log, if it has their formats. They stay in the ring.
+// The text of CollectDbgInfo has the last lines of the log, if it has their formats. It leaves them in the ring. The DPC, each
+// request and the end of the program take them, so the ring has room for later ones. Lines that are lost are an event.
 func TestQueuesLog(t *testing.T) {
 	k, f := withQueues(t, 1)
-	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not shown: log: formats of another build")
+	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not read: log: formats of another build")
 	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
 	k.hook = func(write bool, off uint32) {
 		if !write && off == mcuBuild {
@@ -198,19 +200,41 @@ func TestQueuesLog(t *testing.T) {
 		}
 	}
 	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
-	for i := range uint32(18) {
-		at := 0x3000 + 32*i
-		f.set(at, i)
-		f.set(at+4, 0xffff) // a format that does not exist
-		f.set(at+8, 100+i)
+	lines := func(from, to uint32) {
+		for i := from; i < to; i++ {
+			at := 0x3000 + 32*(i%128)
+			f.set(at, i)
+			f.set(at+4, 0xffff) // a format that does not exist
+			f.set(at+8, 100+i)
+		}
+		f.set(0x48, to)
 	}
-	f.set(0x48, 18)
+	says := func(taken, lost, first int) {
+		t.Helper()
+		assert.Contains(t, k.debug(t), fmt.Sprintf("miniport: the log of the firmware, the last 16 of %d lines; %d more are lost\n   at %d: format 0xffff, arguments [0x0 0x0 0x0]\n   at %d: ",
+			taken, lost, first, first+1))
+		assert.Contains(t, k.debug(t), fmt.Sprintf("   at %d: ", first+15))
+	}
+	lines(0, 18)
+	says(18, 0, 102)
+	assert.Zero(t, f.word(0x28))
+	k.gpu.regs[intcStatus] = 1
+	k.interrupted(t)
+	assert.EqualValues(t, 18, f.word(0x28), "the DPC takes the lines")
+	lines(18, 18+128)
+	says(146, 0, 230)
+	k.logged = nil
 	f.set(0x4c, 7)
-	for range 2 {
-		text := k.debug(t)
-		assert.Contains(t, text, "miniport: the last lines of the log of the firmware, 7 later ones are lost\n   at 102: format 0xffff, arguments [0x0 0x0 0x0]\n   at 103: ")
-		assert.Contains(t, text, "   at 117: ")
-	}
+	k.context(t, k.device(t), 0)
+	assert.EqualValues(t, 146, f.word(0x28), "a request takes the lines")
+	assert.Equal(t, []string{"miniport: the firmware writes more lines than its log has room for, and some are lost"}, k.logged)
+	says(146, 7, 230)
+	lines(146, 150)
+	f.set(0x4c, 9)
+	require.Equal(t, ddi.StatusSuccess, k.table.ResetFromTimeout(k.thread, k.adapter))
+	require.Equal(t, ddi.StatusSuccess, k.table.RestartFromTimeout(k.thread, k.adapter))
+	says(150, 9, 234)
+	assert.Len(t, k.logged, 1, "lines that are lost are one event of each program")
 	f.set(0x48, 129)
-	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not shown: log: bad ring: head 0, tail 129")
+	assert.Contains(t, k.debug(t), "miniport: the log of the firmware is not read: log: bad ring: head 0, tail 129")
 }

@@ -96,6 +96,7 @@ type queues struct {
 	session uint32 // of HELLO
 	resets  uint32 // of the device; a context from before the last one has no queue
 	err     error  // why messages fail
+	log     programLog
 
 	mu      sync.Mutex // held by calls
 	regs    barRegisters
@@ -207,6 +208,7 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	if !a.program.runs {
 		return ddi.StatusDeviceNotReady
 	}
+	q.log.begin(a.program.boot.Build)
 	if q.err == nil {
 		q.err = q.open(t)
 	}
@@ -287,13 +289,15 @@ func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
 	if q.client == nil {
 		return errStopped
 	}
-	return q.exclusive(t, func() error {
+	err := q.exclusive(t, func() error {
 		status, _, err := q.client.Call(op, b)
 		for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
 			status, _, err = q.client.Call(op, b)
 		}
 		return err
 	})
+	q.takeLog(t)
+	return err
 }
 
 // create creates a queue. Contexts that have it keep it.
