@@ -89,9 +89,30 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 	}
 }
 
-// slack is how many clocks the firmware and the node may take from a doorbell to the data of another
-// queue: the packet in work, a switch, and other requests.
-const slack = 16_000
+// How many clocks the firmware and the node take apart from quanta.
+//
+//	slack         from a doorbell to the data of another queue: the packet in work, a switch, and other requests
+//	turnOverhead  of a turn: what the firmware does when the quantum ends, the stop of the node, the entry of the
+//	              next queue, and its context
+//	turnBegin     of the first turn of a queue that waits: its own entry and context
+//	shortQuantum  the time in which a queue moves for certain after a switch. A turn of a shorter quantum may have to
+//	              be repeated, with twice the time
+const (
+	slack        = 16_000
+	turnOverhead = 6000
+	turnBegin    = 4000
+	shortQuantum = 4000
+)
+
+// turn returns the most clocks of the turn of a queue, without overhead: its quantum, or those of its repetitions.
+func turn(quantum uint32) uint64 {
+	sum := uint64(quantum)
+	for last := quantum; last < shortQuantum; {
+		last *= 2
+		sum += uint64(last)
+	}
+	return sum
+}
 
 // compete checks the queues that wait while queue i works: none has a higher priority, and none of the
 // same one waits for more than two quanta of each other queue.
@@ -117,19 +138,13 @@ func (r *queueRig) compete(i uint32) {
 	}
 }
 
-// shortQuantum is a quantum in which a queue may not move, because a switch takes as long. Its turn is then
-// repeated with twice the time, and again.
-const shortQuantum = 4000
-
-// turns returns how long a queue may wait for the others of its priority.
+// turns returns how long a queue may wait for the others of its priority: two turns of each. The second one is
+// what a queue has left of its turn after an interruption, and what other requests to the firmware cost.
 func (r *queueRig) turns(j int) uint64 {
 	most := uint64(slack)
 	for i := range r.q {
 		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
-			most += 2*uint64(q.quantum) + slack/2
-			if q.quantum < shortQuantum {
-				most += 5 * uint64(q.quantum)
-			}
+			most += 2*turn(q.quantum) + turnOverhead
 		}
 	}
 	return most

@@ -1,6 +1,7 @@
 package fwtest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +56,45 @@ func TestQueueFairness(t *testing.T) {
 	assert.Greater(t, worst, int64(quantum), "the turns have the length of a quantum")
 	r.quiesce()
 	t.Logf("the difference is at most %d bytes, which are %d clocks", worst, worst/8)
+}
+
+// Queues with endless work and equal quanta, also the shortest one: each waits at most for a turn of each other one. All
+// move in each round, so their bytes differ by less than two turns.
+func TestQueueTurns(t *testing.T) {
+	for _, quantum := range []uint32{fwabi.QuantumLeast, shortQuantum - 1, shortQuantum, 20_000} {
+		const queues, clocks = 3, 150_000
+		r := newQueueRig(t)
+		worst := uint64(0)
+		var last [queues]uint64
+		wrote := r.Bus.Wrote
+		r.Bus.Wrote = func(w port.Request, beats []byte) {
+			if i := (w.Addr - memBase - targetsAt) / (rowBytes * rows); i < queues {
+				if last[i] != 0 {
+					worst = max(worst, r.Clocks-last[i])
+				}
+				last[i] = r.Clocks
+			}
+			wrote(w, beats)
+		}
+		for i := range uint32(queues) {
+			r.create(i, 0, 1, quantum)
+			for range depth {
+				r.write(i, r.fills(i, 6, rows), 0)
+			}
+			r.ring(i)
+		}
+		r.step(clocks)
+		for i := range queues {
+			require.NotEmpty(t, r.q[i].values, "the work is endless")
+		}
+		most := (queues-1)*(turn(quantum)+turnOverhead) + turnBegin
+		assert.LessOrEqual(t, worst, most, "quantum of %d clocks", quantum)
+		assert.Greater(t, worst, (queues-1)*uint64(quantum), "a turn lasts its quantum")
+		served := r.service[:queues]
+		// A node writes at most 8 bytes in a clock.
+		assert.Less(t, slices.Max(served)-slices.Min(served), int64(2*8*(turn(quantum)+turnOverhead)))
+		t.Logf("quantum %d: a queue waits for at most %d clocks, of %d; bytes %v", quantum, worst, most, served)
+	}
 }
 
 // A queue with forced turns is stopped though it is alone. It continues from its place, so each row is written
