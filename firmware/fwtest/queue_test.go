@@ -128,52 +128,6 @@ func TestQueueForced(t *testing.T) {
 	}
 }
 
-// From PREEMPTED of a node to the first data of the next queue, with everything in VRAM, from
-// several places in the packet.
-func TestQueueSwitchClocks(t *testing.T) {
-	worst := uint64(0)
-	for i := range 12 {
-		worst = max(worst, switchClocks(t, 20_000+131*uint64(i)))
-	}
-	assert.LessOrEqual(t, worst, uint64(2500))
-	t.Logf("at most %d clocks from PREEMPTED to the first data of the next queue", worst)
-}
-
-// switchClocks returns the clocks of a switch to a higher priority, which is asked for some
-// clocks after the doorbell of the lower one.
-func switchClocks(t *testing.T, after uint64) uint64 {
-	t.Helper()
-	r := newQueueRig(t)
-	copyOf := func(bytes uint32, dst uint64) []byte {
-		b, err := pkt.Copy{Src: 0x40_0000, Dst: dst, Bytes: bytes}.Append(nil)
-		require.NoError(t, err)
-		return b
-	}
-	r.create(0, 0, 0, 1<<20)
-	r.create(1, 0, 3, 1<<20)
-	r.write(0, copyOf(1<<20, 0x80_0000), 0)
-	r.ring(0)
-	r.step(after)
-	r.g.PokeVRAM(0x40_0000, []byte{1, 2, 3, 4, 5, 6, 7, 8})
-	r.write(1, copyOf(8, 0x60_0000), 0)
-	r.ring(1)
-	preempted := uint32(0)
-	for preempted == 0 {
-		r.Reg(cpreg.Base+cpreg.Preempted, func(v uint32) { preempted = v })
-		r.end()
-	}
-	from := r.Clocks
-	var got [8]byte
-	for got[0] == 0 {
-		r.step(1)
-		r.g.PeekVRAM(0x60_0000, got[:])
-		require.Less(t, r.Clocks-from, uint64(50_000))
-	}
-	clocks := r.Clocks - from
-	r.quiesce()
-	return clocks
-}
-
 // Sixteen queues with copies of 64 KiB keep a node moving data.
 func TestQueueCopies(t *testing.T) {
 	r := newQueueRig(t)

@@ -44,8 +44,8 @@ static uint32_t highest(const struct node *n)
 	return p;
 }
 
-/* begin_turn begins the turn of a queue, or continues it. */
-static void begin_turn(struct node *n, uint32_t queue)
+/* begin_turn begins the turn of a queue at a time, or continues it. */
+static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 {
 	struct queue *q = &queues[queue];
 	if (n->current == queue)
@@ -53,7 +53,7 @@ static void begin_turn(struct node *n, uint32_t queue)
 	if (n->current != NO_QUEUE)
 		queues[n->current].left = 0;
 	n->current = queue;
-	n->since = read32(LOCAL_TIME_LO);
+	n->since = time;
 	n->moved = false;
 	if (q->left != 0)
 		return;
@@ -89,7 +89,7 @@ static void retire(struct node *n, uint32_t position)
 	}
 	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
 		if (slot_at(n, i)->kind == SLOT_ENTRY) {
-			begin_turn(n, slot_at(n, i)->queue);
+			begin_turn(n, slot_at(n, i)->queue, read32(LOCAL_TIME_LO));
 			return;
 		}
 }
@@ -98,10 +98,12 @@ void schedule_drop(struct node *n)
 {
 	for (uint32_t i = 0; i < n->count; i++) {
 		const struct slot *s = slot_at(n, i);
-		if (s->kind != SLOT_SWITCH) {
-			queues[s->queue].next = queues[s->queue].head;
-			queue_update(s->queue);
-		}
+		struct queue *q = &queues[s->queue];
+		if (s->kind == SLOT_SWITCH)
+			continue;
+		q->next = q->head;
+		if (q->state == QUEUE_READY)
+			n->ready[q->priority] |= 1u << s->queue;
 	}
 	node_empty(n, n->read);
 }
@@ -223,6 +225,25 @@ static uint32_t fetch(struct queue *q, uint32_t *entry)
 	return 0;
 }
 
+/* keep_placed keeps the first entry of each queue that is in the ring after the running one, before the node stops. It
+   need not be read again then. */
+static void keep_placed(struct node *n)
+{
+	uint32_t seen = 1u << n->current;
+	for (uint32_t i = 1; i < n->count; i++) {
+		const struct slot *s = slot_at(n, i);
+		struct queue *q = &queues[s->queue];
+		if (s->kind != SLOT_ENTRY || (seen >> s->queue & 1))
+			continue;
+		seen |= 1u << s->queue;
+		if (q->begun)
+			continue;
+		copy_entry(q->entry, s->entry);
+		q->begun = true;
+		q->progress = 0;
+	}
+}
+
 /* ahead reads the entry that is probably next, before the node stops. A bad one is found when it is placed. */
 static void ahead(struct node *n, uint32_t p, uint32_t first)
 {
@@ -239,10 +260,12 @@ static void ahead(struct node *n, uint32_t p, uint32_t first)
 /* stop_node asks a node to stop, and waits a moment for it. */
 static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
 {
-	if (why == STOP_PRIORITY)
+	if (why == STOP_PRIORITY) {
 		ahead(n, top - 1, n->turn[top - 1]);
-	else
+	} else {
+		keep_placed(n);
 		ahead(n, n->priority, (n->current + 1) & (QUEUES - 1));
+	}
 	node_stop(n, why);
 	for (uint32_t polls = 0; polls < STOP_POLLS && !has_stopped(n); polls++)
 		;
@@ -260,7 +283,8 @@ static bool resumes(const struct queue *q)
 static void place(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
-	uint32_t cause;
+	uint32_t cause, time;
+	bool first = n->entries == 0;
 	if (n->planned != queue || (q->forced && q->longer == 0 && resumes(q)))
 		node_switch(n, queue, n->planned == NO_QUEUE ? 0 : queues[n->planned].save, q->save);
 	cause = fetch(q, node_next(n)->entry);
@@ -268,9 +292,10 @@ static void place(struct node *n, uint32_t queue)
 		queue_fail(queue, cause);
 		return;
 	}
-	if (n->entries == 0)
-		begin_turn(n, queue);
+	time = read32(LOCAL_TIME_LO);
 	node_entry(n, queue);
+	if (first)
+		begin_turn(n, queue, time);
 	if (resumes(q))
 		(void)probe_write(AREA_QUEUE_RESUMES + 4 * queue, ++q->resumes);
 	q->next++;
