@@ -1,9 +1,12 @@
 package sanitize
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
@@ -11,13 +14,14 @@ import (
 // memory the sanitizer keeps a copy, with the GPU's writes in it. Bytes that differ
 // from the copy were written by the CPU.
 
-// owned is host memory that an unfinished submission accesses.
+// owned is the host memory of an allocation that an unfinished submission accesses.
 type owned struct {
-	by    *submission
-	x     access
-	start uint64 // address of the allocation's memory
+	by         *submission
+	allocation ddi.KMHandle
+	memory     span   // of the allocation
+	parts      ranges // offsets that are accessed
 
-	bytes  []byte // of the rows, one after another; nil: not known yet
+	bytes  []byte // from the first part to the last; nil: not known yet
 	early  []moved
 	writes uint64 // of the GPU so far
 }
@@ -34,25 +38,49 @@ func (s *Sanitizer) own(u *submission) {
 	if s.peek == nil {
 		return
 	}
+	of := map[ddi.KMHandle]*owned{}
 	for _, x := range u.accesses {
 		a := s.allocations[x.allocation]
 		if a == nil || !a.memory.has(x.bytes) || u.paging && a.locks > 0 {
 			continue
 		}
-		o := &owned{by: u, x: x, start: a.memory.from}
-		u.owned, s.fresh = append(u.owned, o), append(s.fresh, o)
+		o := of[x.allocation]
+		if o == nil {
+			o = &owned{by: u, allocation: x.allocation, memory: a.memory}
+			of[x.allocation], u.owned = o, append(u.owned, o)
+		}
+		x.rows.each(x.bytes, func(row span, _ uint64) bool {
+			o.parts.add(span{row.from - o.memory.from, row.to - o.memory.from})
+			return true
+		})
+	}
+	s.fresh = u.owned
+}
+
+// each calls do with the offsets of each part that is in a range of addresses, until it returns false.
+func (o *owned) each(at span, do func(part span) bool) {
+	if !o.memory.overlaps(at) {
+		return
+	}
+	at = at.and(o.memory)
+	at = span{at.from - o.memory.from, at.to - o.memory.from}
+	for _, part := range o.parts[o.parts.after(at.from):] {
+		if part.from >= at.to || !do(part.and(at)) {
+			return
+		}
 	}
 }
 
 // read returns the bytes that are in memory now, in a buffer if it is large enough.
 func (s *Sanitizer) read(o *owned, p []byte) ([]byte, bool) {
-	n := o.x.rows.n * o.x.rows.width
+	first := o.parts[0].from
+	n := o.parts[len(o.parts)-1].to - first
 	if uint64(cap(p)) < n {
 		p = make([]byte, n)
 	}
 	p, ok := p[:n], true
-	o.x.rows.each(o.x.bytes, func(part span, offset uint64) bool {
-		ok = s.peek(part.from&^pkt.Host, p[offset:][:part.to-part.from]) == nil
+	o.each(o.memory, func(part span) bool {
+		ok = s.peek(o.memory.from&^pkt.Host+part.from, p[part.from-first:part.to-first]) == nil
 		return ok
 	})
 	return p, ok
@@ -83,52 +111,74 @@ func (s *Sanitizer) moved(at span, p []byte, writes bool) {
 	for _, u := range s.unfinished {
 		for _, o := range u.owned {
 			switch {
-			case !o.x.bytes.overlaps(at):
 			case writes:
 				o.wrote(at, p)
-			case u.submitted && !o.x.writes:
-				s.differs(o, at, func(part span, _ uint64) []byte { return p[part.from-at.from:] })
+			case u.submitted:
+				s.differs(o, at, func(offset uint64) []byte { return p[o.memory.from+offset-at.from:] })
 			}
 		}
 	}
 }
 
+// of returns the copy of a part.
+func (o *owned) of(part span) []byte {
+	first := o.parts[0].from
+	return o.bytes[part.from-first : part.to-first]
+}
+
 // wrote changes the copy by what the GPU writes.
 func (o *owned) wrote(at span, p []byte) {
+	if !o.memory.overlaps(at) {
+		return
+	}
 	o.writes++
 	if o.bytes == nil {
 		o.early = append(o.early, moved{at, append([]byte(nil), p...)})
 		return
 	}
-	o.x.rows.each(at, func(part span, offset uint64) bool {
-		copy(o.bytes[offset:][:part.to-part.from], p[part.from-at.from:])
+	o.each(at, func(part span) bool {
+		copy(o.of(part), p[o.memory.from+part.from-at.from:])
 		return true
 	})
 }
 
 // differs reports the first byte in a range that differs from the copy. After that it forgets the
-// copy. memory returns the bytes from the beginning of a part on.
-func (s *Sanitizer) differs(o *owned, in span, memory func(part span, offset uint64) []byte) {
+// copies of the submission. memory returns the bytes from an offset on.
+func (s *Sanitizer) differs(o *owned, in span, memory func(offset uint64) []byte) {
 	if o.bytes == nil {
 		return
 	}
-	o.x.rows.each(in, func(part span, offset uint64) bool {
-		now := memory(part, offset)
-		for i, was := range o.bytes[offset:][:part.to-part.from] {
-			if now[i] == was {
-				continue
-			}
-			s.find("access-cpu-write", "pfnLockCb", "byte %#x of %s is %#02x and was %#02x: the CPU wrote it before submission %d ended, whose %s",
-				part.from+uint64(i)-o.start, s.of(o.x.allocation), now[i], was, o.by.serial, o.x.use())
-			o.by.owned = nil
-			return false
+	o.each(in, func(part span) bool {
+		was := o.of(part)
+		now := memory(part.from)[:len(was)]
+		if bytes.Equal(now, was) {
+			return true
 		}
-		return true
+		i := 0
+		for now[i] == was[i] {
+			i++
+		}
+		at := part.from + uint64(i)
+		s.find("access-cpu-write", "pfnLockCb", "byte %#x of %s is %#02x and was %#02x: the CPU wrote it before submission %d ended, whose %s",
+			at, s.of(o.allocation), now[i], was[i], o.by.serial, o.use(at))
+		o.by.owned = nil
+		return false
 	})
 }
 
-// use describes an access without its submission.
-func (x access) use() string { return fmt.Sprintf("%s at %#x %s", x.op, x.at, x) }
+// use describes the first access of a byte, without its submission.
+func (o *owned) use(offset uint64) string {
+	at := span{o.memory.from + offset, o.memory.from + offset + 1}
+	i := slices.IndexFunc(o.by.accesses, func(x access) (found bool) {
+		x.rows.each(at, func(span, uint64) bool {
+			found = true
+			return false
+		})
+		return found
+	})
+	x := o.by.accesses[i]
+	return fmt.Sprintf("%s at %#x %s", x.op, x.at, x)
+}
 
 // maxCompare bounds the attempts to compare memory that the GPU writes meanwhile.
 const maxCompare = 4
@@ -151,7 +201,7 @@ func (s *Sanitizer) compare(serial uint64) {
 			s.mu.Lock()
 			same := o.writes == writes
 			if same && o.by.owned != nil {
-				s.differs(o, o.x.bytes, func(_ span, offset uint64) []byte { return s.peeked[offset:] })
+				s.differs(o, o.memory, func(offset uint64) []byte { return s.peeked[offset-o.parts[0].from:] })
 			}
 			s.mu.Unlock()
 			if same {

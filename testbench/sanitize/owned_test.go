@@ -119,3 +119,53 @@ func TestLock(t *testing.T) {
 		assert.Equal(t, tt.found, len(r.found) == 1 && r.found[0] == "access-lock", "%s: %v", name, r.found)
 	}
 }
+
+// The GPU may write while the sanitizer reads the memory: before a submission begins, as an earlier
+// one does, and when it ends, as a later one does.
+func TestGPUWritesMeanwhile(t *testing.T) {
+	r := newHostRig(t)
+	r.during = func() { r.gpuWrites(0x1000, 5) }
+	require.Empty(t, r.copies(t, 0, 11, 10))
+	r.gpuReads(0x1000)
+	r.retire(1)
+	r.retire(2)
+	assert.Empty(t, r.found, "the GPU has written it after the read of the memory")
+
+	r = newHostRig(t)
+	r.during = func() { r.gpuWrites(0x1000, 5) }
+	r.retire(1)
+	assert.Empty(t, r.found, "the GPU has written it between the read and the comparison")
+}
+
+// Packets of a submission share the copy of an allocation.
+func TestPacketsThatOverlap(t *testing.T) {
+	for _, at := range []int{0x10, 0x50, 0x90, 0xd0} {
+		r := newRig(t)
+		r.place(10, pkt.Host|hostBase)
+		read := func(offset uint64) pkt.Packet {
+			return pkt.Copy{Src: pkt.Host | hostBase + offset, Dst: 0x2000, Bytes: 128}
+		}
+		var b []byte
+		var err error
+		for _, p := range []pkt.Packet{read(0), read(0x40), read(0)} {
+			b, err = p.Append(b)
+			require.NoError(t, err)
+		}
+		e := dxgkrnl.Event{Kind: dxgkrnl.EventQueue, Submission: 1, Device: 1, Address: 0x9000, End: uint32(len(b)), Text: render, Commands: b}
+		for i, offset := range []uint64{0, 0x40, 0} {
+			at := uint32(i * len(b) / 3)
+			e.Uses = append(e.Uses, dxgkrnl.Use{At: at + 4, Allocation: 10, Offset: offset}, dxgkrnl.Use{At: at + 12, Allocation: 11, Write: true})
+		}
+		r.Kernel(r.t, e)
+		require.Empty(t, r.found)
+		r.memory[at] = 1
+		r.retire(1)
+		want := map[int]string{0x10: "COPY at 0x0 ", 0x50: "COPY at 0x0 ", 0x90: "COPY at 0x18 "}[at]
+		if want == "" {
+			assert.Empty(t, r.texts, "no packet reads it")
+			continue
+		}
+		require.Len(t, r.texts, 1)
+		assert.Contains(t, r.texts[0], "whose "+want)
+	}
+}

@@ -25,6 +25,7 @@ type rig struct {
 	serial uint64
 	memory [0x10000]byte // from hostBase
 	places map[ddi.KMHandle]uint64
+	during func() // is called once, after the sanitizer has read memory
 }
 
 // hostBase is the address of the allocations' host memory, which are 0x1000 apart.
@@ -35,6 +36,10 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: new(ddi.Thread), places: map[ddi.KMHandle]uint64{}}
 	peek := func(addr uint64, p []byte) error {
 		copy(p, r.memory[addr-hostBase:])
+		if during := r.during; during != nil {
+			r.during = nil
+			during()
+		}
 		return nil
 	}
 	r.Sanitizer = sanitize.New(func(v verifier.Report) {
