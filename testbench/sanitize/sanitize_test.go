@@ -25,7 +25,7 @@ type rig struct {
 	serial uint64
 	memory [0x10000]byte // from hostBase
 	places map[ddi.KMHandle]uint64
-	during func() // is called once, after the sanitizer has read memory
+	during func() // is called once, after a read of the second allocation's memory
 }
 
 // hostBase is the address of the allocations' host memory, which are 0x1000 apart.
@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: new(ddi.Thread), places: map[ddi.KMHandle]uint64{}}
 	peek := func(addr uint64, p []byte) error {
 		copy(p, r.memory[addr-hostBase:])
-		if during := r.during; during != nil {
+		if during := r.during; during != nil && addr == hostBase+0x1000 {
 			r.during = nil
 			during()
 		}
