@@ -29,6 +29,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
@@ -143,6 +144,10 @@ type Options struct {
 	// Observe, if not nil, is called with what an emulated GPU does, on the goroutine that
 	// clocks it. It must not call the link.
 	Observe func(Observation)
+
+	// Link, if not nil, is told the incidents at the host's end of a link with frames. It must not
+	// call the link.
+	Link func(i datalink.Incident)
 
 	// Watch, if not nil, sees what passes between the host and the board.
 	Watch Watcher

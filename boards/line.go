@@ -50,7 +50,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opt.Hz = dev.Hz()
+	opt.Hz, opt.Link.Observe = dev.Hz(), at.Link
 	end, err := endpoint.New(dev, endpoint.Options{})
 	if err != nil {
 		return nil, nil, err

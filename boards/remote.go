@@ -207,8 +207,8 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 		config := channel.Config{
 			Link: datalink.Config{
 				Role: datalink.Host, MapHash: regmap.Hash(), Token: token, MaxRead: port.MaxReadRequest,
-				DeadAfter: time.Duration(silence) * time.Millisecond,
-				GiveUp:    time.Duration(ms) * time.Millisecond * 3 / 4, // before the time-out of a request
+				DeadAfter: time.Duration(silence) * time.Millisecond, Observe: o.Link,
+				GiveUp: time.Duration(ms) * time.Millisecond * 3 / 4, // before the time-out of a request
 			},
 			Console: o.Console,
 		}

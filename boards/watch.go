@@ -1,6 +1,9 @@
 package boards
 
-import "github.com/hilgpu/hilgpu/bus"
+import (
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+)
 
 // A Watcher sees what passes between a host and the board that it opens.
 type Watcher interface {
@@ -19,6 +22,11 @@ type Watcher interface {
 	Observe(o Observation)
 }
 
+// A linkWatcher is a Watcher that is told the incidents of the link, as Options.Link.
+type linkWatcher interface {
+	Incident(i datalink.Incident)
+}
+
 // watched opens a board for a watcher.
 func (s scheme) watched(selector string, o opening) (bus.Link, bus.Clock, error) {
 	w := o.Watch
@@ -29,6 +37,9 @@ func (s scheme) watched(selector string, o opening) (bus.Link, bus.Clock, error)
 			see(seen)
 		}
 		w.Observe(seen)
+	}
+	if l, ok := w.(linkWatcher); ok {
+		o.Link = l.Incident
 	}
 	link, clock, err := s.open(o)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
@@ -16,6 +18,19 @@ import (
 
 // logOf composes a frame and returns the events of its log, and the counts of the system.
 func logOf(t *testing.T, board string, q Queues) (all []eventlog.Event, counts Stats) {
+	t.Helper()
+	all, _, counts = recorded(t, board, q)
+	return all, counts
+}
+
+// linkLog is logOf with the counters of the link.
+func linkLog(t *testing.T, board string) (all []eventlog.Event, counters []boards.Counter) {
+	t.Helper()
+	all, counters, _ = recorded(t, board, Queues{})
+	return all, counters
+}
+
+func recorded(t *testing.T, board string, q Queues) (all []eventlog.Event, counters []boards.Counter, counts Stats) {
 	t.Helper()
 	var log bytes.Buffer
 	var w *eventlog.Writer
@@ -29,13 +44,16 @@ func logOf(t *testing.T, board string, q Queues) (all []eventlog.Event, counts S
 	require.NoError(t, s.WaitForIdle())
 	counts = s.Stats()
 	require.NoError(t, s.Close())
+	if c, ok := bus.As[boards.Counters](s.link); ok {
+		counters = c.Counters()
+	}
 	l, err := eventlog.NewReader(&log)
 	require.NoError(t, err)
 	var e eventlog.Event
 	for {
 		err := l.Next(&e)
 		if errors.Is(err, io.EOF) {
-			return all, counts
+			return all, counters, counts
 		}
 		require.NoError(t, err)
 		all = append(all, e.Clone())

@@ -2,6 +2,7 @@ package testbench
 
 import (
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -18,6 +19,9 @@ func (s *System) observeBoard(o *Options) {
 	}
 	if o.Record != nil {
 		o.Board.Watch = nil // this package sees more
+	}
+	if o.Record != nil {
+		o.Board.Link = s.incidents.Incident
 	}
 	see := o.Board.Observe
 	o.Board.Observe = func(seen boards.Observation) {
@@ -44,6 +48,7 @@ func (s *System) record(selector string, o *Options) error {
 		return err
 	}
 	s.recorder = events.New(sink, h, s.clock.Now)
+	s.incidents.Begin(s.recorder)
 	text := o.Log
 	o.Log = func(line string) {
 		s.recorder.Text(line)
@@ -127,14 +132,18 @@ func (s *System) observeKernel() func(*ddi.Thread, dxgkrnl.Event) {
 	switch {
 	case s.sanitizer == nil && s.recorder == nil:
 		return nil
-	case s.sanitizer == nil:
-		return s.recorder.Kernel
 	case s.recorder == nil:
 		return s.sanitizer.Kernel
 	}
+	rated, _ := bus.As[boards.Rated](s.link)
 	return func(t *ddi.Thread, e dxgkrnl.Event) {
+		if rated != nil && e.Kind == dxgkrnl.EventWaitEnd {
+			s.recorder.Rate(rated.BytesPerSecond())
+		}
 		s.recorder.Kernel(t, e)
-		s.sanitizer.Kernel(t, e)
+		if s.sanitizer != nil {
+			s.sanitizer.Kernel(t, e)
+		}
 	}
 }
 

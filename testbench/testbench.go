@@ -114,6 +114,7 @@ type System struct {
 	unwatch func()            // stops the search for calls that hang
 
 	recorder  *events.Recorder    // of the log, or nil
+	incidents events.Link         // of the link, for the log
 	sanitizer *sanitize.Sanitizer // or nil
 
 	seed      uint64

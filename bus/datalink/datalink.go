@@ -153,6 +153,7 @@ const (
 //	DeadAfter    silence after which the peer is dead (500 ms)
 //	HelloEvery   period of hellos (50 ms)
 //	OpenTimeout  how long a host tries to open (1 s); a board waits for ever
+//	Observe      is told each incident; it must not call the link (none)
 type Config struct {
 	Role      Role
 	MapHash   uint32
@@ -185,6 +186,8 @@ type Config struct {
 	DeadAfter   time.Duration
 	HelloEvery  time.Duration
 	OpenTimeout time.Duration
+
+	Observe func(i Incident)
 }
 
 func orDefault[T int | time.Duration](v *T, d T) {
@@ -282,6 +285,7 @@ type Link struct {
 	receivedAt time.Duration // when a frame of this epoch last arrived
 	pingAt     time.Duration
 	stats      Stats
+	answers    bool // a Nak is handled, for Config.Observe
 }
 
 // New returns a link that is down. It fails if c is out of range.
@@ -370,6 +374,7 @@ func (l *Link) fail(cause error, out *Output) {
 		l.sendControl(typeDown, downCode(cause), nil, out)
 	}
 	l.state, l.cause = Down, cause
+	l.tell(Incident{Kind: SessionEnds, Err: cause})
 	l.retire()
 }
 

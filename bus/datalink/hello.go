@@ -131,6 +131,7 @@ func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Durat
 		l.answer(version, h, now, out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && version != Version:
 		l.stats.Refused++
+		l.tell(Incident{Kind: HelloRefused})
 		l.fail(fmt.Errorf("%w: %d, want %d", ErrVersion, version, Version), out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && h.host == l.nonce:
 		l.welcome(h, now, out)
@@ -155,6 +156,7 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 	switch old := l.offered(s.word); {
 	case version != Version || !l.sameMap(h.mapHash):
 		l.stats.Refused++
+		l.tell(Incident{Kind: HelloRefused})
 	case s.word == l.epoch || l.past.has(s.word):
 		l.stats.Stale++
 		return
@@ -168,6 +170,7 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 			return
 		case why != "":
 			l.stats.Refused++
+			l.tell(Incident{Kind: HelloRefused})
 			reply.flags |= flagRefused
 			reply.options.code, reply.options.refusal = code, why[:min(len(why), maxRefusal)]
 		default:
@@ -228,10 +231,12 @@ func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 	switch {
 	case !l.sameMap(h.mapHash):
 		l.stats.Refused++
+		l.tell(Incident{Kind: HelloRefused})
 		l.fail(fmt.Errorf("%w: %#08x, want %#08x", ErrMapHash, h.mapHash, l.cfg.MapHash), out)
 		return
 	case h.flags&flagRefused != 0:
 		l.stats.Refused++
+		l.tell(Incident{Kind: HelloRefused})
 		l.fail(h.options.refusalError(), out)
 		return
 	case h.flags&flagAgain != 0:
@@ -276,4 +281,5 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)
 	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive
 	l.stats.Sessions++
+	l.tell(Incident{Kind: SessionBegins})
 }

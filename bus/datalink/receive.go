@@ -30,6 +30,7 @@ type receiver struct {
 	nakDue  time.Duration
 	nak     bool
 	damaged bool          // a Nak is due for a damaged frame, with or without a gap
+	refused bool          // a frame was refused since the last Nak, for Config.Observe
 	nakTo   uint64        // gaps before this number are reported
 	again   time.Duration // when a lasting gap gets its next Nak
 	repeats int           // such Naks since the last packet was delivered
@@ -68,6 +69,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 	}
 	if len(frame) < MinFrame || len(frame) > l.maxFrame() {
 		l.stats.BadFrames++
+		l.tell(Incident{Kind: FrameRefused, Bytes: len(frame)})
 		l.damagedFrame(now, out)
 		return
 	}
@@ -86,6 +88,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 			return
 		}
 		l.stats.BadCheck++
+		l.tell(Incident{Kind: FrameRefused, Bytes: len(frame)})
 		l.damagedFrame(now, out)
 	}
 }
@@ -118,7 +121,7 @@ func (l *Link) damagedFrame(now time.Duration, out *Output) {
 	if l.state != Up || now < l.rx.quiet {
 		return
 	}
-	l.rx.damaged = true
+	l.rx.damaged, l.rx.refused = true, true
 	l.rx.wantNak(now)
 	l.flush(now, out)
 }
@@ -172,7 +175,9 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 	case typ == typePong && ok:
 		l.answered(now, out)
 	case typ == typeNak && ok:
+		l.answers = true
 		l.handleNak(body, now, out)
+		l.answers = false
 	case typ == typeCredit && !l.fc.raise(parseCredits(body)):
 		l.fail(fmt.Errorf("%w: more credits than the first grant", ErrProtocol), out)
 	}
@@ -321,6 +326,8 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 		}
 	}
 	r.nakTo = r.next + uint64(last)
+	l.tell(Incident{Kind: NakSent, Sequence: uint32(r.next & maskSeq), Answers: r.refused})
+	r.refused = false
 	r.nak, r.damaged = false, false
 	r.again = now + l.patience()
 	r.quiet = r.again

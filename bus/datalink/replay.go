@@ -85,6 +85,7 @@ func (l *Link) replay(n uint64, now time.Duration, out *Output) {
 			ErrReplay, n&maskSeq, slot.sends, age.Round(time.Millisecond), l.damage()), out)
 		return
 	}
+	l.tell(Incident{Kind: FrameRepeated, Sequence: uint32(n & maskSeq), Times: slot.sends, Answers: l.answers})
 	slot.replays++
 	l.tx.harmed()
 	for range l.copies(slot) {

@@ -241,6 +241,7 @@ func (l *Link) pick() (class tlp.Class, ok bool) {
 	}
 	if blocked && !s.stalled {
 		l.stats.CreditStalls++
+		l.tell(Incident{Kind: CreditsMissing})
 	}
 	s.stalled = blocked
 	return class, ok
@@ -305,6 +306,7 @@ func (l *Link) handleAck(next uint16, now time.Duration) bool {
 func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	s := &l.tx
 	l.stats.NaksReceived++
+	l.tell(Incident{Kind: NakReceived})
 	s.path.replayed(false, now)
 	if s.all {
 		l.replayAll(now, out)

@@ -96,6 +96,9 @@ func New(dev *endpoint.Endpoint, opt Options) (*Line, error) {
 	for i, role := range []datalink.Role{datalink.Host, datalink.Board} {
 		c := opt.Link
 		c.Role = role
+		if i == board {
+			c.Observe = nil // the observer is the host's
+		}
 		c.Credits = datalink.Credits{{Headers: 64, Data: 64 * 16}, {Headers: 64}, {}}
 		link, err := datalink.New(c)
 		if err != nil {

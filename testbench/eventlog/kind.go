@@ -128,7 +128,7 @@ var Table = []Description{
 	{Fault, "fault", "a fault; from the hardware with the cause in FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
 	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
-	{Link, "link", "the link to the board", nil, "what happened", ""},
+	{Link, "link", "the link to the board; a frame has its sequence number, and how often it was sent before", dec("frame", "times", "bytes"), "what happened", ""},
 	{Text, "text", "a line of the driver", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},

@@ -20,6 +20,7 @@ func HeaderOf(selector string, hz uint64) eventlog.Header {
 type Board struct {
 	begin func(h eventlog.Header) (Sink, error)
 	r     *Recorder
+	Link
 }
 
 // NewBoard returns the watcher of a board. begin is called when the board is open.
@@ -31,6 +32,7 @@ func (b *Board) Opened(selector string, clock bus.Clock) error {
 	sink, err := b.begin(h)
 	if err == nil {
 		b.r = New(sink, h, clock.Now)
+		b.Begin(b.r)
 	}
 	return err
 }

@@ -73,9 +73,22 @@ func (b *builder) happened(e *eventlog.Event) {
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.Link:
-		b.links = append(b.links, b.happening(e))
+		b.linked(e)
 	case eventlog.End:
 		b.end = b.happening(e)
+	}
+}
+
+// linked keeps when the link is down or up, and counts the frames that it harmed.
+func (b *builder) linked(e *eventlog.Event) {
+	text := e.Text()
+	switch {
+	case strings.HasPrefix(text, "down: ") || text == "up":
+		b.links = append(b.links, b.happening(e))
+	case text == "frame repeated":
+		b.repeated++
+	case text == "frame refused":
+		b.refused++
 	}
 }
 

@@ -139,15 +139,18 @@ type Run struct {
 	first     Point // first event
 	last      Point // last event
 
-	subs    map[uint64]*submission
-	order   []*submission
-	calls   []*call
-	places  []*place
-	locks   []*cpuWrite
-	faults  []happening
-	stops   []happening
-	broken  []happening
-	links   []happening
+	subs   map[uint64]*submission
+	order  []*submission
+	calls  []*call
+	places []*place
+	locks  []*cpuWrite
+	faults []happening
+	stops  []happening
+	broken []happening
+	links  []happening // down or up
+
+	repeated, refused uint64 // frames of the link
+
 	reads   map[uint64]access // of BAR0, by offset
 	failed  happening         // the first access without an answer, with none that was answered after it
 	end     happening         // the end of the command

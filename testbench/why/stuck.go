@@ -67,11 +67,19 @@ func explainCause(cause uint64) string {
 	return ""
 }
 
+// harmed says how many frames the link harmed, or nothing.
+func (r *Run) harmed() string {
+	if r.repeated+r.refused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the host sent %d frames again and refused %d", r.repeated, r.refused)
+}
+
 // unreachable says why nothing is known of the device, or returns "".
 func (r *Run) unreachable() string {
 	if len(r.links) > 0 && strings.HasPrefix(r.links[len(r.links)-1].Text(), "down") {
 		l := &r.links[len(r.links)-1]
-		return fmt.Sprintf("the link is down since clock %d: %s", l.Time, strings.TrimPrefix(l.Text(), "down: "))
+		return fmt.Sprintf("the link is down since clock %d: %s%s", l.Time, strings.TrimPrefix(l.Text(), "down: "), r.harmed())
 	}
 	if f := &r.failed; f.ID != 0 {
 		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s", f.Kind, where(f.Fields[0], f.Fields[1]), f.Time, f.Text())
