@@ -224,8 +224,14 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 		compose.Run(s, smallPlan(t, 1)) // its error is not what is asked for
 		s.Close()
 	}
+	return runOf(t, ring)
+}
+
+// runOf reads the log in a ring.
+func runOf(t *testing.T, ring *eventlog.Ring) *why.Run {
+	t.Helper()
 	var log bytes.Buffer
-	_, err = ring.WriteTo(&log)
+	_, err := ring.WriteTo(&log)
 	require.NoError(t, err)
 	l, err := eventlog.NewReader(&log)
 	require.NoError(t, err)

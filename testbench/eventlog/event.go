@@ -65,6 +65,19 @@ func (e *Event) Pattern() (number int, pattern string) {
 	return e.number, e.template
 }
 
+// Number returns the nth number that is left out of the pattern of the text, from 0. It reports false if
+// there is none.
+func (e *Event) Number(n int) (uint64, bool) {
+	for rest := e.numbers; len(rest) > 0; n-- {
+		v, used := binary.Uvarint(rest)
+		if n == 0 || used <= 0 {
+			return v, used > 0
+		}
+		rest = rest[used:]
+	}
+	return 0, false
+}
+
 // Clone returns a copy that stays valid when the reader goes on.
 func (e *Event) Clone() Event {
 	c := *e

@@ -49,8 +49,11 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		}
 		b.leave(e)
 	case eventlog.DDI:
-		name := b.name(e)
+		p, name := b.pattern(e), b.name(e)
 		b.enter(e, name, 0)
+		if p.deferred || name == "pfnCommandListExecute" {
+			b.recorded(e, p, name)
+		}
 		b.entered(e, at, name)
 	case eventlog.DDIEnd:
 		b.returned(e)

@@ -167,6 +167,10 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 		a.step(s.queued, "%d of its packets enter the queue in %s", c.emitted[serial], s.name())
 		a.step(s.retired, "submission %d has ended", serial)
 	}
+	if c.list != nil && c.hr == "" {
+		r.judgeList(a, c)
+		return a, nil
+	}
 	for _, serial := range append(append([]uint64(nil), c.subs...), c.order...) {
 		if s := r.subs[serial]; !s.retired.In() && a.Missing == "" {
 			r.missing(a, s, map[*submission]bool{})
@@ -182,6 +186,17 @@ func (r *Run) numbers() string {
 		return "it has no call"
 	}
 	return fmt.Sprintf("it has calls %d to %d", r.calls[0].number, r.calls[len(r.calls)-1].number)
+}
+
+// judgeList adds what became of a call that was recorded, and sets the verdict.
+func (r *Run) judgeList(a *Answer, c *call) {
+	a.Verdict = "it was recorded, and its work has ended"
+	switch given := r.played(a, c); {
+	case a.Missing != "":
+		a.Verdict = "it was recorded, but its work has not ended"
+	case !given && c.list.finished != nil && len(c.list.executed) > 0:
+		a.Verdict = "it was recorded, and its list gave the GPU no work"
+	}
 }
 
 // judge sets the verdict on a call.

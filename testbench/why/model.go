@@ -100,6 +100,9 @@ type call struct {
 	subs    []uint64          // submissions queued in it
 	emitted map[uint64]uint64 // packets that it wrote, by submission
 	order   []uint64          // submissions of emitted
+	list    *list             // that it was recorded in
+	before  int               // functions that move data, in the list before it
+	moves   int               // and in it
 	hr      string            // of a DDI function in it that failed, with its name
 }
 
@@ -175,6 +178,8 @@ type builder struct {
 	locked   map[uint64]*cpuWrite
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
+	lists    map[string]*list  // by process and name
+	records  map[uint64]*list  // not yet finished, by process and deferred context
 	doorbell *submission       // submitted last, and no register was written since
 	giving   *submission       // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission   // by node: queued and not submitted
@@ -186,6 +191,8 @@ type pattern struct {
 	known bool
 	name  string // of the DDI function; "" if it differs
 	fails bool   // it may have a result that is an error
+
+	deferred bool // it begins with the number of a deferred context
 }
 
 // A stack is the open calls of a thread.
@@ -197,7 +204,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{},
-		words: map[uint32]uint64{}, driver: map[uint64]uint64{},
+		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }
 
@@ -265,6 +272,7 @@ func (b *builder) pattern(e *eventlog.Event) pattern {
 
 func patternOf(text string) pattern {
 	p := pattern{known: true, name: nameIn(text)}
+	p.deferred = strings.HasPrefix(text, `{"at":"enter","context":`)
 	if _, results, ok := strings.Cut(text, `"hr":"`); ok {
 		p.fails = !strings.HasPrefix(results, "S_")
 	}
