@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"bytes"
 	"io"
 	"math"
 	"regexp"
@@ -22,24 +23,62 @@ import (
 // several threads, stay in order of arrival. Errors wrap ErrTrace or are those
 // of r and w. Merge holds the text of the trace in memory.
 func Merge(r io.Reader, w io.Writer) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return MergeFrom(func() (io.Reader, error) { return bytes.NewReader(text), nil }, w)
+}
+
+// MergeFrom is Merge of a trace that open opens twice. It holds in memory the lines that the order
+// delays, such as those of a command list that is not yet executed, and the names of the objects of
+// deferred contexts. It writes nothing of a bad trace.
+func MergeFrom(open func() (io.Reader, error), w io.Writer) error {
+	var parts []*merger // one for each header
+	err := readTrace(open, func() error {
+		parts = append(parts, &merger{w: w, needs: map[string]*need{}, making: map[madeIn][]*need{}})
+		return nil
+	}, func(l traceLine) { parts[len(parts)-1].learn(l) })
+	if err != nil {
+		return err
+	}
 	var m *merger
-	err := eachLine(r, func() error {
-		before := m
-		m = newMerger(w)
-		return before.end()
-	}, func(l traceLine) { m.add(l) })
+	err = readTrace(open, func() error {
+		if err := m.end(); err != nil {
+			return err
+		}
+		if m = new(merger); len(parts) > 0 { // a trace that grows may have another part
+			m, parts = parts[0], parts[1:]
+		}
+		m.w = w
+		_, err := io.WriteString(w, traceHeader)
+		return err
+	}, func(l traceLine) {
+		m.add(l)
+		m.advance()
+	})
 	if err != nil {
 		return err
 	}
 	return m.end()
 }
 
-// A merger writes the lines of a trace.
+// readTrace calls begin and do for the lines of the trace that open opens.
+func readTrace(open func() (io.Reader, error), begin func() error, do func(l traceLine)) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	return eachLine(r, begin, do)
+}
+
+// A merger writes the lines of a trace. It first learns what the lines need, and then takes them.
 type merger struct {
 	w      io.Writer
 	err    error
-	orders [][]mergedLine // by context
-	done   []int          // lines written, by context
+	counts []int           // lines that exist, by context
+	orders [][]*mergedLine // lines that were taken, by context; nil: written
+	done   []int           // lines written, by context
 	needs  map[string]*need
 	making map[madeIn][]*need // unfinished calls that create objects
 }
@@ -62,22 +101,14 @@ type mergedLine struct {
 	ends    int
 }
 
-func newMerger(w io.Writer) *merger {
-	return &merger{w: w, needs: map[string]*need{}, making: map[madeIn][]*need{}}
-}
-
-// add records a line and the lines that it needs.
-func (m *merger) add(l traceLine) {
-	for len(m.orders) <= l.Context {
-		m.orders = append(m.orders, nil)
-		m.done = append(m.done, 0)
+// learn notes what a line needs and what it makes.
+func (m *merger) learn(l traceLine) {
+	for len(m.counts) <= l.Context {
+		m.counts = append(m.counts, 0)
 	}
-	objects := objectsIn(objectsIn(nil, l.Args), l.Results)
-	slices.Sort(objects)
-	order := append(m.orders[l.Context], mergedLine{l.text, objects, endedContext(l.Event)})
-	m.orders[l.Context] = order
+	m.counts[l.Context]++
 	call := madeIn{l.Context, l.Seq}
-	for _, o := range objects {
+	for _, o := range objectsOf(l) {
 		if m.needs[o] == nil && contextOfObject(o) == l.Context {
 			m.needs[o] = &need{l.Context, math.MaxInt}
 			m.making[call] = append(m.making[call], m.needs[o])
@@ -85,19 +116,68 @@ func (m *merger) add(l traceLine) {
 	}
 	if l.At == "leave" {
 		for _, n := range m.making[call] {
-			n.lines = len(order)
+			n.lines = m.counts[l.Context]
 		}
 		delete(m.making, call)
 	}
 }
 
-// end writes all lines. A nil merger has none.
+// objectsOf returns the objects of deferred contexts that a line names, in order.
+func objectsOf(l traceLine) []string {
+	objects := objectsIn(objectsIn(nil, l.Args), l.Results)
+	slices.Sort(objects)
+	return objects
+}
+
+// add takes a line.
+func (m *merger) add(l traceLine) {
+	for len(m.orders) <= max(l.Context, len(m.counts)-1) {
+		m.orders = append(m.orders, nil)
+		m.done = append(m.done, 0)
+	}
+	m.orders[l.Context] = append(m.orders[l.Context], &mergedLine{l.text, objectsOf(l), endedContext(l.Event)})
+}
+
+// advance writes the lines of the executing context and the kernel up to the first that needs a line
+// which was not taken.
+func (m *merger) advance() {
+	for n := m.done[0]; m.err == nil && n < len(m.orders[0]) && m.taken(need{0, n + 1}, map[int]int{}); n++ {
+		m.through(need{0, n + 1})
+	}
+	if m.done[0] == len(m.orders[0]) { // only lines of a deferred context are counted from the beginning
+		m.orders[0], m.done[0] = m.orders[0][:0], 0
+	}
+}
+
+// taken reports whether the lines of n, and those that they need, were taken. seen counts the lines of each context
+// that the search came through.
+func (m *merger) taken(n need, seen map[int]int) bool {
+	lines := n.lines
+	if n.context < len(m.counts) {
+		lines = min(lines, m.counts[n.context])
+	}
+	if lines > len(m.orders[n.context]) {
+		return false
+	}
+	for at := max(m.done[n.context], seen[n.context]); at < lines; at++ {
+		seen[n.context] = at + 1
+		l := m.orders[n.context][at]
+		for _, o := range l.objects {
+			if of, ok := m.needs[o]; ok && of.context != n.context && !m.taken(*of, seen) {
+				return false
+			}
+		}
+		if c := l.ends; c != 0 && c < len(m.orders) && !m.taken(need{c, math.MaxInt}, seen) {
+			return false
+		}
+	}
+	return true
+}
+
+// end writes all lines that are left. A nil merger has none.
 func (m *merger) end() error {
 	if m == nil {
 		return nil
-	}
-	if _, err := io.WriteString(m.w, traceHeader); err != nil {
-		return err
 	}
 	for c := range m.orders {
 		m.through(need{c, len(m.orders[c])})
@@ -108,7 +188,9 @@ func (m *merger) end() error {
 // through writes the lines of n that are not yet written.
 func (m *merger) through(n need) {
 	for m.done[n.context] < min(n.lines, len(m.orders[n.context])) && m.err == nil {
-		l := m.orders[n.context][m.done[n.context]]
+		at := m.done[n.context]
+		l := m.orders[n.context][at]
+		m.orders[n.context][at] = nil // it is not held
 		m.done[n.context]++
 		for _, o := range l.objects {
 			if of, ok := m.needs[o]; ok && of.context != n.context {

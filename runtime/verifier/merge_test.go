@@ -3,6 +3,7 @@ package verifier
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -170,4 +171,42 @@ func TestBadTraces(t *testing.T) {
 	assert.ErrorIs(t, err, errDisk)
 	_, err = ReadTrace(os.NewFile(^uintptr(0), "closed"))
 	assert.Error(t, err)
+}
+
+// A lineReader gives a line in each Read, and calls before before it.
+type lineReader struct {
+	lines  []string
+	before func(read int)
+	read   int
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if r.read == len(r.lines) {
+		return 0, io.EOF
+	}
+	r.before(r.read)
+	r.read++
+	return copy(p, r.lines[r.read-1]), nil
+}
+
+// MergeFrom writes a line of the executing context when it has read the line, also the execution of a list
+// whose lines it has read.
+func TestMergeFromHoldsLittle(t *testing.T) {
+	all := []string{traceHeader}
+	for list := range 50 {
+		name := fmt.Sprintf("list 1.%d", list)
+		all = append(all, lines(mergeCall{1, "pfnResourceCopy", []string{"context 1"}}, mergeCall{1, "pfnCreateCommandList", []string{"device 1", "context 1", name}},
+			mergeCall{0, "pfnCommandListExecute", []string{"device 1", name}}, mergeCall{0, "pfnFlush", []string{"device 1"}})...)
+	}
+	var out bytes.Buffer
+	passes := 0
+	require.NoError(t, MergeFrom(func() (io.Reader, error) {
+		passes++
+		return &lineReader{lines: all, before: func(read int) {
+			if passes == 2 && read > 0 && (read-1)%8 == 0 { // bufio has no line of the next list yet
+				assert.Equal(t, read, strings.Count(out.String(), "\n"), "lines written of those read")
+			}
+		}}, nil
+	}, &out))
+	assert.Equal(t, len(all), strings.Count(out.String(), "\n"))
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -61,29 +60,38 @@ func (f *logFlags) run(path string) error {
 	if f.to != 0 && f.to < f.from {
 		return fmt.Errorf("%w: --from %d --to %d: there is no event between them", exit.ErrInput, f.from, f.to)
 	}
-	return readLog(path, func(l *eventlog.Reader) error {
-		if f.ddi {
-			return writeDDI(l, f.app.Out)
-		}
-		return f.print(l)
-	})
+	if f.ddi {
+		return writeDDI(path, f.app.Out)
+	}
+	return readLog(path, f.print)
+}
+
+// openLog opens a file and reads the header of its log.
+func openLog(path string) (*os.File, *eventlog.Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", exit.ErrInput, err)
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		file.Close() // it was only read
+		return nil, nil, fmt.Errorf("%w: %s is a folder, want a log", exit.ErrInput, path)
+	}
+	l, err := eventlog.NewReader(file)
+	if err != nil {
+		file.Close() // it was only read
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, l, nil
 }
 
 // readLog calls read with the reader of a file.
 func readLog(path string, read func(l *eventlog.Reader) error) error {
-	file, err := os.Open(path)
+	file, l, err := openLog(path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", exit.ErrInput, err)
+		return err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return fmt.Errorf("%w: %s is a folder, want a log", exit.ErrInput, path)
-	}
-	l, err := eventlog.NewReader(file)
-	if err == nil {
-		err = read(l)
-	}
-	if err != nil {
+	if err := read(l); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -121,22 +129,50 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 	return nil
 }
 
-// writeDDI writes the trace of the driver interfaces that is in a log.
-func writeDDI(l *eventlog.Reader, w io.Writer) error {
-	trace := bytes.NewBuffer(verifier.TraceHeader())
-	var e eventlog.Event
-	for {
-		switch err := l.Next(&e); {
+// writeDDI writes the trace of the driver interfaces that is in a log. It reads the file twice.
+func writeDDI(path string, w io.Writer) error {
+	var open *os.File
+	defer func() {
+		if open != nil {
+			open.Close() // it was only read
+		}
+	}()
+	err := verifier.MergeFrom(func() (io.Reader, error) {
+		if open != nil {
+			open.Close() // it was only read
+		}
+		file, l, err := openLog(path)
+		open = file
+		return &traceReader{log: l, line: verifier.TraceHeader(), path: path}, err
+	}, w)
+	if errors.Is(err, verifier.ErrTrace) {
+		err = fmt.Errorf("%s: %w: %w", path, eventlog.ErrCorrupt, err)
+	}
+	return err
+}
+
+// A traceReader reads the trace of the driver interfaces from a log.
+type traceReader struct {
+	log  *eventlog.Reader
+	path string
+	line []byte // what is left of a line
+	e    eventlog.Event
+}
+
+// Read implements io.Reader.
+func (r *traceReader) Read(p []byte) (int, error) {
+	for len(r.line) == 0 {
+		err := r.log.Next(&r.e)
+		switch {
 		case errors.Is(err, io.EOF):
-			if err = verifier.Merge(trace, w); errors.Is(err, verifier.ErrTrace) {
-				err = fmt.Errorf("%w: %w", eventlog.ErrCorrupt, err)
-			}
-			return err
+			return 0, io.EOF
 		case err != nil:
-			return err
-		case e.Kind == eventlog.DDI || e.Kind == eventlog.DDIEnd:
-			trace.WriteString(e.Text())
-			trace.WriteByte('\n')
+			return 0, fmt.Errorf("%s: %w", r.path, err)
+		case r.e.Kind == eventlog.DDI || r.e.Kind == eventlog.DDIEnd:
+			r.line = append([]byte(r.e.Text()), '\n')
 		}
 	}
+	n := copy(p, r.line)
+	r.line = r.line[n:]
+	return n, nil
 }
