@@ -5,17 +5,15 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/mcu"
+	"github.com/hilgpu/hilgpu/rtl/mcu/mcutest"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 const (
-	// busClocks and readClocks are how long the surroundings of the RTL take to answer.
-	busClocks  = 3
-	readClocks = 1
+	// busClocks is how long the register bus of the RTL takes to answer.
+	busClocks = 3
 
 	// hostBits is the width of its host addresses.
 	hostBits = 40
@@ -28,87 +26,53 @@ const (
 // surroundings do nothing.
 type RTL struct {
 	surroundings
-	m      mcu.Module
-	clock  uint64
-	high   uint32
-	answer arbiter.Answer // to the register bus, after wait clocks
-	cpl    port.Completion
-	wait   int // clocks until answer or cpl; 0: none
-	header port.Request
+	machine mcutest.Machine
+	clock   uint64
+	high    uint32
 }
 
 // NewRTL returns a microcontroller with a memory of the given size in bytes.
 func NewRTL(bytes int, f Faults) *RTL {
-	r := &RTL{surroundings: newSurroundings(f), m: mcu.New(mcu.Params{Bytes: bytes, HostBits: hostBits, VRAMBytes: vramBytes})}
+	r := &RTL{surroundings: newSurroundings(f)}
+	r.machine = mcutest.Machine{Module: mcu.New(mcu.Params{Bytes: bytes, HostBits: hostBits, VRAMBytes: vramBytes}), World: &r.surroundings, BusClocks: busClocks}
 	r.registers[mcureg.Base+mcureg.Info] = info(bytes)
 	return r
 }
 
 // tick is one clock. It does an access of the host.
 func (r *RTL) tick(regs regbus.Req) {
-	var bus arbiter.Answer
-	mem := mcu.Mem{Free: true, ReadReady: !r.faults.Silent, WriteReady: !r.faults.Silent, BeatReady: !r.faults.Silent}
-	if r.wait != 0 {
-		if r.wait--; r.wait == 0 {
-			bus, mem.Cpl = r.answer, r.cpl
-		}
-	}
-	r.ask(r.m.Ask())
-	if !r.faults.Silent {
-		r.requests()
-	}
-	r.m.Tick(regs, bus, mem, r.time(r.clock), 0, reset.Signals{})
+	r.machine.Silent, r.machine.Busy = r.faults.Silent, r.faults.Silent
+	r.machine.Clock(regs, r.time(r.clock), reset.Signals{})
 	r.clock++
 }
 
-// ask takes an access to the register bus.
-func (r *RTL) ask(q regbus.Req) {
-	if q.Op == regbus.None {
-		return
-	}
-	r.answer, r.cpl, r.wait = arbiter.Answer{Done: true}, port.Completion{}, busClocks
+// Bus implements mcutest.World.
+func (s *surroundings) Bus(q regbus.Req) (uint32, bool) {
 	if q.Op == regbus.Write {
-		r.answer.Hit = r.write(uint32(q.Off), q.Data)
-		return
+		return 0, s.write(uint32(q.Off), q.Data)
 	}
-	r.answer.Data, r.answer.Hit = r.read(uint32(q.Off))
+	return s.read(uint32(q.Off))
 }
 
-// requests takes the header of a read, or of a write with its beat.
-func (r *RTL) requests() {
-	if q := r.m.Read(); q.Kind == port.MemRead {
-		v, ok := r.fetch(q.Addr)
-		r.answer, r.wait = arbiter.Answer{}, readClocks
-		r.cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: uint64(v)<<32 | uint64(v)}
-		if !ok {
-			r.cpl.Status = port.CplUnsupported
-		}
-	}
-	q, beat := r.m.Write()
-	if q.Kind == port.MemWrite {
-		r.header = q
-	}
-	if beat.Valid {
-		r.store(r.header.Addr, beat.Enable|beat.Enable>>4, uint32(beat.Data))
-	}
+// Load implements mcutest.World.
+func (s *surroundings) Load(addr uint64) (uint32, bool) { return s.fetch(addr) }
+
+// Store implements mcutest.World.
+func (s *surroundings) Store(addr uint64, lanes uint8, v uint32) bool {
+	s.store(addr, lanes, v)
+	return true
 }
 
-// access does an access of the host, and repeats it while the answer is to retry.
+// access does an access of the host.
 func (r *RTL) access(q regbus.Req) (uint32, error) {
 	for range hostClocks {
 		r.tick(regbus.Req{})
 	}
-	for {
-		r.tick(q)
-		a := r.m.Rsp()
-		r.tick(regbus.Req{})
-		if !a.Hit {
-			return 0, fmt.Errorf("%w: %#x", ErrUnmapped, q.Off)
-		}
-		if !a.Retry {
-			return a.Data, nil
-		}
+	rsp := r.machine.Access(q, r.tick)
+	if !rsp.Hit || rsp.Retry {
+		return 0, fmt.Errorf("%w: %#x", ErrUnmapped, q.Off)
 	}
+	return rsp.Data, nil
 }
 
 // Read reads a register of BAR0 for the host.

@@ -259,10 +259,10 @@ func TestInterrupts(t *testing.T) {
 	assert.EqualValues(t, 1<<31|7, r.says(6))
 
 	r = newRig(t)
-	r.events = 0x101
+	r.Events = 0x101
 	r.start(interrupted(0x888, func(p *program) { p.put(2, mcureg.Local+mcureg.Events, 0x402) }), 300)
 	assert.EqualValues(t, none, r.says(6), "events that are not chosen")
-	r.events = 0x501
+	r.Events = 0x501
 	r.run(100)
 	assert.EqualValues(t, 1<<31|11, r.says(6))
 }
@@ -292,12 +292,12 @@ func TestLimit(t *testing.T) {
 	r := newRig(t)
 	r.set(mcureg.Base+mcureg.Limit, 500)
 	r.start(newProgram(), 0)
-	for n := 0; r.hangs == 0; n++ {
+	for n := 0; r.Hangs == 0; n++ {
 		require.Less(t, n, 600)
 		r.run(1)
 	}
 	r.run(1000)
-	assert.Equal(t, 1, r.hangs)
+	assert.Equal(t, 1, r.Hangs)
 	assert.EqualValues(t, mcureg.StatusHung|mcureg.StatusHalted, r.get(mcureg.Base+mcureg.Status))
 	r.set(ctl, 0)
 	assert.EqualValues(t, 0, r.get(mcureg.Base+mcureg.Status))
@@ -308,12 +308,12 @@ func TestLimit(t *testing.T) {
 	p.li(2, mcureg.Local+mcureg.Kick)
 	p.add(rv32test.S(0x23, 2, 2, 0, 0), rv32test.J(0, 0x1ffffc))
 	r.start(p, 2000)
-	assert.Zero(t, r.hangs, "a program that kicks")
+	assert.Zero(t, r.Hangs, "a program that kicks")
 
 	r = newRig(t)
 	r.set(mcureg.Base+mcureg.Limit, 500)
 	r.start(interrupted(0, func(*program) {}), 2000)
-	assert.Zero(t, r.hangs, "a program that sleeps")
+	assert.Zero(t, r.Hangs, "a program that sleeps")
 	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
 }
 
@@ -325,7 +325,7 @@ func TestResetDuringAccess(t *testing.T) {
 	r.memory[onHost], r.memory[onHost|4] = 1, 2
 	p := newProgram()
 	p.lw(1, mcureg.Through)
-	r.silent = true
+	r.Silent = true
 	r.start(p, 200)
 	require.Equal(t, []uint64{onHost}, r.reads)
 	r.set(ctl, 0)
@@ -334,7 +334,7 @@ func TestResetDuringAccess(t *testing.T) {
 	p.say(0, 1)
 	r.start(p, 200)
 	assert.Equal(t, []uint64{onHost}, r.reads, "it waits for the answer to the first")
-	r.silent = false
+	r.Silent = false
 	r.run(200)
 	assert.Equal(t, []uint32{2, none}, []uint32{r.says(0), r.says(6)})
 

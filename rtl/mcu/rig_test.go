@@ -6,9 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/mcu"
+	"github.com/hilgpu/hilgpu/rtl/mcu/mcutest"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -24,26 +23,18 @@ var params = mcu.Params{Bytes: 8 << 10, HostBits: hostBits, VRAMBytes: vramBytes
 
 // A rig is a microcontroller with a host, a register bus and memories.
 type rig struct {
+	mcutest.Machine
 	t      *testing.T
-	m      mcu.Module
 	now    uint64
-	events uint16
 	bar    map[uint16]uint32 // registers of other blocks
 	memory map[uint64]uint32 // dwords, by GPU address; absent: a read fails
 	refuse bool              // writes are refused
-	silent bool              // reads of memory are not answered
-	busy   bool              // no write may begin
-	hangs  int
-
-	reads   []uint64 // addresses of the reads
-	ask     regbus.Req
-	left    int // clocks until the answer to ask
-	read    uint64
-	pending bool // read is to be answered
+	reads  []uint64          // addresses of the reads
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, m: mcu.New(params), bar: map[uint16]uint32{}, memory: map[uint64]uint32{}}
+	r := &rig{t: t, bar: map[uint16]uint32{}, memory: map[uint64]uint32{}}
+	r.Machine = mcutest.Machine{Module: mcu.New(params), World: r, BusClocks: 3}
 	for range 64 {
 		r.tick(regbus.Req{}, reset.Signals{})
 	}
@@ -52,77 +43,32 @@ func newRig(t *testing.T) *rig {
 
 // tick is one clock with an access of the host.
 func (r *rig) tick(regs regbus.Req, rst reset.Signals) {
-	var bus arbiter.Answer
-	if r.ask.Op != regbus.None {
-		if r.left--; r.left == 0 {
-			v, hit := r.bar[r.ask.Off]
-			bus = arbiter.Answer{Done: true, Hit: hit}
-			if r.ask.Op == regbus.Read {
-				bus.Data = v
-			} else if hit {
-				r.bar[r.ask.Off] = r.ask.Data
-			}
-			r.ask = regbus.Req{}
-		}
-	}
-	mem := r.access()
-	if ask := r.m.Ask(); ask.Op != regbus.None {
-		require.Equal(r.t, regbus.None, r.ask.Op, "an access before the answer")
-		r.ask, r.left = ask, 3
-	}
-	if r.m.Hang() {
-		r.hangs++
-	}
-	r.m.Tick(regs, bus, mem, r.now, r.events, rst)
+	r.Clock(regs, r.now, rst)
 	r.now++
 }
 
-// access serves the memories: a header is taken at once, a read answered in the next clock.
-func (r *rig) access() mcu.Mem {
-	mem := mcu.Mem{Free: !r.busy}
-	if r.pending && !r.silent {
-		v, ok := r.memory[r.read]
-		mem.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: uint64(v) | uint64(v^0xffff_ffff)<<32}
-		if r.read&4 != 0 {
-			mem.Cpl.Data = uint64(v)<<32 | uint64(v^0xffff_ffff)
-		}
-		if !ok {
-			mem.Cpl.Status = port.CplUnsupported
-		}
-		r.pending = false
+// Bus implements mcutest.World.
+func (r *rig) Bus(q regbus.Req) (uint32, bool) {
+	v, hit := r.bar[q.Off]
+	if hit && q.Op == regbus.Write {
+		r.bar[q.Off], v = q.Data, 0
 	}
-	if q := r.m.Read(); q.Kind == port.MemRead {
-		require.EqualValues(r.t, 1, q.Len)
-		r.read, r.pending, mem.ReadReady = q.Addr, true, true
-		r.reads = append(r.reads, q.Addr)
-	}
-	q, b := r.m.Write()
-	switch {
-	case q.Kind == port.MemWrite:
-		mem.WriteReady = true
-	case b.Valid:
-		require.True(r.t, b.Last)
-		mem.BeatReady, mem.Refused = true, r.refuse
-		if !r.refuse {
-			r.store(q.Addr, b)
-		}
-	}
-	return mem
+	return v, hit
 }
 
-func (r *rig) store(addr uint64, b port.Beat) {
-	lanes, data := uint32(b.Enable), uint32(b.Data)
-	if addr&4 != 0 {
-		require.Zero(r.t, lanes&15)
-		lanes, data = lanes>>4, uint32(b.Data>>32)
+// Load implements mcutest.World.
+func (r *rig) Load(addr uint64) (uint32, bool) {
+	r.reads = append(r.reads, addr)
+	v, ok := r.memory[addr]
+	return v, ok
+}
+
+// Store implements mcutest.World.
+func (r *rig) Store(addr uint64, lanes uint8, v uint32) bool {
+	if !r.refuse {
+		r.memory[addr] = mcutest.Merge(r.memory[addr], lanes, v)
 	}
-	require.Zero(r.t, lanes>>4)
-	for i := range 4 {
-		if lanes>>i&1 != 0 {
-			mask := uint32(0xff) << (8 * i)
-			r.memory[addr] = r.memory[addr]&^mask | data&mask
-		}
-	}
+	return !r.refuse
 }
 
 // run is n clocks without an access.
@@ -134,16 +80,9 @@ func (r *rig) run(n int) {
 
 // bus makes an access of the host, and repeats it as asked.
 func (r *rig) bus(req regbus.Req) (uint32, bool) {
-	for range 100 {
-		r.tick(req, reset.Signals{})
-		rsp := r.m.Rsp()
-		r.run(1)
-		if !rsp.Retry {
-			return rsp.Data, rsp.Hit
-		}
-	}
-	require.Fail(r.t, "an access is retried for ever")
-	return 0, false
+	rsp := r.Access(req, func(q regbus.Req) { r.tick(q, reset.Signals{}) })
+	require.False(r.t, rsp.Retry, "an access is retried for ever")
+	return rsp.Data, rsp.Hit
 }
 
 func (r *rig) get(off uint16) uint32 {

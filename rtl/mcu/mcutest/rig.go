@@ -1,13 +1,11 @@
-// Package mcutest has a microcontroller for the tests of its debugger: the block of the GPU,
-// with registers that are reached one access at a time.
+// Package mcutest has a microcontroller for tests: the block of the GPU, with what it reaches at its
+// ports. A Rig also has registers that are reached one access at a time, for its debugger.
 package mcutest
 
 import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/arbiter"
 	"github.com/hilgpu/hilgpu/rtl/mcu"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -38,11 +36,8 @@ type Rig struct {
 	Reads    []uint64
 	Writes   []Write
 
-	module  mcu.Module
+	machine Machine
 	now     uint64
-	read    uint64
-	pending bool // read is to be answered
-	asked   bool // the register bus is to be answered
 }
 
 // Bytes is the size of the local memory of a rig, and WindowBytes that of its window.
@@ -56,10 +51,8 @@ const retries = 100
 
 // New returns a rig in reset.
 func New() *Rig {
-	r := &Rig{
-		Each: 8, Memory: map[uint64]uint32{},
-		module: mcu.New(mcu.Params{Bytes: Bytes, HostBits: 40, VRAMBytes: WindowBytes}),
-	}
+	r := &Rig{Each: 8, Memory: map[uint64]uint32{}}
+	r.machine = Machine{Module: mcu.New(mcu.Params{Bytes: Bytes, HostBits: 40, VRAMBytes: WindowBytes}), World: world{r}, BusClocks: 1}
 	if err := r.Write(mcureg.Base+mcureg.Window+mcureg.WindowSize, WindowBytes|mcureg.SizeWrite); err != nil {
 		panic(err)
 	}
@@ -71,50 +64,29 @@ func (r *Rig) Clock() { r.tick(regbus.Req{}) }
 
 // tick is one clock with an access of the host.
 func (r *Rig) tick(regs regbus.Req) {
-	bus := arbiter.Answer{Done: r.asked}
-	mem := r.memory()
-	r.asked = r.module.Ask().Op != regbus.None
-	r.module.Tick(regs, bus, mem, r.now, 0, reset.Signals{})
+	r.machine.Silent = r.Silent
+	r.machine.Clock(regs, r.now, reset.Signals{})
 	r.now++
 }
 
-// memory takes a header at once, and answers a read in the next clock.
-func (r *Rig) memory() mcu.Mem {
-	mem := mcu.Mem{Free: true}
-	if r.pending && !r.Silent {
-		v, ok := r.Memory[r.read]
-		mem.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: uint64(v) | uint64(v)<<32}
-		if !ok {
-			mem.Cpl.Status = port.CplUnsupported
-		}
-		r.pending = false
-	}
-	if q := r.module.Read(); q.Kind == port.MemRead {
-		r.read, r.pending, mem.ReadReady = q.Addr, true, true
-		r.Reads = append(r.Reads, q.Addr)
-	}
-	q, beat := r.module.Write()
-	switch {
-	case q.Kind == port.MemWrite:
-		mem.WriteReady = true
-	case beat.Valid:
-		mem.BeatReady = true
-		r.store(q.Addr, beat)
-	}
-	return mem
+// A world is what a rig reaches.
+type world struct{ r *Rig }
+
+// Bus implements World.
+func (world) Bus(regbus.Req) (uint32, bool) { return 0, false }
+
+// Load implements World.
+func (w world) Load(addr uint64) (uint32, bool) {
+	w.r.Reads = append(w.r.Reads, addr)
+	v, ok := w.r.Memory[addr]
+	return v, ok
 }
 
-// store writes a beat to the memory.
-func (r *Rig) store(addr uint64, beat port.Beat) {
-	shift := addr & 4
-	lanes, data := beat.Enable>>shift&15, uint32(beat.Data>>(8*shift))
-	r.Writes = append(r.Writes, Write{addr, lanes})
-	for i := range 4 {
-		if lanes>>i&1 != 0 {
-			mask := uint32(0xff) << (8 * i)
-			r.Memory[addr] = r.Memory[addr]&^mask | data&mask
-		}
-	}
+// Store implements World.
+func (w world) Store(addr uint64, lanes uint8, v uint32) bool {
+	w.r.Writes = append(w.r.Writes, Write{addr, lanes})
+	w.r.Memory[addr] = Merge(w.r.Memory[addr], lanes, v)
+	return true
 }
 
 // Read reads a register.
@@ -137,13 +109,8 @@ func (r *Rig) access(req regbus.Req) (uint32, error) {
 	if r.Broken != nil {
 		return 0, r.Broken
 	}
-	for range retries {
-		r.tick(req)
-		rsp := r.module.Rsp()
-		r.Clock()
-		if rsp.Hit && !rsp.Retry {
-			return rsp.Data, nil
-		}
+	if rsp := r.machine.Access(req, r.tick); rsp.Hit && !rsp.Retry {
+		return rsp.Data, nil
 	}
 	return 0, fmt.Errorf("mcutest: no answer of the register at %#x", req.Off)
 }
