@@ -2,6 +2,7 @@ package testbench_test
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/lists"
 )
 
 // measured counts the bytes and the events of a log.
@@ -73,4 +75,24 @@ func BenchmarkRecord(b *testing.B) {
 	} {
 		bustest.Figure(b, f.what, f.value, f.unit, f.value <= f.most, fmt.Sprintf("at most %g", f.most))
 	}
+}
+
+// BenchmarkRecordLists records, executes and releases command lists with and without a log, by turns.
+// The target is twice the time.
+func BenchmarkRecordLists(b *testing.B) {
+	run := func(o testbench.Options) float64 {
+		r, err := lists.Run(lists.Options{Board: "emu", System: o, Lists: 2000, Ops: 1, Contexts: 1, Alive: 1000})
+		require.NoError(b, err)
+		return 1 / r.ListsPerSecond
+	}
+	record := testbench.Options{Record: func(h eventlog.Header) (events.Sink, error) { return eventlog.NewWriter(io.Discard, h) }}
+	var logged []float64
+	for b.Loop() {
+		for range 7 {
+			plain := run(testbench.Options{})
+			logged = append(logged, run(record)/plain)
+		}
+	}
+	slices.Sort(logged)
+	bustest.Figure(b, "lists with a log", logged[len(logged)/2], "times without", logged[len(logged)/2] <= 2, "at most 2")
 }

@@ -50,12 +50,27 @@ func (e *encoder) hex(v uint64)      { e.raw(`"0x` + strconv.FormatUint(v, 16) +
 // text appends a string. Names of the DDI need no escapes; names from a
 // third-party driver may.
 func (e *encoder) text(s string) {
+	if plain(s) {
+		e.next()
+		e.b = append(append(append(e.b, '"'), s...), '"')
+		return
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // every string can be encoded
 	}
 	e.next()
 	e.b = append(e.b, b...)
+}
+
+// plain reports whether a string is the same in JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // float appends a number, or a string for a value that JSON cannot represent.

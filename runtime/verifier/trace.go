@@ -45,7 +45,8 @@ type tracedCall struct {
 	context int // order of calls that it belongs to; 0: the executing context's
 	seq     uint64
 	args    []any
-	shown   [][]byte // the arguments as shown at its entry
+	shown   []byte // the arguments as shown at its entry
+	ends    []int  // where each of them ends
 }
 
 // NewTrace returns a Trace that writes to w. now returns the device's cycle.
@@ -91,7 +92,11 @@ func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 
 	e := tr.begin("enter", t, c, cycle)
 	e.key("direction")
-	e.text(map[bool]string{false: "call", true: "callback"}[f.Callback])
+	if f.Callback {
+		e.text("callback")
+	} else {
+		e.text("call")
+	}
 	e.key("depth")
 	e.signed(int64(len(t.Stack()) - 1))
 	e.key("irql")
@@ -99,11 +104,13 @@ func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 	if len(args) > 0 {
 		e.key("args")
 		e.open('{')
+		c.ends = make([]int, len(args))
+		from := len(e.b)
 		for i, a := range args {
-			from := len(e.b)
 			e.argument(nameAt(f.Params, i), a)
-			c.shown = append(c.shown, bytes.Clone(e.b[from:]))
+			c.ends[i] = len(e.b) - from
 		}
+		c.shown = bytes.Clone(e.b[from:])
 		e.close('}')
 	}
 	tr.end(t, f, true)
@@ -178,7 +185,7 @@ func (tr *Trace) end(t *ddi.Thread, f *Func, enter bool) {
 // changed adds the arguments that the call changed.
 func (tr *Trace) changed(c *tracedCall) {
 	e := &tr.enc
-	begun := false
+	begun, start := false, 0
 	for i, a := range c.args {
 		before := len(e.b)
 		if !begun {
@@ -187,7 +194,9 @@ func (tr *Trace) changed(c *tracedCall) {
 		}
 		from := len(e.b)
 		e.argument(nameAt(c.f.Params, i), a)
-		if bytes.Equal(bytes.TrimPrefix(e.b[from:], []byte(",")), bytes.TrimPrefix(c.shown[i], []byte(","))) {
+		shown := c.shown[start:c.ends[i]]
+		start = c.ends[i]
+		if bytes.Equal(bytes.TrimPrefix(e.b[from:], []byte(",")), bytes.TrimPrefix(shown, []byte(","))) {
 			e.b = e.b[:before]
 			continue
 		}
