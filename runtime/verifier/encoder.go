@@ -19,7 +19,13 @@ type encoder struct {
 
 // next starts a value or a key.
 func (e *encoder) next() {
-	if n := len(e.b); n > 0 && strings.IndexByte("{[:", e.b[n-1]) < 0 {
+	n := len(e.b)
+	if n == 0 {
+		return
+	}
+	switch e.b[n-1] {
+	case '{', '[', ':':
+	default:
 		e.b = append(e.b, ',')
 	}
 }

@@ -22,6 +22,14 @@ const maxDigits = 19
 // template uses.
 func split(template []byte, numbers []uint64, s string) ([]byte, []uint64, bool) {
 	for i := 0; i < len(s); {
+		from := i
+		for i < len(s) && !special(s[i]) {
+			i++
+		}
+		template = append(template, s[from:i]...)
+		if i == len(s) {
+			break
+		}
 		c := s[i]
 		switch {
 		case c == holeDecimal || c == holeHex:
@@ -46,6 +54,9 @@ func split(template []byte, numbers []uint64, s string) ([]byte, []uint64, bool)
 	}
 	return template, numbers, true
 }
+
+// special reports whether a byte may begin a number, or is one that a template uses.
+func special(c byte) bool { return c >= '0' && c <= '9' || c == holeDecimal || c == holeHex }
 
 // digits returns the length of the decimal number at the beginning of s, or 0 if it is not
 // in its usual form.
