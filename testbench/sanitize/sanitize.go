@@ -1,7 +1,8 @@
 // Package sanitize checks the GPU's accesses to memory, as an address sanitizer checks those
 // of a program: each packet of a submission against the allocations in its list, each access of
-// host memory and each executed packet against the submissions in the hardware, and the order
-// of nodes that share memory. The rules are rule.Access.
+// host memory and each executed packet against the submissions in the hardware, the order
+// of nodes that share memory, what the CPU writes while the GPU owns memory, and what the
+// kernel evicts and brings back. The rules are rule.Access.
 //
 // A [Sanitizer] listens to the graphics kernel and to the device. What a packet reads and
 // writes follows from its definition (package pkt); package storm compares the GPU with that
