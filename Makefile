@@ -117,6 +117,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth
+	$(GO) test -count 1 -timeout 60m -tags timer ./rtl/synth -v -run TestTimer
 	$(MAKE) mutants
 
 tools: ## install the other tools of tests and targets, from Debian packages

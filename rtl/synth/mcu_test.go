@@ -12,7 +12,7 @@ import (
 )
 
 // The most logic cells of a core on an iCE40, packed, without its debug inputs: without
-// counters, and with them, which leaves 300 cells of 2,000 for a timer.
+// counters, and with them, which leaves 300 cells of 2,000 for the timer, as TestTimer measures.
 const (
 	coreCells    = 1600
 	coreCounters = 1700
