@@ -162,6 +162,19 @@ func (s *System) observeMemory(check func(addr uint64, p []byte)) {
 		s.machine.ObserveReads(s.sanitizer.Read)
 	}
 	s.machine.ObserveWrites(s.deviceWrote(check))
+	if s.sanitizer != nil || s.recorder != nil {
+		s.machine.ObserveRefused(s.deviceRefused)
+	}
+}
+
+// deviceRefused is told each access of the device to an address without memory.
+func (s *System) deviceRefused(addr uint64, n int, write bool) {
+	if s.recorder != nil {
+		s.recorder.Refused(addr, n, write)
+	}
+	if s.sanitizer != nil {
+		s.sanitizer.Refused(addr, n, write)
+	}
 }
 
 // deviceWrote returns what is told each write of the device to memory: check, and the log.

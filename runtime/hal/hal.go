@@ -74,10 +74,11 @@ type Machine struct {
 	memBytes uint64
 
 	mu      sync.Mutex
-	lowest  uint64                      // address of memory that Alloc returns
-	written func(addr uint64, p []byte) // called with each write of a device; nil: none
-	read    func(addr uint64, p []byte) // called with each read of a device; nil: none
-	blocks  []block                     // sorted by address
+	lowest  uint64                               // address of memory that Alloc returns
+	written func(addr uint64, p []byte)          // called with each write of a device; nil: none
+	read    func(addr uint64, p []byte)          // called with each read of a device; nil: none
+	refused func(addr uint64, n int, write bool) // called with each other access; nil: none
+	blocks  []block                              // sorted by address
 	devices []*Device
 	mmio32  uint64 // next free address for a 32-bit BAR
 	mmio64  uint64 // next free address for a 64-bit BAR

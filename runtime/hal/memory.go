@@ -113,7 +113,10 @@ func (m *Machine) ReadMem(addr uint64, p []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.peek(addr, p)
-	if err == nil && m.read != nil {
+	switch {
+	case err != nil && m.refused != nil:
+		m.refused(addr, len(p), false)
+	case err == nil && m.read != nil:
 		m.read(addr, p)
 	}
 	return err
@@ -146,6 +149,9 @@ func (m *Machine) WriteMem(addr uint64, p []byte) error {
 		return m.message(addr, p)
 	}
 	if err := m.check("write", addr, len(p)); err != nil {
+		if m.refused != nil {
+			m.refused(addr, len(p), true)
+		}
 		return err
 	}
 	m.copyRange(addr, p, func(mem, p []byte) int { return copy(mem, p) })
@@ -171,6 +177,14 @@ func (m *Machine) ObserveReads(f func(addr uint64, p []byte)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.read = f
+}
+
+// ObserveRefused makes the machine call f after each read or write of a device that fails because
+// not all n bytes at the address are allocated. What f must not do is as for ObserveWrites.
+func (m *Machine) ObserveRefused(f func(addr uint64, n int, write bool)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refused = f
 }
 
 // message latches an interrupt message.

@@ -237,6 +237,21 @@ func TestPeekMem(t *testing.T) {
 	require.Equal(t, []string{"0x4 [1 2]"}, seen)
 }
 
+// The observer of refused accesses sees those that do not reach memory, and no others.
+func TestObserveRefused(t *testing.T) {
+	m := hal.New(1 << 20)
+	p, err := m.Alloc(hal.PageSize, 0)
+	require.NoError(t, err)
+	var seen []string
+	m.ObserveRefused(func(addr uint64, n int, write bool) { seen = append(seen, fmt.Sprintf("%#x %d %t", addr-p.Phys, n, write)) })
+	require.NoError(t, m.WriteMem(p.Phys, []byte{1}))
+	require.NoError(t, m.ReadMem(p.Phys, make([]byte, 4)))
+	require.ErrorIs(t, m.WriteMem(p.Phys+hal.PageSize-1, []byte{1, 2}), hal.ErrNotPinned)
+	require.ErrorIs(t, m.ReadMem(p.Phys+hal.PageSize, make([]byte, 8)), hal.ErrNotPinned)
+	require.ErrorIs(t, m.PeekMem(p.Phys+hal.PageSize, make([]byte, 8)), hal.ErrNotPinned)
+	require.Equal(t, []string{"0xfff 2 true", "0x1000 8 false"}, seen)
+}
+
 // AllocFrom moves later memory up, and leaves earlier memory where it is.
 func TestAllocFrom(t *testing.T) {
 	m := hal.New(1 << 40)

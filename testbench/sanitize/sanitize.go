@@ -252,11 +252,25 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 			return
 		}
 	}
-	what := "read"
+	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", verb(writes), at)
+}
+
+// verb returns what the GPU did.
+func verb(writes bool) string {
 	if writes {
-		what = "wrote"
+		return "wrote"
 	}
-	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", what, at)
+	return "read"
+}
+
+// Refused takes an access of the device to n bytes of host memory that do not exist.
+func (s *Sanitizer) Refused(addr uint64, n int, writes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on {
+		at := span{pkt.Host | addr, pkt.Host | addr + uint64(n)}
+		s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, where no memory is", verb(writes), at)
+	}
 }
 
 // ofDriver reports whether a range is memory of the miniport.

@@ -131,6 +131,8 @@ func TestOutside(t *testing.T) {
 		"a read past the buffer":    {func(r *rig) { r.Read(0x9180, make([]byte, 4)) }, false},
 		"a write of the buffer":     {func(r *rig) { r.Wrote(0x9100, make([]byte, 4)) }, false},
 		"a write elsewhere":         {func(r *rig) { r.Wrote(0x100000, make([]byte, 4)) }, false},
+		"a read without memory":     {func(r *rig) { r.Refused(0x200000, 64, false) }, false},
+		"a write without memory":    {func(r *rig) { r.Refused(0x200000, 4, true) }, false},
 		"a packet of the buffer":    {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9100}) }, true},
 		"a packet of the ring":      {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x8000}) }, true},
 		"a packet after the buffer": {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9118}) }, false},
@@ -155,6 +157,7 @@ func TestOutside(t *testing.T) {
 	r = newRig(t)
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop})
 	r.Read(0x9100, make([]byte, 24))
+	r.Refused(0x200000, 64, false)
 	r.Flush(r.t)
 	assert.Empty(t, r.found, "a stopped GPU may do anything")
 }

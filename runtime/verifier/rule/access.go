@@ -26,7 +26,7 @@ func Access() []Rule {
 			Catches: "a packet of a paging buffer that reads outside the source or writes outside the destination of each of its operations.",
 			Example: "DxgkDdiBuildPagingBuffer: FILL at 0x0 of submission 1 (node 1, fence 1) writes VRAM+0x0 to VRAM+0x2000, want a part of a destination of its operations"},
 		{Name: "access-outside", Title: "The GPU accesses host memory, and executes packets, only of submissions that it was given.", Fault: DriverOrDevice, Source: "DXGKARG_SUBMITCOMMAND, DmaBufferSubmissionStartOffset and DmaBufferSubmissionEndOffset",
-			Catches: "a read or write of host memory that belongs neither to the memory of the miniport nor to a submission in the hardware, as a buffer, an allocation or a paging operation; a packet that a node executes outside the part of the buffer that was submitted, where the GPU is emulated in this process. It is told at the next step of the kernel.",
+			Catches: "a read or write of host memory that belongs neither to the memory of the miniport nor to a submission in the hardware, as a buffer, an allocation or a paging operation, and one where no memory is; a packet that a node executes outside the part of the buffer that was submitted, where the GPU is emulated in this process. It is told at the next step of the kernel.",
 			Example: "DxgkDdiSubmitCommand: node 0 executed the packet at HOST+0x142000, which is in no submission in the hardware"},
 		{Name: "access-dropped", Title: "A command buffer with work becomes a submission with work.", Fault: Driver, Source: "DXGKDDI_RENDER; DXGKARG_RENDER, pDmaBuffer",
 			Catches: "a Render that succeeds, whose command buffer has packets that move data, and whose DMA buffers have none.",
