@@ -97,6 +97,32 @@ func TestQueueTurns(t *testing.T) {
 	}
 }
 
+// A queue that always has one more entry, which is so short that the node is idle before the next one is placed,
+// also ends its turn after its quantum.
+func TestQueueShortEntries(t *testing.T) {
+	const quantum = 5000
+	r := newQueueRig(t)
+	for i := range uint32(2) {
+		r.create(i, 0, 1, quantum)
+	}
+	fill := func(i uint32) {
+		for len(r.q[i].values) < 4 {
+			r.write(i, r.fills(i, 1, 1), 0)
+		}
+		r.ring(i)
+	}
+	fill(0)
+	r.step(1000)
+	fill(1)
+	begin, last := r.Clocks, len(r.q[1].values)
+	for r.Clocks < begin+10*quantum && len(r.q[1].values) == last {
+		r.step(200)
+		fill(0)
+	}
+	assert.Less(t, r.Clocks-begin, uint64(quantum+turnOverhead+turnBegin), "the other queue gets its turn")
+	r.quiesce()
+}
+
 // A queue with forced turns is stopped though it is alone. It continues from its place, so each row is written
 // once, after its context was saved and restored.
 func TestQueueForced(t *testing.T) {

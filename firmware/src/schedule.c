@@ -302,7 +302,7 @@ static void place(struct node *n, uint32_t queue)
 	queue_update(queue);
 }
 
-/* limited reports whether the turn of the current queue ends after its quantum. Entries are in the ring. */
+/* limited reports whether the turn of the current queue ends after its quantum. */
 static bool limited(const struct node *n)
 {
 	return (n->ready[n->priority] & ~(1u << n->current)) != 0 || n->switches != 0 || queues[n->current].forced;
@@ -320,6 +320,17 @@ static bool must_stop(const struct node *n, uint32_t top, enum stop_reason *why)
 	return limited(n) && read32(LOCAL_TIME_LO) - n->since >= queues[n->current].left;
 }
 
+/* expire ends the turn of a queue that has used its quantum while no entry is in the ring. Otherwise a queue
+   whose entries end before the next ones are placed would keep the node. */
+static void expire(struct node *n)
+{
+	if (n->entries != 0 || n->current == NO_QUEUE || !limited(n) || read32(LOCAL_TIME_LO) - n->since < queues[n->current].left)
+		return;
+	queues[n->current].left = 0;
+	n->turn[n->priority] = (n->current + 1) & (QUEUES - 1);
+	n->current = NO_QUEUE;
+}
+
 bool schedule_node(struct node *n)
 {
 	uint32_t top = highest(n);
@@ -332,6 +343,7 @@ bool schedule_node(struct node *n)
 			return false;
 		top = highest(n);
 	}
+	expire(n);
 	if (n->count != 0 && !n->running)
 		node_start(n);
 	if (top != 0 && !n->drains && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
