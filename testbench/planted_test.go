@@ -1,7 +1,6 @@
 package testbench
 
 import (
-	"bytes"
 	"encoding/binary"
 	"testing"
 	"time"
@@ -230,10 +229,7 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 // runOf reads the log in a ring.
 func runOf(t *testing.T, ring *eventlog.Ring) *why.Run {
 	t.Helper()
-	var log bytes.Buffer
-	_, err := ring.WriteTo(&log)
-	require.NoError(t, err)
-	l, err := eventlog.NewReader(&log)
+	l, err := eventlog.NewReader(ringReader(t, ring))
 	require.NoError(t, err)
 	r, err := why.Read(l)
 	require.NoError(t, err)

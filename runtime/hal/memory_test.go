@@ -243,7 +243,9 @@ func TestObserveRefused(t *testing.T) {
 	p, err := m.Alloc(hal.PageSize, 0)
 	require.NoError(t, err)
 	var seen []string
-	m.ObserveRefused(func(addr uint64, n int, write bool) { seen = append(seen, fmt.Sprintf("%#x %d %t", addr-p.Phys, n, write)) })
+	m.ObserveRefused(func(addr uint64, n int, write bool) {
+		seen = append(seen, fmt.Sprintf("%#x %d %t", addr-p.Phys, n, write))
+	})
 	require.NoError(t, m.WriteMem(p.Phys, []byte{1}))
 	require.NoError(t, m.ReadMem(p.Phys, make([]byte, 4)))
 	require.ErrorIs(t, m.WriteMem(p.Phys+hal.PageSize-1, []byte{1, 2}), hal.ErrNotPinned)

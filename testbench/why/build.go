@@ -342,12 +342,10 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
 	if s.kind != "paging buffer" {
-		s.patch = b.patch
+		s.patch, b.patch = b.patch, nil
 	}
-	for uint32(len(b.queues)) <= s.node && s.node < 64 {
-		b.queues = append(b.queues, nil)
-	}
-	b.queues[s.node%64] = append(b.queues[s.node%64], s)
+	queue := ofNode(&b.queues, uint64(s.node))
+	*queue = append(*queue, s)
 	b.rendered(s)
 	if c := b.caller(e); c != nil {
 		c.subs = append(c.subs, s.serial)

@@ -191,7 +191,7 @@ func (r *Run) numbers() string {
 // judgeList adds what became of a call that was recorded, and sets the verdict.
 func (r *Run) judgeList(a *Answer, c *call) {
 	a.Verdict = "it was recorded, and its work has ended"
-	switch given := r.played(a, c); {
+	switch given := r.played(a, c.list, part{c.before, c.moves}, map[*call]bool{}); {
 	case a.Missing != "":
 		a.Verdict = "it was recorded, but its work has not ended"
 	case !given && c.list.finished != nil && len(c.list.executed) > 0:

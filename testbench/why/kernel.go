@@ -3,6 +3,7 @@ package why
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -24,6 +25,13 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 		b.each(func(s *submission) bool {
 			if s.message.In() && !s.routine.In() {
 				s.routine = at
+			}
+			return true
+		})
+	case "DxgkDdiQueryCurrentFence":
+		b.each(func(s *submission) bool {
+			if s.reported.In() && !s.asked.In() {
+				s.asked = at
 			}
 			return true
 		})
@@ -94,12 +102,10 @@ func (s *submission) misnamed(line string) string {
 // inOrder notes whether a submission that goes to the hardware is the first of its queue, and
 // whether those that it waits for have ended.
 func (b *builder) inOrder(s *submission) {
-	queue := b.queues[s.node%64]
-	for i, other := range queue {
-		if other == s {
-			b.queues[s.node%64] = append(queue[:i:i], queue[i+1:]...)
-			break
-		}
+	waiting := ofNode(&b.queues, uint64(s.node))
+	queue := *waiting
+	if i := slices.Index(queue, s); i >= 0 {
+		*waiting = append(queue[:i:i], queue[i+1:]...)
 	}
 	if before := b.giving; before != nil {
 		before.wrong = notGiven

@@ -12,7 +12,7 @@ import (
 type list struct {
 	name     string
 	calls    []*call
-	moves    int // functions of the driver that move data
+	moves    []bool // functions of the driver that move data: whether they fill
 	finished *call
 	executed []*call
 }
@@ -20,9 +20,9 @@ type list struct {
 // finishes is the call that makes a list of what a context has recorded.
 const finishes = "FinishCommandList"
 
-// moving are the functions of the driver that record one packet that moves data.
+// moving are the functions of the driver that usually record one packet that moves data, and whether it fills.
 var moving = map[string]bool{
-	"pfnResourceCopyRegion": true, "pfnResourceCopy": true, "pfnClearRenderTargetView": true,
+	"pfnResourceCopyRegion": false, "pfnResourceCopy": false, "pfnResourceUpdateSubresourceUP": false, "pfnClearRenderTargetView": true,
 }
 
 // recorded notes a function that a deferred context or a command list is given to.
@@ -31,7 +31,12 @@ func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
 	if _, ok := e.Number(0); c == nil || p.deferred && !ok {
 		return
 	}
+	var executed *list
 	switch {
+	case p.deferred && name == "pfnCreateCommandList" && strings.Contains(e.Text(), `"arg":null`):
+		// A context opens the list of another one, to execute it.
+		b.lists[listKey(e, valueOf(e.Text(), "list"))] = b.lists[listKey(e, valueOf(e.Text(), "rt"))]
+		return
 	case p.deferred && name == "pfnCreateCommandList":
 		l := b.recording(e)
 		l.name, l.finished = valueOf(e.Text(), "list"), c
@@ -40,19 +45,26 @@ func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
 	case p.deferred && name == "pfnAbandonCommandList":
 		delete(b.records, contextKey(e))
 	case name == "pfnCommandListExecute":
-		if l := b.lists[listKey(e, valueOf(e.Text(), "list"))]; l != nil {
-			l.executed = append(l.executed, c)
+		if executed = b.lists[listKey(e, valueOf(e.Text(), "list"))]; executed != nil {
+			executed.executed = append(executed.executed, c)
 		}
 	}
 	if p.deferred && c.list == nil && c.name != finishes {
 		c.list = b.recording(e)
-		c.before = c.list.moves
+		c.before = len(c.list.moves)
 		c.list.calls = append(c.list.calls, c)
 	}
-	if p.deferred && moving[name] && c.list == b.recording(e) {
-		c.moves++
-		c.list.moves++
+	if !p.deferred || c.list != b.recording(e) {
+		return
 	}
+	var moves []bool
+	if fills, ok := moving[name]; ok {
+		moves = []bool{fills}
+	} else if executed != nil && executed != c.list {
+		moves = executed.moves
+	}
+	c.moves += len(moves)
+	c.list.moves = append(c.list.moves, moves...)
 }
 
 // recording returns the list that the deferred context of an event records.
@@ -79,10 +91,15 @@ func valueOf(line, key string) string {
 	return value
 }
 
-// played answers what a call led to that a deferred context recorded. It reports whether the work
-// of the call was given to the GPU.
-func (r *Run) played(a *Answer, c *call) bool {
-	l := c.list
+// A part is what a call moves in a list, also through other lists: so many moves, after so many others.
+type part struct{ before, moves int }
+
+// maxPlayed bounds the executions of lists in an answer.
+const maxPlayed = 16
+
+// played answers what a part of a list led to. It reports whether its work was given to the GPU. seen are the
+// calls that the answer came through.
+func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 	if l.finished == nil {
 		a.Verdict = "it was recorded, but its list was not finished"
 		return false
@@ -94,16 +111,23 @@ func (r *Run) played(a *Answer, c *call) bool {
 	}
 	given := false
 	for _, x := range l.executed {
+		if seen[x] {
+			continue
+		}
+		if seen[x] = true; len(seen) > maxPlayed {
+			a.unknown("what later executions of the list led to: the answer has only %d", maxPlayed)
+			return given
+		}
 		a.frames([]frame{x.frame})
 		if x.list != nil { // a context recorded the execution too
-			given = r.played(a, x) || given
+			given = r.played(a, x.list, part{x.before + of.before, of.moves}, seen) || given
 			continue
 		}
 		for _, serial := range x.order {
 			given = true
 			s := r.subs[serial]
 			a.step(s.queued, "%d packets of the list enter the queue in %s", x.emitted[serial], s.name())
-			r.ofCall(a, s, c, x)
+			r.ofPart(a, s, l, of, x)
 			a.step(s.retired, "submission %d has ended", serial)
 			if !s.retired.In() && a.Missing == "" {
 				r.missing(a, s, map[*submission]bool{})
@@ -113,21 +137,25 @@ func (r *Run) played(a *Answer, c *call) bool {
 	return given
 }
 
-// ofCall adds the packets of a submission that a recorded call made. The list has one packet that moves
-// data for each function of the driver that does, in order. If it has another number of them, it
-// is unknown which are those of the call.
-func (r *Run) ofCall(a *Answer, s *submission, c, x *call) {
+// ofPart adds the packets of a submission that a part of a list made, which the call x executed. Usually the
+// list has one packet that moves data for each function of the driver that does, in order. If it has
+// another number of them, or of another kind, it is unknown which are those of the part.
+func (r *Run) ofPart(a *Answer, s *submission, l *list, of part, x *call) {
 	var all []*packet
 	for i := range s.packets {
 		if p := &s.packets[i]; p.writtenIn(x) && p.movesData() {
 			all = append(all, p)
 		}
 	}
-	if len(all) != c.list.moves {
+	fits := len(all) == len(l.moves) && of.before+of.moves <= len(all)
+	for i := range all {
+		fits = fits && all[i].fills() == l.moves[i]
+	}
+	if !fits {
 		a.unknown("which packets of the list are of this call")
 		return
 	}
-	for _, p := range all[c.before : c.before+c.moves] {
+	for _, p := range all[of.before : of.before+of.moves] {
 		at := p.executed
 		if !at.In() {
 			at = s.queued
@@ -145,6 +173,9 @@ func (p *packet) writtenIn(c *call) bool {
 	}
 	return false
 }
+
+// fills reports whether a packet that moves data writes a value.
+func (p *packet) fills() bool { return p.data[3] == pkt.OpFill || p.data[3] == pkt.OpFill2D }
 
 // movesData reports whether a packet writes memory other than a fence or a time.
 func (p *packet) movesData() bool {

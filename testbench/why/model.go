@@ -68,7 +68,7 @@ type submission struct {
 	uses               []use
 	pagings            []paging
 
-	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, deferred, notified, retired Point
+	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
 	late  Point  // the message, if it arrived after the report
 	epoch int    // stops of the adapter before
@@ -336,10 +336,19 @@ func (b *builder) caller(e *eventlog.Event) *call {
 
 // flight returns the submissions of a node in the hardware, oldest first.
 func (b *builder) flight(node uint64) *[]*submission {
-	for uint64(len(b.flying)) <= node && node < 64 {
-		b.flying = append(b.flying, nil)
+	return ofNode(&b.flying, node)
+}
+
+// maxNodes bounds the numbers of nodes. A log with a larger number is wrong, and gets wrong answers.
+const maxNodes = 64
+
+// ofNode returns the submissions of a node in lists by node.
+func ofNode(lists *[][]*submission, node uint64) *[]*submission {
+	i := int(node % maxNodes)
+	for len(*lists) <= i {
+		*lists = append(*lists, nil)
 	}
-	return &b.flying[node%64]
+	return &(*lists)[i]
 }
 
 // at returns the packet at an address, of a submission, or nil.
