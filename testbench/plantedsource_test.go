@@ -90,7 +90,7 @@ func rtlFaults() []mutated {
 			name: "ring-head-after-indirect", file: "rtl/cp/ring.go",
 			old:     "(r.rptr + (1 + pkt.IndirectBody)) & r.mask",
 			new:     "(r.rptr + (1 + pkt.IndirectBody)) & r.mask\nif plant.Is(NAME) {\nr.rptr = (r.rptr - 1) & r.mask\n}",
-			missing: why.MissingPacket, word: "",
+			missing: why.MissingPacket, word: "OPCODE",
 		},
 		{
 			name: "good-copy-refused", file: "rtl/cp/step.go",

@@ -38,11 +38,12 @@ const (
 	Stop              // the kernel stops the adapter
 	Broken            // a broken rule
 	Link              // the link goes down or comes back
-	Text              // a line of the driver
+	Text              // a line of the driver, or about the log
 	Open              // a board is opened
 	End               // the command ends
 	Descriptor        // the DMA engine has taken a descriptor
 	Firmware          // a line of the log of the firmware
+	Refused           // the GPU accesses host memory that does not exist
 	kinds
 )
 
@@ -125,15 +126,16 @@ var Table = []Description{
 	{Memory, "memory", "the GPU writes one or two dwords of host memory", join(hex("address"), dec("bytes"), hex("value")), "", ""},
 	{Message, "message", "an interrupt message arrives", dec("vector"), "", ""},
 	{Executed, "executed", "a node has executed a packet", join(dec("node"), hex("address", "header"), dec("cycle")), "", ""},
-	{Fault, "fault", "a fault; from the hardware with the cause in FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
+	{Fault, "fault", "a fault; from the hardware with CAUSE of FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "fault cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
 	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
 	{Link, "link", "the link to the board; a frame has its sequence number, and how often it was sent before", dec("frame", "times", "bytes"), "what happened", ""},
-	{Text, "text", "a line of the driver", nil, "the line", ""},
+	{Text, "text", "a line of the driver, or about the log", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
 	{Descriptor, "descriptor", "the DMA engine takes a descriptor of a node, for the packet at an address; the source of a fill is its value", join(dec("node"), hex("packet", "to", "source"), dec("bytes"), []Field{{"fill", Flag}}, dec("cycle")), "", ""},
 	{Firmware, "firmware", "the firmware writes a line to its log; level 1 is an error, 2 an event, 3 a message", dec("number", "clocks", "level"), "the line", ""},
+	{Refused, "refused", "the GPU reads or writes host memory where no memory is", join(hex("address"), dec("bytes"), write), "", ""},
 }
 
 // Names returns the names of the kinds.

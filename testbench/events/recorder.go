@@ -6,13 +6,11 @@ package events
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/bits"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -216,11 +214,7 @@ func (r *Recorder) Wrote(addr uint64, p []byte) {
 
 // Refused notes an access of the device to n bytes at an address without memory.
 func (r *Recorder) Refused(addr uint64, n int, write bool) {
-	what := "read"
-	if write {
-		what = "wrote"
-	}
-	r.device(eventlog.New(eventlog.Text).WithText(fmt.Sprintf("the GPU %s %d bytes at %s, where no memory is", what, n, pkt.FormatAddr(pkt.Host|addr))))
+	r.device(eventlog.New(eventlog.Refused, addr, uint64(n), flag(write)))
 }
 
 // follow notes what the firmware writes to its log.

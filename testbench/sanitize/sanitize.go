@@ -32,6 +32,7 @@ type allocation struct {
 	written ranges // of offsets, by a packet or the application
 	locks   int    // of the application
 	mapped  bool   // the application has locked it for writing
+	told    bool   // that a packet reads what nobody has written
 
 	eviction
 	resource cmdbuf.Resource // without a name: there is none
@@ -51,7 +52,6 @@ type Sanitizer struct {
 	counts      map[uint32]uint64 // submissions by node
 	on          bool              // there was an allocation, and the adapter has not stopped since
 	found       []finding         // by the device, not yet reported
-	told        map[string]bool   // functions that read memory that nobody wrote
 	renders     map[*ddi.Thread]*render
 	fresh       []*owned                 // of the last submission, whose bytes are not known
 	copied      copied                   // by the last COPY
@@ -67,7 +67,7 @@ type finding struct{ rule, function, text string }
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
 		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
-		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, told: map[string]bool{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
+		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
 
@@ -196,17 +196,10 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 	delete(s.allocations, h)
 }
 
-// find adds a finding. That a function reads memory that nobody wrote is told once.
+// find adds a finding.
 func (s *Sanitizer) find(rule, function, format string, args ...any) {
-	f := finding{rule, function, fmt.Sprintf(format, args...)}
-	if rule == "access-unwritten" {
-		if s.told[function] {
-			return
-		}
-		s.told[function] = true
-	}
 	if len(s.found) < maxFound {
-		s.found = append(s.found, f)
+		s.found = append(s.found, finding{rule, function, fmt.Sprintf(format, args...)})
 	}
 }
 

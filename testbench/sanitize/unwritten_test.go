@@ -57,7 +57,7 @@ func (r *rig) fill(t *testing.T, to part, n uint32) {
 func TestUnwritten(t *testing.T) {
 	r := newRig(t)
 	assert.Equal(t, []string{"access-unwritten"}, r.copies(t, 0, 11, 10))
-	assert.Empty(t, r.copies(t, 0, 11, 10), "it is told once")
+	assert.Empty(t, r.copies(t, 0, 11, 10), "it is told once of an allocation")
 	r = newRig(t)
 	assert.Empty(t, r.copies(t, 0, 10, 11))
 	assert.Empty(t, r.copies(t, 0, 11, 10), "a packet has written it")

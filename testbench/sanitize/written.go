@@ -63,7 +63,7 @@ type copied struct {
 // offsets returns a range of addresses as one of an allocation.
 func (a *allocation) offsets(s span) span { return span{s.from - a.place.from, s.to - a.place.from} }
 
-// checkWritten checks that somebody wrote the bytes that a packet reads. A present may show a
+// checkWritten checks that somebody wrote the bytes that a packet reads, and tells once of each allocation. A present may show a
 // frame that nobody drew. A driver may copy a texture with the bytes between its rows, so a COPY of one is
 // checked only for a texture that is empty, and what it moves is not more written than before.
 func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
@@ -83,7 +83,8 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 	}
 	x.rows.each(x.bytes, func(row span, _ uint64) bool {
 		at, unwritten := a.written.missing(a.offsets(row))
-		if unwritten {
+		if unwritten && !a.told {
+			a.told = true
 			s.find("access-unwritten", u.function, "%s %s of %s, of which nobody has written byte %#x", x.name(u), x, s.of(x.allocation), at)
 		}
 		return !unwritten

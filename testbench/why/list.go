@@ -91,7 +91,7 @@ func valueOf(line, key string) string {
 	return value
 }
 
-// A part is what a call moves in a list, also through other lists: so many moves, after so many others.
+// A part is what a call moves in a list, also through other lists: a number of moves, after a number of others.
 type part struct{ before, moves int }
 
 // maxPlayed bounds the executions of lists in an answer.
