@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -45,6 +47,62 @@ func TestRecordedCopies(t *testing.T) {
 		copies++
 	}
 	assert.Greater(t, copies, 40)
+}
+
+// A copy in a list that another list executes leads to its packet, after what the other list has before it. So does
+// what the other list has after it.
+func TestNestedLists(t *testing.T) {
+	ring := eventlog.NewRing(64<<20, eventlog.Header{})
+	s, err := Open("emu", HostDrivers(), Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
+	require.NoError(t, err)
+	dev, ctx, err := s.CreateDevice()
+	require.NoError(t, err)
+	var bufs []*d3d11.Buffer
+	for i := range uint32(3) {
+		b, err := dev.CreateBuffer(d3d11.BufferDesc{ByteWidth: 64 << i, BindFlags: d3d11.BindVertexBuffer}, nil)
+		require.NoError(t, err)
+		bufs = append(bufs, b)
+	}
+	region := func(c *d3d11.Context, from uint32) {
+		c.CopySubresourceRegion(bufs[1], 0, from, 0, 0, bufs[0], 0, &d3d11.Box{Left: from, Right: from + 8, Bottom: 1, Back: 1})
+	}
+	inner, outer := deferred(t, dev), deferred(t, dev)
+	region(inner, 16)
+	region(inner, 24)
+	l, err := inner.FinishCommandList(false)
+	require.NoError(t, err)
+	region(outer, 0)
+	outer.ExecuteCommandList(l, false)
+	region(outer, 40)
+	l, err = outer.FinishCommandList(false)
+	require.NoError(t, err)
+	ctx.ExecuteCommandList(l, false)
+	ctx.Flush()
+	require.NoError(t, s.WaitForIdle())
+	require.NoError(t, s.Close())
+
+	r, n := runOf(t, ring), 0
+	log, err := eventlog.NewReader(ringReader(t, ring))
+	require.NoError(t, err)
+	var e eventlog.Event
+	for wants := []int{16, 24, 0, 40}; log.Next(&e) == nil; {
+		if e.Kind != eventlog.Call || e.Text() != "CopySubresourceRegion" {
+			continue
+		}
+		a, err := r.Call(e.Fields[0])
+		require.NoError(t, err)
+		assert.Equal(t, "it was recorded, and its work has ended", a.Verdict)
+		assert.Equal(t, 1, strings.Count(a.Text(), "its packet is"), a.Text())
+		assert.Regexp(t, fmt.Sprintf(`its packet is COPY src=VRAM\+0x\w*%x dst=VRAM\+0x\w*%02x bytes=8 at IB`, wants[n], wants[n]), a.Text())
+		n++
+	}
+	assert.Equal(t, 4, n)
+}
+
+func deferred(t *testing.T, dev *d3d11.Device) *d3d11.Context {
+	c, err := dev.CreateDeferredContext(0)
+	require.NoError(t, err)
+	return c
 }
 
 // rerun reads events as a log.
