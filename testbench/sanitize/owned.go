@@ -101,6 +101,8 @@ func (s *Sanitizer) fill() {
 			for _, m := range early {
 				o.wrote(m.at, m.bytes)
 			}
+		} else {
+			o.by.owned = nil // the memory is gone, so there is nothing to compare
 		}
 		s.mu.Unlock()
 	}
