@@ -51,7 +51,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, err
 	}
 	opt.Hz, opt.Link.Observe = dev.Hz(), at.Link
-	end, err := endpoint.New(dev, endpoint.Options{})
+	end, err := endpoint.New(dev, endpoint.Options{Timeout: answerTime(dev.Hz(), uint64(opt.Baud))})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +65,15 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 	}
 	l := &lined{RootPort: port, line: wire, dev: dev, rate: uint64(opt.Baud) / 10}
 	return l, l, nil
+}
+
+// inFlight is how many bytes the reads of a device may wait for, in both directions.
+const inFlight = 32 << 10
+
+// answerTime returns the completion time-out of reads of a device in its clocks: 2^27, or at a low rate what the
+// line needs for inFlight.
+func answerTime(hz, baud uint64) uint64 {
+	return max(1<<27, inFlight*10*hz/max(1, baud))
 }
 
 // lined is the link to an emulated GPU over a line in virtual time.

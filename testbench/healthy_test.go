@@ -27,7 +27,7 @@ func composeLog(t *testing.T, board string) *eventlog.Ring {
 
 // In a run without a mistake nothing is missing, also where an access takes a large part of a second.
 func TestNothingIsMissing(t *testing.T) {
-	for _, board := range []string{"emu", "emu?nodes=1", "line?baud=38400", "line?baud=3000000&delay=60000"} {
+	for _, board := range []string{"emu", "emu?nodes=1", "line?baud=38400", "line?baud=9600", "line?baud=3000000&delay=60000"} {
 		r := runOf(t, composeLog(t, board))
 		fences := 0
 		for node := range 2 {
