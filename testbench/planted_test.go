@@ -2,6 +2,7 @@ package testbench
 
 import (
 	"encoding/binary"
+	"io"
 	"testing"
 	"time"
 
@@ -229,7 +230,13 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 // runOf reads the log in a ring.
 func runOf(t *testing.T, ring *eventlog.Ring) *why.Run {
 	t.Helper()
-	l, err := eventlog.NewReader(ringReader(t, ring))
+	return runIn(t, ringReader(t, ring))
+}
+
+// runIn reads a log.
+func runIn(t *testing.T, log io.Reader) *why.Run {
+	t.Helper()
+	l, err := eventlog.NewReader(log)
 	require.NoError(t, err)
 	r, err := why.Read(l)
 	require.NoError(t, err)

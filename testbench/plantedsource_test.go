@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -225,11 +224,7 @@ func readLog(t *testing.T, name string) *why.Run {
 	f, err := os.Open(name)
 	require.NoError(t, err)
 	defer f.Close()
-	l, err := eventlog.NewReader(f)
-	require.NoError(t, err)
-	r, err := why.Read(l)
-	require.NoError(t, err)
-	return r
+	return runIn(t, f)
 }
 
 // A fault in the source of the RTL or of the kernel is the answer to why the run stopped, or why

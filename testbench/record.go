@@ -19,8 +19,6 @@ func (s *System) observeBoard(o *Options) {
 	}
 	if o.Record != nil {
 		o.Board.Watch = nil // this package sees more
-	}
-	if o.Record != nil {
 		o.Board.Link = s.incidents.Incident
 	}
 	see := o.Board.Observe

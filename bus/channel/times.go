@@ -63,8 +63,8 @@ func (c *Config) lineTime(n int) time.Duration {
 // a loss. Silence proves a line dead, and so does one frame that is lost for
 // Link.GiveUp, which is less than the time-out of a request: a line that loses a third
 // of its frames can go down. A given DeadAfter covers two keep-alive periods. A host that
-// allows a long silence also asks that much longer for a session, to 20 s, and no more often
-// in all: a slow board must not get more hellos than it can answer.
+// allows a longer silence asks for a session as long, for 20 s at most. It sends twenty hellos in any
+// case, since a slow board must not get more than it can answer.
 func (c *Config) setTimes() {
 	l := &c.Link
 	l.Adapt, l.Rate = true, c.Baud/10

@@ -130,8 +130,7 @@ func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Durat
 	case typ == typeHello && l.cfg.Role == Board && l.state != Down:
 		l.answer(version, h, now, out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && version != Version:
-		l.stats.Refused++
-		l.tell(Incident{Kind: HelloRefused})
+		l.refuse()
 		l.fail(fmt.Errorf("%w: %d, want %d", ErrVersion, version, Version), out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && h.host == l.nonce:
 		l.welcome(h, now, out)
@@ -155,8 +154,7 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 	s.at = now
 	switch old := l.offered(s.word); {
 	case version != Version || !l.sameMap(h.mapHash):
-		l.stats.Refused++
-		l.tell(Incident{Kind: HelloRefused})
+		l.refuse()
 	case s.word == l.epoch || l.past.has(s.word):
 		l.stats.Stale++
 		return
@@ -169,8 +167,7 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 		case later:
 			return
 		case why != "":
-			l.stats.Refused++
-			l.tell(Incident{Kind: HelloRefused})
+			l.refuse()
 			reply.flags |= flagRefused
 			reply.options.code, reply.options.refusal = code, why[:min(len(why), maxRefusal)]
 		default:
@@ -179,6 +176,12 @@ func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 		}
 	}
 	l.sendHelloFrame(typeWelcome, reply, out)
+}
+
+// refuse counts a hello that is refused.
+func (l *Link) refuse() {
+	l.stats.Refused++
+	l.tell(Incident{Kind: HelloRefused})
 }
 
 // again asks the host for another Hello unless its last one had the nonce of the
@@ -230,13 +233,11 @@ const (
 func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 	switch {
 	case !l.sameMap(h.mapHash):
-		l.stats.Refused++
-		l.tell(Incident{Kind: HelloRefused})
+		l.refuse()
 		l.fail(fmt.Errorf("%w: %#08x, want %#08x", ErrMapHash, h.mapHash, l.cfg.MapHash), out)
 		return
 	case h.flags&flagRefused != 0:
-		l.stats.Refused++
-		l.tell(Incident{Kind: HelloRefused})
+		l.refuse()
 		l.fail(h.options.refusalError(), out)
 		return
 	case h.flags&flagAgain != 0:

@@ -69,8 +69,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 	}
 	if len(frame) < MinFrame || len(frame) > l.maxFrame() {
 		l.stats.BadFrames++
-		l.tell(Incident{Kind: FrameRefused, Bytes: len(frame)})
-		l.damagedFrame(now, out)
+		l.damagedFrame(len(frame), now, out)
 		return
 	}
 	body := frame[:len(frame)-checkLen]
@@ -88,8 +87,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 			return
 		}
 		l.stats.BadCheck++
-		l.tell(Incident{Kind: FrameRefused, Bytes: len(frame)})
-		l.damagedFrame(now, out)
+		l.damagedFrame(len(frame), now, out)
 	}
 }
 
@@ -116,8 +114,9 @@ func (l *Link) confirmed(s session, body []byte, now time.Duration, out *Output)
 	l.receiveFrame(body, now, out)
 }
 
-// damagedFrame requests missing frames, but not for every piece of garbage.
-func (l *Link) damagedFrame(now time.Duration, out *Output) {
+// damagedFrame requests missing frames, but not for every piece of garbage. bytes is the size of the frame.
+func (l *Link) damagedFrame(bytes int, now time.Duration, out *Output) {
+	l.tell(Incident{Kind: FrameRefused, Bytes: bytes})
 	if l.state != Up || now < l.rx.quiet {
 		return
 	}
@@ -327,8 +326,7 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 	}
 	r.nakTo = r.next + uint64(last)
 	l.tell(Incident{Kind: NakSent, Sequence: uint32(r.next & maskSeq), Answers: r.refused})
-	r.refused = false
-	r.nak, r.damaged = false, false
+	r.nak, r.damaged, r.refused = false, false, false
 	r.again = now + l.patience()
 	r.quiet = r.again
 	l.stats.NaksSent++

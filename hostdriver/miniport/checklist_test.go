@@ -165,7 +165,7 @@ func TestV03(t *testing.T) {
 }
 
 // TestV16 patches a buffer again after its allocation has moved to and fro: equal addresses
-// give equal bytes. What was never patched holds an address that is not mapped.
+// give equal bytes. An address that was never patched is not mapped.
 func TestV16(t *testing.T) {
 	f := newFixture(t)
 	f.list[target].SegmentID = kmddi.SegmentNone

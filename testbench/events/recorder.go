@@ -204,12 +204,16 @@ func (r *Recorder) Wrote(addr uint64, p []byte) {
 	if len(p) > maxMemory {
 		return
 	}
-	defer r.follow(addr, p)
 	var value uint64
 	for i, b := range p {
 		value |= uint64(b) << (8 * i)
 	}
-	r.device(eventlog.New(eventlog.Memory, addr, uint64(len(p)), value))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.caused(eventlog.New(eventlog.Memory, addr, uint64(len(p)), value))
+	if r.area.wrote(addr, p) {
+		r.firmware()
+	}
 }
 
 // Refused notes an access of the device to n bytes at an address without memory.
@@ -217,19 +221,15 @@ func (r *Recorder) Refused(addr uint64, n int, write bool) {
 	r.device(eventlog.New(eventlog.Refused, addr, uint64(n), flag(write)))
 }
 
-// follow notes what the firmware writes to its log.
-func (r *Recorder) follow(addr uint64, p []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.area.wrote(addr, p) {
-		r.firmware()
-	}
-}
-
 // device adds an event of the device, within an access of the host.
 func (r *Recorder) device(e eventlog.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.caused(e)
+}
+
+// caused adds an event whose cause is the last one of an emulated GPU, while the lock is held.
+func (r *Recorder) caused(e eventlog.Event) {
 	e.Cause = r.executed
 	r.add(nil, 0, e)
 }

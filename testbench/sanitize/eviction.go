@@ -113,11 +113,7 @@ func (s *Sanitizer) keepEvicted(serial uint64) {
 
 // compareEvicted compares evicted allocations that the last submission brings back.
 func (s *Sanitizer) compareEvicted() {
-	s.mu.Lock()
-	all := s.returning
-	s.returning = nil
-	s.mu.Unlock()
-	for _, h := range all {
+	for _, h := range take(s, &s.returning) {
 		s.compareKept(h, s.allocations[h])
 	}
 }

@@ -89,11 +89,7 @@ func (s *Sanitizer) read(o *owned, p []byte) ([]byte, bool) {
 // fill reads the memory that the last submission owns. The lock is not held then, since the GPU's
 // accesses take it with the lock of the memory. So its writes in between are made again.
 func (s *Sanitizer) fill() {
-	s.mu.Lock()
-	fresh := s.fresh
-	s.fresh = nil
-	s.mu.Unlock()
-	for _, o := range fresh {
+	for _, o := range take(s, &s.fresh) {
 		p, ok := s.read(o, nil)
 		s.mu.Lock()
 		if early := o.early; ok {

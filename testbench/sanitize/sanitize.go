@@ -104,13 +104,18 @@ func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 
 // Flush reports what was found since the last step of the kernel, on a thread that may call it.
 func (s *Sanitizer) Flush(t *ddi.Thread) {
-	s.mu.Lock()
-	found := s.found
-	s.found = nil
-	s.mu.Unlock()
-	for _, f := range found {
+	for _, f := range take(s, &s.found) {
 		s.report(reportOf(t, f.rule, f.function, "%s", f.text))
 	}
+}
+
+// take empties a list of s and returns what was in it.
+func take[T any](s *Sanitizer, list *[]T) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := *list
+	*list = nil
+	return all
 }
 
 func reportOf(t *ddi.Thread, rule, function, format string, args ...any) verifier.Report {

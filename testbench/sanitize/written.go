@@ -63,9 +63,10 @@ type copied struct {
 // offsets returns a range of addresses as one of an allocation.
 func (a *allocation) offsets(s span) span { return span{s.from - a.place.from, s.to - a.place.from} }
 
-// checkWritten checks that somebody wrote the bytes that a packet reads, and tells once of each allocation. A present may show a
-// frame that nobody drew. A driver may copy a texture with the bytes between its rows, so a COPY of one is
-// checked only for a texture that is empty, and what it moves is not more written than before.
+// checkWritten checks that somebody wrote the bytes that a packet reads. It tells once of each
+// allocation. A present may show a frame that nobody drew. A driver may copy a texture with the bytes
+// between its rows, so a COPY of one is checked only for a texture that is empty, and what it moves is
+// not more written than before.
 func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 	if x.op == "COPY" {
 		s.copied = copied{at: x.at, ok: true}

@@ -22,34 +22,24 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 			s.given, s.submit, b.giving = at, &c, nil
 		}
 	case "DxgkDdiInterruptRoutine":
-		b.each(func(s *submission) bool {
-			if s.message.In() && !s.routine.In() {
-				s.routine = at
-			}
-			return true
-		})
+		b.follows(at, func(s *submission) (before, next *Point) { return &s.message, &s.routine })
 	case "DxgkDdiQueryCurrentFence":
-		b.each(func(s *submission) bool {
-			if s.reported.In() && !s.asked.In() {
-				s.asked = at
-			}
-			return true
-		})
+		b.follows(at, func(s *submission) (before, next *Point) { return &s.reported, &s.asked })
 	case "DxgkDdiDpcRoutine":
-		b.each(func(s *submission) bool {
-			if s.reported.In() && !s.deferred.In() {
-				s.deferred = at
-			}
-			return true
-		})
+		b.follows(at, func(s *submission) (before, next *Point) { return &s.reported, &s.deferred })
 	case "DxgkCbNotifyDpc":
-		b.each(func(s *submission) bool {
-			if s.deferred.In() && !s.notified.In() {
-				s.notified = at
-			}
-			return true
-		})
+		b.follows(at, func(s *submission) (before, next *Point) { return &s.deferred, &s.notified })
 	}
+}
+
+// follows notes a call as the next step of each submission in the hardware that has had the step before it.
+func (b *builder) follows(at Point, steps func(s *submission) (before, next *Point)) {
+	b.each(func(s *submission) bool {
+		if before, next := steps(s); before.In() && !next.In() {
+			*next = at
+		}
+		return true
+	})
 }
 
 // notGiven is what is wrong if the kernel does not give a submission to the miniport.
