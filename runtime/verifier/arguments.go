@@ -125,6 +125,8 @@ func (e *encoder) value(v any) bool {
 		showKmddiBuildPagingBuffer(e, &v)
 	case kmddi.BuildPagingBufferOut:
 		showKmddiBuildPagingBufferOut(e, &v)
+	case kmddi.CancelCommand:
+		showKmddiCancelCommand(e, &v)
 	case kmddi.CollectDbgInfo:
 		showKmddiCollectDbgInfo(e, &v)
 	case kmddi.CollectDbgInfoOut:
@@ -161,6 +163,8 @@ func (e *encoder) value(v any) bool {
 		showKmddiOpenAllocation(e, &v)
 	case kmddi.Patch:
 		showKmddiPatch(e, &v)
+	case kmddi.PreemptCommand:
+		showKmddiPreemptCommand(e, &v)
 	case kmddi.Present:
 		showKmddiPresent(e, &v)
 	case kmddi.QueryAdapterInfo:
@@ -171,10 +175,22 @@ func (e *encoder) value(v any) bool {
 		showKmddiQueryCurrentFence(e, &v)
 	case kmddi.QueryCurrentFenceOut:
 		showKmddiQueryCurrentFenceOut(e, &v)
+	case kmddi.QueryDependentEngineGroup:
+		showKmddiQueryDependentEngineGroup(e, &v)
+	case kmddi.QueryDependentEngineGroupOut:
+		showKmddiQueryDependentEngineGroupOut(e, &v)
+	case kmddi.QueryEngineStatus:
+		showKmddiQueryEngineStatus(e, &v)
+	case kmddi.QueryEngineStatusOut:
+		showKmddiQueryEngineStatusOut(e, &v)
 	case kmddi.Render:
 		showKmddiRender(e, &v)
 	case kmddi.RenderOut:
 		showKmddiRenderOut(e, &v)
+	case kmddi.ResetEngine:
+		showKmddiResetEngine(e, &v)
+	case kmddi.ResetEngineOut:
+		showKmddiResetEngineOut(e, &v)
 	case kmddi.StartDeviceOut:
 		showKmddiStartDeviceOut(e, &v)
 	case kmddi.StartInfo:
@@ -291,6 +307,49 @@ func showKmddiBuildPagingBufferOut(e *encoder, v *kmddi.BuildPagingBufferOut) {
 	e.number("DmaBufferUsed", uint64(v.DmaBufferUsed))
 	e.key("MultipassOffset")
 	e.number("MultipassOffset", uint64(v.MultipassOffset))
+	e.close('}')
+}
+
+func showKmddiCancelCommand(e *encoder, v *kmddi.CancelCommand) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Context")
+	e.handle("km_context", v.Context.Root)
+	e.key("DmaBuffer")
+	e.bytes(v.DmaBuffer)
+	e.key("DmaBufferPrivateData")
+	e.bytes(v.DmaBufferPrivateData)
+	e.key("DmaBufferSubmissionStartOffset")
+	e.number("DmaBufferSubmissionStartOffset", uint64(v.DmaBufferSubmissionStartOffset))
+	e.key("DmaBufferSubmissionEndOffset")
+	e.number("DmaBufferSubmissionEndOffset", uint64(v.DmaBufferSubmissionEndOffset))
+	e.key("AllocationList")
+	if v.AllocationList == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.AllocationList {
+			showKmddiAllocationList(e, &v.AllocationList[i])
+		}
+		e.close(']')
+	}
+	e.key("PatchLocationList")
+	if v.PatchLocationList == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.PatchLocationList {
+			showKmddiPatchLocation(e, &v.PatchLocationList[i])
+		}
+		e.close(']')
+	}
+	e.key("PatchLocationListSubmissionStart")
+	e.number("PatchLocationListSubmissionStart", uint64(v.PatchLocationListSubmissionStart))
+	e.key("PatchLocationListSubmissionLength")
+	e.number("PatchLocationListSubmissionLength", uint64(v.PatchLocationListSubmissionLength))
 	e.close('}')
 }
 
@@ -430,6 +489,8 @@ func showKmddiNotifyInterrupt(e *encoder, v *kmddi.NotifyInterrupt) {
 	e.enum(nameKmddiNotifyType(v.InterruptType), uint64(v.InterruptType))
 	e.key("FenceID")
 	e.number("FenceID", uint64(v.FenceID))
+	e.key("LastCompletedFenceID")
+	e.number("LastCompletedFenceID", uint64(v.LastCompletedFenceID))
 	e.key("Status")
 	e.number("Status", uint64(v.Status))
 	e.key("NodeOrdinal")
@@ -504,6 +565,21 @@ func showKmddiPatch(e *encoder, v *kmddi.Patch) {
 	e.number("NodeOrdinal", uint64(v.NodeOrdinal))
 	e.key("Flags")
 	showKmddiSubmitFlags(e, &v.Flags)
+	e.close('}')
+}
+
+func showKmddiPreemptCommand(e *encoder, v *kmddi.PreemptCommand) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("PreemptionFenceID")
+	e.number("PreemptionFenceID", uint64(v.PreemptionFenceID))
+	e.key("NodeOrdinal")
+	e.number("NodeOrdinal", uint64(v.NodeOrdinal))
+	e.key("EngineOrdinal")
+	e.number("EngineOrdinal", uint64(v.EngineOrdinal))
 	e.close('}')
 }
 
@@ -590,6 +666,54 @@ func showKmddiQueryCurrentFenceOut(e *encoder, v *kmddi.QueryCurrentFenceOut) {
 	e.close('}')
 }
 
+func showKmddiQueryDependentEngineGroup(e *encoder, v *kmddi.QueryDependentEngineGroup) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("NodeOrdinal")
+	e.number("NodeOrdinal", uint64(v.NodeOrdinal))
+	e.key("EngineOrdinal")
+	e.number("EngineOrdinal", uint64(v.EngineOrdinal))
+	e.close('}')
+}
+
+func showKmddiQueryDependentEngineGroupOut(e *encoder, v *kmddi.QueryDependentEngineGroupOut) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("DependentNodeOrdinalMask")
+	e.number("DependentNodeOrdinalMask", uint64(v.DependentNodeOrdinalMask))
+	e.close('}')
+}
+
+func showKmddiQueryEngineStatus(e *encoder, v *kmddi.QueryEngineStatus) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("NodeOrdinal")
+	e.number("NodeOrdinal", uint64(v.NodeOrdinal))
+	e.key("EngineOrdinal")
+	e.number("EngineOrdinal", uint64(v.EngineOrdinal))
+	e.close('}')
+}
+
+func showKmddiQueryEngineStatusOut(e *encoder, v *kmddi.QueryEngineStatusOut) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Responsive")
+	e.truth(bool(v.Responsive))
+	e.close('}')
+}
+
 func showKmddiRender(e *encoder, v *kmddi.Render) {
 	if v == nil {
 		e.null()
@@ -636,6 +760,30 @@ func showKmddiRenderOut(e *encoder, v *kmddi.RenderOut) {
 	e.close('}')
 }
 
+func showKmddiResetEngine(e *encoder, v *kmddi.ResetEngine) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("NodeOrdinal")
+	e.number("NodeOrdinal", uint64(v.NodeOrdinal))
+	e.key("EngineOrdinal")
+	e.number("EngineOrdinal", uint64(v.EngineOrdinal))
+	e.close('}')
+}
+
+func showKmddiResetEngineOut(e *encoder, v *kmddi.ResetEngineOut) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("LastAbortedFenceID")
+	e.number("LastAbortedFenceID", uint64(v.LastAbortedFenceID))
+	e.close('}')
+}
+
 func showKmddiStartDeviceOut(e *encoder, v *kmddi.StartDeviceOut) {
 	if v == nil {
 		e.null()
@@ -674,6 +822,8 @@ func showKmddiSubmitCommand(e *encoder, v *kmddi.SubmitCommand) {
 	e.handle("km_context", v.Context.Root)
 	e.key("DmaBufferPhysicalAddress")
 	e.number("DmaBufferPhysicalAddress", uint64(v.DmaBufferPhysicalAddress))
+	e.key("DmaBufferPrivateData")
+	e.bytes(v.DmaBufferPrivateData)
 	e.key("DmaBufferSize")
 	e.number("DmaBufferSize", uint64(v.DmaBufferSize))
 	e.key("DmaBufferSubmissionStartOffset")
@@ -1152,6 +1302,10 @@ func showKmddiDriverCaps(e *encoder, v *kmddi.DriverCaps) {
 	e.truth(bool(v.MultiEngineAware))
 	e.key("PreemptionAware")
 	e.truth(bool(v.PreemptionAware))
+	e.key("CancelCommandAware")
+	e.truth(bool(v.CancelCommandAware))
+	e.key("PreemptionCaps")
+	showKmddiPreemptionCaps(e, &v.PreemptionCaps)
 	e.key("SupportPerEngineTDR")
 	e.truth(bool(v.SupportPerEngineTDR))
 	e.close('}')
@@ -1256,6 +1410,8 @@ func showKmddiSubmitFlags(e *encoder, v *kmddi.SubmitFlags) {
 	e.truth(bool(v.Paging))
 	e.key("Present")
 	e.truth(bool(v.Present))
+	e.key("Resubmission")
+	e.truth(bool(v.Resubmission))
 	e.close('}')
 }
 
@@ -1299,6 +1455,19 @@ func showUmddiSubresourceUP(e *encoder, v *umddi.SubresourceUP) {
 	e.number("RowPitch", uint64(v.RowPitch))
 	e.key("SlicePitch")
 	e.number("SlicePitch", uint64(v.SlicePitch))
+	e.close('}')
+}
+
+func showKmddiPreemptionCaps(e *encoder, v *kmddi.PreemptionCaps) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("GraphicsPreemptionGranularity")
+	e.enum(nameKmddiGraphicsPreemptionGranularity(v.GraphicsPreemptionGranularity), uint64(v.GraphicsPreemptionGranularity))
+	e.key("ComputePreemptionGranularity")
+	e.enum(nameKmddiComputePreemptionGranularity(v.ComputePreemptionGranularity), uint64(v.ComputePreemptionGranularity))
 	e.close('}')
 }
 
@@ -1418,6 +1587,30 @@ func nameDxgiFormat(v dxgi.Format) string {
 	return ""
 }
 
+func nameKmddiComputePreemptionGranularity(v kmddi.ComputePreemptionGranularity) string {
+	switch v {
+	case kmddi.ComputePreemptionNone:
+		return "ComputePreemptionNone"
+	case kmddi.ComputePreemptionDMABufferBoundary:
+		return "ComputePreemptionDMABufferBoundary"
+	}
+	return ""
+}
+
+func nameKmddiGraphicsPreemptionGranularity(v kmddi.GraphicsPreemptionGranularity) string {
+	switch v {
+	case kmddi.GraphicsPreemptionNone:
+		return "GraphicsPreemptionNone"
+	case kmddi.GraphicsPreemptionDMABufferBoundary:
+		return "GraphicsPreemptionDMABufferBoundary"
+	case kmddi.GraphicsPreemptionPrimitiveBoundary:
+		return "GraphicsPreemptionPrimitiveBoundary"
+	case kmddi.GraphicsPreemptionPixelBoundary:
+		return "GraphicsPreemptionPixelBoundary"
+	}
+	return ""
+}
+
 func nameKmddiInfoType(v kmddi.InfoType) string {
 	switch v {
 	case kmddi.InfoUMDriverPrivate:
@@ -1434,6 +1627,8 @@ func nameKmddiNotifyType(v kmddi.NotifyType) string {
 	switch v {
 	case kmddi.InterruptDMACompleted:
 		return "InterruptDMACompleted"
+	case kmddi.InterruptDMAPreempted:
+		return "InterruptDMAPreempted"
 	case kmddi.InterruptDMAFaulted:
 		return "InterruptDMAFaulted"
 	}

@@ -86,10 +86,10 @@ func TestKernelModeTrace(t *testing.T) {
 	assert.Equal(t, []string{
 		`"call","depth":0,"irql":"PASSIVE_LEVEL","args":{"h":null,"info":{"RequiredDmaQueueEntry":0,"AdapterLUID":0}}}`,
 		`"call","depth":0,"irql":"PASSIVE_LEVEL","args":{"h":"km_adapter 1","arg":{"Device":null,"Context":"km_context 1","DmaBufferPhysicalAddress":"0x1000",` +
-			`"DmaBufferSize":0,"DmaBufferSubmissionStartOffset":0,"DmaBufferSubmissionEndOffset":64,"SubmissionFenceID":8,"NodeOrdinal":1,"EngineOrdinal":0,` +
-			`"Flags":{"Paging":false,"Present":true}}}}`,
+			`"DmaBufferPrivateData":null,"DmaBufferSize":0,"DmaBufferSubmissionStartOffset":0,"DmaBufferSubmissionEndOffset":64,"SubmissionFenceID":8,"NodeOrdinal":1,"EngineOrdinal":0,` +
+			`"Flags":{"Paging":false,"Present":true,"Resubmission":false}}}}`,
 		`"call","depth":0,"irql":"DIRQL","args":{"h":"km_adapter 1","messageNumber":1}}`,
-		`"callback","depth":1,"irql":"DIRQL","args":{"h":null,"arg":{"InterruptType":"InterruptDMACompleted","FenceID":9,"Status":0,"NodeOrdinal":1,"EngineOrdinal":0}}}`,
+		`"callback","depth":1,"irql":"DIRQL","args":{"h":null,"arg":{"InterruptType":"InterruptDMACompleted","FenceID":9,"LastCompletedFenceID":0,"Status":0,"NodeOrdinal":1,"EngineOrdinal":0}}}`,
 		`"callback","depth":1,"irql":"DIRQL","args":{"h":null}}`,
 	}, got)
 	assert.Contains(t, b.String(), `"name":"DxgkDdiSubmitCommand","process":0,"thread":0,"cycle":5,"results":{"status":"STATUS_INVALID_PARAMETER"}`)

@@ -2177,6 +2177,44 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, m *Monitor,
 			return r0
 		}
 	}
+	if f.PreemptCommand != nil {
+		c := &Func{Name: "DxgkDdiPreemptCommand", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
+		w.PreemptCommand = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.PreemptCommand) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.PreemptCommand(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.CancelCommand != nil {
+		c := &Func{Name: "DxgkDdiCancelCommand", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
+		w.CancelCommand = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.CancelCommand) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CancelCommand(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
 	if f.QueryCurrentFence != nil {
 		c := &Func{Name: "DxgkDdiQueryCurrentFence", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.QueryCurrentFence = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryCurrentFence) (r0 kmddi.QueryCurrentFenceOut, r1 ddi.Status) {
@@ -2208,6 +2246,63 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, m *Monitor,
 				callEnter(h, m, a0, c, a1, a2)
 			}
 			r0, r1 = f.CollectDbgInfo(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
+			a0.Pop()
+			return r0, r1
+		}
+	}
+	if f.QueryEngineStatus != nil {
+		c := &Func{Name: "DxgkDdiQueryEngineStatus", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
+		w.QueryEngineStatus = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryEngineStatus) (r0 kmddi.QueryEngineStatusOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.QueryEngineStatus(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
+			a0.Pop()
+			return r0, r1
+		}
+	}
+	if f.QueryDependentEngineGroup != nil {
+		c := &Func{Name: "DxgkDdiQueryDependentEngineGroup", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
+		w.QueryDependentEngineGroup = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryDependentEngineGroup) (r0 kmddi.QueryDependentEngineGroupOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.QueryDependentEngineGroup(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
+			a0.Pop()
+			return r0, r1
+		}
+	}
+	if f.ResetEngine != nil {
+		c := &Func{Name: "DxgkDdiResetEngine", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
+		w.ResetEngine = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.ResetEngine) (r0 kmddi.ResetEngineOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.ResetEngine(a0, a1, a2)
 			if h != nil {
 				callLeave(h, m, a0, c, r0, r1)
 			}

@@ -62,7 +62,9 @@ type DriverCaps struct {
 	HwQueuePacketCap         uint32 // SchedulingCaps: maximum submissions at a time, at least 1
 	MultiEngineAware         bool   // SchedulingCaps; true with more than one node
 	PreemptionAware          bool   // SchedulingCaps: DxgkDdiPreemptCommand is supported
-	SupportPerEngineTDR      bool   // DxgkDdiResetEngine is supported
+	CancelCommandAware       bool   // SchedulingCaps: DxgkDdiCancelCommand is supported
+	PreemptionCaps           PreemptionCaps
+	SupportPerEngineTDR      bool // DxgkDdiResetEngine and the two queries for it are supported
 }
 
 // QuerySegment is DXGK_QUERYSEGMENTOUT3.
@@ -104,16 +106,19 @@ type NotifyType uint32
 // The supported types of DxgkCbNotifyInterrupt.
 const (
 	InterruptDMACompleted NotifyType = 1 // DXGK_INTERRUPT_DMA_COMPLETED
+	InterruptDMAPreempted NotifyType = 2 // DXGK_INTERRUPT_DMA_PREEMPTED
 	InterruptDMAFaulted   NotifyType = 4 // DXGK_INTERRUPT_DMA_FAULTED
 )
 
-// NotifyInterrupt is DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaCompleted or DmaFaulted.
+// NotifyInterrupt is DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaCompleted, DmaPreempted or
+// DmaFaulted.
 type NotifyInterrupt struct {
-	InterruptType NotifyType
-	FenceID       uint32 // SubmissionFenceId, or FaultedFenceId
-	Status        uint32 // for a fault, the NTSTATUS; else 0
-	NodeOrdinal   uint32
-	EngineOrdinal uint32 // always 0
+	InterruptType        NotifyType
+	FenceID              uint32 // SubmissionFenceId, PreemptionFenceId or FaultedFenceId
+	LastCompletedFenceID uint32 // for a preemption, as it is when the node has stopped; else 0
+	Status               uint32 // for a fault, the NTSTATUS; else 0
+	NodeOrdinal          uint32
+	EngineOrdinal        uint32 // always 0
 }
 
 // QueryCurrentFence holds the in fields of DXGKARG_QUERYCURRENTFENCE.

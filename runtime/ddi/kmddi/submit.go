@@ -116,17 +116,20 @@ type Patch struct {
 }
 
 // SubmitCommand is DXGKARG_SUBMITCOMMAND: the part [Start, End) of a patched
-// DMA buffer and its fence ID, one more than the last one on the node. The first
+// DMA buffer and its fence ID, one more than the last one on the node, or after a
+// preemption more than the last completed one. The first
 // fence of a node since the device started or was reset may be any number. The call
 // cannot fail (bugcheck 0x119/2) and cannot wait: at most HwQueuePacketCap
-// submissions are outstanding. An empty part completes its fence as well.
+// submissions are outstanding. An empty part completes its fence as well. The driver
+// may use DmaBufferPrivateData until the fence has completed or was preempted.
 type SubmitCommand struct {
 	Device                         HDevice  // nil for paging
 	Context                        HContext // nil for paging
 	DmaBufferPhysicalAddress       uint64   // host address of the buffer's start
-	DmaBufferSize                  uint32   // bytes
-	DmaBufferSubmissionStartOffset uint32   // bytes, a multiple of 4
-	DmaBufferSubmissionEndOffset   uint32   // bytes, a multiple of 4
+	DmaBufferPrivateData           []byte
+	DmaBufferSize                  uint32 // bytes
+	DmaBufferSubmissionStartOffset uint32 // bytes, a multiple of 4
+	DmaBufferSubmissionEndOffset   uint32 // bytes, a multiple of 4
 	SubmissionFenceID              uint32
 	NodeOrdinal                    uint32
 	EngineOrdinal                  uint32
@@ -135,6 +138,7 @@ type SubmitCommand struct {
 
 // SubmitFlags is DXGK_SUBMITCOMMANDFLAGS and DXGK_PATCHFLAGS.
 type SubmitFlags struct {
-	Paging  bool
-	Present bool
+	Paging       bool
+	Present      bool
+	Resubmission bool // after a preemption: it may have been executed in part
 }

@@ -8,10 +8,10 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 //
 // Synchronization (WDK, "Threading and Synchronization"): AddDevice to
 // RemoveDevice, ResetFromTimeout and RestartFromTimeout run exclusively.
-// BuildPagingBuffer, Patch and SubmitCommand belong to the GPU scheduler class:
-// one thread at a time. Render, Present, Create, Destroy, Open, Close and Query
-// are reentrant. All run at PASSIVE_LEVEL, except SubmitCommand and DpcRoutine
-// at DISPATCH_LEVEL and InterruptRoutine at DIRQL.
+// BuildPagingBuffer, Patch, SubmitCommand, PreemptCommand and the functions of the
+// engines belong to the GPU scheduler class: one thread at a time. Render, Present, Create, Destroy, Open, Close and Query
+// are reentrant. All run at PASSIVE_LEVEL, except SubmitCommand, PreemptCommand and
+// DpcRoutine at DISPATCH_LEVEL and InterruptRoutine at DIRQL.
 type DriverInitializationData struct {
 	Version uint32 // DXGKDDI_INTERFACE_VERSION, InterfaceVersion
 
@@ -50,8 +50,17 @@ type DriverInitializationData struct {
 	BuildPagingBuffer func(t *ddi.Thread, h HAdapter, arg BuildPagingBuffer) (BuildPagingBufferOut, ddi.Status)
 	Patch             func(t *ddi.Thread, h HAdapter, arg Patch) ddi.Status
 	SubmitCommand     func(t *ddi.Thread, h HAdapter, arg SubmitCommand) ddi.Status
+	PreemptCommand    func(t *ddi.Thread, h HAdapter, arg PreemptCommand) ddi.Status
+	CancelCommand     func(t *ddi.Thread, h HAdapter, arg CancelCommand) ddi.Status
 	QueryCurrentFence func(t *ddi.Thread, h HAdapter, arg QueryCurrentFence) (QueryCurrentFenceOut, ddi.Status)
 	CollectDbgInfo    func(t *ddi.Thread, h HAdapter, arg CollectDbgInfo) (CollectDbgInfoOut, ddi.Status)
+
+	// ResetEngine stops one node: afterwards the node accesses no memory, and is ready
+	// for new submissions. The other nodes go on. After an error the kernel calls
+	// ResetFromTimeout.
+	QueryEngineStatus         func(t *ddi.Thread, h HAdapter, arg QueryEngineStatus) (QueryEngineStatusOut, ddi.Status)
+	QueryDependentEngineGroup func(t *ddi.Thread, h HAdapter, arg QueryDependentEngineGroup) (QueryDependentEngineGroupOut, ddi.Status)
+	ResetEngine               func(t *ddi.Thread, h HAdapter, arg ResetEngine) (ResetEngineOut, ddi.Status)
 
 	// ResetFromTimeout stops all nodes: afterwards the GPU accesses no memory,
 	// and submitted work and the content of memory segments are lost. The

@@ -134,6 +134,19 @@ func (r *rig) table() kmddi.DriverInitializationData {
 		CollectDbgInfo: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
 			return kmddi.CollectDbgInfoOut{Length: r.length}, do(t, "CollectDbgInfo")
 		},
+		PreemptCommand: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.PreemptCommand) ddi.Status {
+			return do(t, "PreemptCommand")
+		},
+		CancelCommand: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.CancelCommand) ddi.Status { return do(t, "CancelCommand") },
+		QueryEngineStatus: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryEngineStatus) (kmddi.QueryEngineStatusOut, ddi.Status) {
+			return kmddi.QueryEngineStatusOut{}, do(t, "QueryEngineStatus")
+		},
+		QueryDependentEngineGroup: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryDependentEngineGroup) (kmddi.QueryDependentEngineGroupOut, ddi.Status) {
+			return kmddi.QueryDependentEngineGroupOut{}, do(t, "QueryDependentEngineGroup")
+		},
+		ResetEngine: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
+			return kmddi.ResetEngineOut{}, do(t, "ResetEngine")
+		},
 		ResetFromTimeout:   func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return do(t, "ResetFromTimeout") },
 		RestartFromTimeout: func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return do(t, "RestartFromTimeout") },
 	}

@@ -63,6 +63,12 @@ var functions = map[string]spec{
 	"DxgkDdiBuildPagingBuffer": {class: scheduler, in: started, judged: true},
 	"DxgkDdiPatch":             {class: scheduler, in: started, judged: true},
 	"DxgkDdiSubmitCommand":     {level: ddi.DispatchLevel, class: scheduler, in: started, judged: true},
+	"DxgkDdiPreemptCommand":    {level: ddi.DispatchLevel, class: scheduler, in: started, judged: true},
+	"DxgkDdiCancelCommand":     {in: started, judged: true},
+
+	"DxgkDdiQueryEngineStatus":         {class: scheduler, in: started},
+	"DxgkDdiQueryDependentEngineGroup": {class: scheduler, in: started},
+	"DxgkDdiResetEngine":               {class: scheduler, in: started},
 
 	"DxgkDdiResetFromTimeout":   {class: exclusive, in: started},
 	"DxgkDdiRestartFromTimeout": {class: exclusive, in: started},
