@@ -43,18 +43,19 @@
 // resets the adapter and, if necessary, the link. After that new devices work;
 // earlier devices remain removed.
 //
-// # Locks
+// # Threads
 //
-// One lock is held from the entry of a thunk to its return, even while it
-// waits. Interrupts and DPCs are delivered on the thread that holds the lock,
-// within any access to the device. An interrupt that arrives while no thunk runs is
-// delivered at the beginning of the next one.
+// One thread at a time is inside the kernel. While it waits there, others enter or go
+// on, so that several processes make progress at once. The thunks of one device do
+// not overlap, and one thread at a time places allocations. Kernel.Run runs threads
+// in an order that a seed gives. Interrupts and DPCs are delivered on the thread that
+// is inside, within any access to the device. An interrupt that arrives while no
+// thread is inside is delivered at the beginning of the next thunk.
 package dxgkrnl
 
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -142,9 +143,13 @@ type Kernel struct {
 	peeked     []byte
 	observer   func(t *ddi.Thread, e Event)
 
-	mu     sync.Mutex  // held from the entry of a thunk to its return
-	thread *ddi.Thread // that holds it
-	serial uint64      // submissions so far
+	gate    gate
+	thread  *ddi.Thread // that is inside
+	visits  int         // threads that are inside or wait there
+	closing bool        // Stop has begun
+	moving  bool        // a thread places allocations
+	resets  uint64      // times that Recover has begun
+	serial  uint64      // submissions so far
 
 	adapter   kmddi.HAdapter
 	cb        *kmddi.DxgkrnlInterface
@@ -169,9 +174,9 @@ type Kernel struct {
 	dpcDone    bool // NotifyDpc called in this DpcRoutine
 	faulted    *fault
 	err        *DeviceError
-	access     error // the first failed access of the miniport
-	crashed    bool  // by a Bugcheck: the miniport must not be called
-	stopped    bool  // by Stop
+	access     error     // the first failed access of the miniport
+	crashed    *Bugcheck // the miniport must not be called; nil: it works
+	stopped    bool      // by Stop
 	epoch      uint64
 	clock      uint64 // counter of allocation uses, for LRU
 	stats      Stats
@@ -215,7 +220,9 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 		return nil, fmt.Errorf("%w: %s", ErrStart, found)
 	}
 	k.cb = k.callbacks()
-	defer k.unlock(t, k.lock(t))
+	k.gate.free.L = &k.gate.mu
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if err := k.start(t); err != nil {
 		if k.access != nil {
 			err = fmt.Errorf("%w: %w", err, k.access)
@@ -270,11 +277,14 @@ func (k *Kernel) remove(t *ddi.Thread) ddi.Status {
 //	Returns an error that wraps the miniport's ddi.Status, or the *DeviceError
 //	        that ended the wait
 func (k *Kernel) Stop(t *ddi.Thread) error {
-	defer k.unlock(t, k.lock(t))
-	if k.stopped {
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	if k.closing {
 		return nil
 	}
-	if k.crashed {
+	k.closing = true
+	k.alone(t)
+	if k.crashed != nil {
 		k.stopped = true
 		k.dev.SetInterrupt(nil, nil)
 		return nil
@@ -306,29 +316,15 @@ func (k *Kernel) Nodes() int { return len(k.nodes) }
 
 // Stats returns the current counters.
 func (k *Kernel) Stats() Stats {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.stats
-}
-
-// lock acquires the kernel lock and returns the thread's level.
-func (k *Kernel) lock(t *ddi.Thread) ddi.IRQL {
-	k.mu.Lock()
-	k.thread = t
-	return t.IRQL()
-}
-
-// unlock releases the kernel lock and restores the thread's level to old. An
-// unwinding Bugcheck may have left it higher.
-func (k *Kernel) unlock(t *ddi.Thread, old ddi.IRQL) {
-	t.Lower(old)
-	k.mu.Unlock()
+	var s Stats
+	k.gate.peek(func() { s = k.stats })
+	return s
 }
 
 // begin starts a thunk: it delivers pending interrupts and destroys idle
 // allocations. It fails if the GPU has stopped.
 func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
-	if k.stopped || k.crashed {
+	if k.closing || k.crashed != nil {
 		return ddi.StatusDeviceRemoved
 	}
 	k.dev.Deliver(t)

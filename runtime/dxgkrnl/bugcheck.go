@@ -44,8 +44,8 @@ const (
 )
 
 // A Bugcheck is a contract broken by the miniport. It is the value of a panic
-// that unwinds to the caller of the driver stack. The thunks release their
-// locks and restore the thread's level. Afterwards the kernel does not call the
+// that unwinds to the caller of the driver stack, on the thread that found it and on
+// every other one that waits in the kernel. The thunks restore the thread's level. Afterwards the kernel does not call the
 // miniport, and every thunk returns StatusDeviceRemoved.
 type Bugcheck struct {
 	Code     uint32
@@ -79,6 +79,6 @@ func (k *Kernel) bugcheck(function string, code, p1 uint32, format string, args 
 	if k.err == nil {
 		k.err = &DeviceError{Kind: Broken, Cause: b, Dump: b.Dump}
 	}
-	k.crashed = true
+	k.crashed = b
 	panic(b)
 }

@@ -339,8 +339,8 @@ func TestBugchecks(t *testing.T) {
 // wantCrashed checks that no lock is held, that the thread is at its original
 // level, and that the miniport is not called.
 func (r *rig) wantCrashed(t *testing.T, a ddi.KMHandle) {
-	require.True(t, r.kernel.mu.TryLock(), "the kernel lock is still held")
-	r.kernel.mu.Unlock()
+	require.False(t, r.kernel.gate.busy, "a thread is still in the kernel")
+	require.Zero(t, r.kernel.visits)
 	assert.Equal(t, ddi.PassiveLevel, r.thread.IRQL())
 	r.mini.log = nil
 	r.wantRemoved(t, a)

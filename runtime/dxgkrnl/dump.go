@@ -78,12 +78,13 @@ func (e *DeviceError) Unwrap() error { return e.Cause }
 
 // Err returns why the adapter was stopped, a *DeviceError, or nil.
 func (k *Kernel) Err() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.err == nil {
-		return nil
-	}
-	return k.err
+	var err error
+	k.gate.peek(func() {
+		if k.err != nil {
+			err = k.err
+		}
+	})
+	return err
 }
 
 // stopFault stops the adapter because the GPU reported a fault.

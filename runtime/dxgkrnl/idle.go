@@ -6,7 +6,8 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 // retired. It returns the error of Err if the GPU has stopped or stops
 // meanwhile, and StatusDeviceRemoved after Stop.
 func (k *Kernel) WaitForIdle(t *ddi.Thread) error {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	s := k.begin(t)
 	if !s.Failed() {
 		s = k.idle(t)

@@ -14,7 +14,7 @@ type fault struct {
 
 // interrupt is the interrupt service routine. hal calls it at DIRQL.
 func (k *Kernel) interrupt(t *ddi.Thread, message int) {
-	if k.crashed {
+	if k.crashed != nil {
 		return
 	}
 	k.stats.Interrupts++
@@ -31,7 +31,7 @@ func (k *Kernel) interrupt(t *ddi.Thread, message int) {
 
 // deferred is the deferred procedure call. hal calls it at DISPATCH_LEVEL.
 func (k *Kernel) deferred(t *ddi.Thread) {
-	if k.crashed {
+	if k.crashed != nil {
 		return
 	}
 	k.stats.DPCs++

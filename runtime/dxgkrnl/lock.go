@@ -27,10 +27,7 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 		return ddi.StatusCantLockMemory
 	}
 	if a.inMemorySegment() && !a.segment.desc.Flags.CPUVisible {
-		s := k.evict(t, a)
-		k.flush()
-		k.kick(t)
-		if s.Failed() {
+		if s := k.evictLocked(t, a); s.Failed() {
 			return s
 		}
 	}
@@ -51,6 +48,21 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	arg.Data = a.pages.Bytes[:a.info.Size:a.info.Size]
 	k.observe(Event{Kind: EventLock, Allocation: a.handle, Write: !arg.ReadOnly, IgnoreSync: arg.IgnoreSync})
 	return ddi.StatusSuccess
+}
+
+// evictLocked evicts an allocation from a segment that the CPU cannot access.
+func (k *Kernel) evictLocked(t *ddi.Thread, a *allocation) ddi.Status {
+	if s := k.beginMove(t); s.Failed() {
+		return s
+	}
+	defer k.endMove()
+	if !a.inMemorySegment() {
+		return ddi.StatusSuccess // another thread has evicted it meanwhile
+	}
+	s := k.evict(t, a)
+	k.flush()
+	k.kick(t)
+	return s
 }
 
 // waitUnused waits until the GPU no longer uses a. With IgnoreSync it waits

@@ -17,6 +17,7 @@ type device struct {
 	allocations []*allocation // in order of creation, without destroyed ones
 	last        []uint64      // by node: number of the last submission
 	removed     ddi.Status    // the status of a removed device, else StatusSuccess
+	busy        bool          // a thread is in a thunk of the device
 }
 
 // context is a stream of command buffers to one node.

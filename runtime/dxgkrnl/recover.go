@@ -30,11 +30,15 @@ import (
 // bugchecks (0x116) if that does not help. Here a board may have to be plugged
 // in first, so the caller decides when to recover.
 func (k *Kernel) Recover(t *ddi.Thread) error {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	if !k.closing && k.crashed == nil && k.status(t).Failed() {
+		k.alone(t)
+	}
 	switch {
 	case k.stopped:
 		return ddi.StatusDeviceRemoved
-	case k.crashed:
+	case k.crashed != nil:
 		return k.err
 	}
 	k.dev.Deliver(t)
@@ -58,6 +62,7 @@ func (k *Kernel) recover(t *ddi.Thread) error {
 		return fmt.Errorf("dxgkrnl: recovery: %w", err)
 	}
 	k.access, k.running = nil, false
+	k.resets++
 	if s := k.driver.ResetFromTimeout(t, k.adapter); s.Failed() {
 		return k.recoveryError("DxgkDdiResetFromTimeout", s)
 	}

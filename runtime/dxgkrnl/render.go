@@ -183,8 +183,10 @@ func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Statu
 			c.dma, c.free = append(c.dma, d), append(c.free, d)
 		}
 	}
-	if s := k.wait(t, "a free DMA buffer", func() bool { return len(c.free) > 0 }); s.Failed() {
-		return nil, s
+	if len(c.free) == 0 {
+		if s := k.wait(t, "a free DMA buffer", func() bool { return len(c.free) > 0 }); s.Failed() {
+			return nil, s
+		}
 	}
 	d := c.free[0] // the one that was not used for longest
 	c.free = slices.Delete(c.free, 0, 1)
@@ -234,6 +236,10 @@ func (d *dmaBuffer) locate() {
 //	Returns StatusSuccess; StatusNoVideoMemory, with nothing submitted but
 //	        paging buffers; StatusNoMemory; StatusDeviceRemoved
 func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
+	if s := k.beginMove(t); s.Failed() {
+		return s
+	}
+	defer k.endMove()
 	at := uint32(0)
 	for start := 0; ; {
 		end, s := k.gather(t, d, start)

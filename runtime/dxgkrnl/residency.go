@@ -5,6 +5,22 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
+// beginMove waits until no other thread places allocations. A thread that does may
+// have to wait, for a paging buffer. It fails if the GPU has stopped meanwhile.
+func (k *Kernel) beginMove(t *ddi.Thread) ddi.Status {
+	if k.moving {
+		k.until(t, func() bool { return !k.moving })
+		if s := k.status(t); s.Failed() {
+			return s
+		}
+	}
+	k.moving = true
+	return ddi.StatusSuccess
+}
+
+// endMove lets other threads place allocations.
+func (k *Kernel) endMove() { k.moving = false }
+
 // touch adds a to the working set.
 func (k *Kernel) touch(a *allocation) {
 	k.clock++

@@ -10,8 +10,8 @@ import (
 )
 
 // Thunks returns the functions that the runtime calls. They may be called on
-// several goroutines, each with its own thread at PASSIVE_LEVEL. Only one runs
-// at a time.
+// several goroutines, each with its own thread at PASSIVE_LEVEL. One runs at a time,
+// up to its end or to a wait. The thunks of one device do not overlap.
 func (k *Kernel) Thunks() kmt.Thunks {
 	return kmt.Thunks{
 		QueryAdapterInfo:  k.queryAdapterInfoThunk,
@@ -31,7 +31,8 @@ func (k *Kernel) Thunks() kmt.Thunks {
 
 // queryAdapterInfoThunk returns StatusInvalidParameter if p is too small.
 func (k *Kernel) queryAdapterInfoThunk(t *ddi.Thread, p []byte) ddi.Status {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() {
 		return s
 	}
@@ -49,7 +50,8 @@ func (k *Kernel) queryAdapterInfoThunk(t *ddi.Thread, p []byte) ddi.Status {
 }
 
 func (k *Kernel) createDeviceThunk(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() {
 		return 0, s
 	}
@@ -62,35 +64,57 @@ func (k *Kernel) createDeviceThunk(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
 
 // destroyDeviceThunk destroys a device with its remaining objects.
 func (k *Kernel) destroyDeviceThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
-	d, ok := k.device(dev)
+	d, ok := k.take(t, &v, dev)
 	if !ok {
 		return ddi.StatusInvalidHandle
 	}
 	return k.destroyDevice(t, d)
 }
 
+// take makes other thunks of a device wait until the visit ends. It reports false if
+// there is no such device, or none any more.
+func (k *Kernel) take(t *ddi.Thread, v *visit, h ddi.KMHandle) (*device, bool) {
+	d, ok := k.device(h)
+	if !ok {
+		return nil, false
+	}
+	if d.busy {
+		k.until(t, func() bool { return !d.busy })
+		if d, ok = k.device(h); !ok {
+			return nil, false
+		}
+	}
+	d.busy, v.device = true, d
+	return d, true
+}
+
 // deviceThunk starts a thunk of a device. It fails if the device is removed.
-func (k *Kernel) deviceThunk(t *ddi.Thread, dev ddi.KMHandle) (*device, ddi.Status) {
+func (k *Kernel) deviceThunk(t *ddi.Thread, v *visit, dev ddi.KMHandle) (*device, ddi.Status) {
 	if s := k.begin(t); s.Failed() {
 		return nil, s
 	}
-	d, ok := k.device(dev)
+	d, ok := k.take(t, v, dev)
 	if !ok {
 		return nil, ddi.StatusInvalidHandle
+	}
+	if s := k.status(t); s.Failed() {
+		return nil, s
 	}
 	return d, d.removed
 }
 
 // miniportGone reports whether the miniport must no longer be called.
-func (k *Kernel) miniportGone() bool { return k.stopped || k.crashed }
+func (k *Kernel) miniportGone() bool { return k.stopped || k.crashed != nil }
 
 func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	d, s := k.deviceThunk(t, dev)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	d, s := k.deviceThunk(t, &v, dev)
 	if s.Failed() {
 		return s
 	}
@@ -104,12 +128,16 @@ func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.
 }
 
 func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
 	c, ok := k.handles.get(ctx).(*context)
-	if !ok {
+	if ok {
+		_, ok = k.take(t, &v, c.device.handle)
+	}
+	if !ok || k.handles.get(ctx) != any(c) {
 		return ddi.StatusInvalidHandle
 	}
 	return k.destroyContext(t, c)
@@ -117,8 +145,9 @@ func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 
 // createAllocationThunk creates all allocations or none.
 func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	d, s := k.deviceThunk(t, dev)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	d, s := k.deviceThunk(t, &v, dev)
 	if s.Failed() {
 		return s
 	}
@@ -145,8 +174,8 @@ func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umd
 
 // resolve returns the allocations of handles. It reports false if one is not of
 // the device.
-func (k *Kernel) resolve(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
-	d, ok := k.device(dev)
+func (k *Kernel) resolve(t *ddi.Thread, v *visit, dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
+	d, ok := k.take(t, v, dev)
 	if !ok {
 		return nil, false
 	}
@@ -163,11 +192,12 @@ func (k *Kernel) resolve(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocatio
 // or is listed twice, it destroys none. Their locks end. The miniport is called
 // when the GPU no longer uses an allocation.
 func (k *Kernel) destroyAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
-	as, ok := k.resolve(dev, arg.Allocations)
+	as, ok := k.resolve(t, &v, dev, arg.Allocations)
 	if !ok {
 		return ddi.StatusInvalidHandle
 	}
@@ -186,8 +216,9 @@ func (k *Kernel) destroyAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *um
 }
 
 func (k *Kernel) lockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	d, s := k.deviceThunk(t, dev)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	d, s := k.deviceThunk(t, &v, dev)
 	if s.Failed() {
 		return s
 	}
@@ -201,11 +232,12 @@ func (k *Kernel) lockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi
 // unlockThunk unlocks the allocations. If one is not locked as often as it is
 // listed, it unlocks none and returns StatusInvalidParameter.
 func (k *Kernel) unlockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status {
-	defer k.unlock(t, k.lock(t))
+	v := k.enter(t)
+	defer k.leave(t, &v)
 	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
-	as, ok := k.resolve(dev, arg.Allocations)
+	as, ok := k.resolve(t, &v, dev, arg.Allocations)
 	if !ok {
 		return ddi.StatusInvalidHandle
 	}
@@ -230,8 +262,9 @@ func (k *Kernel) unlockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock)
 }
 
 func (k *Kernel) renderThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	c, s := k.submitter(t, dev, arg.Context)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	c, s := k.submitter(t, &v, dev, arg.Context)
 	if s.Failed() {
 		return s
 	}
@@ -239,8 +272,9 @@ func (k *Kernel) renderThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render)
 }
 
 func (k *Kernel) presentThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	c, s := k.submitter(t, dev, arg.Context)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	c, s := k.submitter(t, &v, dev, arg.Context)
 	if s.Failed() {
 		return s
 	}
@@ -248,8 +282,8 @@ func (k *Kernel) presentThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Presen
 }
 
 // submitter starts a thunk that submits, and returns its context.
-func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.Status) {
-	d, s := k.deviceThunk(t, dev)
+func (k *Kernel) submitter(t *ddi.Thread, v *visit, dev, ctx ddi.KMHandle) (*context, ddi.Status) {
+	d, s := k.deviceThunk(t, v, dev)
 	if s.Failed() {
 		return nil, s
 	}
@@ -262,8 +296,9 @@ func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.
 
 // waitForIdleThunk waits until all submitted work of a device has completed.
 func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
-	defer k.unlock(t, k.lock(t))
-	d, s := k.deviceThunk(t, dev)
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	d, s := k.deviceThunk(t, &v, dev)
 	if s.Failed() {
 		return s
 	}

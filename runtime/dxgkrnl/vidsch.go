@@ -192,8 +192,12 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 		k.observe(Event{Kind: EventWait, Text: what})
 		defer k.observe(Event{Kind: EventWaitEnd})
 	}
-	began := k.dev.Now()
-	for k.err == nil && !done() {
+	began, resets := k.dev.Now(), k.resets
+	ended := func() bool { return k.err != nil || k.resets != resets || done() }
+	for !ended() {
+		if k.letIn(t, ended) {
+			continue
+		}
 		late := k.late(t, began)
 		switch {
 		case k.err != nil || done(): // by a message that late delivered
@@ -204,6 +208,9 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 				k.stopLink(t, err)
 			}
 		}
+	}
+	if k.resets != resets {
+		return ddi.StatusDeviceRemoved
 	}
 	return k.status(t)
 }

@@ -1,0 +1,187 @@
+package dxgkrnl
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// A gate admits one thread at a time to the kernel. A thread that waits inside gives
+// up its place, and takes one again when it is its turn.
+//
+// Threads enter in the order of their arrival. During Run the order is drawn from a
+// seed, and the choice is made when no thread of Run is outside: so it does not
+// depend on the scheduler of the host.
+type gate struct {
+	mu    sync.Mutex
+	free  sync.Cond           // for peek: nobody is inside
+	busy  bool                // a thread is inside and does not wait
+	peeks int                 // that wait
+	queue []*visitor          // in order of arrival
+	order *rand.Rand          // during Run
+	crew  map[*ddi.Thread]int // the threads of Run, by number from 1
+	out   int                 // of them, those that are outside
+}
+
+// A visitor is a thread at the gate.
+type visitor struct {
+	number int           // in the crew; 0: none
+	ready  func() bool   // of a thread that waits inside: the wait has ended; nil: it enters
+	turn   chan struct{} // gets a value when it is its turn
+}
+
+// enter admits thread t.
+func (g *gate) enter(t *ddi.Thread) {
+	g.mu.Lock()
+	if g.crew[t] > 0 {
+		g.out--
+	}
+	if !g.busy && g.out == 0 && g.peeks == 0 && len(g.queue) == 0 {
+		g.busy = true
+		g.mu.Unlock()
+		return
+	}
+	g.await(t, nil)
+}
+
+// leave ends the visit of thread t.
+func (g *gate) leave(t *ddi.Thread) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.crew[t] > 0 {
+		g.out++
+	}
+	g.busy = false
+	g.admit()
+}
+
+// pass lets other threads in, if one can do something, and reports whether it did.
+// Thread t, which is inside, comes back when ready returns true, or when nothing but
+// time can end any wait.
+func (g *gate) pass(t *ddi.Thread, ready func() bool) bool {
+	g.mu.Lock()
+	if g.peeks == 0 && !slices.ContainsFunc(g.queue, (*visitor).may) {
+		g.mu.Unlock()
+		return false
+	}
+	g.busy = false
+	g.await(t, ready)
+	return true
+}
+
+// yield lets other threads in, at the latest until ready returns true. If none can do
+// anything, another one that waits lets time pass.
+func (g *gate) yield(t *ddi.Thread, ready func() bool) {
+	g.mu.Lock()
+	g.busy = false
+	g.await(t, ready)
+}
+
+// await waits for the turn of a thread. g.mu is held; it is not after the return.
+func (g *gate) await(t *ddi.Thread, ready func() bool) {
+	v := &visitor{number: g.crew[t], ready: ready, turn: make(chan struct{}, 1)}
+	g.queue = append(g.queue, v)
+	g.admit()
+	g.mu.Unlock()
+	<-v.turn
+}
+
+// may reports whether a visitor has something to do.
+func (v *visitor) may() bool { return v.ready == nil || v.ready() }
+
+// admit gives the turn to one of the visitors that have something to do. If there are
+// only threads whose wait has not ended, one of them lets time pass. g.mu is held.
+func (g *gate) admit() {
+	if !g.busy && g.peeks > 0 {
+		g.free.Broadcast()
+		return
+	}
+	if g.busy || g.out > 0 || len(g.queue) == 0 {
+		return
+	}
+	var able []*visitor
+	for _, v := range g.queue {
+		if v.may() {
+			able = append(able, v)
+		}
+	}
+	if len(able) == 0 {
+		able = slices.Clone(g.queue)
+	}
+	v := able[0]
+	if g.order != nil {
+		slices.SortStableFunc(able, func(a, b *visitor) int { return a.number - b.number })
+		v = able[g.order.IntN(len(able))]
+	}
+	g.queue = slices.DeleteFunc(g.queue, func(o *visitor) bool { return o == v })
+	g.busy = true
+	v.turn <- struct{}{}
+}
+
+// peek runs fn while no thread is inside. fn must not block.
+func (g *gate) peek(fn func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.peeks++
+	for g.busy {
+		g.free.Wait()
+	}
+	g.peeks--
+	fn()
+	g.admit()
+}
+
+// A Task is a thread of Run.
+type Task struct {
+	Thread *ddi.Thread
+	Run    func(t *ddi.Thread)
+}
+
+// Run runs tasks at once, each on a goroutine of its own, and returns when all have
+// ended. One task runs at a time, from one thunk or wait to the next. The seed gives
+// the order, so one seed always gives the same run. A task must not wait for another
+// one outside of the kernel. A task that panics ends; Run panics with the first such
+// value, by the order of tasks, when all tasks have ended. Calls of Run must not
+// overlap.
+func (k *Kernel) Run(seed uint64, tasks []Task) {
+	g := &k.gate
+	g.mu.Lock()
+	g.order, g.crew, g.out = rand.New(rand.NewPCG(seed, 0)), make(map[*ddi.Thread]int, len(tasks)), len(tasks)
+	for i, task := range tasks {
+		g.crew[task.Thread] = i + 1
+	}
+	g.mu.Unlock()
+	panics := make([]any, len(tasks))
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		all.Go(func() {
+			defer func() {
+				panics[i] = recover()
+				g.end(task.Thread)
+			}()
+			g.enter(task.Thread)
+			g.leave(task.Thread)
+			task.Run(task.Thread)
+		})
+	}
+	all.Wait()
+	g.mu.Lock()
+	g.order, g.crew = nil, nil
+	g.mu.Unlock()
+	for _, v := range panics {
+		if v != nil {
+			panic(v)
+		}
+	}
+}
+
+// end removes a thread of the crew, which is outside.
+func (g *gate) end(t *ddi.Thread) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.crew, t)
+	g.out--
+	g.admit()
+}

@@ -1,0 +1,57 @@
+package dxgkrnl
+
+import "github.com/hilgpu/hilgpu/runtime/ddi"
+
+// A visit is the stay of a thread in the kernel.
+type visit struct {
+	level  ddi.IRQL
+	device *device // that no other thread may use meanwhile; nil: none
+}
+
+// enter begins a visit, when it is the thread's turn.
+func (k *Kernel) enter(t *ddi.Thread) visit {
+	k.gate.enter(t)
+	k.thread = t
+	k.visits++
+	return visit{level: t.IRQL()}
+}
+
+// leave ends a visit. An unwinding Bugcheck may have left the level of the thread
+// higher than it was.
+func (k *Kernel) leave(t *ddi.Thread, v *visit) {
+	t.Lower(v.level)
+	if v.device != nil {
+		v.device.busy = false
+	}
+	k.visits--
+	k.gate.leave(t)
+}
+
+// letIn lets other threads in, if one can do something, and reports whether it did.
+// It returns when ready is true, or to let time pass.
+func (k *Kernel) letIn(t *ddi.Thread, ready func() bool) bool {
+	if !k.gate.pass(t, ready) {
+		return false
+	}
+	k.back(t)
+	return true
+}
+
+// until waits for what other threads in the kernel do.
+func (k *Kernel) until(t *ddi.Thread, ready func() bool) {
+	for !ready() {
+		k.gate.yield(t, func() bool { return k.crashed != nil || ready() })
+		k.back(t)
+	}
+}
+
+// back is called when it is the turn of a thread that waited. A Bugcheck of another
+// thread unwinds it too, since the miniport must not be called.
+func (k *Kernel) back(t *ddi.Thread) {
+	if k.thread = t; k.crashed != nil {
+		panic(k.crashed)
+	}
+}
+
+// alone waits until no other thread is in the kernel.
+func (k *Kernel) alone(t *ddi.Thread) { k.until(t, func() bool { return k.visits == 1 }) }
