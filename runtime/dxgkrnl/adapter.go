@@ -83,6 +83,7 @@ type Config struct {
 	TdrDelay   uint64                    // ticks without progress until the GPU counts as hung; 0: two seconds
 	LinkDelay  func(bytes uint64) uint64 // ticks that a slow link takes for them, at its rate of the moment; nil: none
 	DMABuffers int                       // number of DMA buffers per context; 0: 4
+	Quantum    uint64                    // ticks of a node that a context gets in a turn; 0: a millisecond
 	FirstFence uint32                    // fence ID of the first submission to node 0; 0: 1
 	FenceStep  uint32                    // added for each further node, modulo 2^32
 
@@ -149,7 +150,10 @@ type Kernel struct {
 	closing bool        // Stop has begun
 	moving  bool        // a thread places allocations
 	resets  uint64      // times that Recover has begun
-	serial  uint64      // submissions so far
+	serial  uint64      // fences given so far
+	jobs    uint64      // DMA buffers queued so far
+	able    []*context  // candidates, reused
+	quantum uint64      // ticks
 
 	adapter   kmddi.HAdapter
 	cb        *kmddi.DxgkrnlInterface
@@ -203,12 +207,15 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if cfg.DMABuffers <= 0 {
 		cfg.DMABuffers = defaultDMABuffers
 	}
+	if cfg.Quantum == 0 {
+		cfg.Quantum = max(cfg.Device.Hz()/quantumsPerSecond, 1)
+	}
 	if cfg.FirstFence == 0 {
 		cfg.FirstFence = 1
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
+		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, quantum: cfg.Quantum, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
 		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
 		observer: cfg.Observe, thread: t,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
@@ -291,7 +298,7 @@ func (k *Kernel) Stop(t *ddi.Thread) error {
 	}
 	was := k.err
 	k.dev.Deliver(t)
-	k.idle(t)
+	k.drain(t)
 	for i := len(k.devices) - 1; i >= 0; i-- {
 		k.destroyDevice(t, k.devices[i])
 	}
@@ -329,6 +336,7 @@ func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
 	}
 	k.dev.Deliver(t)
 	k.reap(t)
+	k.work(t)
 	return k.status(t)
 }
 

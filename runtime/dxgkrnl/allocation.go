@@ -23,12 +23,17 @@ type allocation struct {
 	offset     uint64   // in a memory segment
 	content    bool     // pages have content to page in; otherwise it is all zero
 	dirty      bool     // the segment's content is newer than the backing store
-	uses       []uint64 // by node: number of the last submission that uses it
-	writes     []uint64 // by node: number of the last submission that writes or moves it
-	paged      uint64   // number of the last paging submission that moved it
+	uses       marks    // the last submissions that use it
+	writes     marks    // the last submissions that write or move it
+	paged      uint64   // the last paging buffer that moved it
 	pagings    uint64   // counts the calls for its paging operations
-	touched    uint64   // for LRU
-	epoch      uint64   // working set that it belongs to
+	changes    uint64   // counts the submissions that write it
+	queued     int      // patches of it in jobs that are not yet made
+	held       int      // patches of it in submissions that are made, but not in the hardware
+	user       uint64   // the last job that orderJob marked, and whether that writes it
+	writer     bool
+	touched    uint64 // for LRU
+	epoch      uint64 // working set that it belongs to
 	locks      int
 	lockWrites bool // one of the locks is not read-only
 	pinned     bool // one of the locks is IgnoreSync: the GPU may use its place
@@ -73,7 +78,6 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 	private = slices.Clone(private)
 	a := &allocation{
 		device: d, driver: kmddi.HAllocation{Root: new(ddi.Root)}, opened: kmddi.HDeviceAllocation{Root: new(ddi.Root)},
-		uses: make([]uint64, len(k.nodes)), writes: make([]uint64, len(k.nodes)),
 	}
 	info, s := k.driver.CreateAllocation(t, k.adapter, a.driver, kmddi.CreateAllocation{PrivateDriverData: private})
 	if s.Failed() {
@@ -137,6 +141,9 @@ func (k *Kernel) backAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	return ddi.StatusSuccess
 }
 
+// unused reports whether all work that uses a has completed.
+func (a *allocation) unused() bool { return a.queued == 0 && a.uses.passed() }
+
 // retireAllocation makes the handle of an allocation stale. The allocation is
 // destroyed when the GPU no longer uses it.
 func (k *Kernel) retireAllocation(a *allocation) {
@@ -150,7 +157,7 @@ func (k *Kernel) retireAllocation(a *allocation) {
 // allocations of a device.
 func (k *Kernel) destroyedIdle(d *device) bool {
 	for _, a := range k.destroyed {
-		if a.device == d && !k.passed(a.uses) {
+		if a.device == d && !a.unused() {
 			return false
 		}
 	}
@@ -165,7 +172,7 @@ func (k *Kernel) destroyedIdle(d *device) bool {
 func (k *Kernel) reap(t *ddi.Thread) {
 	kept := k.destroyed[:0]
 	for _, a := range k.destroyed {
-		if k.err == nil && !k.passed(a.uses) {
+		if k.err == nil && !a.unused() {
 			kept = append(kept, a)
 			continue
 		}

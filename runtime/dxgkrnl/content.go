@@ -18,15 +18,14 @@ func (k *Kernel) checkPaging(t *ddi.Thread, s *submission) {
 			continue
 		}
 		if found := k.compareContent(o); found != "" {
-			k.report(t, "paging-content", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.node.ordinal, s.arg.SubmissionFenceID, o, found))
+			k.report(t, "paging-content", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found))
 			return
 		}
 	}
 }
 
 // canCompare reports whether the source and the destination of an operation have not
-// been written since it was executed. A submission to another node that writes the
-// allocation waits for the fence of s, so only its own node must be checked.
+// been written since it was built.
 func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 	a, seg := o.of, k.memorySegment(o)
 	switch {
@@ -34,8 +33,8 @@ func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 		return false
 	case seg == nil || !seg.desc.Flags.CPUVisible:
 		return false
-	case a.writes[s.node.ordinal] > s.number && s.node.submitted > s.number:
-		return false // the last write need not be submitted, but one before it may be
+	case o.changes != a.changes:
+		return false
 	case o.destination.SegmentID != kmddi.SegmentNone:
 		return a.segment == seg && a.address() == o.destination.Address
 	}

@@ -168,13 +168,28 @@ func (k *Kernel) dump() string {
 
 // dumpNode describes the fences and queues of a node.
 func (k *Kernel) dumpNode(b *strings.Builder, n *node) {
-	fmt.Fprintf(b, "kernel: node %d: fence %d completed, %d reported, %d submitted, %d queued; %d of %d in hardware, %d waiting\n",
-		n.ordinal, n.fenceID(n.completed), n.fenceID(n.reported), n.fenceID(n.submitted), n.fenceID(n.queued),
+	fmt.Fprintf(b, "kernel: node %d: fence %d completed, %d reported, %d submitted; %d of %d in hardware, %d paging buffers waiting\n",
+		n.ordinal, n.fenceID(n.completed), n.fenceID(n.reported), n.fenceID(n.submitted),
 		len(n.hardware), k.caps.HwQueuePacketCap, len(n.waiting))
 	for _, s := range n.hardware {
 		k.dumpSubmission(b, "hardware", s)
 	}
 	for _, s := range n.waiting {
+		k.dumpSubmission(b, "waiting", s)
+	}
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			if c.line.node == n && c.waits() {
+				k.dumpContext(b, c)
+			}
+		}
+	}
+}
+
+// dumpContext describes the software queue of a context.
+func (k *Kernel) dumpContext(b *strings.Builder, c *context) {
+	fmt.Fprintf(b, "kernel:   context %#x of priority %d: %d DMA buffers in its queue\n", c.handle, c.priority, len(c.jobs))
+	for _, s := range c.pending {
 		k.dumpSubmission(b, "waiting", s)
 	}
 }
@@ -185,11 +200,15 @@ func (k *Kernel) dumpSubmission(b *strings.Builder, where string, s *submission)
 	if s.arg.Flags.Paging {
 		kind = "paging buffer"
 	}
-	fmt.Fprintf(b, "kernel:   %s: fence %d, %s at %#x, bytes %#x to %#x", where, s.arg.SubmissionFenceID, kind,
+	fence := "no fence"
+	if s.fence != 0 {
+		fence = fmt.Sprintf("fence %d", s.arg.SubmissionFenceID)
+	}
+	fmt.Fprintf(b, "kernel:   %s: %s, %s at %#x, bytes %#x to %#x", where, fence, kind,
 		s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset)
-	for i, number := range s.waits {
-		if number > k.nodes[i].completed {
-			fmt.Fprintf(b, ", waits for node %d fence %d", i, k.nodes[i].fenceID(number))
+	for _, m := range s.waits {
+		if !m.completed() {
+			b.WriteString(", waits for " + m.String())
 		}
 	}
 	b.WriteByte('\n')

@@ -174,7 +174,7 @@ func TestThunksOfADeviceDoNotOverlap(t *testing.T) {
 // A Bugcheck unwinds every thread that waits in the kernel. Afterwards the kernel is
 // empty, and the miniport is not called.
 func TestBugcheckUnwindsAllThreads(t *testing.T) {
-	r := newRig(t, options{})
+	r := newRig(t, options{capacity: 8})
 	a := r.alloc(64, local)
 	r.gpu.auto = false
 	r.render(fill(a, 0, 64, 1))

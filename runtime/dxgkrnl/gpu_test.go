@@ -46,8 +46,8 @@ func encodeOp(op, n uint32, src, dst, value uint64) []byte {
 	return le.AppendUint64(b, value)
 }
 
-// job is a submission: bytes [start, end) of host memory, then a fence.
-type job struct {
+// work is a submission: bytes [start, end) of host memory, then a fence.
+type work struct {
 	addr  uint64
 	bytes uint32
 	fence uint32
@@ -71,14 +71,14 @@ type gpu struct {
 	choose     func() int // node to complete next, if it has a job; nil: the lowest
 	lostIRQ    bool       // interrupts do not arrive
 	storm      bool       // each read of the status sends a message again
-	queues     [][]job
+	queues     [][]work
 	capacity   int // maximum number of jobs per node
 	linkErr    error
 	err        error // an error in the test's use of the GPU
 }
 
 func newGPU(m *hal.Machine, vram, nodes, capacity int) *gpu {
-	g := &gpu{machine: m, vram: make([]byte, vram), queues: make([][]job, nodes), latency: 10, auto: true, capacity: capacity}
+	g := &gpu{machine: m, vram: make([]byte, vram), queues: make([][]work, nodes), latency: 10, auto: true, capacity: capacity}
 	g.config[0] = 0x4847<<16 | 0x1234
 	g.config[1] = 1 << 20
 	g.config[0x34/4] = 0x40
@@ -158,7 +158,7 @@ func (g *gpu) Wait(deadline uint64) (bool, error) {
 		g.spent = 0
 		return !g.lostIRQ, nil
 	}
-	if g.auto && slices.ContainsFunc(g.queues, func(q []job) bool { return len(q) > 0 }) {
+	if g.auto && slices.ContainsFunc(g.queues, func(q []work) bool { return len(q) > 0 }) {
 		g.spent += max(g.now, deadline) - g.now
 	}
 	g.now = max(g.now, deadline)
@@ -182,7 +182,7 @@ func (g *gpu) step() bool {
 }
 
 // submit accepts a job.
-func (g *gpu) submit(node uint32, j job) {
+func (g *gpu) submit(node uint32, j work) {
 	g.queues[node] = append(g.queues[node], j)
 	if len(g.queues[node]) > g.capacity {
 		g.fail("node %d has %d jobs, want at most %d", node, len(g.queues[node]), g.capacity)

@@ -10,7 +10,7 @@ func (k *Kernel) WaitForIdle(t *ddi.Thread) error {
 	defer k.leave(t, &v)
 	s := k.begin(t)
 	if !s.Failed() {
-		s = k.idle(t)
+		s = k.drain(t)
 	}
 	if k.err != nil {
 		return k.err

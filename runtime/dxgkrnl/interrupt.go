@@ -83,14 +83,20 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 
 // reported records a completed fence that function reported, at DIRQL.
 func (k *Kernel) reported(function string, n *node, id uint32) {
-	ahead := uint64(id - n.fenceID(n.reported))
-	if ahead > n.submitted-n.reported || ahead == 0 && n.reported == 0 {
+	number, serial := n.reported, uint64(0)
+	known := id == n.fenceID(n.reported) && n.reported != 0
+	for _, s := range n.hardware {
+		if s.fence > n.reported && s.arg.SubmissionFenceID == id {
+			known, number, serial = true, s.fence, s.serial
+		}
+	}
+	if !known {
 		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %s, which DxgkDdiSubmitCommand was given",
 			n.ordinal, id, rangeOf(fmt.Sprint(n.fenceID(max(n.reported, 1))), fmt.Sprint(n.fenceID(n.submitted))))
 	}
-	n.reported += ahead
+	n.reported = number
 	if k.observer != nil {
-		k.observe(Event{Kind: EventReport, Submission: k.serialOf(n, n.reported), Node: n.ordinal, Fence: id})
+		k.observe(Event{Kind: EventReport, Submission: serial, Node: n.ordinal, Fence: id})
 	}
 }
 

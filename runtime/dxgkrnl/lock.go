@@ -52,8 +52,17 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 
 // evictLocked evicts an allocation from a segment that the CPU cannot access.
 func (k *Kernel) evictLocked(t *ddi.Thread, a *allocation) ddi.Status {
-	if s := k.beginMove(t); s.Failed() {
-		return s
+	for {
+		if s := k.beginMove(t); s.Failed() {
+			return s
+		}
+		if a.held == 0 {
+			break
+		}
+		k.endMove()
+		if s := k.wait(t, "the work that holds the allocation's place", func() bool { return a.held == 0 }); s.Failed() {
+			return s
+		}
 	}
 	defer k.endMove()
 	if !a.inMemorySegment() {
@@ -66,12 +75,12 @@ func (k *Kernel) evictLocked(t *ddi.Thread, a *allocation) ddi.Status {
 }
 
 // waitUnused waits until the GPU no longer uses a. With IgnoreSync it waits
-// only for paging operations, which are unknown to the application.
+// only for paging operations, which are unknown to the application, and until work in
+// the software queue has a place for a.
 func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
-	paging := k.pagingNode()
-	done := func() bool { return k.passed(a.uses) }
+	done := a.unused
 	if arg.IgnoreSync {
-		done = func() bool { return a.paged <= paging.completed }
+		done = func() bool { return a.queued == 0 && a.paged <= k.paging.line.completed }
 	}
 	if !arg.DoNotWait {
 		return k.wait(t, "the GPU to be done with the allocation", done)

@@ -269,7 +269,7 @@ func (m *miniport) submit(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.SubmitComma
 		m.any[arg.NodeOrdinal], m.last[arg.NodeOrdinal] = true, arg.SubmissionFenceID-1
 		le.PutUint32(m.gpu.bar0[regFence+4*arg.NodeOrdinal:], arg.SubmissionFenceID-1)
 	}
-	m.gpu.submit(arg.NodeOrdinal, job{addr: arg.DmaBufferPhysicalAddress + uint64(start), bytes: end - start, fence: arg.SubmissionFenceID})
+	m.gpu.submit(arg.NodeOrdinal, work{addr: arg.DmaBufferPhysicalAddress + uint64(start), bytes: end - start, fence: arg.SubmissionFenceID})
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regDoorbell, 1)
 	return s
 }

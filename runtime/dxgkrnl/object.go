@@ -15,7 +15,6 @@ type device struct {
 	driver      kmddi.HDevice
 	contexts    []*context    // in order of creation
 	allocations []*allocation // in order of creation, without destroyed ones
-	last        []uint64      // by node: number of the last submission
 	removed     ddi.Status    // the status of a removed device, else StatusSuccess
 	busy        bool          // a thread is in a thunk of the device
 }
@@ -25,14 +24,20 @@ type context struct {
 	handle ddi.KMHandle
 	device *device
 	driver kmddi.HContext
-	node   *node
+	line   line
 	info   kmddi.ContextInfo
+
+	jobs     []*job        // software queue
+	pending  []*submission // made, but not in the hardware, before what is made of jobs
+	priority int           // MinPriority to MaxPriority
+	level    int           // its priority at the moment, see candidates
+	used     uint64        // ticks of its node
+	turn     uint64        // when work of it last left the hardware
 
 	dma     []*dmaBuffer // all DMA buffers of the context
 	free    []*dmaBuffer
 	users   [userBuffers]userBuffer
-	current int    // index of the user buffers being recorded
-	last    uint64 // number of the last submission
+	current int // index of the user buffers being recorded
 
 	command ddi.UserMemory // accessors, reused by each Render
 	memory  userMemory
@@ -54,10 +59,11 @@ type userBuffer struct {
 type dmaBuffer struct {
 	lent
 	context *context
+	job     job                    // in the queue of the context
 	list    []kmddi.AllocationList // for the driver
 	objects []*allocation          // same indices as list; nil for none
 	patches []kmddi.PatchLocation
-	refs    int // number of submissions, plus the Render that writes it
+	refs    int // number of submissions, plus the Render that writes it, plus its job
 
 	nList, nPatches int
 	used            uint32 // in bytes
@@ -79,7 +85,7 @@ func (d *dmaBuffer) release() {
 
 // newDevice creates a device.
 func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
-	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}, last: make([]uint64, len(k.nodes))}
+	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}}
 	if !system {
 		h, ok := k.handles.add(d)
 		if !ok {
@@ -100,7 +106,7 @@ func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
 // destroyDevice waits for a device's work and destroys the device with all its
 // remaining objects, contexts first.
 func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
-	k.wait(t, "all submissions of the device", func() bool { return k.passed(d.last) })
+	k.wait(t, "all submissions of the device", d.idle)
 	for i := len(d.contexts) - 1; i >= 0; i-- {
 		k.destroyContext(t, d.contexts[i])
 	}
@@ -117,12 +123,21 @@ func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
 	return k.driver.DestroyDevice(t, d.driver)
 }
 
+// idle reports whether all work of a context has completed.
+func (c *context) idle() bool { return !c.waits() && c.line.completed == c.line.made }
+
+// idle reports whether all work of a device has completed.
+func (d *device) idle() bool {
+	return !slices.ContainsFunc(d.contexts, func(c *context) bool { return !c.idle() })
+}
+
 // newContext creates a context with its first buffers.
 func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) (*context, ddi.Status) {
 	if uint64(arg.NodeOrdinal) >= uint64(len(k.nodes)) {
 		return nil, ddi.StatusInvalidParameter
 	}
-	c := &context{device: d, driver: kmddi.HContext{Root: new(ddi.Root)}, node: &k.nodes[arg.NodeOrdinal]}
+	c := &context{device: d, driver: kmddi.HContext{Root: new(ddi.Root)}}
+	c.line = line{node: &k.nodes[arg.NodeOrdinal], context: c}
 	info, s := k.driver.CreateContext(t, d.driver, c.driver, kmddi.CreateContext{
 		NodeOrdinal: arg.NodeOrdinal, EngineAffinity: 1, PrivateDriverData: slices.Clone(arg.PrivateDriverData),
 	})
@@ -204,7 +219,7 @@ func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 
 // destroyContext waits for a context's work and destroys it.
 func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
-	k.wait(t, "all submissions of the context", func() bool { return c.node.completed >= c.last })
+	k.wait(t, "all submissions of the context", c.idle)
 	d := c.device
 	d.contexts = slices.DeleteFunc(d.contexts, func(e *context) bool { return e == c })
 	k.handles.remove(c.handle)

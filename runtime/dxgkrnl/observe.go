@@ -18,7 +18,7 @@ const (
 	EventUnlock                        // Allocation
 	EventDriverMemory                  // Address, Bytes of contiguous memory that the miniport has allocated
 	EventDriverFree                    // Address
-	EventQueue                         // Submission, Node, Fence, Context, Device, Address of the buffer, Start, End, Text, and the lists
+	EventQueue                         // Submission, Job, Node, Fence, Context, Device, Address of the buffer, Start, End, Text, and the lists
 	EventSubmit                        // Submission
 	EventReport                        // Submission, Node, Fence
 	EventRetire                        // Submission
@@ -26,6 +26,7 @@ const (
 	EventWaitEnd                       // none
 	EventFault                         // Node, Fence, Text: the status
 	EventStop                          // Node, Fence, Text: the error, and the dump from the next line on
+	EventPending                       // Job, Node, Context, Device, End, Text, Commands, Uses: a DMA buffer enters its software queue
 )
 
 // An Event is a step of the kernel's work. Submissions are numbered from 1, across all
@@ -33,6 +34,7 @@ const (
 type Event struct {
 	Kind       EventKind
 	Submission uint64
+	Job        uint64 // the DMA buffer in a software queue, from 1; 0: of a paging buffer
 	Node       uint32
 	Fence      uint32
 	Device     ddi.KMHandle // of an allocation; 0: the kernel's own
@@ -46,7 +48,7 @@ type Event struct {
 	IgnoreSync bool // the lock has not waited for the GPU
 	Text       string
 
-	// Of a submission that enters its queue, valid during the call.
+	// Of a submission that gets its fence, valid during the call.
 	Commands   []byte      // from Start to End
 	Uses       []Use       // of a DMA buffer
 	Operations []Operation // of a paging buffer
@@ -76,25 +78,25 @@ func (k *Kernel) observe(e Event) {
 	}
 }
 
-// observeQueue reports a submission that enters its queue, with all that is in it.
+// observeQueue reports a submission that has got its fence, with all that is in it.
 func (k *Kernel) observeQueue(s *submission) {
 	if k.observer == nil {
 		return
 	}
 	e := Event{
-		Kind: EventQueue, Submission: s.serial, Node: s.node.ordinal, Fence: s.arg.SubmissionFenceID, Text: "paging buffer",
+		Kind: EventQueue, Submission: s.serial, Node: s.line.node.ordinal, Fence: s.arg.SubmissionFenceID, Text: "paging buffer",
 		Address: s.arg.DmaBufferPhysicalAddress, Start: s.arg.DmaBufferSubmissionStartOffset, End: s.arg.DmaBufferSubmissionEndOffset,
 	}
 	if s.paging != nil {
 		e.Commands, e.Operations = s.paging.pages.Bytes[e.Start:e.End], s.paging.operations()
 	} else {
 		d := s.dma
-		e.Commands, e.Uses = d.pages.Bytes[e.Start:e.End], d.uses(s.firstPatch, s.firstPatch+s.patched)
-		e.Text, e.Context, e.Device = d.function(), d.context.handle, d.context.device.handle
+		e.Commands, e.Uses = d.pages.Bytes[e.Start:e.End], d.uses(s.part.start, s.part.end)
+		e.Text, e.Context, e.Device, e.Job = d.function(), d.context.handle, d.context.device.handle, s.job.id
 	}
-	for node, number := range s.waits {
-		if n := &k.nodes[node]; number > n.completed {
-			e.On = append(e.On, k.serialOf(n, number))
+	for _, m := range s.waits {
+		if !m.completed() {
+			e.On = append(e.On, k.serialOf(m))
 		}
 	}
 	k.observe(e)
@@ -118,13 +120,11 @@ func (d *dmaBuffer) uses(start, end int) (all []Use) {
 	return all
 }
 
-// serialOf returns the serial number of a submission that has not retired, or 0.
-func (k *Kernel) serialOf(n *node, number uint64) uint64 {
-	for _, queue := range [...][]*submission{n.hardware, n.waiting} {
-		for _, s := range queue {
-			if s.number == number {
-				return s.serial
-			}
+// serialOf returns the serial number of a submission in the hardware, or 0.
+func (k *Kernel) serialOf(m mark) uint64 {
+	for _, s := range m.line.node.hardware {
+		if s.mark == m {
+			return s.serial
 		}
 	}
 	return 0

@@ -26,7 +26,8 @@ type pager struct {
 	free  []*pagingBuffer
 	built []*submission
 	open  *submission // the last of built, if it may be extended
-	waits []uint64    // by node: dependencies of the next operations
+	waits marks       // of the next operations
+	line  line
 }
 
 // release frees the buffers of a stopped device.
@@ -62,8 +63,10 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 		switch {
 		case s == ddi.StatusSuccess:
 			(*ops)[len(*ops)-1].done = true
-			number := k.paging.open.number
-			a.uses[k.caps.PagingNode], a.writes[k.caps.PagingNode], a.paged = number, number, number
+			m := k.paging.open.mark
+			a.uses.add(m)
+			a.writes.add(m)
+			a.paged = m.number
 			return s
 		case s == ddi.StatusInsufficientDMABuffer && (progress || !fresh):
 			k.paging.open = nil
@@ -134,7 +137,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	b := p.free[0] // the one that was not used for longest
 	p.free = slices.Delete(p.free, 0, 1)
 	k.beginLent(&b.lent, buildPaging)
-	s := k.reserve(k.pagingNode())
+	s := k.newSubmission(&p.line)
 	clear(b.ops)
 	s.paging, b.ops = b, b.ops[:0]
 	s.arg.Flags.Paging = true
@@ -144,14 +147,12 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// dependOn makes later paging operations wait until the uses of a have
-// completed. A number that is not yet queued is that of a built paging buffer,
-// which precedes them on the same node anyway.
+// dependOn makes later paging operations wait until the work in the hardware that uses
+// a has completed. Work that was preempted finds a at another place when it goes on.
 func (k *Kernel) dependOn(a *allocation) {
-	for i := range k.nodes {
-		n := &k.nodes[i]
-		if number := a.uses[i]; number > n.completed && number <= n.queued {
-			k.paging.waits[i] = max(k.paging.waits[i], number)
+	for _, m := range a.uses {
+		if m.running() {
+			k.paging.waits.add(m)
 		}
 	}
 	k.takeWaits()
@@ -163,18 +164,17 @@ func (k *Kernel) takeWaits() {
 	if p.open == nil {
 		return
 	}
-	for i, number := range p.waits {
-		p.open.waits[i] = max(p.open.waits[i], number)
+	for _, m := range p.waits {
+		p.open.waits.add(m)
 	}
-	clear(p.waits)
+	p.waits = p.waits[:0]
 }
 
 // flush moves the built buffers to the paging node's queue.
 func (k *Kernel) flush() {
 	p := &k.paging
-	for _, s := range p.built {
-		k.enqueue(s)
-	}
+	n := k.pagingNode()
+	n.waiting = append(n.waiting, p.built...)
 	clear(p.built)
 	p.built, p.open = p.built[:0], nil
 }

@@ -33,9 +33,9 @@ func (k *Kernel) query(t *ddi.Thread) error {
 	n := int(k.caps.NumberOfNodes)
 	k.paging = pager{
 		size: out.Segments.PagingBufferSize, private: out.Segments.PagingBufferPrivateDataSize,
-		waits: make([]uint64, n),
 	}
 	k.nodes = make([]node, n)
+	k.paging.line.node = k.pagingNode()
 	for i := range k.nodes {
 		k.nodes[i].ordinal, k.nodes[i].first = uint32(i), k.firstFence+uint32(i)*k.fenceStep
 	}

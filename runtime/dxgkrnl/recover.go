@@ -125,8 +125,8 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		n.base = n.reserved
-		n.queued, n.submitted, n.reported, n.completed = n.reserved, n.reserved, n.reserved, n.reserved
+		n.base = n.submitted
+		n.reported, n.completed = n.submitted, n.submitted
 		for _, s := range n.hardware {
 			k.recycle(s)
 		}
@@ -134,5 +134,13 @@ func (k *Kernel) dropSubmissions() {
 			k.recycle(s)
 		}
 		n.hardware, n.waiting = nil, nil
+	}
+	l := &k.paging.line
+	l.submitted, l.completed = l.made, l.made
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			k.dropWork(c)
+			c.line.submitted, c.line.completed = c.line.made, c.line.made
+		}
 	}
 }

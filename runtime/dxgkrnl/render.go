@@ -94,7 +94,7 @@ func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, 
 				len(d.pages.Bytes), len(d.patches), multipass)
 		}
 		if (!s.Failed() || more) && d.used > 0 {
-			if st := k.schedule(t, d); st.Failed() {
+			if st := k.queueJob(t, d); st.Failed() {
 				s, more = st, false
 			}
 		}
@@ -227,123 +227,6 @@ func (d *dmaBuffer) locate() {
 			d.list[i].SegmentID, d.list[i].PhysicalAddress = a.segment.id, a.address()
 		} else {
 			d.list[i].SegmentID, d.list[i].PhysicalAddress = kmddi.SegmentNone, 0
-		}
-	}
-}
-
-// schedule submits a DMA buffer, in as many portions as its allocations need.
-//
-//	Returns StatusSuccess; StatusNoVideoMemory, with nothing submitted but
-//	        paging buffers; StatusNoMemory; StatusDeviceRemoved
-func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
-	if s := k.beginMove(t); s.Failed() {
-		return s
-	}
-	defer k.endMove()
-	at := uint32(0)
-	for start := 0; ; {
-		end, s := k.gather(t, d, start)
-		if !s.Failed() && start == 0 && end < d.nPatches && !k.feasible(d, end) {
-			s = ddi.StatusNoVideoMemory
-		}
-		if s.Failed() {
-			// The paging operations already built must be executed, since
-			// places were changed.
-			k.flush()
-			k.kick(t)
-			return s
-		}
-		to := d.used
-		if end < d.nPatches {
-			to = d.patches[end].SplitOffset
-		}
-		if start > 0 {
-			k.stats.Splits++
-		}
-		k.portion(t, d, part{at, to, start, end})
-		if end == d.nPatches {
-			return k.status(t)
-		}
-		at, start = to, end
-	}
-}
-
-// patch is the function of the miniport that writes addresses.
-const patch = "DxgkDdiPatch"
-
-// part is a portion of a DMA buffer: its bytes and its patches.
-type part struct {
-	at, to     uint32
-	start, end int
-}
-
-// portion patches one portion and submits it after the paging buffers that move
-// its allocations in.
-func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
-	c := d.context
-	s := k.reserve(c.node)
-	k.use(s, d, p)
-	k.checkLent(&d.lent, d.function())
-	k.checkPatchesKept(d)
-	k.beginLent(&d.lent, patch)
-	d.keepRest()
-	d.locate()
-	d.beginLists()
-	flags := kmddi.SubmitFlags{Present: d.present}
-	k.scheduling = true
-	st := k.driver.Patch(t, k.adapter, kmddi.Patch{
-		Device: c.device.driver, Context: c.driver,
-		DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private, DmaBufferPhysicalAddress: d.pages.Phys,
-		DmaBufferSubmissionStartOffset: p.at, DmaBufferSubmissionEndOffset: p.to,
-		AllocationList: d.list[:d.nList:d.nList], PatchLocationList: d.patches[:d.nPatches:d.nPatches],
-		PatchLocationListSubmissionStart: uint32(p.start), PatchLocationListSubmissionLength: uint32(p.end - p.start),
-		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
-	})
-	k.scheduling = false
-	if i := d.restChanged(p.at, p.to); i >= 0 && k.err == nil {
-		k.bugcheck(patch, CodeVerifier, VerifierPatchRange, "byte %#x of the buffer changed, want changes in [%#x, %#x) only", i, p.at, p.to)
-	}
-	d.end(d.used)
-	k.checkLent(&d.lent, patch)
-	k.checkLists(d, patch)
-	if st != ddi.StatusSuccess {
-		k.bugcheck(patch, CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
-	}
-	s.arg.Device, s.arg.Context, s.arg.Flags = c.device.driver, c.driver, flags
-	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))
-	s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset = p.at, p.to
-	s.dma, s.firstPatch, s.patched = d, p.start, p.end-p.start
-	d.refs++
-	c.last, c.device.last[c.node.ordinal] = s.number, s.number
-	k.flush()
-	k.enqueue(s)
-	k.kick(t)
-}
-
-// use makes a submission wait for its dependencies on other nodes and records
-// the uses of its allocations.
-func (k *Kernel) use(s *submission, d *dmaBuffer, p part) {
-	own := s.node.ordinal
-	for i := p.start; i < p.end; i++ {
-		a := d.object(i)
-		if a == nil {
-			continue
-		}
-		write := d.list[d.patches[i].AllocationIndex].WriteOperation
-		for n := range k.nodes {
-			last := a.writes[n]
-			if write {
-				last = a.uses[n]
-			}
-			if uint32(n) != own {
-				s.waits[n] = max(s.waits[n], last)
-			}
-		}
-		a.uses[own] = s.number
-		if write {
-			a.writes[own] = s.number
-			a.content = a.content || !a.inMemorySegment()
-			a.dirty = a.inMemorySegment()
 		}
 	}
 }

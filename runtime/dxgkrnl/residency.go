@@ -129,6 +129,16 @@ func (d *dmaBuffer) groupEnd(i int) int {
 	return j
 }
 
+// placePart makes the allocations of the patches [i, j) resident together, again.
+func (k *Kernel) placePart(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
+	k.epoch++
+	s := k.place(t, d, i, j, false)
+	if s == ddi.StatusNoVideoMemory {
+		s = k.placeAlone(t, d, i, j)
+	}
+	return s
+}
+
 // object returns the allocation of patch i, or nil.
 func (d *dmaBuffer) object(i int) *allocation { return d.objects[d.patches[i].AllocationIndex] }
 
@@ -180,6 +190,9 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 			continue
 		}
 		if a.inMemorySegment() {
+			if a.held > 0 {
+				return ddi.StatusNoVideoMemory
+			}
 			if s := k.evict(t, a); s.Failed() {
 				return s
 			}
@@ -203,10 +216,10 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	return k.place(t, d, i, j, true)
 }
 
-// feasible reports whether each group from patch i on can be placed alone, as
+// feasible reports whether each group of a buffer can be placed alone, as
 // placeAlone does, so that no portion is submitted in vain.
-func (k *Kernel) feasible(d *dmaBuffer, i int) bool {
-	for i < d.nPatches {
+func (k *Kernel) feasible(d *dmaBuffer) bool {
+	for i := 0; i < d.nPatches; {
 		j := d.groupEnd(i)
 		if !k.groupFits(d, i, j) {
 			return false

@@ -97,7 +97,7 @@ func TestContentOfOthersIsNotSeen(t *testing.T) {
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
-	r := newRig(t, options{vram: 4 * 4096})
+	r := newRig(t, options{vram: 4 * 4096, capacity: 16, buffers: 16})
 	var as []ddi.KMHandle
 	for range 4 {
 		a := r.alloc(4096, local)
@@ -143,16 +143,16 @@ func TestEvictionWaitsForThePortionBefore(t *testing.T) {
 	r.render(fill(a, 0, 4096, 1), fill(b, 0, 4096, 2))
 	assert.Equal(t, []string{
 		"Patch fence=2 node=0", "Submit paging fence=1 node=0", "Submit buffer fence=2 node=0",
-		"Patch fence=4 node=0",
 	}, r.logged("Patch", "Submit"))
 	r.gpu.complete(0)
 	r.kernel.dev.Deliver(r.thread)
 	assert.Empty(t, r.logged("Submit"))
 	r.gpu.complete(0)
 	r.kernel.dev.Deliver(r.thread)
-	assert.Equal(t, []string{"Submit paging fence=3 node=0", "Submit buffer fence=4 node=0"}, r.logged("Submit"))
+	assert.Equal(t, []string{"Submit paging fence=3 node=0"}, r.logged("Patch", "Submit"), "in the DPC")
 	r.gpu.auto = true
 	r.wait()
+	assert.Equal(t, []string{"Patch fence=4 node=0", "Submit buffer fence=4 node=0"}, r.logged("Patch", "Submit"), "at PASSIVE_LEVEL")
 	r.finish()
 }
 
@@ -187,7 +187,7 @@ func TestNoVideoMemory(t *testing.T) {
 }
 
 func TestGroupThatDoesNotFitMovesToSystem(t *testing.T) {
-	r := newRig(t, options{vram: 8192})
+	r := newRig(t, options{vram: 8192, capacity: 8})
 	a, b := r.alloc(4096, both), r.alloc(8192, local)
 	r.render(fill(a, 0, 4096, 3))
 	r.render(copyTo(b, 4096, a, 0, 4096))
@@ -246,7 +246,7 @@ func TestPressureOnWhatIsLocked(t *testing.T) {
 }
 
 func TestContentOfTheDestroyedIsNotMoved(t *testing.T) {
-	r := newRig(t, options{vram: 4096})
+	r := newRig(t, options{vram: 4096, capacity: 8})
 	a, b := r.alloc(4096, local), r.alloc(4096, local)
 	r.gpu.auto = false
 	r.render(fill(a, 0, 4096, 1))
@@ -309,6 +309,7 @@ func TestPreferredSegmentThenTheOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := r.allocPrivate(tt.p)
 			r.render(fill(a, 0, 64, 1))
+			r.wait()
 			assert.Equal(t, tt.want, r.kernel.handles.get(a).(*allocation).segment.id)
 			r.ok(r.destroy(a))
 		})

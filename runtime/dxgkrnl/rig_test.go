@@ -193,6 +193,9 @@ func (r *rig) render(cmds ...command) { r.ok(r.submit(&r.ctx, cmds...)) }
 
 func (r *rig) wait() { r.ok(r.thunks.WaitForIdle(r.thread, r.dev)) }
 
+// enter enters the kernel, which then delivers interrupts and submits what is ready.
+func (r *rig) enter() { r.ok(r.thunks.QueryAdapterInfo(r.thread, make([]byte, 64))) }
+
 // read returns an allocation's content through Lock.
 func (r *rig) read(a ddi.KMHandle) []byte {
 	arg := &umddi.Lock{Allocation: a, ReadOnly: true}

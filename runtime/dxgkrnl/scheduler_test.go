@@ -15,27 +15,28 @@ import (
 // of the same synchronization class. The work that became ready is submitted
 // later.
 func TestNoSubmitInsideTheSchedulerClass(t *testing.T) {
-	r := newRig(t, options{capacity: 2})
-	a := r.alloc(64, system)
-	r.render(fill(a, 0, 64, 0)) // in the hardware
-	r.render(fill(a, 0, 64, 1))
-	r.render(fill(a, 0, 64, 2)) // waits for room
-	b := r.alloc(64, local)
+	r := newRig(t, options{nodes: 2, capacity: 1})
+	a, b, c := r.alloc(64, system), r.alloc(64, local), r.alloc(64, local)
+	r.gpu.auto = false
+	r.ok(r.submit(r.context(1), fill(a, 0, 64, 2))) // in the hardware of the paging node
+	r.render(fill(b, 0, 64, 3))                     // its paging buffer waits for room
 	inside := -1
 	r.mini.build = func(kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status, done bool) {
 		before := len(r.mini.log)
-		r.gpu.complete(0)
+		r.gpu.complete(1)
 		r.mini.read(r.thread, regStatus)
 		r.mini.build = nil
 		inside = count(r.mini.log[before:], "Submit")
 		assert.Equal(t, 1, count(r.mini.log[before:], "NotifyDpc"), "the first buffer has completed")
 		return out, s, false
 	}
-	r.render(fill(b, 0, 64, 3))
+	r.ok(r.submit(r.context(0), fill(c, 0, 64, 4)))
 	assert.Zero(t, inside)
+	r.gpu.auto = true
 	r.wait()
 	assert.Equal(t, repeat(2, 64), r.read(a))
 	assert.Equal(t, repeat(3, 64), r.read(b))
+	assert.Equal(t, repeat(4, 64), r.read(c))
 	r.finish()
 }
 

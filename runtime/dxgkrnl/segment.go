@@ -55,13 +55,13 @@ func (s *segment) remove(a *allocation) {
 }
 
 // victim returns the allocation to evict: the least recently used one that is
-// neither pinned nor in the working set, or nil. Destroyed allocations come
+// neither pinned, nor held for work, nor in the working set; or nil. Destroyed allocations come
 // first.
 func (s *segment) victim(epoch uint64) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
 		switch {
-		case a.pinned || a.epoch == epoch:
+		case a.pinned || a.held > 0 || a.epoch == epoch:
 		case a.destroyed:
 			return a
 		case v == nil || a.touched < v.touched:

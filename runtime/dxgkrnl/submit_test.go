@@ -61,7 +61,7 @@ func TestPagingOnAnotherNodeHoldsTheBuffer(t *testing.T) {
 	assert.Equal(t, []string{"Submit paging fence=1 node=1"}, r.logged("Submit"))
 	r.gpu.complete(1)
 	assert.Empty(t, r.logged("Submit"), "nothing before the fence is reported")
-	r.kernel.dev.Deliver(r.thread)
+	r.enter()
 	assert.Equal(t, []string{"Submit buffer fence=1 node=0"}, r.logged("Submit"))
 	r.gpu.auto = true
 	assert.Equal(t, repeat(1, 256), r.read(a))
@@ -97,7 +97,7 @@ func TestHazardsAcrossNodes(t *testing.T) {
 			}
 			assert.Equal(t, want, r.logged("Submit"))
 			r.gpu.complete(0)
-			r.kernel.dev.Deliver(r.thread)
+			r.enter()
 			if tt.held {
 				assert.Equal(t, []string{"Submit buffer fence=1 node=1"}, r.logged("Submit"))
 			}

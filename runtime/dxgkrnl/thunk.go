@@ -302,7 +302,7 @@ func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
 	if s.Failed() {
 		return s
 	}
-	s = k.wait(t, "all submissions of the device", func() bool { return k.passed(d.last) })
+	s = k.wait(t, "all submissions of the device", d.idle)
 	k.reap(t)
 	return s
 }

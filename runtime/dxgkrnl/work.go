@@ -44,6 +44,7 @@ type pagingOp struct {
 	locked   bool   // an application may write the host memory meanwhile
 	serial   uint64 // of the allocation's paging operations
 	inserted uint64 // of the memory segment, when the operation was built
+	changes  uint64 // of the allocation, when the operation was built
 }
 
 // pagingOp returns the record of an operation on a.
@@ -51,7 +52,7 @@ func (k *Kernel) pagingOp(a *allocation, op *kmddi.BuildPagingBuffer) pagingOp {
 	a.pagings++
 	o := pagingOp{
 		operation: op.Operation, allocation: a.handle, size: op.Size, source: op.Source, destination: op.Destination,
-		pattern: op.FillPattern, of: a, locked: a.locks > 0, serial: a.pagings,
+		pattern: op.FillPattern, of: a, locked: a.locks > 0, serial: a.pagings, changes: a.changes,
 	}
 	if seg := k.memorySegment(o); seg != nil {
 		o.inserted = seg.inserted
@@ -112,7 +113,7 @@ func (s *submission) work() string {
 	submitted := fmt.Sprintf("submitted by %s from %#x to %#x", submitCommand, s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset)
 	if d := s.dma; d != nil {
 		return fmt.Sprintf("its DMA buffer of %d bytes was written by %s, patched by %s (%d of %d locations), %s",
-			d.used, d.function(), patch, s.patched, d.nPatches, submitted)
+			d.used, d.function(), patch, s.part.end-s.part.start, d.nPatches, submitted)
 	}
 	var list []string
 	for i, o := range s.paging.ops {

@@ -23,7 +23,7 @@ const (
 	Use               // a submission has the address of an allocation
 	Depend            // a submission waits for another
 	Packet            // a packet of a submission
-	Queue             // a submission enters the queue of the kernel
+	Queue             // a submission gets its fence
 	Submit            // it goes to the hardware
 	Report            // an interrupt reported a fence
 	Retire            // a submission has ended
@@ -44,6 +44,7 @@ const (
 	Descriptor        // the DMA engine has taken a descriptor
 	Firmware          // a line of the log of the firmware
 	Refused           // the GPU accesses host memory that does not exist
+	Pending           // a DMA buffer enters the software queue of its context
 	kinds
 )
 
@@ -115,7 +116,7 @@ var Table = []Description{
 	{Use, "use", "a submission has the address of an allocation at an offset of its buffer", join(dec("submission"), hex("offset", "allocation", "in allocation"), write), "", ""},
 	{Depend, "depend", "a submission waits for another", dec("submission", "on"), "", ""},
 	{Packet, "packet", "a packet of a submission, at an offset of its buffer", join(dec("submission"), hex("offset")), "", "the packet"},
-	{Queue, "queue", "a submission enters the queue of the kernel", join(dec("submission", "node", "fence"), hex("context", "buffer", "start", "end")), "kind of the buffer", ""},
+	{Queue, "queue", "a submission gets its fence; it is a part of a DMA buffer, or a paging buffer with job 0", join(dec("submission", "node", "fence"), hex("context", "buffer", "start", "end"), dec("job")), "kind of the buffer", ""},
 	{Submit, "submit", "a submission goes to the hardware", dec("submission"), "", ""},
 	{Report, "report", "the driver reports the fence of a submission", dec("submission", "node", "fence"), "", ""},
 	{Retire, "retire", "a submission has ended", dec("submission"), "", ""},
@@ -136,6 +137,7 @@ var Table = []Description{
 	{Descriptor, "descriptor", "the DMA engine takes a descriptor of a node, for the packet at an address; the source of a fill is its value", join(dec("node"), hex("packet", "to", "source"), dec("bytes"), []Field{{"fill", Flag}}, dec("cycle")), "", ""},
 	{Firmware, "firmware", "the firmware writes a line to its log; level 1 is an error, 2 an event, 3 a message", dec("number", "clocks", "level"), "the line", ""},
 	{Refused, "refused", "the GPU reads or writes host memory where no memory is", join(hex("address"), dec("bytes"), write), "", ""},
+	{Pending, "pending", "a DMA buffer enters the software queue of its context; the scheduler makes submissions of it", join(dec("job", "node"), hex("context", "bytes")), "kind of the buffer", ""},
 }
 
 // Names returns the names of the kinds.

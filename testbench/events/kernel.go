@@ -9,6 +9,12 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
+// pendingJobs is the number of DMA buffers in software queues that are remembered.
+const pendingJobs = 1 << 10
+
+// pending is the event of a DMA buffer that entered its software queue.
+type pending struct{ job, id uint64 }
+
 // Kernel notes a step of the graphics kernel, for dxgkrnl.Config.Observe.
 func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 	now := r.now()
@@ -21,6 +27,14 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 		end := eventlog.New(eventlog.WaitEnd)
 		end.Cause, r.wait = r.wait, 0
 		r.add(t, now, end)
+	case dxgkrnl.EventPending:
+		r.pending[e.Job%pendingJobs] = pending{e.Job, r.add(t, now, fromKernel(e))}
+	case dxgkrnl.EventQueue:
+		q := fromKernel(e)
+		if p := r.pending[e.Job%pendingJobs]; p.job == e.Job {
+			q.Cause = p.id // the buffer may be queued in another call
+		}
+		r.add(t, now, q)
 	default:
 		r.add(t, now, fromKernel(e))
 	}
@@ -50,7 +64,9 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 	case dxgkrnl.EventUnlock:
 		return eventlog.New(eventlog.Unlock, allocation)
 	case dxgkrnl.EventQueue:
-		return eventlog.New(eventlog.Queue, e.Submission, node, fence, uint64(e.Context), e.Address, uint64(e.Start), uint64(e.End)).WithText(e.Text)
+		return eventlog.New(eventlog.Queue, e.Submission, node, fence, uint64(e.Context), e.Address, uint64(e.Start), uint64(e.End), e.Job).WithText(e.Text)
+	case dxgkrnl.EventPending:
+		return eventlog.New(eventlog.Pending, e.Job, node, uint64(e.Context), uint64(e.End)).WithText(e.Text)
 	case dxgkrnl.EventDriverMemory:
 		return eventlog.New(eventlog.DriverMemory, e.Address, e.Bytes)
 	case dxgkrnl.EventDriverFree:

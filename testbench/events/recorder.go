@@ -38,12 +38,13 @@ type Recorder struct {
 	wait  uint64 // the wait of the kernel
 
 	packets  map[uint64]uint64 // events of the packets of submissions, by address
-	nak      uint64            // event of the last Nak that was received
-	refused  uint64            // event of the last frame that was refused
-	rate     uint64            // of the link; 0: not known
-	area     shadow            // of the message area
-	executed uint64            // the last event of an emulated GPU, 0 if there is none
-	down     bool              // the link was found down
+	pending  [pendingJobs]pending
+	nak      uint64 // event of the last Nak that was received
+	refused  uint64 // event of the last frame that was refused
+	rate     uint64 // of the link; 0: not known
+	area     shadow // of the message area
+	executed uint64 // the last event of an emulated GPU, 0 if there is none
+	down     bool   // the link was found down
 }
 
 // An opened event is a call that has not returned.

@@ -106,6 +106,13 @@ func (s *Sanitizer) fill() {
 
 // moved compares what the GPU reads with the copies, and changes them by what it writes.
 func (s *Sanitizer) moved(at span, p []byte, writes bool) {
+	if writes {
+		for _, u := range s.jobs {
+			for _, o := range u.owned {
+				o.wrote(at, p)
+			}
+		}
+	}
 	for _, u := range s.unfinished {
 		for _, o := range u.owned {
 			switch {
@@ -157,8 +164,12 @@ func (s *Sanitizer) differs(o *owned, in span, memory func(offset uint64) []byte
 			i++
 		}
 		at := part.from + uint64(i)
-		s.find("access-cpu-write", "pfnLockCb", "byte %#x of %s is %#02x and was %#02x: the CPU wrote it before submission %d ended, whose %s",
-			at, s.of(o.allocation), now[i], was[i], o.by.serial, o.use(at))
+		before := fmt.Sprintf("submission %d ended", o.by.serial)
+		if o.by.job != 0 {
+			before = fmt.Sprintf("DMA buffer %d left its software queue", o.by.job)
+		}
+		s.find("access-cpu-write", "pfnLockCb", "byte %#x of %s is %#02x and was %#02x: the CPU wrote it before %s, whose %s",
+			at, s.of(o.allocation), now[i], was[i], before, o.use(at))
 		o.by.owned = nil
 		return false
 	})
@@ -187,6 +198,11 @@ func (s *Sanitizer) compare(serial uint64) {
 	var all []*owned
 	s.each(serial, func(u *submission) { all = u.owned })
 	s.mu.Unlock()
+	s.compareOwned(all)
+}
+
+// compareOwned compares memory with the copies.
+func (s *Sanitizer) compareOwned(all []*owned) {
 	for _, o := range all {
 		for range maxCompare {
 			s.mu.Lock()

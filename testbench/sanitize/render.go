@@ -7,7 +7,7 @@ import (
 // A render is a pfnRenderCb that has not returned.
 type render struct {
 	commands int // packets of its command buffer that move data
-	made     int // of its submissions
+	made     int // of its DMA buffers
 }
 
 // Render notes that a command buffer is submitted on a thread. commands are its packets. The
@@ -26,13 +26,6 @@ func (s *Sanitizer) Render(t *ddi.Thread, commands []byte) (done func(ok bool)) 
 		if dropped {
 			s.report(reportOf(t, "access-dropped", "DxgkDdiRender", "the command buffer has %d packets that move data, and no submission has one", r.commands))
 		}
-	}
-}
-
-// rendered counts the packets of a submission for the render that makes it.
-func (s *Sanitizer) rendered(t *ddi.Thread, u *submission) {
-	if r := s.renders[t]; r != nil {
-		r.made += moves(u.accesses)
 	}
 }
 

@@ -46,8 +46,9 @@ type Sanitizer struct {
 
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
-	driver      map[uint64]span // memory of the miniport, by address
-	unfinished  []*submission   // queued and not retired, in that order
+	driver      map[uint64]span        // memory of the miniport, by address
+	unfinished  []*submission          // with a fence and not retired, in that order
+	jobs        map[uint64]*submission // DMA buffers in software queues, by job
 	last        map[uint32]*submission
 	counts      map[uint32]uint64 // submissions by node
 	on          bool              // there was an allocation, and the adapter has not stopped since
@@ -67,7 +68,7 @@ type finding struct{ rule, function, text string }
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
 		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
-		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
+		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
 
@@ -90,9 +91,12 @@ func (s *Sanitizer) of(h ddi.KMHandle) string {
 
 // Kernel takes a step of the graphics kernel, for dxgkrnl.Config.Observe.
 func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
-	if e.Kind == dxgkrnl.EventRetire {
+	switch e.Kind {
+	case dxgkrnl.EventRetire:
 		s.compare(e.Submission)
 		s.keepEvicted(e.Submission)
+	case dxgkrnl.EventQueue:
+		s.made(e.Job)
 	}
 	s.mu.Lock()
 	s.step(t, e)
@@ -153,6 +157,8 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.driver[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
 	case dxgkrnl.EventDriverFree:
 		delete(s.driver, e.Address)
+	case dxgkrnl.EventPending:
+		s.pending(t, e)
 	case dxgkrnl.EventQueue:
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
@@ -161,6 +167,7 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop:
 		s.on, s.unfinished = false, nil
+		clear(s.jobs)
 		clear(s.last)
 		clear(s.out)
 		for _, a := range s.allocations {

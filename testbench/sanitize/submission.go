@@ -24,6 +24,7 @@ const presentKind = "DxgkDdiPresent"
 // A submission is unfinished work.
 type submission struct {
 	serial    uint64
+	job       uint64 // of a DMA buffer that has no submission yet; else 0
 	node      uint32
 	fence     uint32
 	number    uint64 // on its node
@@ -92,7 +93,6 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 		s.checkPaging(u, e.Operations)
 		s.checkEvictions(u, e.Operations)
 	} else {
-		s.rendered(t, u)
 		s.checkUses(u, e.Uses)
 	}
 	s.order(u, e.On)

@@ -37,7 +37,8 @@ func TestOnePaging(t *testing.T) {
 	} {
 		assert.Equal(t, want, onePaging(list), name)
 	}
-	one := slices.Concat(begin, paging, submit, done, done)
+	one := slices.Concat(begin, shared, done, done)
 	assert.Equal(t, one, onePaging(one))
-	assert.Equal(t, one, onePaging(slices.Concat(begin, paging, paging, submit, done, done, done)), "on one node")
+	two := slices.Concat(begin, shared[:1], shared[:3], shared[2:], done, done, done)
+	assert.Equal(t, one, onePaging(two), "on one node")
 }

@@ -73,24 +73,66 @@ func (b *builder) work(e *eventlog.Event) {
 	}
 }
 
-// enqueue begins a submission and its flow, which begins at the call.
+// A job is a DMA buffer in a software queue of which no submission was made.
+type job struct {
+	flow     uint64
+	software *open
+	called   bool // the flow begins at a call
+}
+
+// pend begins the time of a DMA buffer in its software queue, and its flow, which begins
+// at the call.
+func (b *builder) pend(e *eventlog.Event) {
+	q := b.queue(queueKey{e.Fields[2], e.Fields[1]})
+	if b.jobs[e.Fields[0]].software != nil {
+		b.drop(e.Fields[0])
+	}
+	b.jobs[e.Fields[0]] = b.beginFlow(e, q, fmt.Sprintf("buffer %d %s", e.Fields[0], e.Text()), 0)
+}
+
+// drop ends a DMA buffer of which no submission was made.
+func (b *builder) drop(number uint64) {
+	j := b.jobs[number]
+	delete(b.jobs, number)
+	if j.called {
+		b.sink.Step(Step{Flow: j.flow, Name: "end", Track: j.software.Track, Time: max(j.software.Start, b.now-1), Last: true})
+	}
+	b.close(&j.software)
+}
+
+// beginFlow begins a flow with its time in a software queue.
+func (b *builder) beginFlow(e *eventlog.Event, q *queue, name string, submission uint64) job {
+	b.flows++
+	j := job{flow: b.flows, software: b.openIn(&q.software, name, e.ID, submission)}
+	if call := b.caller(e); call != nil {
+		j.called = true
+		b.sink.Step(Step{Flow: j.flow, Name: "call", Track: call.Track, Time: b.now, First: true})
+		b.sink.Step(Step{Flow: j.flow, Name: "queue", Track: j.software.Track, Time: b.now})
+	}
+	return j
+}
+
+// enqueue begins a submission.
 func (b *builder) enqueue(e *eventlog.Event) {
 	if old := b.submissions[e.Fields[0]]; old != nil {
 		b.finish(old, nil)
 	}
-	b.flows++
 	s := &submission{
-		id: e.Fields[0], flow: b.flows, event: e.ID, node: e.Fields[1], fence: e.Fields[2], context: e.Fields[3],
+		id: e.Fields[0], event: e.ID, node: e.Fields[1], fence: e.Fields[2], context: e.Fields[3],
 		from: e.Fields[4] + e.Fields[5], to: e.Fields[4] + e.Fields[6], name: fmt.Sprintf("%d %s", e.Fields[0], e.Text()),
 	}
 	s.queue = b.queue(queueKey{s.context, s.node})
 	b.submissions[s.id] = s
 	b.waiting = append(b.waiting, s)
-	s.software = b.openIn(&s.queue.software, s.name, e.ID, s.id)
-	if call := b.caller(e); call != nil {
-		b.sink.Step(Step{Flow: s.flow, Name: "call", Track: call.Track, Time: b.now, First: true})
-		b.step(s, "queue", s.software.Track, b.now)
+	j, ok := b.jobs[e.Fields[7]]
+	if ok {
+		delete(b.jobs, e.Fields[7])
+		j.software.Name, j.software.Event, j.software.Submission = s.name, e.ID, s.id
 	} else {
+		j = b.beginFlow(e, s.queue, s.name, s.id)
+	}
+	s.flow, s.software = j.flow, j.software
+	if !j.called {
 		b.sink.Step(Step{Flow: s.flow, Name: "queue", Track: s.software.Track, Time: b.now, First: true})
 	}
 	b.depth(s.node)

@@ -8,6 +8,7 @@ package timeline
 import (
 	"errors"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -126,6 +127,7 @@ type builder struct {
 
 	queues      map[queueKey]*queue
 	submissions map[uint64]*submission
+	jobs        map[uint64]job
 	waiting     []*submission // queued and not retired, in order
 	flows       uint64
 
@@ -145,7 +147,7 @@ type builder struct {
 
 func (b *builder) begin() {
 	b.threads, b.nodes, b.formats = map[[2]uint32]*thread{}, map[uint64]*node{}, map[uint64]uint8{}
-	b.queues, b.submissions = map[queueKey]*queue{}, map[uint64]*submission{}
+	b.queues, b.submissions, b.jobs = map[queueKey]*queue{}, map[uint64]*submission{}, map[uint64]job{}
 	b.interrupts, b.places = map[int]*Track{}, map[uint64]uint64{}
 	b.dma = lanes{group: DMA, name: "DMA of paging"}
 }
@@ -173,6 +175,8 @@ func (b *builder) add(e *eventlog.Event) {
 		b.enter(e)
 	case eventlog.CallEnd, eventlog.DDIEnd, eventlog.WaitEnd:
 		b.leave(e)
+	case eventlog.Pending:
+		b.pend(e)
 	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Packet, eventlog.Paging:
 		b.work(e)
 	case eventlog.Executed:
@@ -204,6 +208,9 @@ func (b *builder) end() {
 	b.now++
 	for _, s := range slices.Clone(b.waiting) {
 		b.finish(s, nil)
+	}
+	for _, number := range slices.Sorted(maps.Keys(b.jobs)) {
+		b.drop(number)
 	}
 	b.closeMessages()
 	b.close(&b.isr)

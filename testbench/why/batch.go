@@ -11,6 +11,62 @@ type batch struct {
 	buffer uint64 // DMA buffer of the last submission
 	end    uint64 // in that buffer
 	base   uint64 // offset in the command buffer at which that DMA buffer begins
+	last   *job
+}
+
+// A job is a DMA buffer in the software queue of a context.
+type job struct {
+	number  uint64
+	context uint64
+	stack   []frame // that rendered it
+	call    *call
+	emits   []emit // of its command buffer
+	base    uint64 // offset in the command buffer at which the DMA buffer begins
+	end     uint64 // of the command buffer that it holds
+}
+
+// pending notes a DMA buffer that enters the software queue of its context.
+func (b *builder) pending(e *eventlog.Event) {
+	j := &job{number: e.Fields[0], context: e.Fields[2], stack: b.open(e), call: b.caller(e), end: e.Fields[3]}
+	if j.call != nil {
+		j.call.jobs++
+	}
+	if of := b.batches[j.context]; of != nil && e.Text() == renderKind {
+		j.emits = of.emits
+		if of.last != nil && renderOf(of.last.stack) == renderOf(j.stack) {
+			j.base = of.last.end
+		}
+		j.end += j.base
+		of.last = j
+	}
+	b.jobs[j.number] = j
+}
+
+// jobOf returns the DMA buffer of a submission, or nil. Those before it in the queue of its
+// context are forgotten.
+func (b *builder) jobOf(s *submission, number uint64) *job {
+	j := b.jobs[number]
+	if j == nil {
+		return nil
+	}
+	if before := b.making[s.context]; before != number {
+		delete(b.jobs, before)
+		b.making[s.context] = number
+		if j.call != nil {
+			j.call.jobs--
+		}
+	}
+	return j
+}
+
+// renderOf returns the event of the pfnRenderCb in a stack, or 0.
+func renderOf(stack []frame) (render uint64) {
+	for _, f := range stack {
+		if f.name == "pfnRenderCb" {
+			render = f.Event
+		}
+	}
+	return render
 }
 
 // An emit is a part of a command buffer that a function of the driver wrote.
@@ -46,12 +102,7 @@ func (b *builder) rendered(s *submission) {
 	if of == nil || s.kind != renderKind {
 		return
 	}
-	render := uint64(0)
-	for _, f := range s.stack {
-		if f.name == "pfnRenderCb" {
-			render = f.Event
-		}
-	}
+	render := renderOf(s.stack)
 	switch {
 	case render != of.render:
 		of.base = 0
@@ -59,6 +110,7 @@ func (b *builder) rendered(s *submission) {
 		of.base += of.end
 	}
 	of.render, of.buffer, of.end = render, s.buffer, s.end
+	s.batch, s.base = of.emits, of.base
 }
 
 // renderKind is the kind of a submission that is a command buffer.
@@ -66,12 +118,11 @@ const renderKind = "DxgkDdiRender"
 
 // origin returns the calls that wrote a packet of a submission, or nil.
 func (b *builder) origin(s *submission, offset uint64) []frame {
-	of := b.batches[s.context]
-	if of == nil || s.kind != renderKind {
+	if s.kind != renderKind {
 		return nil
 	}
-	for _, e := range of.emits {
-		if at := of.base + offset; at >= e.start && at < e.end {
+	for _, e := range s.batch {
+		if at := s.base + offset; at >= e.start && at < e.end {
 			return e.stack
 		}
 	}

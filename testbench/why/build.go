@@ -291,8 +291,12 @@ func (b *builder) place(p *place) *place {
 // scheduler adds the steps of a submission.
 func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	f := &e.Fields
-	if e.Kind == eventlog.Queue {
+	switch e.Kind {
+	case eventlog.Queue:
 		b.queued(e, at)
+		return
+	case eventlog.Pending:
+		b.pending(e)
 		return
 	}
 	s := b.subs[f[0]]
@@ -346,9 +350,14 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 	}
 	queue := ofNode(&b.queues, uint64(s.node))
 	*queue = append(*queue, s)
-	b.rendered(s)
-	if c := b.caller(e); c != nil {
-		c.subs = append(c.subs, s.serial)
+	caller := b.caller(e)
+	if j := b.jobOf(s, f[7]); j != nil {
+		s.stack, s.batch, s.base, caller = j.stack, j.emits, j.base, j.call
+	} else {
+		b.rendered(s)
+	}
+	if caller != nil {
+		caller.subs = append(caller.subs, s.serial)
 	}
 }
 

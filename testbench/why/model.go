@@ -79,7 +79,9 @@ type submission struct {
 	submit *eventlog.Event // DxgkDdiSubmitCommand; nil: there is none, or wrong is what it says
 
 	rungBy      write   // the doorbell
-	stack       []frame // when it was queued
+	stack       []frame // when it was rendered, or built
+	batch       []emit  // of its command buffer
+	base        uint64  // offset in the command buffer at which its DMA buffer begins
 	reportStack []frame
 	retireStack []frame
 }
@@ -97,7 +99,8 @@ type store struct {
 type call struct {
 	frame
 	end     Point
-	subs    []uint64          // submissions queued in it
+	subs    []uint64          // submissions of the buffers that it rendered
+	jobs    int               // buffers that it rendered, and of which there is no submission
 	emitted map[uint64]uint64 // packets that it wrote, by submission
 	order   []uint64          // submissions of emitted
 	list    *list             // that it was recorded in
@@ -178,6 +181,8 @@ type builder struct {
 	locked   map[uint64]*cpuWrite
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
+	jobs     map[uint64]*job
+	making   map[uint64]uint64 // by context: the job of its last submission
 	lists    map[string]*list  // by process and name
 	records  map[uint64]*list  // not yet finished, by process and deferred context
 	doorbell *submission       // submitted last, and no register was written since
@@ -203,7 +208,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
-		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{},
+		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{}, jobs: map[uint64]*job{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }

@@ -1,0 +1,406 @@
+package dxgkrnl
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A job is a DMA buffer in the software queue of its context. The scheduler makes
+// submissions of it, in as many parts as its allocations need, when its turn has come
+// and its node has room.
+type job struct {
+	id    uint64 // among all jobs, from 1, in the order in which they are queued
+	at    uint64 // time at which it was queued
+	dma   *dmaBuffer
+	after []earlier
+	left  part // that is not yet made
+	made  bool // nothing is left
+}
+
+// earlier is a job of another context that must be made before, since both use an
+// allocation that one of them writes.
+type earlier struct {
+	job *job
+	id  uint64 // a buffer, and so its job, is used again
+}
+
+// waits reports whether the job is not yet made.
+func (e earlier) waits() bool { return e.job.id == e.id && !e.job.made }
+
+// queueJob queues a DMA buffer.
+//
+//	Returns StatusSuccess; StatusNoVideoMemory, with nothing queued, if a group of its
+//	        allocations does not fit
+func (k *Kernel) queueJob(t *ddi.Thread, d *dmaBuffer) ddi.Status {
+	if !d.resident() && !k.feasible(d) {
+		return ddi.StatusNoVideoMemory
+	}
+	k.jobs++
+	c, j := d.context, &d.job
+	*j = job{id: k.jobs, at: k.dev.Now(), dma: d, after: j.after[:0], left: part{0, d.used, 0, d.nPatches}}
+	k.orderJob(j)
+	for i := range d.nPatches {
+		if a := d.object(i); a != nil {
+			a.queued++
+		}
+	}
+	d.refs++
+	c.jobs = append(c.jobs, j)
+	if len(c.jobs) == 1 && len(c.pending) == 0 {
+		k.wake(c)
+	}
+	if k.observer != nil {
+		k.observe(Event{
+			Kind: EventPending, Job: j.id, Node: c.line.node.ordinal, Context: c.handle, Device: c.device.handle,
+			End: d.used, Commands: d.pages.Bytes[:d.used], Uses: d.uses(0, d.nPatches), Text: d.function(),
+		})
+	}
+	k.work(t)
+	return k.status(t)
+}
+
+// orderJob finds the jobs of other contexts that must be made before j: those that write
+// an allocation that j uses, and those that use one that j writes. An allocation belongs
+// to one device, so the others do not matter.
+func (k *Kernel) orderJob(j *job) {
+	c := j.dma.context
+	if len(c.device.contexts) == 1 {
+		return
+	}
+	for i := range j.dma.nPatches {
+		if a := j.dma.object(i); a != nil {
+			if a.user != j.id {
+				a.user, a.writer = j.id, false
+			}
+			a.writer = a.writer || j.dma.writes(i)
+		}
+	}
+	for _, other := range c.device.contexts {
+		for _, o := range other.jobs {
+			if other != c && o.conflicts(j) {
+				j.after = append(j.after, earlier{o, o.id})
+			}
+		}
+	}
+}
+
+// conflicts reports whether what is left of o uses an allocation that j writes, or
+// writes one that j uses. orderJob has marked those of j.
+func (o *job) conflicts(j *job) bool {
+	for i := o.left.start; i < o.left.end; i++ {
+		if a := o.dma.object(i); a != nil && a.user == j.id && (a.writer || o.dma.writes(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// blocked reports whether a job must wait for others to be made.
+func (j *job) blocked() bool {
+	j.after = slices.DeleteFunc(j.after, func(e earlier) bool { return !e.waits() })
+	return len(j.after) > 0
+}
+
+// writes reports whether the allocation list says that patch i is written.
+func (d *dmaBuffer) writes(i int) bool { return d.list[d.patches[i].AllocationIndex].WriteOperation }
+
+// resident reports whether all allocations of a buffer have places.
+func (d *dmaBuffer) resident() bool {
+	for i := range d.nPatches {
+		if a := d.object(i); a != nil && a.segment == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// work makes and submits what can be, at PASSIVE_LEVEL. One thread at a time does so; it
+// may have to wait for a paging buffer, and the others go on.
+func (k *Kernel) work(t *ddi.Thread) {
+	if k.moving || k.err != nil {
+		return
+	}
+	k.moving = true
+	defer k.endMove()
+	for k.err == nil && k.step(t) {
+	}
+}
+
+// step makes or submits one submission, and reports whether it could.
+func (k *Kernel) step(t *ddi.Thread) bool {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if !k.room(n) {
+			continue
+		}
+		for _, c := range k.candidates(n) {
+			if k.advance(t, c) {
+				return true
+			}
+			if k.err != nil {
+				return false
+			}
+		}
+	}
+	return k.kick(t)
+}
+
+// advance makes the next submission of a context, or submits it.
+func (k *Kernel) advance(t *ddi.Thread, c *context) bool {
+	if len(c.pending) == 0 {
+		return !c.jobs[0].blocked() && k.make(t, c)
+	}
+	s := c.pending[0]
+	if !s.placed {
+		return k.placeAgain(t, s)
+	}
+	if !k.ready(s) {
+		return false
+	}
+	if !k.together(c.line.node) {
+		return false
+	}
+	k.issue(t, s)
+	return true
+}
+
+// together reports whether a DMA buffer may be submitted now, after the paging buffers that
+// wait for the same node: some of them may be its own.
+func (k *Kernel) together(n *node) bool {
+	return len(n.hardware)+len(n.waiting) < int(k.caps.HwQueuePacketCap) &&
+		!slices.ContainsFunc(n.waiting, func(s *submission) bool { return !s.undisturbed() })
+}
+
+// make makes the next submission of the first job of a context: as large a part as
+// finds room in the segments.
+func (k *Kernel) make(t *ddi.Thread, c *context) bool {
+	j := c.jobs[0]
+	d := j.dma
+	end, st := k.gather(t, d, j.left.start)
+	k.flush()
+	if st == ddi.StatusNoVideoMemory && k.occupied() {
+		return false // until other work has run, or a lock ends
+	}
+	if st.Failed() {
+		if k.err == nil {
+			k.loseDevice(t, c.device, st)
+		}
+		return false
+	}
+	p := part{j.left.at, d.used, j.left.start, end}
+	if end < d.nPatches {
+		p.to = d.patches[end].SplitOffset
+	}
+	s := k.newSubmission(&c.line)
+	s.dma, s.job, s.part, s.placed = d, j, p, true
+	s.arg.Device, s.arg.Context, s.arg.DmaBufferPrivateData = c.device.driver, c.driver, d.private
+	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))
+	s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset = p.at, p.to
+	s.arg.Flags.Present = d.present
+	d.refs++
+	k.use(s)
+	c.pending = append(c.pending, s)
+	if p.start > 0 {
+		k.stats.Splits++
+	}
+	j.left.at, j.left.start = p.to, end
+	if end == d.nPatches {
+		k.finishJob(c)
+	}
+	return true
+}
+
+// finishJob removes the first job of a context, of which nothing is left.
+func (k *Kernel) finishJob(c *context) {
+	j := c.jobs[0]
+	j.made = true
+	c.jobs = slices.Delete(c.jobs, 0, 1)
+	j.dma.release()
+}
+
+// use records the uses of the allocations of a new submission, which keep their places,
+// and what it must wait for.
+func (k *Kernel) use(s *submission) {
+	d := s.dma
+	for i := s.part.start; i < s.part.end; i++ {
+		a := d.object(i)
+		if a == nil {
+			continue
+		}
+		write := d.writes(i)
+		before := a.writes
+		if write {
+			before = a.uses
+		}
+		for _, m := range before {
+			if m.line != s.line && !m.completed() {
+				s.waits.add(m)
+			}
+		}
+		a.uses.add(s.mark)
+		if write {
+			a.writes.add(s.mark)
+			a.changes++
+			a.content = a.content || !a.inMemorySegment()
+			a.dirty = a.inMemorySegment()
+		}
+		a.queued--
+		a.held++
+	}
+}
+
+// placeAgain gives places again to the allocations of a preempted submission.
+func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
+	d, p := s.dma, s.part
+	st := k.placePart(t, d, p.start, p.end)
+	k.flush()
+	if st.Failed() {
+		if st != ddi.StatusNoVideoMemory || !k.occupied() {
+			k.loseDevice(t, d.context.device, st)
+		}
+		return false
+	}
+	for i := p.start; i < p.end; i++ {
+		a := d.object(i)
+		if a == nil {
+			continue
+		}
+		s.waits.add(mark{&k.paging.line, a.paged})
+		if d.writes(i) {
+			a.changes++
+			a.dirty = a.inMemorySegment()
+		}
+		a.held++
+	}
+	s.placed = true
+	return true
+}
+
+// letGo ends the hold on the places of a submission.
+func (s *submission) letGo() {
+	if !s.placed {
+		return
+	}
+	s.placed = false
+	for i := s.part.start; i < s.part.end; i++ {
+		if a := s.dma.object(i); a != nil {
+			a.held--
+		}
+	}
+}
+
+// occupied reports whether places are held for other work or pinned by a lock, so that
+// there may be room later.
+func (k *Kernel) occupied() bool {
+	for _, seg := range k.segments {
+		for _, a := range seg.residents {
+			if a.held > 0 || a.pinned {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// patch is the function of the miniport that writes addresses.
+const patch = "DxgkDdiPatch"
+
+// part is a portion of a DMA buffer: its bytes and its patches.
+type part struct {
+	at, to     uint32
+	start, end int
+}
+
+// issue patches the first submission of a context that waits, and submits it after the
+// paging buffers that wait for its node.
+func (k *Kernel) issue(t *ddi.Thread, s *submission) {
+	d, c, p := s.dma, s.dma.context, s.part
+	c.pending = slices.Delete(c.pending, 0, 1)
+	for _, paging := range c.line.node.waiting {
+		k.number(paging)
+	}
+	k.number(s)
+	k.checkLent(&d.lent, d.function())
+	k.checkPatchesKept(d)
+	k.beginLent(&d.lent, patch)
+	d.keepRest()
+	d.locate()
+	d.beginLists()
+	k.scheduling = true
+	st := k.driver.Patch(t, k.adapter, kmddi.Patch{
+		Device: c.device.driver, Context: c.driver,
+		DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private, DmaBufferPhysicalAddress: d.pages.Phys,
+		DmaBufferSubmissionStartOffset: p.at, DmaBufferSubmissionEndOffset: p.to,
+		AllocationList: d.list[:d.nList:d.nList], PatchLocationList: d.patches[:d.nPatches:d.nPatches],
+		PatchLocationListSubmissionStart: uint32(p.start), PatchLocationListSubmissionLength: uint32(p.end - p.start),
+		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.line.node.ordinal, Flags: s.arg.Flags,
+	})
+	k.scheduling = false
+	k.checkPatched(s)
+	if st != ddi.StatusSuccess {
+		k.bugcheck(patch, CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
+	}
+	s.letGo()
+	old := t.Raise(ddi.DispatchLevel)
+	k.pump(t)
+	k.observeQueue(s)
+	if k.err == nil {
+		k.submit(t, s)
+	}
+	k.dev.Lower(t, old)
+}
+
+// checkPatched bugchecks if Patch changed what it must not.
+func (k *Kernel) checkPatched(s *submission) {
+	d := s.dma
+	if i := d.restChanged(s.part.at, s.part.to); i >= 0 && k.err == nil {
+		k.bugcheck(patch, CodeVerifier, VerifierPatchRange, "byte %#x of the buffer changed, want changes in [%#x, %#x) only", i, s.part.at, s.part.to)
+	}
+	d.end(d.used)
+	k.checkLent(&d.lent, patch)
+	k.checkLists(d, patch)
+}
+
+// drain waits until all work of all devices has completed.
+func (k *Kernel) drain(t *ddi.Thread) ddi.Status {
+	s := k.wait(t, "all submissions", func() bool {
+		return !slices.ContainsFunc(k.devices, func(d *device) bool { return !d.idle() })
+	})
+	if s.Failed() {
+		return s
+	}
+	return k.idle(t)
+}
+
+// dropWork cancels the work of a context that is not in the hardware.
+func (k *Kernel) dropWork(c *context) {
+	for _, s := range c.pending {
+		s.letGo()
+		k.recycle(s)
+	}
+	for _, j := range c.jobs {
+		for i := j.left.start; i < j.left.end; i++ {
+			if a := j.dma.object(i); a != nil {
+				a.queued--
+			}
+		}
+		j.made = true
+		j.dma.release()
+	}
+	clear(c.pending)
+	clear(c.jobs)
+	c.pending, c.jobs = c.pending[:0], c.jobs[:0]
+	c.line.cut = true
+	c.line.settle()
+}
+
+// loseDevice removes a device and cancels its work that is not in the hardware. Other
+// devices go on.
+func (k *Kernel) loseDevice(t *ddi.Thread, d *device, s ddi.Status) {
+	d.removed = s
+	for _, c := range d.contexts {
+		k.dropWork(c)
+	}
+}

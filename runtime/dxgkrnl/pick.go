@@ -1,0 +1,108 @@
+package dxgkrnl
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Priorities of contexts (D3DKMT_SETCONTEXTSCHEDULINGPRIORITY). Paging buffers are of the
+// system class, above all of them.
+const (
+	MinPriority = -7
+	MaxPriority = 7
+)
+
+// Defaults of Config, as parts of a second.
+const (
+	quantumsPerSecond = 1000
+	agingQuantums     = 16
+)
+
+// candidates returns the contexts of a node that have work, in the order in which they
+// may go. A higher level goes first. Contexts of one level take turns of a quantum each;
+// in one turn the older work goes first.
+func (k *Kernel) candidates(n *node) []*context {
+	list := k.able[:0]
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			if c.line.node == n && c.waits() {
+				c.level = k.levelOf(c)
+				list = append(list, c)
+			}
+		}
+	}
+	k.able = list
+	if len(list) > 1 {
+		for _, c := range list {
+			k.lift(c, c.level)
+		}
+		slices.SortStableFunc(list, func(a, b *context) int {
+			return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.used/k.quantum, b.used/k.quantum), cmp.Compare(a.oldest(), b.oldest()))
+		})
+	}
+	return list
+}
+
+// waits reports whether a context has work that is not in the hardware.
+func (c *context) waits() bool { return len(c.jobs) > 0 || len(c.pending) > 0 }
+
+// first returns the job of the first work that waits.
+func (c *context) first() *job {
+	if len(c.pending) > 0 {
+		return c.pending[0].job
+	}
+	return c.jobs[0]
+}
+
+// oldest returns the number of the first job that waits.
+func (c *context) oldest() uint64 { return c.first().id }
+
+// levelOf returns the priority of a context, which rises by 1 for each period that its
+// work has waited, so that no context starves.
+func (k *Kernel) levelOf(c *context) int {
+	waited := k.dev.Now() - min(max(c.first().at, c.turn), k.dev.Now())
+	return min(MaxPriority, c.priority+int(min(waited/(agingQuantums*k.quantum), MaxPriority-MinPriority)))
+}
+
+// lift raises the level of the contexts that the work of c waits for: a context of low
+// priority does not hold up one of high priority longer than its own work takes.
+func (k *Kernel) lift(c *context, level int) {
+	if c.level < level {
+		c.level = level
+	}
+	if len(c.pending) > 0 {
+		for _, m := range c.pending[0].waits {
+			if o := m.line.context; o != nil && !m.completed() && o.waits() && o.level < level {
+				k.lift(o, level)
+			}
+		}
+		return
+	}
+	for _, j := range c.jobs[0].after {
+		if o := j.job.dma.context; j.waits() && o.level < level {
+			k.lift(o, level)
+		}
+	}
+}
+
+// charge adds the time that a submission took to the account of its context.
+func (k *Kernel) charge(s *submission, now uint64) {
+	if c := s.line.context; c != nil {
+		c.used += now - min(s.began, now)
+		c.turn = now
+	}
+}
+
+// wake is called when a context gets work after it had none. It does not keep time that
+// it did not use.
+func (k *Kernel) wake(c *context) {
+	least, found := c.used, false
+	for _, d := range k.devices {
+		for _, o := range d.contexts {
+			if o != c && o.line.node == c.line.node && o.waits() && (!found || o.used < least) {
+				least, found = o.used, true
+			}
+		}
+	}
+	c.used = max(c.used, least)
+}

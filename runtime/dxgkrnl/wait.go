@@ -1,0 +1,145 @@
+package dxgkrnl
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// wait lets other threads in, and time pass, until done returns true, at
+// PASSIVE_LEVEL. It fails if the GPU has stopped or stops first. what is what it waits
+// for.
+func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
+	if k.observer != nil && k.err == nil && !done() {
+		k.observe(Event{Kind: EventWait, Text: what})
+		defer k.observe(Event{Kind: EventWaitEnd})
+	}
+	began, resets := k.dev.Now(), k.resets
+	ended := func() bool { return k.err != nil || k.resets != resets || done() }
+	for !ended() {
+		if k.letIn(t, ended) {
+			continue
+		}
+		late := k.late(t, began)
+		switch {
+		case k.err != nil || done(): // by a message that late delivered
+		case late:
+			k.expire(t)
+		default:
+			if err := k.dev.Wait(t, k.deadline(began)); err != nil {
+				k.stopLink(t, err)
+			}
+		}
+		k.work(t)
+	}
+	if k.resets != resets {
+		return ddi.StatusDeviceRemoved
+	}
+	return k.status(t)
+}
+
+// late reports whether the deadline of a wait has passed. First it delivers the
+// messages that arrived by now: those of a board in another process arrive at any time,
+// and a wait after a long pause of the application finds them and the time at once.
+func (k *Kernel) late(t *ddi.Thread, began uint64) bool {
+	now := k.dev.Now()
+	if now < k.deadline(began) {
+		return false
+	}
+	k.dev.Deliver(t)
+	return now >= k.deadline(began)
+}
+
+// idle waits until nothing is in the hardware, and no paging buffer waits.
+func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
+	return k.wait(t, "all submissions", func() bool {
+		for i := range k.nodes {
+			if n := &k.nodes[i]; len(n.hardware) > 0 || len(n.waiting) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// LeastMove is how many bytes a submission may at least move over a slow link.
+const LeastMove = 8 << 20
+
+// tdrDelay returns the ticks without progress until the GPU counts as hung. A packet may
+// move an allocation as a whole.
+func (k *Kernel) tdrDelay() uint64 { return k.tdrTicks + k.linkDelay(max(LeastMove, k.largest)) }
+
+// deadline returns when the first node that has work must have made progress.
+// If no node has work, it is the end of a wait that started at the time began.
+func (k *Kernel) deadline(began uint64) uint64 {
+	delay := k.tdrDelay()
+	first, found := began+delay, false
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if d := n.progressAt + delay; len(n.hardware) > 0 && (!found || d < first) {
+			first, found = d, true
+		}
+	}
+	return first
+}
+
+// working reports whether a node has work in the hardware.
+func (k *Kernel) working() bool {
+	for i := range k.nodes {
+		if len(k.nodes[i].hardware) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// expire handles nodes without progress: a lost interrupt, completed work that
+// is not retired, or a hang.
+func (k *Kernel) expire(t *ddi.Thread) {
+	if !k.working() {
+		k.stopTimeout(t, &k.nodes[0])
+		return
+	}
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if len(n.hardware) == 0 || k.dev.Now() < n.progressAt+k.tdrDelay() {
+			continue
+		}
+		interrupts, before := k.stats.Interrupts, n.completed
+		moved := k.poll(t, n)
+		switch {
+		case k.err != nil:
+			return
+		case moved && k.stats.Interrupts == interrupts:
+			k.stats.LostInterrupts++
+			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
+				n.ordinal, n.fenceID(n.reported), k.tdrDelay()))
+		case n.completed == before:
+			k.stopTimeout(t, n)
+			return
+		}
+	}
+}
+
+// poll asks the miniport for the last completed fence of a node that has work,
+// retires up to it and reports whether the fence moved. If the status is not
+// success, the fence is unknown.
+func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
+	before := n.reported
+	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
+	none := before == n.base && out.CurrentFence == 0 // no fence has completed yet
+	if !s.Failed() && k.err == nil && !none {
+		old := t.Raise(ddi.DIRQL)
+		// An interrupt may have reported a later fence after it was read.
+		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {
+			k.reported("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
+		}
+		t.Lower(old)
+	}
+	if n.completed != n.reported || k.faulted != nil {
+		k.dev.QueueDPC()
+		k.dev.Deliver(t)
+	}
+	return n.reported != before
+}
