@@ -7,24 +7,30 @@
 // # Path of a command buffer
 //
 // Render calls DxgkDdiRender to write a DMA buffer and a patch list, which says
-// where the buffer needs the address of which allocation. VidMm walks the patch
-// list in order and makes the allocations resident: it builds paging buffers
-// with DxgkDdiBuildPagingBuffer that move content in and out. A DMA buffer
-// whose allocations do not fit together is split at a SplitOffset of the list.
-// For each portion the scheduler calls DxgkDdiPatch with the addresses, then
-// DxgkDdiSubmitCommand with the paging buffers and with the portion, each with
-// a fence ID. The miniport's interrupt routine reports fences with
-// NotifyInterrupt, which only records them. NotifyDpc in the DPC retires
-// buffers and submits waiting ones. Patch is not called for paging buffers,
-// whose addresses are final when they are built.
+// where the buffer needs the address of which allocation. The buffer then enters the
+// software queue of its context. When its turn has come and its node has room, VidMm
+// walks the patch list in order and makes the allocations resident: it builds paging
+// buffers with DxgkDdiBuildPagingBuffer that move content in and out. A DMA buffer
+// whose allocations do not fit together is split at a SplitOffset of the list. A
+// portion keeps the places of its allocations until it is submitted. The scheduler
+// calls DxgkDdiPatch with the addresses, then DxgkDdiSubmitCommand with the paging
+// buffers and with the portion, each with a fence ID. Paging buffers for another node
+// are submitted before, and the portion is patched when they have completed. The
+// miniport's interrupt routine reports fences with NotifyInterrupt, which only records
+// them. NotifyDpc in the DPC retires buffers and submits waiting paging buffers; DMA
+// buffers follow at PASSIVE_LEVEL, on the thread that is in the kernel. Patch is not
+// called for paging buffers, whose addresses are final when they are built.
 //
 // # Order
 //
-// Submissions to one node run in order. A submission that depends on another
-// node waits until the fences of its dependencies are reported: the paging
-// buffers that move its allocations in, the last write to each allocation it
-// uses, and every use of each allocation it writes. A submission never depends
-// on a later one.
+// Submissions to one node run in order, and those of a context in the order of their
+// rendering. A node takes next the work of the context with the highest priority.
+// Contexts of one priority take turns of a quantum each. The priority of work rises
+// while it waits, and is at least that of the work that waits for it. A submission
+// that depends on another node waits until the fences of its dependencies are
+// reported: the paging buffers that move its allocations in, the last write to each
+// allocation it uses, and every use of each allocation it writes. A submission never
+// depends on a later one.
 //
 // # Time-outs
 //
