@@ -86,6 +86,6 @@ func (a *adapter) segments() kmddi.QuerySegment {
 				Flags: kmddi.SegmentFlags{System: true},
 			},
 		},
-		PagingBufferSize: pagingBufferSize,
+		PagingBufferSize: pagingBufferSize, PagingBufferPrivateDataSize: a.privateBytes(),
 	}
 }

@@ -181,6 +181,10 @@ func (k *kernel) interruptCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if t.IRQL() != ddi.DIRQL {
 			panic("NotifyInterrupt below DIRQL")
 		}
+		if arg.InterruptType == 2 {
+			k.log("preempted node %d fence %#x last %#x", arg.NodeOrdinal, arg.FenceID, arg.LastCompletedFenceID)
+			return
+		}
 		kind := map[kmddi.NotifyType]string{1: "completed", 4: "faulted"}[arg.InterruptType]
 		k.log("%s node %d fence %#x status %#x", kind, arg.NodeOrdinal, arg.FenceID, arg.Status)
 	}

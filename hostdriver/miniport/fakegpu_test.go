@@ -17,6 +17,8 @@ const (
 
 	cp0Ctl, cp0Rptr, cp0Wptr, cp0Fence, cp0FaultInfo = 0x1000, 0x1014, 0x1018, 0x101c, 0x1020
 	cp1Ctl, cp1Fence                                 = 0x1100, 0x111c
+	cp0IBLo, cp0IBHi, cp0IBLeft                      = 0x103c, 0x1040, 0x1044
+	cp0Preempt, cp0Preempted, cp0Progress            = 0x1050, 0x1054, 0x1058
 	cpStride                                         = 0x100
 
 	idCaps2 = 0x48
@@ -104,7 +106,7 @@ func (g *fakeGPU) write(off, v uint32) {
 		g.regs[off] &^= v
 	case node:
 		if v&2 != 0 {
-			for _, r := range []uint32{0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x20} {
+			for _, r := range []uint32{0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x20, 0x3c, 0x40, 0x44, 0x50, 0x54, 0x58} {
 				g.regs[off+r] = 0
 			}
 		}
@@ -124,6 +126,20 @@ func (g *fakeGPU) hang(pc uint32) {
 // complete makes id the last completed fence of a node, as the fence unit does.
 func (g *fakeGPU) complete(node, id uint32) {
 	g.regs[cp0Fence+node*cpStride] = id
+	g.regs[intcStatus] |= 1 << node
+}
+
+// stop makes a node answer PREEMPT at a dword of the ring, outside of a buffer.
+func (g *fakeGPU) stop(node, rptr uint32) { g.stopIn(node, rptr, 0, 0, 0) }
+
+// stopIn makes a node answer PREEMPT in a buffer, whose INDIRECT is at a dword of the ring.
+func (g *fakeGPU) stopIn(node, rptr uint32, addr uint64, left, progress uint32) {
+	for off, v := range map[uint32]uint32{
+		cp0Preempted: g.regs[cp0Preempt+node*cpStride], cp0Ctl: 0, cp0Rptr: rptr,
+		cp0IBLo: uint32(addr), cp0IBHi: uint32(addr >> 32), cp0IBLeft: left, cp0Progress: progress,
+	} {
+		g.regs[off+node*cpStride] = v
+	}
 	g.regs[intcStatus] |= 1 << node
 }
 

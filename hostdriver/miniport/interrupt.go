@@ -1,6 +1,7 @@
 package miniport
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
@@ -17,7 +18,8 @@ import (
 //	Caller  the kernel, at DIRQL, possibly inside another call of this driver
 //	Effect  acknowledges the pending events, then reads the fences of their
 //	        nodes, so that an event after the acknowledge interrupts again;
-//	        NotifyInterrupt for a fence that moved and for a fault; QueueDpc
+//	        NotifyInterrupt for a fence that moved, for a preemption and for a
+//	        fault; QueueDpc
 //	Returns whether an event of a node was pending
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_interrupt_routine
 func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
@@ -43,7 +45,7 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 			continue
 		}
 		_, ok := a.advance(t, uint32(node), r)
-		if ok && events&(intcreg.Fault0<<node) != 0 {
+		if ok && !a.nodes[node].resetting && events&(intcreg.Fault0<<node) != 0 {
 			a.faulted(t, uint32(node), r)
 		}
 	}
@@ -52,10 +54,33 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 }
 
 // advance reads the fence of a node and reports it if it is newer than the last
-// reported one. It runs at DIRQL. ok is false if the register could not be read
-// or has a value that the node cannot have reached. Then nothing is reported,
-// and an impossible value marks the ring as failed.
-func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
+// reported one. If the node has answered a preemption, it reports that too. It
+// runs at DIRQL. ok is false if a register could not be read or has a value that
+// the node cannot have reached, which marks the ring as failed.
+//
+// The answer is read before the fence: after it the fence no longer changes, so
+// that no fence is both completed and preempted.
+func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (reported, ok bool) {
+	if a.nodes[node].resetting {
+		return false, true
+	}
+	answered := false
+	if r.Preempting() {
+		var s ddi.Status
+		if answered, s = r.Answered(t); s != ddi.StatusSuccess {
+			return false, false
+		}
+	}
+	newer, ok := a.completed(t, node, r)
+	if !ok || !answered {
+		return newer, ok
+	}
+	reported, ok = a.preempted(t, node, r)
+	return newer || reported, ok
+}
+
+// completed is advance for the fence.
+func (a *adapter) completed(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
 	id, s := r.ReadFence(t)
 	if s != ddi.StatusSuccess {
 		return false, false
@@ -73,13 +98,13 @@ func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok b
 	return newer, true
 }
 
-// faulted reports the submission in which a node stopped, and marks the ring as
-// failed. It runs at DIRQL. Without a cause the node has not stopped, and
-// without a submission there is no fence to report.
-func (a *adapter) faulted(t *ddi.Thread, node uint32, r *ring.Ring) {
+// faulted reports the submission in which a node stopped, once, and marks the
+// ring as failed. It runs at DIRQL. Without a cause the node has not stopped,
+// and without a submission there is no fence to report.
+func (a *adapter) faulted(t *ddi.Thread, node uint32, r *ring.Ring) (reported bool) {
 	cause, s := r.ReadCause(t)
-	if s != ddi.StatusSuccess || cause == cpreg.CauseNone {
-		return
+	if s != ddi.StatusSuccess || cause == cpreg.CauseNone || errors.Is(r.Err(), ErrFault) {
+		return false
 	}
 	r.Fail(fmt.Errorf("%w: CP%d: %s", ErrFault, node, causeName(cause)))
 	if sub, ok := r.Executing(); ok {
@@ -87,7 +112,9 @@ func (a *adapter) faulted(t *ddi.Thread, node uint32, r *ring.Ring) {
 			InterruptType: kmddi.InterruptDMAFaulted, FenceID: sub.ID, NodeOrdinal: node,
 			Status: uint32(ddi.StatusGPUExceptionOnDevice),
 		})
+		reported = true
 	}
+	return reported
 }
 
 // causeName returns the name of a value of FAULT_INFO.CAUSE.
@@ -122,7 +149,7 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 }
 
 // queryCurrentFence reads the last completed fence of a node from the GPU. If
-// its interrupt was lost, the fence is reported too.
+// its interrupt was lost, the fence is reported too, and so is a preemption.
 //
 //	DDI     DxgkDdiQueryCurrentFence, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
@@ -148,8 +175,8 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 		if a.queues != nil {
 			return a.queues.query(t, arg.NodeOrdinal, r)
 		}
-		newer, ok := a.advance(t, arg.NodeOrdinal, r)
-		if newer {
+		reported, ok := a.advance(t, arg.NodeOrdinal, r)
+		if reported {
 			a.cb.QueueDpc(t, a.cb.DeviceHandle)
 		}
 		return ok

@@ -62,8 +62,14 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 		BuildPagingBuffer: buildPagingBuffer,
 		Patch:             patch,
 		SubmitCommand:     submitCommand,
+		PreemptCommand:    preemptCommand,
+		CancelCommand:     cancelCommand,
 		QueryCurrentFence: queryCurrentFence,
 		CollectDbgInfo:    collectDbgInfo,
+
+		QueryEngineStatus:         queryEngineStatus,
+		QueryDependentEngineGroup: queryDependentEngineGroup,
+		ResetEngine:               resetEngine,
 
 		ResetFromTimeout:   resetFromTimeout,
 		RestartFromTimeout: restartFromTimeout,
@@ -71,7 +77,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 }
 
 // adapter is the miniport's device context. Between StartDevice and StopDevice
-// only the rings, the program, its hang and running change.
+// only the rings, the nodes, the program, its hang and running change.
 type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
@@ -80,6 +86,7 @@ type adapter struct {
 
 	fences kmddi.ContiguousMemory // the fence words, fenceStride bytes apart
 	rings  []*ring.Ring           // by node
+	nodes  []node                 // by node
 
 	image   []byte  // of the firmware
 	program program // of the microcontroller

@@ -129,9 +129,10 @@ func createContext(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmd
 	}
 	ctx.Driver = c
 	return kmddi.ContextInfo{
-		DmaBufferSize:         dmaBufferSize,
-		AllocationListSize:    allocationListSize,
-		PatchLocationListSize: patchLocationListSize,
+		DmaBufferSize:            dmaBufferSize,
+		DmaBufferPrivateDataSize: d.adapter.privateBytes(),
+		AllocationListSize:       allocationListSize,
+		PatchLocationListSize:    patchLocationListSize,
 	}, ddi.StatusSuccess
 }
 

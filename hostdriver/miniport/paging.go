@@ -24,7 +24,7 @@ const maxPaging = 1 << 40
 //	DDI     DxgkDdiBuildPagingBuffer, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, scheduler class
 //	In      MultipassOffset: number of pieces already written
-//	Out     DmaBuffer[:DmaBufferUsed]
+//	Out     DmaBuffer[:DmaBufferUsed]; DmaBufferPrivateData: a place, not stopped
 //	Returns only StatusSuccess or StatusInsufficientDMABuffer: the system
 //	        bugchecks on others (0x10E/0xB). An unknown operation, more than
 //	        2^40 bytes or a range that ends above 2^63 writes nothing and
@@ -35,6 +35,7 @@ func buildPagingBuffer(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuf
 	if !ok || !a.running {
 		return kmddi.BuildPagingBufferOut{}, ddi.StatusSuccess
 	}
+	place{}.put(arg.DmaBufferPrivateData)
 	var packet func(b []byte, off uint64, bytes uint32) ([]byte, error)
 	src, srcOK := pagingAddress(arg.Source, arg.Size)
 	dst, dstOK := pagingAddress(arg.Destination, arg.Size)

@@ -15,7 +15,8 @@ import (
 //	Caller  the GPU scheduler, PASSIVE_LEVEL, one thread at a time
 //	In      elements [Start, Start+Length) of PatchLocationList, as written by
 //	        Render or Present; PatchOffset in the part to be submitted
-//	Effect  a firmware that hangs is loaded again
+//	Effect  a firmware that hangs is loaded again. If the part was stopped, the
+//	        surfaces in its private data get the new addresses
 //	Returns always StatusSuccess: the system bugchecks (0x119/3) on any other
 //	        value. An element that is out of range, or whose allocation is
 //	        paged out, marks the ring as failed, so that nothing is submitted
@@ -26,7 +27,11 @@ func patch(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 		return ddi.StatusSuccess
 	}
 	a.recoverHang(t)
-	if err := patchRange(arg); err != nil {
+	err := patchRange(arg)
+	if err == nil {
+		err = locate(arg)
+	}
+	if err != nil {
 		a.fail(arg.NodeOrdinal, err)
 	}
 	return ddi.StatusSuccess

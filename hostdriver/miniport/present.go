@@ -36,6 +36,7 @@ func present(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Present) (kmddi.RenderOu
 	if !ok {
 		return kmddi.RenderOut{}, ddi.StatusInvalidHandle
 	}
+	place{}.put(arg.DmaBufferPrivateData)
 	src, s := presentSurface(c.device, arg.AllocationList, kmddi.PresentSourceIndex)
 	if s != ddi.StatusSuccess {
 		return kmddi.RenderOut{}, s

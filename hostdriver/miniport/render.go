@@ -35,6 +35,7 @@ const unpatched = uint64(0x7fffffff00000000)
 //	        a segment are filled in, others fault if not patched
 //	        PatchLocationListOut[:PatchesUsed]: every address in them, offsets
 //	        from the start of DmaBuffer; SlotID is 0, slots are not used
+//	        DmaBufferPrivateData: a place, not stopped
 //	Returns StatusSuccess
 //	        StatusInsufficientDMABuffer: to be continued at MultipassOffset
 //	        StatusInvalidUserBuffer: memory that cannot be read, a length that
@@ -51,6 +52,7 @@ func render(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut,
 	if !ok {
 		return kmddi.RenderOut{}, ddi.StatusInvalidHandle
 	}
+	place{}.put(arg.DmaBufferPrivateData)
 	v := &c.check
 	v.reset(c.device, arg.AllocationList)
 	if s := v.fetch(arg.Command, arg.PatchLocationListIn); s != ddi.StatusSuccess {

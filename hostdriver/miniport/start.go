@@ -13,7 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// The fence words of the nodes are in one page, each in its own cache line.
+// The fence words of the nodes are in one page, each in its own cache line. The states from
+// which the nodes resume follow.
 const (
 	fenceBytes  = 4096
 	fenceStride = 64
@@ -283,18 +284,18 @@ func (a *adapter) allocate(t *ddi.Thread) ddi.Status {
 	if a.fences, s = a.allocateContiguous(t, fenceBytes); s != ddi.StatusSuccess {
 		return s
 	}
-	for node := range a.caps.nodes {
+	for i := range a.caps.nodes {
 		mem, s := a.allocateContiguous(t, ring.Size)
 		if s != ddi.StatusSuccess {
 			return s
 		}
-		fence := pkt.Host | a.fences.PhysicalAddress + uint64(node)*fenceStride
-		r, err := ring.New(node, mem, fence, a.regs)
+		fence := pkt.Host | a.fences.PhysicalAddress + uint64(i)*fenceStride
+		r, err := ring.New(i, mem, fence, a.regs)
 		if err != nil {
 			a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, mem)
 			return ddi.StatusInsufficientResources
 		}
-		a.rings = append(a.rings, r)
+		a.rings, a.nodes = append(a.rings, r), append(a.nodes, node{})
 	}
 	return ddi.StatusSuccess
 }
@@ -319,6 +320,7 @@ func (c identity) reachable(addr, n uint64) bool {
 }
 
 func (a *adapter) startRings(t *ddi.Thread) ddi.Status {
+	clear(a.nodes)
 	for _, r := range a.rings {
 		if s := r.Start(t); s != ddi.StatusSuccess {
 			return s

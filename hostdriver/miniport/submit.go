@@ -3,7 +3,6 @@ package miniport
 import (
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -17,7 +16,8 @@ import (
 //	        multiples of 4; the physical address is that of the buffer's start
 //	        arg.SubmissionFenceID: greater than the previous one on the node
 //	Effect  one INDIRECT packet unless the part is empty, one FENCE packet, one
-//	        doorbell write. With the queues of the firmware, an entry of the
+//	        doorbell write. A part in which a node was stopped continues there: a
+//	        RESTORE_STATE packet precedes the INDIRECT for the rest. With the queues of the firmware, an entry of the
 //	        queue of the context and one doorbell write; at once, or when
 //	        earlier submissions have completed
 //	Order   buffers execute in submission order; the fence register becomes
@@ -42,8 +42,9 @@ func submitCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi
 		a.queues.submit(t, r, arg)
 		return ddi.StatusSuccess
 	}
-	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
-	r.Submit(t, pkt.Host|arg.DmaBufferPhysicalAddress+uint64(start), (end-start)/4, arg.SubmissionFenceID)
+	if err := a.enter(t, r, arg); err != nil {
+		r.Fail(err)
+	}
 	return ddi.StatusSuccess
 }
 

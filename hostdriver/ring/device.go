@@ -17,13 +17,16 @@ const resetPolls = 1 << 12
 // is empty, has no error, and FENCE is 0. It returns the status of a failed
 // register access, StatusIOTimeout if the node does not leave reset or ignores
 // it, and StatusDeviceConfiguration if it refuses to run.
-func (r *Ring) Start(t *ddi.Thread) ddi.Status {
+func (r *Ring) Start(t *ddi.Thread) ddi.Status { return r.start(t, 0) }
+
+// start is Start with another value of FENCE.
+func (r *Ring) start(t *ddi.Thread, fence uint32) ddi.Status {
 	if s := r.reset(t); s != ddi.StatusSuccess {
 		return s
 	}
 	base := r.Addr(0)
 	for _, w := range [...]struct{ off, v uint32 }{
-		{cpreg.Fence, 0},
+		{cpreg.Fence, fence},
 		{cpreg.RingLo, uint32(base)},
 		{cpreg.RingHi, uint32(base >> 32)},
 		{cpreg.RingSize, uint32(bits.TrailingZeros(uint(len(r.mem.Bytes))))},
@@ -42,6 +45,7 @@ func (r *Ring) Start(t *ddi.Thread) ddi.Status {
 	}
 	r.head, r.next, r.retired = 0, 0, 0
 	r.submitted, r.completed, r.err = 0, 0, nil
+	r.began, r.preempting, r.asked = false, false, 0
 	return ddi.StatusSuccess
 }
 

@@ -31,7 +31,7 @@ const Size = 4096
 const History = 2 * Slots
 
 const (
-	submissionDwords = (1 + pkt.IndirectBody) + (1 + pkt.FenceBody)
+	submissionDwords = (1 + pkt.RestoreStateBody) + (1 + pkt.IndirectBody) + (1 + pkt.FenceBody)
 	baseAlign        = 4096
 )
 
@@ -42,6 +42,7 @@ var (
 	ErrSubmission = errors.New("ring: bad submission")
 	ErrFence      = errors.New("ring: impossible fence")
 	ErrRegister   = errors.New("ring: register access failed")
+	ErrPlace      = errors.New("ring: impossible place")
 )
 
 var le = binary.LittleEndian
@@ -60,8 +61,8 @@ type Submission struct {
 	Start, End uint32 // in dwords from the start of the ring
 }
 
-// A Ring is the ring of one node. Submit and Retire must be used by one thread
-// at a time; Complete may interrupt both, as an interrupt routine does.
+// A Ring is the ring of one node. Submit, Resume and Retire must be used by one
+// thread at a time; Complete and Yield may interrupt them, as an interrupt routine does.
 type Ring struct {
 	node      int
 	mem       kmddi.ContiguousMemory
@@ -69,12 +70,16 @@ type Ring struct {
 	regs      Registers
 
 	head      uint32              // next dword to write
-	next      uint32              // number of submissions since Start
+	began     bool                // there was a submission since Start
+	next      uint32              // number of submissions since Start that Yield has not dropped
 	retired   uint32              // number of submissions whose space is free again
 	records   [History]Submission // submission i is at i modulo History
 	submitted uint32              // fence id of the last submission
 	completed uint32              // last fence id accepted by Complete
 	err       error
+
+	preempting bool   // the node was asked to stop, and Yield has not run
+	asked      uint32 // last value written to PREEMPT
 
 	mask uint32 // size of the ring in dwords - 1
 }
@@ -124,11 +129,24 @@ func (r *Ring) Err() error { return r.err }
 // submits nothing. id must be greater than the previous one, modulo 2^32; the
 // first may be any.
 func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
+	r.submit(t, work{addr: addr, dwords: dwords, id: id})
+}
+
+// work is what the node does for a submission.
+type work struct {
+	state   uint64 // GPU address of the context that is restored, if resumes is set
+	addr    uint64
+	dwords  uint32
+	id      uint32
+	resumes bool
+}
+
+func (r *Ring) submit(t *ddi.Thread, w work) {
 	if r.err != nil {
 		return
 	}
 	var buf [submissionDwords * 4]byte
-	p, err := r.encode(buf[:0], addr, dwords, id)
+	p, err := r.encode(buf[:0], w)
 	if err == nil {
 		r.Retire()
 		// New has checked that the packets of Slots submissions fit.
@@ -136,8 +154,11 @@ func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 			err = fmt.Errorf("%w: %d submissions outstanding", ErrFull, Slots)
 		}
 	}
-	if err == nil && r.next == 0 {
-		err = r.preset(t, id-1)
+	if err == nil && r.preempting {
+		err = fmt.Errorf("%w: fence %d during a preemption", ErrSubmission, w.id)
+	}
+	if err == nil && !r.began {
+		err = r.preset(t, w.id-1)
 	}
 	if err != nil {
 		r.Fail(err)
@@ -145,29 +166,34 @@ func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 	}
 	start := r.head
 	r.put(p)
-	r.records[r.next%History] = Submission{ID: id, Start: start, End: r.head}
-	if r.next == 0 {
-		r.completed = id - 1
+	r.records[r.next%History] = Submission{ID: w.id, Start: start, End: r.head}
+	if !r.began {
+		r.began, r.completed = true, w.id-1
 	}
 	r.next++
-	r.submitted = id
+	r.submitted = w.id
 	// An interrupt may arrive as soon as the doorbell is written, so everything
 	// is recorded before.
 	r.write(t, cpreg.Wptr, r.head)
 }
 
 // encode appends the packets of a submission to b.
-func (r *Ring) encode(b []byte, addr uint64, dwords, id uint32) ([]byte, error) {
-	if r.next > 0 && (id == r.submitted || id-r.submitted >= 1<<31) {
-		return b, fmt.Errorf("%w: fence %d after fence %d, want a later one", ErrSubmission, id, r.submitted)
+func (r *Ring) encode(b []byte, w work) ([]byte, error) {
+	if r.began && (w.id == r.submitted || w.id-r.submitted >= 1<<31) {
+		return b, fmt.Errorf("%w: fence %d after fence %d, want a later one", ErrSubmission, w.id, r.submitted)
 	}
 	var err error
-	if dwords > 0 {
-		if b, err = (pkt.Indirect{Addr: addr, Dwords: dwords}).Append(b); err != nil {
+	if w.resumes {
+		if b, err = (pkt.RestoreState{Addr: w.state}).Append(b); err != nil {
 			return b, fmt.Errorf("%w: %w", ErrSubmission, err)
 		}
 	}
-	if b, err = (pkt.Fence{Addr: r.fenceAddr, ID: id, IRQ: true}).Append(b); err != nil {
+	if w.dwords > 0 {
+		if b, err = (pkt.Indirect{Addr: w.addr, Dwords: w.dwords, Resume: w.resumes}).Append(b); err != nil {
+			return b, fmt.Errorf("%w: %w", ErrSubmission, err)
+		}
+	}
+	if b, err = (pkt.Fence{Addr: r.fenceAddr, ID: w.id, IRQ: true}).Append(b); err != nil {
 		return b, fmt.Errorf("%w: %w", ErrSubmission, err)
 	}
 	return b, nil
@@ -186,7 +212,7 @@ func (r *Ring) put(p []byte) {
 // value, because it is before the last one or after the last submission,
 // Complete fails with ErrFence and changes nothing.
 func (r *Ring) Complete(id uint32) (newer bool, err error) {
-	if r.next == 0 {
+	if !r.began {
 		return false, nil
 	}
 	if id-r.completed > r.submitted-r.completed {
