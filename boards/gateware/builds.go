@@ -6,9 +6,9 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x2470dde1,
-		"ulx3s":         0x3a8ec859,
-		"ulx3s-25f":     0xdf572338,
-		"ulx3s-12f":     0x0ae47f33,
-		"colorlight-i5": 0x9e946ae5,
+		"ulx3s":         0x824a4465,
+		"ulx3s-25f":     0x85170586,
+		"ulx3s-12f":     0x3e6eadf2,
+		"colorlight-i5": 0xa438971a,
 	}
 }

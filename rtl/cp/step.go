@@ -35,7 +35,7 @@ func (m *Module) step(c clock, f Fence) bool {
 	switch {
 	case c.fails:
 		m.blame()
-	case c.late && m.regs.interrupts() && m.unsent():
+	case c.late && m.regs.interrupts() && !c.take && m.unsent():
 		m.forget()
 	default:
 		o, move.rows = m.decodeStep(c, word, f)

@@ -114,7 +114,7 @@ func (m *Module) park(o outcome) {
 
 // unsent reports whether a packet trails and the current one can be forgotten: the engine has
 // taken no descriptor of it, and its body is not the end of an indirect buffer, which would
-// then seem to have ended.
+// then seem to have ended. In a clock that takes a dword this is not known yet.
 func (m *Module) unsent() bool {
 	n := m.issue.inFlight
 	return m.trail.active && (n == 0 || n == 1 && !m.trail.ended) && !m.ring.ended()
