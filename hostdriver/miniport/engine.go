@@ -50,6 +50,10 @@ func queryEngineStatus(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryEngineSta
 
 // busy reports whether a node has submissions that have not completed.
 func (a *adapter) busy(ordinal uint32, r *ring.Ring) bool {
+	if a.queues != nil {
+		w := &a.queues.nodes[ordinal]
+		return w.reported != w.next
+	}
 	_, busy := r.Executing()
 	return busy
 }
@@ -79,7 +83,10 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 //	        the last completed fence
 //	Effect  from the call on nothing is reported of the node, and a preemption that
 //	        is due is dropped. On success the node takes fences after
-//	        LastAbortedFenceID; on a failure none until RestartFromTimeout
+//	        LastAbortedFenceID; on a failure none until RestartFromTimeout. With
+//	        the queues of the firmware, RESET, unless the firmware has done it
+//	        already; later submissions that have completed too have that in their
+//	        private data, and only their fence is submitted again
 //	Returns StatusSuccess
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: no such node
@@ -92,12 +99,21 @@ func resetEngine(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.
 	if s != ddi.StatusSuccess {
 		return kmddi.ResetEngineOut{}, s
 	}
-	n := &a.nodes[arg.NodeOrdinal]
-	var last uint32
+	last, s := a.resetNode(t, arg.NodeOrdinal, r)
+	return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
+}
+
+// resetNode is resetEngine for a node that exists.
+func (a *adapter) resetNode(t *ddi.Thread, ordinal uint32, r *ring.Ring) (last uint32, s ddi.Status) {
+	if a.queues != nil {
+		return a.queues.reset(t, ordinal, r)
+	}
+	n := &a.nodes[ordinal]
 	read, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		var read ddi.Status
 		n.resetting = true
-		last, s = r.Abort(t)
-		return s == ddi.StatusSuccess
+		last, read = r.Abort(t)
+		return read == ddi.StatusSuccess
 	})
 	if s == ddi.StatusSuccess && !read {
 		s = ddi.StatusIODeviceError
@@ -106,11 +122,11 @@ func resetEngine(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.
 		s = r.Restart(t, last)
 	}
 	if s != ddi.StatusSuccess {
-		return kmddi.ResetEngineOut{}, s
+		return 0, s
 	}
 	_, s = a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
 		*n = node{seen: n.seen}
 		return true
 	})
-	return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
+	return last, s
 }

@@ -39,12 +39,17 @@ func (a *adapter) preempts() bool {
 }
 
 // schedulingCaps adds to c what the scheduler may ask of the nodes. A rectangle is a
-// primitive, and a node stops inside one: after a row, or after a piece of 4096 bytes. There
-// are no packets for compute.
+// primitive, and a node stops inside one: after a row, or after a piece of 4096 bytes. The
+// queues of the firmware complete the buffers that they have. There are no packets for
+// compute.
 func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
 	c.SupportPerEngineTDR = true
-	if a.preempts() {
-		c.PreemptionAware, c.CancelCommandAware = true, true
+	c.PreemptionAware = a.preempts() || a.queues != nil
+	c.CancelCommandAware = c.PreemptionAware
+	switch {
+	case a.queues != nil:
+		c.PreemptionCaps.GraphicsPreemptionGranularity = kmddi.GraphicsPreemptionDMABufferBoundary
+	case c.PreemptionAware:
 		c.PreemptionCaps.GraphicsPreemptionGranularity = kmddi.GraphicsPreemptionPrimitiveBoundary
 	}
 	return c
@@ -52,7 +57,7 @@ func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
 
 // privateBytes is the size of the private data of DMA buffers.
 func (a *adapter) privateBytes() uint32 {
-	if a.preempts() {
+	if a.preempts() || a.queues != nil {
 		return placeBytes
 	}
 	return 0
@@ -66,7 +71,8 @@ func (a *adapter) privateBytes() uint32 {
 //	Effect  inside SynchronizeExecution: NotifyInterrupt for fences that have
 //	        completed; then, if nothing is left, for the preemption, and else a
 //	        write of PREEMPT. A second request before the first is answered
-//	        replaces it
+//	        replaces it. The queues of the firmware get no more buffers, and the
+//	        preemption is reported when those that they have are complete
 //	Order   DMA_COMPLETED of what has completed, then DMA_PREEMPTED, and nothing of
 //	        the node until the next submission. The other submissions are
 //	        forgotten. The place in the one that had begun is in the private data
@@ -81,11 +87,14 @@ func preemptCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.PreemptCommand) d
 		return ddi.StatusSuccess
 	}
 	r, ok := a.ring(arg.NodeOrdinal)
-	if !ok || arg.EngineOrdinal != 0 || !a.preempts() {
+	if !ok || arg.EngineOrdinal != 0 || !a.preempts() && a.queues == nil {
 		a.fail(arg.NodeOrdinal, fmt.Errorf("%w: preemption of node %d, engine %d", ErrArgument, arg.NodeOrdinal, arg.EngineOrdinal))
 		return ddi.StatusSuccess
 	}
 	done, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		if a.queues != nil {
+			return a.queues.preempt(t, arg, r)
+		}
 		reported, ok := a.advance(t, arg.NodeOrdinal, r)
 		if ok {
 			reported = a.askNode(t, arg, r) || reported
@@ -112,7 +121,7 @@ func (a *adapter) askNode(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring)
 		r.Preempt(t)
 		return false
 	}
-	a.notifyPreempted(t, arg.NodeOrdinal, r)
+	a.notifyPreempted(t, arg.NodeOrdinal, r.Completed())
 	return true
 }
 
@@ -140,15 +149,15 @@ func (a *adapter) preempted(t *ddi.Thread, ordinal uint32, r *ring.Ring) (report
 	}
 	r.Yield(t, p.Rptr)
 	n.buffers = [ring.Slots]buffer{}
-	a.notifyPreempted(t, ordinal, r)
+	a.notifyPreempted(t, ordinal, r.Completed())
 	return true, true
 }
 
-// notifyPreempted reports the preemption that is due.
-func (a *adapter) notifyPreempted(t *ddi.Thread, ordinal uint32, r *ring.Ring) {
+// notifyPreempted reports the preemption that is due, and the last completed fence.
+func (a *adapter) notifyPreempted(t *ddi.Thread, ordinal, last uint32) {
 	a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
 		InterruptType: kmddi.InterruptDMAPreempted, FenceID: a.nodes[ordinal].preemption,
-		LastCompletedFenceID: r.Completed(), NodeOrdinal: ordinal,
+		LastCompletedFenceID: last, NodeOrdinal: ordinal,
 	})
 }
 
@@ -188,7 +197,7 @@ func (a *adapter) enter(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) er
 //	        value
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_cancelcommand
 func cancelCommand(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.CancelCommand) ddi.Status {
-	if a, ok := adapterOf(h); ok && a.preempts() {
+	if a, ok := adapterOf(h); ok && a.privateBytes() != 0 {
 		place{}.put(arg.DmaBufferPrivateData)
 	}
 	return ddi.StatusSuccess

@@ -21,6 +21,7 @@ import (
 //	dwords  their number
 //	value   of the progress of the queue after it; 0: it is not yet in the queue
 //	done    it has completed
+//	buffer  where it is from
 type job struct {
 	id     uint32
 	queue  uint32
@@ -29,16 +30,21 @@ type job struct {
 	dwords uint32
 	value  uint64
 	done   bool
+	buffer buffer
 }
 
 // work is what a node must do, in the order of submission. Jobs are counted from the start: those before
-// reported are reported to the kernel, and next is the number of the next one. An interrupt only sets done
-// and moves reported; everything else changes at DISPATCH_LEVEL.
+// reported are reported to the kernel, and next is the number of the next one. An interrupt only sets done,
+// moves reported, and ends a preemption; everything else changes at DISPATCH_LEVEL.
 type work struct {
 	jobs      [ring.Slots]job // job i is at i modulo Slots
 	reported  uint32
 	next      uint32
+	began     bool   // there was a submission
 	completed uint32 // last fence reported; before the first submission 0
+
+	preempting bool   // no work is given to the queues until all that they have is complete
+	guilty     uint32 // queue that has stopped, plus 1; 0: none
 }
 
 func (w *work) job(i uint32) *job { return &w.jobs[i%ring.Slots] }
@@ -55,7 +61,11 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 		id: arg.SubmissionFenceID, queue: arg.NodeOrdinal,
 		addr: pkt.Host | arg.DmaBufferPhysicalAddress + uint64(start), dwords: (end - start) / 4,
 	}
-	if start == end {
+	j.buffer = buffer{id: j.id, private: arg.DmaBufferPrivateData, start: start, end: end}
+	if p, ok := stoppedIn(arg.DmaBufferPrivateData, start, end); ok && p.at == end {
+		j.dwords = 0 // it was executed before a preemption or a reset
+	}
+	if j.dwords == 0 {
 		j.addr = q.address(0) // the address of an empty part is ignored
 	}
 	if c, ok := contextOf(arg.Context); ok && !arg.Flags.Paging {
@@ -65,7 +75,7 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 		}
 		j.queue, j.device = c.queue, c.device
 	}
-	last := w.job(w.next - 1).id
+	last := w.last()
 	switch o := &q.all[j.queue]; {
 	case !o.exists || o.node != arg.NodeOrdinal:
 		r.Fail(fmt.Errorf("%w: node %d, but the queue %d of the context is not of that node", ErrArgument, arg.NodeOrdinal, j.queue))
@@ -73,20 +83,34 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 	case w.next-w.reported == ring.Slots:
 		r.Fail(fmt.Errorf("%w: %d submissions outstanding", ring.ErrFull, ring.Slots))
 		return
-	case w.next > 0 && (j.id == last || j.id-last >= 1<<31):
+	case w.preempting:
+		r.Fail(fmt.Errorf("%w: fence %d during a preemption", ring.ErrSubmission, j.id))
+		return
+	case w.began && (j.id == last || j.id-last >= 1<<31):
 		r.Fail(fmt.Errorf("%w: fence %d after fence %d, want a later one", ring.ErrSubmission, j.id, last))
 		return
-	case w.next == 0:
-		w.completed = j.id - 1
+	case !w.began:
+		w.began, w.completed = true, j.id-1
 	}
 	*w.job(w.next) = j
 	w.next++
 	q.release(t, arg.NodeOrdinal, r)
 }
 
+// last returns the fence of the last job, or the last one that was reported.
+func (w *work) last() uint32 {
+	if w.next == w.reported {
+		return w.completed
+	}
+	return w.job(w.next - 1).id
+}
+
 // release gives each job whose turn it is to its queue, at DISPATCH_LEVEL.
 func (q *queues) release(t *ddi.Thread, node uint32, r *ring.Ring) {
 	w := &q.nodes[node]
+	if w.preempting || q.adapter.nodes[node].resetting {
+		return
+	}
 	for i := w.reported; i != w.next && r.Err() == nil && !q.held.Load(); i++ {
 		if j := w.job(i); j.value == 0 && !w.blocked(i) {
 			q.enqueue(t, r, j)
@@ -166,12 +190,13 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (moved, ok bo
 		w.reported++
 		newer = true
 	}
-	if newer {
-		a := q.adapter
+	a := q.adapter
+	if newer && !a.nodes[node].resetting {
 		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
 			InterruptType: kmddi.InterruptDMACompleted, FenceID: w.completed, NodeOrdinal: node,
 		})
 	}
+	q.yield(t, node)
 	return moved, true
 }
 
@@ -228,8 +253,14 @@ func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
 		return
 	}
 	q.advance(t, node, r)
-	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %s", ErrFault, node, number, queueCause(cause)))
 	w := &q.nodes[node]
+	if w.guilty == 0 {
+		w.guilty = number + 1
+	}
+	if a.nodes[node].resetting {
+		return
+	}
+	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %s", ErrFault, node, number, queueCause(cause)))
 	for i := w.reported; i != w.next; i++ {
 		if j := w.job(i); j.queue == number && j.value != 0 && !j.done {
 			a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{

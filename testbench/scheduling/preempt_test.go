@@ -110,6 +110,7 @@ func (j *job) where() where {
 
 // A meeting is a preemption some clocks after a submission.
 type meeting struct {
+	name         string
 	moves, swaps bool
 	bins         map[string]int
 	slowest      uint64 // clocks from the request to its report
@@ -175,8 +176,8 @@ func (m *meeting) count(w where, done bool) {
 func TestPreemptAtEachClock(t *testing.T) {
 	dev := device(t)
 	want, otherWant, clocks := undisturbed(t, dev)
-	for name, m := range map[string]*meeting{"": {}, "moved": {moves: true}, "moved to other memory": {moves: true, swaps: true}} {
-		t.Run(name, func(t *testing.T) {
+	for _, m := range []*meeting{{name: "in place"}, {name: "moved", moves: true}, {name: "moved to other memory", moves: true, swaps: true}} {
+		t.Run(m.name, func(t *testing.T) {
 			m.bins = map[string]int{}
 			for after := 0; after < clocks+200; after += *stride {
 				got, otherGot := m.run(t, dev, after)

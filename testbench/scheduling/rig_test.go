@@ -44,6 +44,8 @@ type rig struct {
 	thread  *ddi.Thread
 	adapter kmddi.HAdapter
 
+	settings []kmddi.Setting
+
 	message bool // an interrupt message has arrived
 	dpc     bool
 	notes   []kmddi.NotifyInterrupt // since the last take
@@ -51,12 +53,13 @@ type rig struct {
 	vram    uint64
 }
 
-// newRig starts the miniport on a GPU in its reset state.
-func newRig(t testing.TB, dev *gpu.GPU) *rig {
+// newRig starts the miniport with settings, on a GPU in its reset state.
+func newRig(t testing.TB, dev *gpu.GPU, settings ...kmddi.Setting) *rig {
 	t.Helper()
 	dev.Reset()
 	r := &rig{
-		t: t, gpu: dev, table: miniport.DriverEntry(), thread: &ddi.Thread{}, adapter: kmddi.HAdapter{Root: &ddi.Root{}},
+		settings: settings,
+		t:        t, gpu: dev, table: miniport.DriverEntry(), thread: &ddi.Thread{}, adapter: kmddi.HAdapter{Root: &ddi.Root{}},
 		Bus: &hostbfm.Bus{
 			Dev: dev, Rng: rand.New(rand.NewPCG(1, 2)), Mem: make([]byte, memBytes), Base: memBase,
 			BARs: hostbfm.BARs{BAR0: bar0, BAR2: bar2},
@@ -150,7 +153,7 @@ func (r *rig) callbacks() *kmddi.DxgkrnlInterface {
 		GetDeviceInformation: func(*ddi.Thread, kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
 			return kmddi.DeviceInfo{
 				VendorID: pcicfg.VendorID, DeviceID: pcicfg.DeviceID, Messages: pcicfg.Vectors, SystemMemoryBytes: memBase + memBytes,
-				BARs: [6]uint64{0: pcicfg.BAR0Size, 2: vramBytes},
+				BARs: [6]uint64{0: pcicfg.BAR0Size, 2: vramBytes}, Settings: r.settings,
 			}, ddi.StatusSuccess
 		},
 		MapMemory: func(*ddi.Thread, kmddi.HDxgkrnl, int, uint64, uint64) (kmddi.HMapping, ddi.Status) {
