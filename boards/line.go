@@ -45,6 +45,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 		}
 		opt.Faults = c
 	}
+	ms = max(ms, inFlight*10*1000/uint64(max(1, opt.Baud)))
 	o.number("timeout", &ms, 1, 3_600_000)
 	dev, err := newEmulator(&o, at.Options)
 	if err != nil {
@@ -67,7 +68,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 	return l, l, nil
 }
 
-// inFlight is how many bytes the reads of a device may wait for, in both directions.
+// inFlight is how many bytes a read of a device or of the host may wait for, in both directions.
 const inFlight = 32 << 10
 
 // answerTime returns the completion time-out of reads of a device in its clocks: 2^27, or at a low rate what the

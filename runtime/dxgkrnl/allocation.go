@@ -29,6 +29,7 @@ type allocation struct {
 	pagings    uint64   // counts the calls for its paging operations
 	changes    uint64   // counts the submissions that write it
 	queued     int      // patches of it in jobs that are not yet made
+	listed     int      // elements of allocation lists of buffers that are not yet free
 	held       int      // patches of it in submissions that are made, but not in the hardware
 	user       uint64   // the last job that orderJob marked, and whether that writes it
 	writer     bool
@@ -144,6 +145,10 @@ func (k *Kernel) backAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 // unused reports whether all work that uses a has completed.
 func (a *allocation) unused() bool { return a.queued == 0 && a.uses.passed() }
 
+// forgotten reports whether no work names a any more. Each Patch of a buffer gets its whole
+// list.
+func (a *allocation) forgotten() bool { return a.listed == 0 && a.unused() }
+
 // retireAllocation makes the handle of an allocation stale. The allocation is
 // destroyed when the GPU no longer uses it.
 func (k *Kernel) retireAllocation(a *allocation) {
@@ -157,7 +162,7 @@ func (k *Kernel) retireAllocation(a *allocation) {
 // allocations of a device.
 func (k *Kernel) destroyedIdle(d *device) bool {
 	for _, a := range k.destroyed {
-		if a.device == d && !a.unused() {
+		if a.device == d && !a.forgotten() {
 			return false
 		}
 	}
@@ -172,7 +177,7 @@ func (k *Kernel) destroyedIdle(d *device) bool {
 func (k *Kernel) reap(t *ddi.Thread) {
 	kept := k.destroyed[:0]
 	for _, a := range k.destroyed {
-		if k.err == nil && !a.unused() {
+		if k.err == nil && !a.forgotten() {
 			kept = append(kept, a)
 			continue
 		}

@@ -76,6 +76,10 @@ type dmaBuffer struct {
 // release drops one reference.
 func (d *dmaBuffer) release() {
 	if d.refs--; d.refs == 0 {
+		if d.job.id != 0 {
+			d.count(-1)
+			d.job.id = 0
+		}
 		clear(d.objects[:d.nList])
 		d.giveBack()
 		d.giveBackLists()

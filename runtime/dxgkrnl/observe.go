@@ -52,7 +52,7 @@ type Event struct {
 	Commands   []byte      // from Start to End
 	Uses       []Use       // of a DMA buffer
 	Operations []Operation // of a paging buffer
-	On         []uint64    // submissions that it waits for
+	On         []uint64    // submissions that it has waited for
 }
 
 // A Use is an address of an allocation in a DMA buffer.
@@ -94,11 +94,7 @@ func (k *Kernel) observeQueue(s *submission) {
 		e.Commands, e.Uses = d.pages.Bytes[e.Start:e.End], d.uses(s.part.start, s.part.end)
 		e.Text, e.Context, e.Device, e.Job = d.function(), d.context.handle, d.context.device.handle, s.job.id
 	}
-	for _, m := range s.waits {
-		if !m.completed() {
-			e.On = append(e.On, k.serialOf(m))
-		}
-	}
+	e.On = s.on
 	k.observe(e)
 }
 

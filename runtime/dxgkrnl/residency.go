@@ -108,7 +108,7 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.locks > 0 {
 		a.dirty, a.content = false, true
 	}
-	if !a.dirty || a.destroyed {
+	if !a.dirty || a.destroyed && a.queued == 0 {
 		return ddi.StatusSuccess
 	}
 	a.dirty, a.content = false, true

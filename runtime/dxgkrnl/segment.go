@@ -62,7 +62,7 @@ func (s *segment) victim(epoch uint64) *allocation {
 	for _, a := range s.residents {
 		switch {
 		case a.pinned || a.held > 0 || a.epoch == epoch:
-		case a.destroyed:
+		case a.destroyed && a.queued == 0:
 			return a
 		case v == nil || a.touched < v.touched:
 			v = a

@@ -26,10 +26,11 @@ type node struct {
 
 // A submission is the work of one fence: a paging buffer, or a part of a DMA buffer.
 type submission struct {
-	mark          // in the line of its context, or in that of the paging buffers
-	fence  uint64 // its number on the node; 0: none yet
-	serial uint64 // among the submissions of all nodes, from 1, in the order of fences
-	waits  marks  // that must complete before, or precede it on its node
+	mark            // in the line of its context, or in that of the paging buffers
+	fence  uint64   // its number on the node; 0: none yet
+	serial uint64   // among the submissions of all nodes, from 1, in the order of fences
+	waits  marks    // that must complete before, or precede it on its node
+	on     []uint64 // serials of the submissions of other nodes that it has waited for
 	arg    kmddi.SubmitCommand
 
 	dma    *dmaBuffer // nil for a paging buffer
@@ -90,12 +91,28 @@ func (k *Kernel) pump(t *ddi.Thread) {
 		return
 	}
 	n := k.pagingNode()
-	for k.err == nil && len(n.waiting) > 0 && k.room(n) && n.waiting[0].undisturbed() {
+	for k.err == nil && len(n.waiting) > 0 && k.room(n) {
 		s := n.waiting[0]
+		if !s.undisturbed() {
+			k.noteWaits(s)
+			return
+		}
 		n.waiting = slices.Delete(n.waiting, 0, 1)
 		k.number(s)
 		k.observeQueue(s)
 		k.submit(t, s)
+	}
+}
+
+// noteWaits notes which submissions hold up s, for Event.
+func (k *Kernel) noteWaits(s *submission) {
+	if k.observer == nil {
+		return
+	}
+	for _, m := range s.waits {
+		if serial := k.serialOf(m); serial != 0 && !m.precedes(s.line.node) && !slices.Contains(s.on, serial) {
+			s.on = append(s.on, serial)
+		}
 	}
 }
 
@@ -184,6 +201,6 @@ func (k *Kernel) recycle(s *submission) {
 		k.paging.free = append(k.paging.free, s.paging)
 	}
 	clear(s.waits)
-	*s = submission{waits: s.waits[:0]}
+	*s = submission{waits: s.waits[:0], on: s.on[:0]}
 	k.spare = append(k.spare, s)
 }
