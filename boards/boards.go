@@ -186,6 +186,14 @@ func Open(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 
 // OpenWith is Open with options.
 func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock, error) {
+	link, clock, err := openWith(selector, host, opt)
+	if w, ok := opt.Watch.(failureWatcher); ok && err != nil {
+		w.NotOpened(selector)
+	}
+	return link, clock, err
+}
+
+func openWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock, error) {
 	s, o, err := find(selector)
 	if err != nil {
 		return nil, nil, err

@@ -48,6 +48,8 @@ type observed struct {
 	hz    uint64
 	nodes int
 	count [2]uint8 // of packets, as gpu.Executed counts
+
+	stopped [2]bool // the node is stopped on a fault that was reported
 }
 
 func newObserved(dev hwfault.GPU, g *gpu.GPU, see func(Observation)) *observed {
@@ -74,15 +76,19 @@ func (o *observed) Tick(req port.Request, beat port.Beat, cplReady bool, cpl por
 			}
 		}
 	}
-	if o.gpu.Faulted() {
-		o.faults()
+	if faulted := o.gpu.Faulted(); faulted || o.stopped != [2]bool{} {
+		o.faults(faulted)
 	}
 }
 
-// faults reports the nodes that have just stopped.
-func (o *observed) faults() {
+// faults reports the nodes that have just stopped, if there is one.
+func (o *observed) faults(faulted bool) {
 	for n := range o.nodes {
-		if cause, addr := o.gpu.Faulting(n); cause != 0 {
+		switch cause, addr := o.gpu.Faulting(n); {
+		case cause == 0:
+			o.stopped[n] = false
+		case faulted && !o.stopped[n]:
+			o.stopped[n] = true
 			o.see(Observation{Clock: o.clock, Hz: o.hz, Node: n, Cause: cause, Address: addr})
 		}
 	}

@@ -18,8 +18,18 @@ type Watcher interface {
 	// on the goroutine that serves the device. It must not call the link.
 	Wrote(addr uint64, p []byte)
 
+	// Refused is called after an access of the device that the host refuses, as Wrote is: n bytes at an
+	// address without memory.
+	Refused(addr uint64, n int, write bool)
+
 	// Observe is told what an emulated GPU does, as Options.Observe.
 	Observe(o Observation)
+}
+
+// A failureWatcher is a Watcher that is told that the board could not be opened. Opened may have
+// been called before.
+type failureWatcher interface {
+	NotOpened(selector string)
 }
 
 // A linkWatcher is a Watcher that is told the incidents of the link, as Options.Link.
@@ -58,11 +68,22 @@ type watchedHost struct {
 	watcher Watcher
 }
 
+// ReadMem implements bus.Host.
+func (h watchedHost) ReadMem(addr uint64, p []byte) error {
+	err := h.Host.ReadMem(addr, p)
+	if err != nil {
+		h.watcher.Refused(addr, len(p), false)
+	}
+	return err
+}
+
 // WriteMem implements bus.Host.
 func (h watchedHost) WriteMem(addr uint64, p []byte) error {
 	err := h.Host.WriteMem(addr, p)
 	if err == nil {
 		h.watcher.Wrote(addr, p)
+	} else {
+		h.watcher.Refused(addr, len(p), true)
 	}
 	return err
 }

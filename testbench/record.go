@@ -57,6 +57,17 @@ func (s *System) record(selector string, o *Options) error {
 	return nil
 }
 
+// notOpened begins the log of a board that could not be opened, with the incidents of its link. The error of the opening
+// is that of the system, so an error of the log is not returned.
+func (s *System) notOpened(selector string, o *Options) {
+	if o.Record == nil {
+		return
+	}
+	if sink, err := o.Record(events.HeaderOf(selector, 0)); err == nil {
+		s.incidents.NotOpened(sink)
+	}
+}
+
 // endRecord writes the events that are left. The sink keeps its error.
 func (s *System) endRecord() {
 	if s.recorder != nil {

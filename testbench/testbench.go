@@ -154,6 +154,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	s.observeBoard(&o)
 	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
+		s.notOpened(selector, &o)
 		return nil, err
 	}
 	if err = s.record(selector, &o); err != nil {

@@ -35,7 +35,7 @@ const (
 func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, error) {
 	const api = "CreateBuffer"
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	if desc.MiscFlags&MiscBufferStructured == 0 {
 		desc.StructureByteStride = 0
@@ -62,7 +62,7 @@ func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, 
 		p = b.initialProblem(all)
 	}
 	if p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	if err := b.create(d, api, all, desc.MiscFlags, false); err != nil {
 		return nil, err

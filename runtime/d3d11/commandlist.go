@@ -166,12 +166,12 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	defer l.unlock()
 	switch {
 	case c.dev.removed():
-		return nil, c.dev.gone(api)
+		return nil, c.dev.gone(c.call, api)
 	case c.closed:
-		return nil, c.dev.failed(api, ddi.DXGIInvalidCall, closedContext(), nil)
+		return nil, c.dev.failed(c.call, api, ddi.DXGIInvalidCall, closedContext(), nil)
 	case !c.deferred:
 		p := problem{MessageFinishCommandListOnImmediateContext, "the context is immediate, want a deferred one"}
-		return nil, c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
+		return nil, c.dev.failed(c.call, api, ddi.DXGIInvalidCall, p, nil)
 	}
 	var b *listBody
 	hr := ddi.OK
@@ -239,7 +239,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 		return
 	}
 	if !l.use(c.dev) {
-		c.dev.drop(api, l.problem(c.dev))
+		c.dev.drop(c.call, api, l.problem(c.dev))
 		return
 	}
 	p := c.blocked(&l.body.effects)
@@ -248,7 +248,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	}
 	switch {
 	case p.found():
-		c.dev.drop(api, p)
+		c.dev.drop(c.call, api, p)
 		if !restore {
 			c.clearState()
 		}

@@ -162,7 +162,7 @@ func (c *Context) dropUnready(api string) bool {
 	if c.dev.removed() {
 		p = c.dev.goneProblem()
 	}
-	c.dev.drop(api, p)
+	c.dev.drop(c.call, api, p)
 	return true
 }
 
@@ -170,7 +170,7 @@ func (c *Context) dropUnready(api string) bool {
 // with a message.
 func (c *Context) dropsOn(api string, p problem) bool {
 	if p.found() {
-		c.dev.drop(api, p)
+		c.dev.drop(c.call, api, p)
 	}
 	return p.found()
 }
@@ -212,7 +212,7 @@ func (c *Context) endMove(api string) {
 // device has its own message.
 func (c *Context) notMoved(api string, hr ddi.HRESULT) {
 	if hr != ddi.DXGIDeviceRemoved {
-		c.dev.drop(api, problemf(MessageDriverFailed, "%s reported %v", c.call.blame, hr))
+		c.dev.drop(c.call, api, problemf(MessageDriverFailed, "%s reported %v", c.call.blame, hr))
 	}
 }
 
@@ -269,10 +269,10 @@ type DeviceContextState struct {
 func (d *Device) CreateDeviceContextState(flags uint32) (*DeviceContextState, error) {
 	const api = "CreateDeviceContextState"
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	if flags > 1 {
-		return nil, d.refuse(api, problemf(MessageCreateDeviceContextStateInvalidFlags, "Flags is %#x, want 0 or 1", flags))
+		return nil, d.refuse(nil, api, problemf(MessageCreateDeviceContextStateInvalidFlags, "Flags is %#x, want 0 or 1", flags))
 	}
 	return newContextState(d), nil
 }

@@ -258,7 +258,7 @@ func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []b
 	}
 	row, rows := (to.Right-to.Left)*r.bytes, to.Bottom-to.Top
 	if need := span(row, rows, rowPitch); uint64(len(data)) < need {
-		c.dev.drop(api, problemf(MessageInvalidArgument, "pSrcData has %d bytes, want %d for %d rows with a pitch of %d",
+		c.dev.drop(c.call, api, problemf(MessageInvalidArgument, "pSrcData has %d bytes, want %d for %d rows with a pitch of %d",
 			len(data), need, rows, rowPitch))
 		return
 	}

@@ -294,12 +294,12 @@ func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	const api = "CreateDeferredContext"
 	switch {
 	case d.removed():
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	case d.singleThreaded:
 		p := problem{MessageCreateDeferredContextSingleThreaded, "the device was created with SingleThreaded"}
-		return nil, d.failed(api, ddi.DXGIInvalidCall, p, nil)
+		return nil, d.failed(nil, api, ddi.DXGIInvalidCall, p, nil)
 	case flags != 0:
-		return nil, d.refuse(api, problemf(MessageCreateDeferredContextInvalidFlags, "ContextFlags is %#x, want 0", flags))
+		return nil, d.refuse(nil, api, problemf(MessageCreateDeferredContextInvalidFlags, "ContextFlags is %#x, want 0", flags))
 	}
 	if !d.native {
 		return newRecorder(d), nil

@@ -71,9 +71,11 @@ func first(all ...problem) problem {
 	return problem{}
 }
 
-// failed returns the error of a call and adds a message to the queue.
-func (d *Device) failed(call string, hr ddi.HRESULT, p problem, cause error) error {
+// failed returns the error of a call and adds a message to the queue. k is the thread of the call, or nil if it has
+// none.
+func (d *Device) failed(k *call, call string, hr ddi.HRESULT, p problem, cause error) error {
 	e := &Error{HRESULT: hr, Call: call, Text: p.text, cause: cause}
+	d.tell(k, call, e.Error())
 	if p.id == 0 {
 		p.id = generalID(call, hr)
 	}
@@ -82,18 +84,20 @@ func (d *Device) failed(call string, hr ddi.HRESULT, p problem, cause error) err
 }
 
 // refuse returns the error of a call that p makes invalid.
-func (d *Device) refuse(call string, p problem) error {
-	return d.failed(call, ddi.EInvalidArg, p, nil)
+func (d *Device) refuse(k *call, call string, p problem) error {
+	return d.failed(k, call, ddi.EInvalidArg, p, nil)
 }
 
 // drop adds a message: p makes a call without a result invalid, and the call has
-// no effect.
-func (d *Device) drop(call string, p problem) {
+// no effect. k is that of failed.
+func (d *Device) drop(k *call, call string, p problem) {
 	e := Error{Call: call, Text: p.text}
 	if p.id == MessageDeviceRemoved {
 		e.cause = d.removal.Load()
 	}
-	d.queue.add(Message{categoryOf(call), SeverityError, p.id, e.description("dropped")})
+	text := e.description("dropped")
+	d.tell(k, call, text)
+	d.queue.add(Message{categoryOf(call), SeverityError, p.id, text})
 }
 
 // warn adds a message: p makes a call suspicious, which has its effect.
@@ -109,12 +113,12 @@ func (k *call) failed(call string, hr ddi.HRESULT) error {
 	case ddi.OK:
 		return nil
 	case ddi.DXGIDeviceRemoved, ddi.DDIDeviceRemoved:
-		return k.dev.gone(call)
+		return k.dev.gone(k, call)
 	case ddi.DDIStillDrawing, ddi.DXGIStillDrawing:
 		// The answer to a poll. Messages would fill the queue.
 		return &Error{HRESULT: ddi.DXGIStillDrawing, Call: call, Text: "the GPU still uses the resource"}
 	}
-	return k.dev.failed(call, apiResult(hr), problem{text: k.blame + " of the driver failed"}, nil)
+	return k.dev.failed(k, call, apiResult(hr), problem{text: k.blame + " of the driver failed"}, nil)
 }
 
 // misuse returns why the application may not pass an object to d, or "".

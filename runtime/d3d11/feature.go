@@ -45,11 +45,11 @@ type FeatureDataThreading struct {
 func (d *Device) CheckFeatureSupport(f Feature, data any) error {
 	const api = "CheckFeatureSupport"
 	if f != FeatureThreading {
-		return d.refuse(api, problemf(MessageInvalidArgument, "Feature is %d, want %d", f, FeatureThreading))
+		return d.refuse(nil, api, problemf(MessageInvalidArgument, "Feature is %d, want %d", f, FeatureThreading))
 	}
 	out, ok := data.(*FeatureDataThreading)
 	if !ok || out == nil {
-		return d.refuse(api, problem{MessageInvalidArgument, fmt.Sprintf("pFeatureSupportData is a %T, want a %T", data, out)})
+		return d.refuse(nil, api, problem{MessageInvalidArgument, fmt.Sprintf("pFeatureSupportData is a %T, want a %T", data, out)})
 	}
 	*out = FeatureDataThreading{DriverConcurrentCreates: !d.serialized, DriverCommandLists: d.native}
 	return nil

@@ -23,12 +23,12 @@ const (
 func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
 	const api = "CheckFormatSupport"
 	if d.removed() {
-		return 0, d.gone(api)
+		return 0, d.gone(nil, api)
 	}
 	info, ok := d.textureFormat(f)
 	if !ok {
 		p := problemf(MessageCheckFormatSupportNotSupported, "Format is %v (%d), which is not supported", f, f)
-		return 0, d.failed(api, ddi.EFail, p, nil)
+		return 0, d.failed(nil, api, ddi.EFail, p, nil)
 	}
 	n := uint32(FormatSupportTexture2D | FormatSupportMip | FormatSupportCPULockable)
 	if d.renderable(f) {
@@ -52,10 +52,10 @@ func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uin
 	const api = "CheckMultisampleQualityLevels"
 	switch {
 	case d.removed():
-		return 0, d.gone(api)
+		return 0, d.gone(nil, api)
 	case count == 0:
 		p := problem{MessageInvalidArgument, "SampleCount is 0, want at least 1"}
-		return 0, d.failed(api, ddi.EFail, p, nil)
+		return 0, d.failed(nil, api, ddi.EFail, p, nil)
 	case count > 1 || !d.renderable(f):
 		return 0, nil
 	}

@@ -58,18 +58,18 @@ func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out
 	c, l := c.lock("Map")
 	defer l.unlock()
 	if out == nil {
-		return c.dev.refuse("Map", problem{MessageInvalidArgument, "MappedResource is nil"})
+		return c.dev.refuse(c.call, "Map", problem{MessageInvalidArgument, "MappedResource is nil"})
 	}
 	out.Data = nil
 	r := coreOf(res)
 	if c.dev.removed() {
-		return c.dev.gone("Map")
+		return c.dev.gone(c.call, "Map")
 	}
 	if c.closed {
-		return c.dev.failed("Map", ddi.DXGIInvalidCall, closedContext(), nil)
+		return c.dev.failed(c.call, "Map", ddi.DXGIInvalidCall, closedContext(), nil)
 	}
 	if p := c.mapProblem(r, sub, typ, flags); p.found() {
-		return c.dev.refuse("Map", p)
+		return c.dev.refuse(c.call, "Map", p)
 	}
 	if c.deferred {
 		c.addMapSize(r, sub, typ)
@@ -142,7 +142,7 @@ func (c *Context) Unmap(res Resource, sub uint32) {
 	defer l.unlock()
 	r := coreOf(res)
 	if p := c.unmapProblem(r, sub); p.found() {
-		c.dev.drop("Unmap", p)
+		c.dev.drop(c.call, "Unmap", p)
 		return
 	}
 	switch {
@@ -209,12 +209,12 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 // or else because the driver failed.
 func (c *Context) failure(api string, p problem) error {
 	if c.dev.removed() {
-		return c.dev.gone(api)
+		return c.dev.gone(c.call, api)
 	}
 	if !p.found() {
 		p.text = "the list is dropped, because " + c.native.blame + " of the driver failed"
 	}
-	return c.dev.failed(api, ddi.EOutOfMemory, p, nil)
+	return c.dev.failed(c.call, api, ddi.EOutOfMemory, p, nil)
 }
 
 // unmapLocal ends a map in the driver's deferred context.

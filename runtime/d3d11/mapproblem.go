@@ -69,7 +69,7 @@ func (r *resource) mapTypeProblem(typ MapType, flags MapFlags) problem {
 // noDiscard returns the error of a deferred MapWriteNoOverwrite without an
 // earlier MapWriteDiscard in the list.
 func (c *Context) noDiscard() error {
-	return c.dev.failed("Map", ddi.D3D11MapNoDiscard, problemf(MessageMapWithoutInitialDiscard,
+	return c.dev.failed(c.call, "Map", ddi.D3D11MapNoDiscard, problemf(MessageMapWithoutInitialDiscard,
 		"MapType is %d, want %d first in each list", MapWriteNoOverwrite, MapWriteDiscard), nil)
 }
 

@@ -10,6 +10,11 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 type Observer interface {
 	Enter(t *ddi.Thread, api string)
 	Leave(t *ddi.Thread, api string)
+
+	// Failed is called when the call of a method fails, or is dropped because it is invalid or the
+	// device is removed. text is that of its message in the InfoQueue. A method that fails before it
+	// may reach the driver has no Enter, and its thread is nil or has no open call.
+	Failed(t *ddi.Thread, api, text string)
 }
 
 // A held call is a method of a context, from lock to unlock.
@@ -28,6 +33,18 @@ func (h held) unlock() {
 	if h.multi != nil {
 		h.multi.mu.Unlock()
 	}
+}
+
+// tell reports that a method fails or is dropped. k is its thread, or nil.
+func (d *Device) tell(k *call, api, text string) {
+	if d.observer == nil {
+		return
+	}
+	var t *ddi.Thread
+	if k != nil {
+		t = &k.thread
+	}
+	d.observer.Failed(t, api, text)
 }
 
 // lock begins a method of the API. It returns the context on which the method works, and

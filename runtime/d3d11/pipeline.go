@@ -318,7 +318,7 @@ func (c *Context) RSSetScissorRects(rects []Rect) {
 		return
 	}
 	if n := len(rects); n > umddi.MaxViewports {
-		c.dev.drop(api, problemf(MessageInvalidSlots, "NumRects is %d, want at most %d", n, umddi.MaxViewports))
+		c.dev.drop(c.call, api, problemf(MessageInvalidSlots, "NumRects is %d, want at most %d", n, umddi.MaxViewports))
 		return
 	}
 	if c.rec != nil {

@@ -85,11 +85,11 @@ func (p *privateData) copyTo(d *Device, guid GUID, out []byte) (int, error) {
 		e.iface.Release()
 	}
 	if !ok || e.iface != nil {
-		return 0, d.failed(api, ddi.DXGINotFound, noPrivateData(guid, "data"), nil)
+		return 0, d.failed(nil, api, ddi.DXGINotFound, noPrivateData(guid, "data"), nil)
 	}
 	if out != nil && len(out) < len(e.data) {
 		p := problemf(MessageGetPrivateDataMoreData, "pData has %d bytes, want %d", len(out), len(e.data))
-		return len(e.data), d.failed(api, ddi.DXGIMoreData, p, nil)
+		return len(e.data), d.failed(nil, api, ddi.DXGIMoreData, p, nil)
 	}
 	copy(out, e.data)
 	return len(e.data), nil
@@ -99,7 +99,7 @@ func (p *privateData) copyTo(d *Device, guid GUID, out []byte) (int, error) {
 func (p *privateData) interfaceOf(d *Device, guid GUID) (Unknown, error) {
 	e, _ := p.get(guid)
 	if e.iface == nil {
-		return nil, d.failed("GetPrivateDataInterface", ddi.DXGINotFound, noPrivateData(guid, "interface"), nil)
+		return nil, d.failed(nil, "GetPrivateDataInterface", ddi.DXGINotFound, noPrivateData(guid, "interface"), nil)
 	}
 	return e.iface, nil
 }

@@ -87,10 +87,10 @@ func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 // createQuery is CreateQuery for a call of the API.
 func (d *Device) createQuery(api string, desc *QueryDesc) (*Query, error) {
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	if p := d.queryProblem(desc); p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	q := &Query{desc: *desc}
 	if err := q.create(d, api); err != nil {
@@ -106,7 +106,7 @@ func (d *Device) createQuery(api string, desc *QueryDesc) (*Query, error) {
 func (d *Device) CreatePredicate(desc *QueryDesc) (*Query, error) {
 	const api = "CreatePredicate"
 	if !d.removed() && desc != nil && !desc.Query.predicate() {
-		return nil, d.refuse(api, problemf(MessageCreateQueryInvalidQuery, "Query is %d, want %d or %d",
+		return nil, d.refuse(nil, api, problemf(MessageCreateQueryInvalidQuery, "Query is %d, want %d or %d",
 			desc.Query, QueryOcclusionPredicate, QueryOverflowPredicate))
 	}
 	return d.createQuery(api, desc)
@@ -312,16 +312,16 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	switch {
 	case c.deferred:
 		p := problem{MessageQueryGetDataInvalidCall, "the context is deferred, want the immediate one"}
-		return c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
+		return c.dev.failed(c.call, api, ddi.DXGIInvalidCall, p, nil)
 	case c.dev.removed():
-		return c.dev.gone(api)
+		return c.dev.gone(c.call, api)
 	}
 	if p := c.dataProblem(q, data, flags); p.found() {
-		return c.dev.refuse(api, p)
+		return c.dev.refuse(c.call, api, p)
 	}
 	if !q.ended {
 		p := problem{MessageQueryGetDataInvalidCall, "Async has no End since its last Begin"}
-		return c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
+		return c.dev.failed(c.call, api, ddi.DXGIInvalidCall, p, nil)
 	}
 	clear(c.queryData[:])
 	answer := c.queryData[:q.GetDataSize()]

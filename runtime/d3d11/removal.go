@@ -86,8 +86,8 @@ func (d *Device) halted() bool {
 }
 
 // gone returns the error of a call on a removed device.
-func (d *Device) gone(call string) error {
-	return d.failed(call, ddi.DXGIDeviceRemoved, d.goneProblem(), d.removal.Load())
+func (d *Device) gone(k *call, call string) error {
+	return d.failed(k, call, ddi.DXGIDeviceRemoved, d.goneProblem(), d.removal.Load())
 }
 
 // goneProblem is why a call is dropped on a removed device.

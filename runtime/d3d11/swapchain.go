@@ -38,14 +38,14 @@ type SwapChain struct {
 func (d *Device) CreateSwapChain(desc SwapChainDesc) (*SwapChain, error) {
 	const api = "CreateSwapChain"
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	p := limits(MessageInvalidArgument, "BufferCount", uint64(desc.BufferCount), 1, 1)
 	if !d.renderable(desc.Format) {
 		p = problemf(MessageInvalidArgument, "Format is %v (%d), want one that a render target can have", desc.Format, desc.Format)
 	}
 	if p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	texture := Texture2DDesc{
 		Width: desc.Width, Height: desc.Height, MipLevels: 1, ArraySize: 1,
@@ -78,10 +78,10 @@ func (s *SwapChain) GetDesc() SwapChainDesc { return s.desc }
 func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
 	const api = "GetBuffer"
 	if p := s.misused(s.dev, MessageInvalidObject, "the swap chain"); p.found() {
-		return nil, s.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
+		return nil, s.dev.failed(nil, api, ddi.DXGIInvalidCall, p, nil)
 	}
 	if p := limits(MessageInvalidArgument, "Buffer", uint64(i), 0, 0); p.found() {
-		return nil, s.dev.refuse(api, p)
+		return nil, s.dev.refuse(nil, api, p)
 	}
 	s.back.addRef()
 	return s.back, nil
@@ -92,7 +92,7 @@ func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
 // scan-out, which is not supported. A released swap chain is DXGIInvalidCall.
 func (s *SwapChain) GetPrimary() (*Texture2D, error) {
 	if p := s.misused(s.dev, MessageInvalidObject, "the swap chain"); p.found() {
-		return nil, s.dev.failed("GetPrimary", ddi.DXGIInvalidCall, p, nil)
+		return nil, s.dev.failed(nil, "GetPrimary", ddi.DXGIInvalidCall, p, nil)
 	}
 	s.primary.addRef()
 	return s.primary, nil
@@ -108,10 +108,10 @@ func (s *SwapChain) GetPrimary() (*Texture2D, error) {
 func (s *SwapChain) Present(syncInterval, flags uint32) error {
 	d := s.dev
 	if d.removed() {
-		return d.gone("Present")
+		return d.gone(nil, "Present")
 	}
 	if p := s.presentProblem(syncInterval, flags); p.found() {
-		return d.failed("Present", ddi.DXGIInvalidCall, p, nil)
+		return d.failed(nil, "Present", ddi.DXGIInvalidCall, p, nil)
 	}
 	if flags == PresentTest {
 		return nil

@@ -52,15 +52,15 @@ func (d *Device) CreateTexture2D(desc Texture2DDesc, init []SubresourceData) (*T
 // Present, for a call of the API.
 func (d *Device) createTexture(api string, desc Texture2DDesc, init []SubresourceData, primary, present bool) (*Texture2D, error) {
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	info, ok := d.textureFormat(desc.Format)
 	if !ok {
-		return nil, d.refuse(api, problemf(MessageCreateTexture2DUnsupportedFormat,
+		return nil, d.refuse(nil, api, problemf(MessageCreateTexture2DUnsupportedFormat,
 			"Format is %v (%d), want one that a 2D texture can have", desc.Format, desc.Format))
 	}
 	if p := desc.shapeProblem(); p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	if desc.MipLevels == 0 {
 		desc.MipLevels = desc.fullChain()
@@ -88,7 +88,7 @@ func (d *Device) createTexture(api string, desc Texture2DDesc, init []Subresourc
 		p = t.initialProblem(init).ofTexture()
 	}
 	if p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	if err := t.create(d, api, init, desc.MiscFlags, present); err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ type SurfaceDesc struct {
 func (t *Texture2D) GetSurface() (SurfaceDesc, error) {
 	if n := t.subresources(); n != 1 {
 		p := problemf(MessageInvalidState, "the texture has %d subresources, want 1", n)
-		return SurfaceDesc{}, t.dev.failed("GetSurface", ddi.ENoInterface, p, nil)
+		return SurfaceDesc{}, t.dev.failed(nil, "GetSurface", ddi.ENoInterface, p, nil)
 	}
 	return SurfaceDesc{t.desc.Width, t.desc.Height, t.desc.Format, t.desc.SampleDesc}, nil
 }

@@ -42,18 +42,18 @@ type RenderTargetView struct {
 func (d *Device) CreateRenderTargetView(res Resource, desc *RTVDesc) (*RenderTargetView, error) {
 	const api = "CreateRenderTargetView"
 	if d.removed() {
-		return nil, d.gone(api)
+		return nil, d.gone(nil, api)
 	}
 	t, _ := res.(*Texture2D)
 	if p := d.targetProblem(res, t); p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	v := &RenderTargetView{res: t, desc: t.wholeView()}
 	if desc != nil {
 		v.desc = *desc
 	}
 	if p := d.resolveView(t, &v.desc); p.found() {
-		return nil, d.refuse(api, p)
+		return nil, d.refuse(nil, api, p)
 	}
 	if err := v.create(d, api); err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	if err != nil {
 		return err
 	}
-	f.Open, f.Failed = bare.With(link), f.app.Links.Failed
+	f.Open, f.Failed, f.Expect = bare.With(link), f.app.Links.Failed, f.app.Links.Expect
 	w := f.app.Progress("run storm")
 	defer w.End()
 	f.Progress = func(done, total uint64) { w.To(int(done), int(total)) }

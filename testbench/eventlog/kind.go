@@ -5,46 +5,52 @@ type Kind uint8
 
 // The kinds. Table describes them.
 const (
-	None         Kind = iota
-	Call              // a call of the API begins
-	CallEnd           // and returns
-	DDI               // a function of a driver, or a callback of one, is entered
-	DDIEnd            // and returns
-	Allocate          // the kernel makes an allocation
-	Free              // the kernel frees it
-	Place             // an allocation gets a place in a segment
-	Evict             // it loses the place
-	Lock              // the CPU gets the content of an allocation
-	Unlock            // and gives it back
-	DriverMemory      // the miniport gets contiguous host memory
-	DriverFree        // and gives it back
-	Emit              // a function of the driver has written packets
-	Paging            // an operation of a paging buffer
-	Use               // a submission has the address of an allocation
-	Depend            // a submission waits for another
-	Packet            // a packet of a submission
-	Queue             // a submission gets its fence
-	Submit            // it goes to the hardware
-	Report            // an interrupt reported a fence
-	Retire            // a submission has ended
-	Wait              // the kernel waits
-	WaitEnd           // and goes on
-	Read              // the host reads a BAR
-	Write             // the host writes a BAR
-	Memory            // the GPU writes host memory
-	Message           // an interrupt message arrives
-	Executed          // a node has executed a packet
-	Fault             // a node, or the driver, reports a fault
-	Stop              // the kernel stops the adapter
-	Broken            // a broken rule
-	Link              // the link goes down or comes back
-	Text              // a line of the driver, or about the log
-	Open              // a board is opened
-	End               // the command ends
-	Descriptor        // the DMA engine has taken a descriptor
-	Firmware          // a line of the log of the firmware
-	Refused           // the GPU accesses host memory that does not exist
-	Pending           // a DMA buffer enters the software queue of its context
+	None          Kind = iota
+	Call               // a call of the API begins
+	CallEnd            // and returns
+	DDI                // a function of a driver, or a callback of one, is entered
+	DDIEnd             // and returns
+	Allocate           // the kernel makes an allocation
+	Free               // the kernel frees it
+	Place              // an allocation gets a place in a segment
+	Evict              // it loses the place
+	Lock               // the CPU gets the content of an allocation
+	Unlock             // and gives it back
+	DriverMemory       // the miniport gets contiguous host memory
+	DriverFree         // and gives it back
+	Emit               // a function of the driver has written packets
+	Paging             // an operation of a paging buffer
+	Use                // a submission has the address of an allocation
+	Depend             // a submission waits for another
+	Packet             // a packet of a submission
+	Queue              // a submission gets its fence
+	Submit             // it goes to the hardware
+	Report             // an interrupt reported a fence
+	Retire             // a submission has ended
+	Wait               // the kernel waits
+	WaitEnd            // and goes on
+	Read               // the host reads a BAR
+	Write              // the host writes a BAR
+	Memory             // the GPU writes host memory
+	Message            // an interrupt message arrives
+	Executed           // a node has executed a packet
+	Fault              // a node, or the driver, reports a fault
+	Stop               // the kernel stops the adapter
+	Broken             // a broken rule
+	Link               // something happens to the link
+	Text               // a line of the driver, or about the log
+	Open               // a board is opened
+	End                // the command ends
+	Descriptor         // the DMA engine has taken a descriptor
+	Firmware           // a line of the log of the firmware
+	Refused            // the GPU accesses host memory that does not exist
+	Pending            // a DMA buffer enters the software queue of its context
+	FrameRepeated      // the host sends a frame of the link again
+	FrameRefused       // the host refuses a frame of the link
+	NakSent            // the host asks for a frame of the link
+	NakReceived        // the board asks for frames of the link
+	Expect             // the command expects a fault
+	CallFailed         // a call of the API fails or is dropped
 	kinds
 )
 
@@ -130,7 +136,7 @@ var Table = []Description{
 	{Fault, "fault", "a fault; from the hardware with CAUSE of FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "fault cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
 	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
-	{Link, "link", "the link to the board; a frame has its sequence number, and how often it was sent before", dec("frame", "times", "bytes"), "what happened", ""},
+	{Link, "link", "something happens to the link to the board", nil, "what happened", ""},
 	{Text, "text", "a line of the driver, or about the log", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
@@ -138,6 +144,12 @@ var Table = []Description{
 	{Firmware, "firmware", "the firmware writes a line to its log; level 1 is an error, 2 an event, 3 a message", dec("number", "clocks", "level"), "the line", ""},
 	{Refused, "refused", "the GPU reads or writes host memory where no memory is", join(hex("address"), dec("bytes"), write), "", ""},
 	{Pending, "pending", "a DMA buffer enters the software queue of its context; the scheduler makes submissions of it", join(dec("job", "node"), hex("context", "bytes")), "kind of the buffer", ""},
+	{FrameRepeated, "frame-repeated", "the host sends a frame of the link again, which has a sequence number and was sent a number of times before", dec("frame", "times"), "", ""},
+	{FrameRefused, "frame-refused", "the host refuses a frame of the link, of a number of bytes", dec("bytes"), "", ""},
+	{NakSent, "nak-sent", "the host sends a Nak, for the frame with a sequence number", dec("frame"), "", ""},
+	{NakReceived, "nak-received", "the host receives a Nak", nil, "", ""},
+	{Expect, "expect", "the command has given a node work that must fault, as a test; the address is that of the packet", join(dec("node", "fault cause"), hex("address")), "", ""},
+	{CallFailed, "call-failed", "the call that is the cause fails, or is dropped if it has no result", nil, "why", ""},
 }
 
 // Names returns the names of the kinds.

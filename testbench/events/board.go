@@ -37,6 +37,14 @@ func (b *Board) Opened(selector string, clock bus.Clock) error {
 	return err
 }
 
+// NotOpened writes the incidents of the link to the log of a board that could not be opened. The error of the
+// opening is that of the command, so an error of the log is not returned.
+func (b *Board) NotOpened(selector string) {
+	if sink, err := b.begin(HeaderOf(selector, 0)); err == nil {
+		b.Link.NotOpened(sink)
+	}
+}
+
 // Accessed implements boards.Watcher.
 func (b *Board) Accessed(write bool, bar int, off uint64, p []byte, err error) {
 	b.r.Accessed(nil, hal.Access{Write: write, BAR: bar, Offset: off, Data: p, Err: err})
@@ -50,6 +58,20 @@ func (b *Board) Wrote(addr uint64, p []byte) {
 		b.r.Arrived(binary.LittleEndian.Uint32(p))
 	default:
 		b.r.Wrote(addr, p)
+	}
+}
+
+// Refused implements boards.Watcher.
+func (b *Board) Refused(addr uint64, n int, write bool) {
+	if b.r != nil {
+		b.r.Refused(addr, n, write)
+	}
+}
+
+// Expect notes that a node is given work that must fault. It may be called once the board is open.
+func (b *Board) Expect(node int, cause uint32, addr uint64) {
+	if b.r != nil {
+		b.r.Expect(node, cause, addr)
 	}
 }
 

@@ -41,10 +41,16 @@ func (l *Link) Begin(r *Recorder) {
 	l.early, l.to = nil, r
 }
 
+// NotOpened writes the incidents of a board that could not be opened. The sink keeps its error.
+func (l *Link) NotOpened(sink Sink) {
+	l.Begin(&Recorder{sink: sink})
+	sink.Flush()
+}
+
 // incident notes an incident. A frame that a Nak asked for has the Nak as cause, and a Nak for a refused
 // frame has that frame.
 func (r *Recorder) incident(i datalink.Incident) {
-	e := eventlog.New(eventlog.Link, uint64(i.Sequence), uint64(i.Times), uint64(i.Bytes))
+	e := incidentEvent(i)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -53,7 +59,7 @@ func (r *Recorder) incident(i datalink.Incident) {
 	case i.Answers && i.Kind == datalink.NakSent:
 		e.Cause = r.refused
 	}
-	id := r.add(nil, 0, e.WithText(incidentText(i)))
+	id := r.add(nil, 0, e)
 	switch i.Kind {
 	case datalink.NakReceived:
 		r.nak = id
@@ -62,25 +68,26 @@ func (r *Recorder) incident(i datalink.Incident) {
 	}
 }
 
-// incidentText returns what happened.
-func incidentText(i datalink.Incident) string {
+// incidentEvent returns the event of an incident, with the fields that its kind uses.
+func incidentEvent(i datalink.Incident) eventlog.Event {
+	link := func(text string) eventlog.Event { return eventlog.New(eventlog.Link).WithText(text) }
 	switch i.Kind {
 	case datalink.SessionBegins:
-		return "session begins"
+		return link("session begins")
 	case datalink.SessionEnds:
-		return fmt.Sprintf("session ends: %v", i.Err)
+		return link(fmt.Sprintf("session ends: %v", i.Err))
 	case datalink.FrameRepeated:
-		return "frame repeated"
+		return eventlog.New(eventlog.FrameRepeated, uint64(i.Sequence), uint64(i.Times))
 	case datalink.NakSent:
-		return "nak sent"
+		return eventlog.New(eventlog.NakSent, uint64(i.Sequence))
 	case datalink.NakReceived:
-		return "nak received"
+		return eventlog.New(eventlog.NakReceived)
 	case datalink.FrameRefused:
-		return "frame refused"
+		return eventlog.New(eventlog.FrameRefused, uint64(i.Bytes))
 	case datalink.HelloRefused:
-		return "hello refused"
+		return link("hello refused")
 	default:
-		return "credits missing"
+		return link("credits missing")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -51,6 +52,7 @@ type Recorder struct {
 type opened struct {
 	id   uint64
 	name string // of a DDI function; "" for a call of the API
+	api  string // name of a call of the API
 }
 
 // New returns a recorder for the board of a header. now returns the time of the device's clock; it is not called in a
@@ -85,7 +87,7 @@ func (r *Recorder) Enter(t *ddi.Thread, api string) {
 	r.calls++
 	id := r.add(t, now, eventlog.New(eventlog.Call, r.calls).WithText(api))
 	if t != nil {
-		r.open[t] = append(r.open[t], opened{id: id})
+		r.open[t] = append(r.open[t], opened{id: id, api: api})
 	}
 }
 
@@ -98,6 +100,27 @@ func (r *Recorder) Leave(t *ddi.Thread, _ string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leave(t, now, "", eventlog.New(eventlog.CallEnd))
+}
+
+// Failed notes that a call of the API fails or is dropped. One that has not entered gets its own events.
+func (r *Recorder) Failed(t *ddi.Thread, api, text string) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := eventlog.New(eventlog.CallFailed).WithText(text)
+	for _, c := range slices.Backward(r.open[t]) {
+		if c.api == api {
+			e.Cause = c.id
+			r.add(t, now, e)
+			return
+		}
+	}
+	r.calls++
+	e.Cause = r.add(t, now, eventlog.New(eventlog.Call, r.calls).WithText(api))
+	r.add(t, now, e)
+	end := eventlog.New(eventlog.CallEnd)
+	end.Cause = e.Cause
+	r.add(t, now, end)
 }
 
 // leave closes the innermost open call with a name, and those in it, which have unwound.
@@ -127,7 +150,7 @@ func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte)
 		return
 	}
 	id := r.add(t, now, eventlog.New(eventlog.DDI).WithText(text))
-	r.open[t] = append(r.open[t], opened{id, f.Name})
+	r.open[t] = append(r.open[t], opened{id: id, name: f.Name})
 }
 
 // Emitted notes that the outermost function of a driver on a thread has written packets into the
@@ -220,6 +243,14 @@ func (r *Recorder) Wrote(addr uint64, p []byte) {
 // Refused notes an access of the device to n bytes at an address without memory.
 func (r *Recorder) Refused(addr uint64, n int, write bool) {
 	r.device(eventlog.New(eventlog.Refused, addr, uint64(n), flag(write)))
+}
+
+// Expect notes that a node is given work that must fault, with a cause in FAULT_INFO and an address in FAULT_ADDR.
+func (r *Recorder) Expect(node int, cause uint32, addr uint64) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(nil, now, eventlog.New(eventlog.Expect, uint64(node), uint64(cause), addr))
 }
 
 // device adds an event of the device, within an access of the host.

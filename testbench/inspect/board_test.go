@@ -188,6 +188,7 @@ type watcher struct{ accesses int }
 func (w *watcher) Opened(string, bus.Clock) error            { return nil }
 func (w *watcher) Accessed(bool, int, uint64, []byte, error) { w.accesses++ }
 func (w *watcher) Wrote(uint64, []byte)                      {}
+func (w *watcher) Refused(uint64, int, bool)                 {}
 func (w *watcher) Observe(boards.Observation)                {}
 
 // Who watches the accesses of a command does not see those of the inspector.

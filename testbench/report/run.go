@@ -124,7 +124,7 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 		r.regs.add(e)
 	case eventlog.Open:
 		r.open(e)
-	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link:
+	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		r.incident(e, chain)
 	}
 }

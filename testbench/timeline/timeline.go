@@ -187,7 +187,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.message(e)
 	case eventlog.Place, eventlog.Evict, eventlog.Free:
 		b.place(e)
-	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link:
+	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		b.mark(e)
 	}
 }

@@ -21,10 +21,11 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 			a.step(s.queued, "it is in the buffer of %s", s.name())
 		}
 	}
+	touched := r.touched(a, addr)
 	if len(a.Chain) == 0 {
-		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s", ErrQuestion, pkt.FormatAddr(addr))
+		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 	}
-	writes := r.writers(a, addr)
+	writes := touched + r.writers(a, addr)
 	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
 	switch {
 	case writes == 1:
@@ -32,8 +33,8 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	case writes > 1:
 		a.Verdict = fmt.Sprintf("it was written %d times", writes)
 	}
-	if writes > maxTouches {
-		a.Cause = fmt.Sprintf("the first %d times are left out", writes-maxTouches)
+	if n := writes - touched - maxTouches; n > 0 {
+		a.Cause = fmt.Sprintf("the first %d times are left out", n)
 	}
 	return a, nil
 }

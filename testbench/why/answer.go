@@ -16,6 +16,7 @@ type Step struct {
 
 // The names of missing links, in the order of a chain.
 const (
+	MissingOpen     = "open"     // no board was opened
 	MissingRule     = "rule"     // a rule was broken before
 	MissingSubmit   = "submit"   // the kernel did not give it to the hardware
 	MissingDoorbell = "doorbell" // the driver did not ring, or the ring was lost

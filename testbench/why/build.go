@@ -11,9 +11,17 @@ import (
 // add adds an event to the run.
 func (b *builder) add(e *eventlog.Event) {
 	at := Point{e.ID, e.Time}
+	if len(b.order) == 0 {
+		b.did(e, at)
+	}
 	switch e.Kind {
 	case eventlog.Open:
 		b.Header.Board, b.Header.Hz, b.Header.Observed = e.Text(), e.Fields[0], e.Fields[1] != 0
+		b.opened = true
+	case eventlog.CallFailed:
+		if c := b.known[e.Cause]; c != nil {
+			c.failed, c.why = at, e.Text()
+		}
 	case eventlog.Call, eventlog.CallEnd, eventlog.DDI, eventlog.DDIEnd:
 		b.called(e, at)
 	case eventlog.Emit:
@@ -28,7 +36,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
 	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
 		b.memory(e, at)
-	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.End:
+	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.End:
 		b.happened(e)
 	default:
 		b.scheduler(e, at)
@@ -68,30 +76,25 @@ func (b *builder) happened(e *eventlog.Event) {
 		b.waiting = b.happening(e)
 	case eventlog.WaitEnd:
 		b.waiting = happening{}
+	case eventlog.Expect:
+		b.expected = append(b.expected, expectation{Point{e.ID, e.Time}, e.Fields[0], e.Fields[1], e.Fields[2]})
 	case eventlog.Fault:
-		b.faults = append(b.faults, b.happening(e))
+		if !b.expects(e) {
+			b.faults = append(b.faults, b.happening(e))
+		}
 	case eventlog.Stop:
 		b.stops = append(b.stops, b.happening(e))
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
+	case eventlog.FrameRepeated:
+		b.repeated++
+	case eventlog.FrameRefused:
+		b.refused++
 	case eventlog.Link:
 		b.linked(e)
 	case eventlog.End:
 		b.end = b.happening(e)
-	}
-}
-
-// linked keeps when the link is down or up, and counts the frames that it harmed.
-func (b *builder) linked(e *eventlog.Event) {
-	text := e.Text()
-	switch {
-	case strings.HasPrefix(text, "down: ") || text == "up":
-		b.links = append(b.links, b.happening(e))
-	case text == "frame repeated":
-		b.repeated++
-	case text == "frame refused":
-		b.refused++
 	}
 }
 

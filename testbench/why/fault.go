@@ -18,6 +18,9 @@ func (r *Run) Fault() *Answer {
 		}
 	}
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
+	if of := r.unopened(a); of != nil {
+		return of
+	}
 	broken := r.breaks()
 	switch s := r.misgiven(broken); {
 	case s != nil:
@@ -52,6 +55,7 @@ func (r *Run) atEnd(a *Answer) *Answer {
 			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
 		}
 	}
+	r.onPurpose(a)
 	if n := len(r.broken); n > 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("there were %d warnings, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), "verifier: ")))
 	}
@@ -161,13 +165,14 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 		a.step(s.submitted, "submission %d goes to the hardware", serial)
 		a.step(s.retired, "submission %d has ended", serial)
 	}
+	a.step(c.failed, "the runtime %s it", map[bool]string{true: "drops", false: "refuses"}[c.dropped()])
 	a.step(c.end, "it returns")
 	for _, serial := range c.order {
 		s := r.subs[serial]
 		a.step(s.queued, "%d of its packets enter the queue in %s", c.emitted[serial], s.name())
 		a.step(s.retired, "submission %d has ended", serial)
 	}
-	if c.list != nil && c.hr == "" {
+	if c.list != nil && c.hr == "" && !c.failed.In() {
 		r.judgeList(a, c)
 		return a, nil
 	}
@@ -186,6 +191,18 @@ func (r *Run) numbers() string {
 		return "it has no call"
 	}
 	return fmt.Sprintf("it has calls %d to %d", r.calls[0].number, r.calls[len(r.calls)-1].number)
+}
+
+// dropped reports whether the runtime dropped a call.
+func (c *call) dropped() bool { return strings.HasPrefix(c.why, c.name+": dropped: ") }
+
+// reason says why the runtime dropped a call or let it fail.
+func (c *call) reason() string {
+	text := strings.TrimPrefix(strings.TrimPrefix(c.why, c.name+": "), "dropped: ")
+	if c.hr != "" {
+		text += "; " + c.hr
+	}
+	return text
 }
 
 // judgeList adds what became of a call that was recorded, and sets the verdict.
@@ -210,6 +227,10 @@ func (r *Run) judge(a *Answer, c *call) {
 			r.missing(a, s, map[*submission]bool{})
 		}
 		a.Verdict = "it did not return"
+	case c.dropped():
+		a.Verdict, a.Cause = "it was dropped", c.reason()
+	case c.failed.In():
+		a.Verdict, a.Cause = "it failed", c.reason()
 	case c.hr != "":
 		a.Verdict, a.Cause = "it failed", c.hr
 	case c.jobs > 0 && a.Missing == "":
@@ -248,7 +269,7 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 		}
 	}
 	if len(r.order) == 0 {
-		a.Verdict = "the log has no submissions"
+		r.around(a, at)
 	}
 	if busy > 0 {
 		a.Verdict = fmt.Sprintf("%d submissions were in the hardware", busy)

@@ -103,6 +103,8 @@ type call struct {
 	jobs    int               // buffers that it rendered, and of which there is no submission
 	emitted map[uint64]uint64 // packets that it wrote, by submission
 	order   []uint64          // submissions of emitted
+	why     string            // for failed
+	failed  Point             // the runtime drops it, or lets it fail
 	list    *list             // that it was recorded in
 	before  int               // functions that move data, in the list before it
 	moves   int               // and in it
@@ -162,6 +164,12 @@ type Run struct {
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
 	hosted  bool              // the miniport has memory for fences
+	opened  bool              // the board was opened
+	early   []happening       // what happened to the link before
+
+	expected []expectation // faults that the command expected, and that did not happen
+	wanted   int           // faults that the command expected, and that happened
+	deeds    []deed        // before the first submission
 }
 
 // A builder builds a Run.

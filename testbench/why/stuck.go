@@ -67,14 +67,6 @@ func explainCause(cause uint64) string {
 	return ""
 }
 
-// harmed says how many frames the link harmed, or nothing.
-func (r *Run) harmed() string {
-	if r.repeated+r.refused == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; the host sent %d frames again and refused %d", r.repeated, r.refused)
-}
-
 // unreachable says why nothing is known of the device, or returns "".
 func (r *Run) unreachable() string {
 	if len(r.links) > 0 && strings.HasPrefix(r.links[len(r.links)-1].Text(), "down") {

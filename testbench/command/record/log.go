@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/output"
@@ -26,7 +27,7 @@ func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
 // --record, --timeline and Tail. A second board goes on in the log of the first.
 func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
-	r.asked = true
+	r.asked, r.opens = true, true
 	if !r.logs() {
 		return nil
 	}
@@ -36,6 +37,11 @@ func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
 func (r *Recorder) events(h eventlog.Header) (events.Sink, error) {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
+	return r.begin(h)
+}
+
+// begin begins the log, unless it has begun, while the lock is held.
+func (r *Recorder) begin(h eventlog.Header) (events.Sink, error) {
 	if r.log != nil {
 		return r.sink(), nil
 	}
@@ -73,6 +79,13 @@ func (r *Recorder) sink() events.Sink {
 	return tailed{r.log, r.Tail}
 }
 
+// Expect notes in the log that a node is given work that must fault: see eventlog.Expect.
+func (r *Recorder) Expect(node int, cause uint32, addr uint64) {
+	if r.board != nil {
+		r.board.Expect(node, cause, addr)
+	}
+}
+
 // CanRecord reports whether the command asked for what begins a log.
 func (r *Recorder) CanRecord() bool { return r.asked }
 
@@ -90,6 +103,12 @@ func (r *Recorder) Logged() string {
 func (r *Recorder) commitLog(err error) error {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
+	if r.log == nil && r.opens && r.logs() {
+		// No board was opened. If this fails, the error of the file is that of an earlier attempt.
+		if _, berr := r.begin(eventlog.Header{Map: regmap.Hash()}); berr != nil && err == nil {
+			return berr
+		}
+	}
 	if r.log == nil {
 		return nil
 	}

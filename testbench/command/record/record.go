@@ -48,6 +48,9 @@ type Recorder struct {
 	trace   *output.Live
 
 	asked bool // Events was called
+	opens bool // Events or Options was called, so that the command opens a board
+
+	board *events.Board // watches the boards of a command without drivers, or nil
 
 	logMu   sync.Mutex // guards the four fields below
 	logFile *output.Live
@@ -78,8 +81,10 @@ func (r *Recorder) Options() (boards.Options, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := boards.Options{Console: r.console.text, Notice: r.notice}
+	r.opens = true
 	if r.Record != "" || r.Tail != nil {
-		o.Watch = events.NewBoard(r.events)
+		r.board = events.NewBoard(r.events)
+		o.Watch = r.board
 	}
 	var err error
 	if o.Wave, err = r.waves(); err != nil {

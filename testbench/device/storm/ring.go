@@ -80,6 +80,8 @@ func (s *storm) breakRing(st *generator) error {
 		}
 	}
 	bad := which.set(st, &r)
+	st.fault = &fault{Fault: refmodel.Fault{Cause: which.cause, Addr: r.base, Bad: bad, Known: true}}
+	s.expect(st)
 	st.store(st.area.rings[1], pkt.Dwords(pkt.OpFill, 0, 0, 0, 0, 0)[:2])
 	st.ring.SetReg(cpreg.RingLo, lo(r.base))
 	st.ring.SetReg(cpreg.RingHi, hi(r.base))
@@ -91,7 +93,6 @@ func (s *storm) breakRing(st *generator) error {
 		st.ring.SetReg(cpreg.Wptr, *r.late)
 	}
 	st.first = 0
-	st.fault = &fault{Fault: refmodel.Fault{Cause: which.cause, Addr: r.base, Bad: bad, Known: true}}
 	st.hits = append(st.hits, Bin{ringItself, which.name, cause(which.cause), refmodel.InRing.String()})
 	return nil
 }

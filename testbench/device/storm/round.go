@@ -82,6 +82,9 @@ func (s *generator) fill() {
 // work starts the nodes, performs the host's part of the round, and waits until all nodes
 // have stopped.
 func (s *storm) work() error {
+	for _, st := range s.generators {
+		s.expect(st)
+	}
 	for i, st := range s.generators {
 		if (st.kind == plain || st.kind == noMaster) && !(s.late && i == 0) {
 			st.ring.Doorbell()
@@ -104,6 +107,13 @@ func (s *storm) work() error {
 	s.b.SetConfig(pcicfg.Command, bare.CommandOn)
 	s.pause(1000)
 	return nil
+}
+
+// expect tells the fault that a node must have.
+func (s *storm) expect(st *generator) {
+	if st.fault != nil && s.Expect != nil {
+		s.Expect(st.n.ID, st.fault.Cause, st.fault.Addr)
+	}
 }
 
 // act performs the host's part of the round on a node.

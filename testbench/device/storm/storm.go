@@ -37,6 +37,10 @@ type Options struct {
 	// All the number of clocks done, and the total.
 	Progress func(done, total uint64)
 
+	// Expect, if not nil, is called before a node is given work that must fault, with the cause in FAULT_INFO
+	// and the address in FAULT_ADDR.
+	Expect func(node int, cause uint32, addr uint64)
+
 	// Failed, if not nil, is called with the error of a run before the board is closed.
 	Failed func(error)
 }

@@ -1,0 +1,46 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// maxEarly bounds what is kept of a link before its board is open.
+const maxEarly = 10
+
+// linked keeps when the link is down or up, and what happened to it before the board was open.
+func (b *builder) linked(e *eventlog.Event) {
+	text := e.Text()
+	switch {
+	case strings.HasPrefix(text, "down: ") || text == "up":
+		b.links = append(b.links, b.happening(e))
+	case !b.opened && len(b.early) < maxEarly:
+		b.early = append(b.early, b.happening(e))
+	}
+}
+
+// unopened explains a run whose board was not opened, or returns nil.
+func (r *Run) unopened(a *Answer) *Answer {
+	if r.opened || r.earlier != nil || r.first.Event != 1 || r.end.ID == 0 {
+		return nil
+	}
+	a.Verdict = "no board was opened"
+	for i := range r.early {
+		a.step(Point{r.early[i].ID, r.early[i].Time}, "the link: %s", r.early[i].Text())
+	}
+	a.step(Point{r.end.ID, r.end.Time}, "the command ends")
+	if !r.end.HasText() {
+		return a
+	}
+	return a.lacks(MissingOpen, "%s", firstLine(r.end.Text()))
+}
+
+// harmed says how many frames the link harmed, or nothing.
+func (r *Run) harmed() string {
+	if r.repeated+r.refused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the host sent %d frames again and refused %d", r.repeated, r.refused)
+}
