@@ -21,7 +21,7 @@ func TestBenchRTLRefuses(t *testing.T) {
 		{"edits below 0", []string{"--edits", "-1"}, "must be at least 1"},
 		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, `configuration "huge"`},
 		{"a directory without source", []string{"--source", "/"}, "not in the source tree"},
-		{"an argument", []string{"more"}, "unknown command"},
+		{"an argument", []string{"more"}, "takes no arguments"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first

@@ -213,7 +213,7 @@ func TestBoardBadInput(t *testing.T) {
 		{[]string{"board", "serve", "emu", "--listen", "pty:/nowhere/board"}, exit.Link, "the folder does not exist"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:" + taken.Addr().String()}, exit.Link, "choose another port"},
 		{[]string{"board", "serve", "emu", "emu", "--listen", "tcp:127.0.0.1:0", "--listen", "tcp:127.0.0.1:0", "--capture", "x"}, exit.Usage, "want one"},
-		{[]string{"version", "--capture", "x"}, exit.Usage, "unknown flag: --capture"},
+		{[]string{"version", "--capture", "x"}, exit.Usage, `unknown flag --capture for "hilgpu version"`},
 		{[]string{"run", "compose", "--tdr-delay", "1ns"}, exit.Usage, "--tdr-delay 1ns"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exit.Usage, "want free or clock"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exit.Usage, "--baud 5"},

@@ -22,7 +22,7 @@ func TestBoardBuildRefuses(t *testing.T) {
 		name, args, says string
 	}{
 		{"an unknown board", "build vapour", `gateware: unknown board: "vapour", want ice40-hx8k`},
-		{"no board", "build", "accepts 1 arg(s)"},
+		{"no board", "build", `want "hilgpu board build NAME", got 0 arguments`},
 		{"a missing tool", "build ice40-hx8k --source ../.. -o " + dir, "synth: missing tool: yosys (Debian package yosys)"},
 		{"a directory that cannot be made", "build ice40-hx8k --source ../.. -o " + file + "/x", "synth: bad directory: mkdir "},
 		{"a directory that is a file", "build ice40-hx8k --source ../.. -o " + file, "synth: bad directory: mkdir "},

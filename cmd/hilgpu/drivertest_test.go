@@ -36,8 +36,8 @@ func TestDrivertestNew(t *testing.T) {
 		{[]string{dir + "2", "--source", "/"}, "is not the root of github.com/hilgpu/hilgpu's source tree"},
 		{[]string{dir + "2", "--source", "../..", "--module", "x y"}, `module "x y"`},
 		{[]string{dir + "/no/such", "--source", "../.."}, "cannot write "},
-		{[]string{}, "accepts 1 arg(s), received 0"},
-		{[]string{dir, dir}, "accepts 1 arg(s), received 2"},
+		{[]string{}, `", got 0 arguments`},
+		{[]string{dir, dir}, `", got 2 arguments`},
 	} {
 		code, stdout, stderr := hilgpu(append([]string{"drivertest", "new"}, tt.args...)...)
 		assert.Equal(t, exit.Usage, code, stderr)

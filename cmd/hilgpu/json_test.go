@@ -189,7 +189,7 @@ func failing(value any, args ...string) (code int, stdout, stderr string) {
 	p := command.Program{Name: "mine", Drivers: testbench.HostDrivers(), Root: func(a *command.App) *cobra.Command {
 		c := &cobra.Command{Use: "fail", RunE: func(c *cobra.Command, _ []string) error {
 			if lines, _ := c.Flags().GetBool("lines"); lines {
-				a.Lines()
+				a.Lines("rounds")
 			}
 			a.Document(struct {
 				N int `json:"n"`

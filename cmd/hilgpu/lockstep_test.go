@@ -25,7 +25,7 @@ func TestLockstepBadInput(t *testing.T) {
 		{"a wave that cannot be written", []string{"--wave", "/nowhere/x.vcd"}, "cannot write /nowhere/x.vcd"},
 		{"no source", []string{"--source", "/"}, "not in the source tree"},
 		{"seed of text", []string{"--seed", "x"}, "seed"},
-		{"two stimuli", []string{"--session", "--storm"}, "[session storm]"},
+		{"two stimuli", []string{"--session", "--storm"}, "--session and --storm exclude each other"},
 		{"an argument", []string{"7"}, `"7"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestRegExportRefuses(t *testing.T) {
 		args []string
 		text string
 	}{
-		{nil, "accepts 1 arg(s), received 0"},
+		{nil, `want "hilgpu reg export FORMAT", got 0 arguments`},
 		{[]string{"ipxact"}, `unknown format "ipxact", want one of json, c, sv`},
 		{[]string{"c", "--board", "emu"}, "for every board"},
 		{[]string{"c", "--against", filepath.Join(dir, "missing")}, "no such file"},

@@ -19,7 +19,7 @@ func TestSynthRefuses(t *testing.T) {
 		{"an unknown target", []string{"--source", "../..", "--target", "stratix"}, "unknown target"},
 		{"a configuration without a table", []string{"--source", "../..", "--config", "small?hz=1"}, "no table of expected memories for small?hz=1"},
 		{"a directory without source", []string{"--source", "/"}, "not in the source tree"},
-		{"an argument", []string{"more"}, "unknown command"},
+		{"an argument", []string{"more"}, "takes no arguments"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first

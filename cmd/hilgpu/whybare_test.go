@@ -32,6 +32,7 @@ func logLines(t *testing.T, path, kinds string) (all []logLine) {
 			all = append(all, l)
 		}
 	}
+	assert.True(t, strings.HasSuffix(stdout, fmt.Sprintf("{\"done\":true,\"events\":%d,\"exit_code\":0}\n", len(all))), "the last line has the number of events")
 	return all
 }
 

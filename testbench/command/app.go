@@ -105,6 +105,7 @@ func (a *App) Tree() *cobra.Command {
 	root.AddCommand(newBringup(a), newLog(a), newReport(a), newRules(a), newRun(a), newTest(a), newWhy(a))
 	root.AddCommand(newTopics()...)
 	root.SetUsageTemplate(help.Template)
+	root.SetFlagErrorFunc(flagError)
 	a.setHelp(root)
 	a.complete(root)
 	return root
@@ -162,7 +163,7 @@ func (a *App) Run(args []string) int {
 	if !a.began { // flags may not have been parsed, and help is text
 		a.JSON = err != nil && (a.JSON || wantsJSON(args))
 		if err != nil && wantsSoak(args) {
-			a.Lines()
+			a.Lines("rounds")
 		}
 	}
 	if a.there {
@@ -239,7 +240,7 @@ func (a *App) execute(args []string) error {
 		err = a.help
 	}
 	if err != nil && !a.began {
-		err = exit.UsageError{Err: err}
+		err = exit.UsageError{Err: together(err)}
 	}
 	return err
 }

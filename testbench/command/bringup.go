@@ -95,7 +95,7 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 func (f bringupFlags) run(ctx context.Context) error {
 	add := func(any) error { return nil }
 	if f.soak != "" {
-		add = f.app.Lines()
+		add = f.app.Lines("rounds")
 	}
 	o, err := f.options()
 	if err != nil {

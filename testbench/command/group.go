@@ -19,6 +19,7 @@ import (
 func (a *App) complete(c *cobra.Command) {
 	help.ReadOn(c)
 	a.rename(c)
+	wantArgs(c)
 	switch do := c.RunE; {
 	case c.HasSubCommands() && !c.Runnable():
 		c.Args = cobra.ArbitraryArgs

@@ -104,7 +104,7 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 		return err
 	}
 	if f.json {
-		line := f.app.Lines()
+		line := f.app.Lines("events")
 		add = func(e *eventlog.Event) error { return line(e) }
 	}
 	var e eventlog.Event

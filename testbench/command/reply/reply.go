@@ -26,9 +26,14 @@ type Reply struct {
 
 // A streamEnd is the last of a command's JSON lines.
 type streamEnd struct {
-	Done     bool   `json:"done"` // true
-	Rounds   uint64 `json:"rounds"`
-	ExitCode int    `json:"exit_code"`
+	unit     string // name of the member with the number of lines
+	lines    uint64
+	exitCode int
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e *streamEnd) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, `{"done":true,%q:%d,"exit_code":%d}`, e.unit, e.lines, e.exitCode), nil
 }
 
 // A Failure is an error in a document.
@@ -57,12 +62,12 @@ func (r *Reply) Document(v any) bool {
 	return true
 }
 
-// Lines changes the answer to JSON lines. add counts a round and prints its
-// line. After End it does nothing.
-func (r *Reply) Lines() (add func(v any) error) {
+// Lines changes the answer to JSON lines. add counts and prints one. unit says what a
+// line is about: rounds or events. After End add does nothing.
+func (r *Reply) Lines(unit string) (add func(v any) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	end := &streamEnd{Done: true}
+	end := &streamEnd{unit: unit}
 	r.stream = end
 	return func(v any) error {
 		r.mu.Lock()
@@ -70,7 +75,7 @@ func (r *Reply) Lines() (add func(v any) error) {
 		if r.ended {
 			return nil
 		}
-		end.Rounds++
+		end.lines++
 		return r.encode(v, nil, "")
 	}
 }
@@ -87,7 +92,7 @@ func (r *Reply) End(failed *Failure) error {
 	r.ended = true
 	if r.stream != nil {
 		if failed != nil {
-			r.stream.ExitCode = failed.Code
+			r.stream.exitCode = failed.Code
 		}
 		return r.encode(r.stream, failed, "")
 	}

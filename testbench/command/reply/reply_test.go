@@ -29,11 +29,11 @@ func TestReply(t *testing.T) {
 		{"an error alone", true, func(*Reply) {}, broken,
 			"{\n  \"error\": {\n    \"code\": 4,\n    \"kind\": \"link\",\n    \"message\": \"link down\"\n  }\n}\n"},
 		{"lines", false, func(r *Reply) {
-			add := r.Lines()
+			add := r.Lines("rounds")
 			_ = add(result{"x"})
 			_ = add(result{"y"})
 		}, nil, "{\"name\":\"x\"}\n{\"name\":\"y\"}\n{\"done\":true,\"rounds\":2,\"exit_code\":0}\n"},
-		{"lines with an error", true, func(r *Reply) { r.Lines() }, broken,
+		{"lines with an error", true, func(r *Reply) { r.Lines("rounds") }, broken,
 			"{\"done\":true,\"rounds\":0,\"exit_code\":4,\"error\":{\"code\":4,\"kind\":\"link\",\"message\":\"link down\"}}\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestReply(t *testing.T) {
 func TestLineAfterTheEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := &Reply{Out: &out}
-	add := r.Lines()
+	add := r.Lines("rounds")
 	require.NoError(t, r.End(nil))
 	require.NoError(t, add(result{"x"}))
 	assert.Equal(t, "{\"done\":true,\"rounds\":0,\"exit_code\":0}\n", out.String())
