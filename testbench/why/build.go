@@ -62,8 +62,14 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		if p.deferred || name == "pfnCommandListExecute" {
 			b.recorded(e, p, name)
 		}
+		if name == "pfnCreateResource" {
+			b.made = append(b.made, e.Clone())
+		}
 		b.entered(e, at, name)
 	case eventlog.DDIEnd:
+		if b.pattern(e).name == "pfnAllocateCb" {
+			b.made = append(b.made, e.Clone())
+		}
 		b.returned(e)
 		b.leave(e)
 	}

@@ -12,7 +12,7 @@ import (
 type list struct {
 	name     string
 	calls    []*call
-	moves    []bool // functions of the driver that move data: whether they fill
+	moves    []work // functions of the driver that move data
 	finished *call
 	executed []*call
 }
@@ -20,7 +20,7 @@ type list struct {
 // finishes is the call that makes a list of what a context has recorded.
 const finishes = "FinishCommandList"
 
-// moving are the functions of the driver that usually record one packet that moves data, and whether it fills.
+// moving are the functions of the driver that record packets that move data, and whether these fill.
 var moving = map[string]bool{
 	"pfnResourceCopyRegion": false, "pfnResourceCopy": false, "pfnResourceUpdateSubresourceUP": false, "pfnClearRenderTargetView": true,
 }
@@ -57,9 +57,10 @@ func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
 	if !p.deferred || c.list != b.recording(e) {
 		return
 	}
-	var moves []bool
+	var moves []work
 	if fills, ok := moving[name]; ok {
-		moves = []bool{fills}
+		line := e.Clone()
+		moves = []work{{fills, &line}}
 	} else if executed != nil && executed != c.list {
 		moves = executed.moves
 	}
@@ -123,11 +124,23 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 			given = r.played(a, x.list, part{x.before + of.before, of.moves}, seen) || given
 			continue
 		}
+		mine, known := r.ofPart(l, of, x)
+		if !known {
+			a.unknown("which packets of the list are of this call")
+		}
 		for _, serial := range x.order {
 			given = true
 			s := r.subs[serial]
 			a.step(s.queued, "%d packets of the list enter the queue in %s", x.emitted[serial], s.name())
-			r.ofPart(a, s, l, of, x)
+			for i := range mine {
+				if p := mine[i].packet; mine[i].sub == s {
+					at := p.executed
+					if !at.In() {
+						at = s.queued
+					}
+					a.step(at, "its packet is %s", s.describePacket(p))
+				}
+			}
 			a.step(s.retired, "submission %d has ended", serial)
 			if !s.retired.In() && a.Missing == "" {
 				r.missing(a, s, map[*submission]bool{})
@@ -137,31 +150,44 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 	return given
 }
 
-// ofPart adds the packets of a submission that a part of a list made, which the call x executed. Usually the
-// list has one packet that moves data for each function of the driver that does, in order. If it has
-// another number of them, or of another kind, it is unknown which are those of the part.
-func (r *Run) ofPart(a *Answer, s *submission, l *list, of part, x *call) {
-	var all []*packet
-	for i := range s.packets {
-		if p := &s.packets[i]; p.writtenIn(x) && p.movesData() {
-			all = append(all, p)
+// ofPart returns the packets that a part of a list made, which the call x executed, and whether they are known.
+func (r *Run) ofPart(l *list, of part, x *call) (mine []piece, known bool) {
+	if of.moves == 0 {
+		return nil, true
+	}
+	o := r.resources(x.process)
+	var tasks []task
+	for _, w := range l.moves {
+		tasks = append(tasks, o.task(w))
+	}
+	var all []piece
+	for _, serial := range x.order {
+		s := r.subs[serial]
+		var dst *packet
+		for i := range s.packets {
+			switch p := &s.packets[i]; {
+			case !p.writtenIn(x):
+			case p.setsDest():
+				dst = p
+			case p.movesData():
+				all = append(all, o.pieceOf(s, p, dst))
+			}
 		}
 	}
-	fits := len(all) == len(l.moves) && of.before+of.moves <= len(all)
-	for i := range all {
-		fits = fits && all[i].fills() == l.moves[i]
+	at := split(tasks, all)
+	if at == nil {
+		return nil, false
 	}
-	if !fits {
-		a.unknown("which packets of the list are of this call")
-		return
+	from, to := at[of.before], at[of.before+of.moves]
+	if from < 0 || to < 0 {
+		return nil, false
 	}
-	for _, p := range all[of.before : of.before+of.moves] {
-		at := p.executed
-		if !at.In() {
-			at = s.queued
-		}
-		a.step(at, "its packet is %s", s.describePacket(p))
-	}
+	return all[from:to], true
+}
+
+// setsDest reports whether a packet is a SET_STATE of the surface that packets write.
+func (p *packet) setsDest() bool {
+	return len(p.data) >= 8 && p.data[3] == pkt.OpSetState && pkt.Surface(p.data[4]&1) == pkt.Dest
 }
 
 // writtenIn reports whether a packet was written in a call.
@@ -173,9 +199,6 @@ func (p *packet) writtenIn(c *call) bool {
 	}
 	return false
 }
-
-// fills reports whether a packet that moves data writes a value.
-func (p *packet) fills() bool { return p.data[3] == pkt.OpFill || p.data[3] == pkt.OpFill2D }
 
 // movesData reports whether a packet writes memory other than a fence or a time.
 func (p *packet) movesData() bool {

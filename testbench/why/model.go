@@ -169,7 +169,10 @@ type Run struct {
 
 	expected []expectation // faults that the command expected, and that did not happen
 	wanted   int           // faults that the command expected, and that happened
-	deeds    []deed        // before the first submission
+
+	made []eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
+
+	deeds []deed // before the first submission
 }
 
 // A builder builds a Run.
