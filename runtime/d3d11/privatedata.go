@@ -10,6 +10,10 @@ import (
 // GUID is a GUID in the order of its memory on Windows.
 type GUID [16]byte
 
+// DebugObjectName is WKPDID_D3DDebugObjectName of d3dcommon.h: SetPrivateData with it gives an object a name for
+// messages.
+var DebugObjectName = GUID{0x22, 0x8c, 0x9b, 0x42, 0x88, 0x91, 0x0c, 0x4b, 0x87, 0x42, 0xac, 0xb0, 0xbf, 0x85, 0xc2, 0x00}
+
 // Unknown is IUnknown, as far as private data needs it.
 type Unknown interface {
 	AddRef() uint32
@@ -19,8 +23,9 @@ type Unknown interface {
 // privateData is the private data of an object. The zero value has none, and nil
 // keeps none.
 type privateData struct {
-	mu  sync.Mutex
-	all map[GUID]privateEntry
+	mu   sync.Mutex
+	all  map[GUID]privateEntry
+	name string // the last data of DebugObjectName; clear keeps it
 }
 
 // A privateEntry is data, or an interface with a reference.
@@ -35,6 +40,9 @@ func (p *privateData) set(guid GUID, e privateEntry, remove bool) {
 		return
 	}
 	p.mu.Lock()
+	if guid == DebugObjectName {
+		p.name = string(e.data)
+	}
 	old := p.all[guid]
 	if remove {
 		delete(p.all, guid)
@@ -62,6 +70,14 @@ func (p *privateData) get(guid GUID) (privateEntry, bool) {
 		e.iface.AddRef()
 	}
 	return e, ok
+}
+
+// DebugName returns the name that the application gave a resource with DebugObjectName, or "". It is a method of the
+// handle that the driver gets, for messages about the resource, also after its destruction.
+func (r *resource) DebugName() string {
+	r.private.mu.Lock()
+	defer r.private.mu.Unlock()
+	return r.private.name
 }
 
 // clear removes all entries.

@@ -13,9 +13,17 @@ type Resource struct {
 	Name        string
 	Description string
 	Texture     bool // its rows may have bytes between them
+
+	runtime any // the runtime's handle
 }
 
-func (r Resource) String() string { return r.Name + ", " + r.Description }
+// String returns the name and the description, with the name that the application gave the resource, if there is one.
+func (r Resource) String() string {
+	if n, ok := r.runtime.(interface{ DebugName() string }); ok && n.DebugName() != "" {
+		return fmt.Sprintf("%s %q, %s", r.Name, n.DebugName(), r.Description)
+	}
+	return r.Name + ", " + r.Description
+}
 
 // made is a resource of a device.
 type made struct {
@@ -61,7 +69,7 @@ func (h *Hook) creates(device *ddi.Root, args []any) {
 	}
 	h.created++
 	if isKey(rt.Runtime) {
-		h.resources[rt.Runtime] = made{Resource{fmt.Sprintf("resource %d", h.created), describe(arg), arg.ResourceDimension != umddi.Buffer}, device}
+		h.resources[rt.Runtime] = made{Resource{fmt.Sprintf("resource %d", h.created), describe(arg), arg.ResourceDimension != umddi.Buffer, rt.Runtime}, device}
 		h.handles[res.Object] = rt.Runtime
 	}
 }
