@@ -20,23 +20,29 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
-// frame returns the events of a frame that is composed.
-func frame(b *testing.B) (all []eventlog.Event) {
+// frameLog returns the log of a frame that is composed on a board, which may stop.
+func frameLog(b testing.TB, board string, stops bool) []byte {
 	b.Helper()
 	sources, err := compose.Samples()
 	require.NoError(b, err)
 	plan, err := compose.NewPlan(compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 1, Sources: sources})
 	require.NoError(b, err)
 	ring := eventlog.NewRing(64<<20, eventlog.Header{})
-	s, err := testbench.Open("emu", testbench.HostDrivers(), testbench.Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
+	s, err := testbench.Open(board, testbench.HostDrivers(), testbench.Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
 	require.NoError(b, err)
 	_, err = compose.Run(s, plan)
-	require.NoError(b, err)
+	require.Equal(b, stops, err != nil, "%v", err)
 	require.NoError(b, s.Close())
 	var log bytes.Buffer
 	_, err = ring.WriteTo(&log)
 	require.NoError(b, err)
-	l, err := eventlog.NewReader(&log)
+	return log.Bytes()
+}
+
+// frame returns the events of a frame that is composed.
+func frame(b testing.TB) (all []eventlog.Event) {
+	b.Helper()
+	l, err := eventlog.NewReader(bytes.NewReader(frameLog(b, "emu", false)))
 	require.NoError(b, err)
 	var e eventlog.Event
 	for err = l.Next(&e); err == nil; err = l.Next(&e) {

@@ -44,7 +44,9 @@ func TestSplit(t *testing.T) {
 	assert.Nil(t, split([]task{copied, filled}, []piece{c, c}), "no packet fills")
 	assert.Nil(t, split([]task{copied, copied}, []piece{c}), "too few packets")
 	assert.Nil(t, split([]task{copied}, nil))
-	line := func(owner string, at, bytes uint64) piece { return piece{owner: owner, at: at, bytes: bytes, known: true} }
+	line := func(owner string, at, bytes uint64) piece {
+		return piece{owner: owner, at: at, bytes: bytes, known: true}
+	}
 	assert.Equal(t, []int{0, 2, 3}, split([]task{{owner: "a", bytes: 10}, {owner: "a", bytes: 4}}, []piece{line("a", 0, 6), line("a", 6, 4), line("a", 10, 4)}))
 	assert.Equal(t, []int{0, 1, 3}, split([]task{{owner: "a"}, {owner: "b"}}, []piece{line("a", 0, 6), line("b", 6, 4), line("b", 10, 4)}))
 	assert.Nil(t, split([]task{{owner: "a", bytes: 10}}, []piece{line("a", 0, 6), line("a", 7, 4)}), "they do not follow each other")
