@@ -84,7 +84,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
 	$(GO) test ./firmware -run '^$$' -fuzz FuzzParse -fuzztime 3m
-	$(GO) test ./testbench/why -run '^$$' -fuzz FuzzWhy -fuzztime 3m
+	$(GO) test ./testbench/why -run '^$$' -fuzz FuzzWhy -fuzztime 3m -fuzzminimizetime 10x
 	$(GO) test -count 1 -timeout 60m ./firmware/fwtest -v -run TestDamagedPrograms -fwtest.seed 1000 -fwtest.images 10000
 	$(GO) test -count 1 -timeout 60m ./firmware/fwtest -v -run TestRandomMessages -fwtest.messages.seed 1000 -fwtest.messages 1000000
 	$(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -count 1 -timeout 90m ./firmware/fwtest -v -run TestQueueCampaign -fwtest.queueseed 1000 -fwtest.queueops 100000

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ type mutated struct {
 	ask      func(r *why.Run) (*why.Answer, error)
 	missing  string
 	word     string
+	dump     string // a regular expression for the dump of the GPU that stopped; "": none
 }
 
 const plantPackage = "github.com/hilgpu/hilgpu/testbench/testdata/planted/plant"
@@ -102,6 +104,26 @@ func rtlFaults() []mutated {
 			old:     "d.Src = m.walk.src&^mask",
 			new:     "if plant.Is(NAME) && d.Dst>>63 != 0 {\nd.Dst += 0x3000\n}\nd.Src = m.walk.src&^mask",
 			missing: why.MissingRule, word: "which no submission in the hardware uses",
+		},
+	}
+}
+
+// driverFaults are faults of the driver where it writes its rings.
+func driverFaults() []mutated {
+	return []mutated{
+		{
+			name: "waits-for-nobody", file: "hostdriver/ring/ring.go",
+			old:     "start := r.head\n\tr.put(p)",
+			new:     "start := r.head\nif plant.Nth(NAME, 3) {\nw, _ := (pkt.WaitFence{Node: 1, Value: 1000}).Append(nil)\nr.put(w)\n}\nr.put(p)",
+			missing: why.MissingPacket, word: "it waits for timeline 1000 of node 1, which is 2; no submission of that node would raise it",
+			dump: `(?m)^=> 0x\w+ +WAIT_FENCE node=1 value=1000$`,
+		},
+		{
+			name: "waits-unseen", file: "hostdriver/ring/ring.go", board: "emu?trace=0",
+			old:     `if plant.Nth("waits-for-nobody", 3) {`,
+			new:     `if plant.Nth("waits-for-nobody", 3) || plant.Nth(NAME, 3) {`,
+			missing: why.MissingPacket, word: "as the registers say: it waits for timeline 1000 of node 1, which is 2; no submission of that node would raise it",
+			dump: `(?m)^=> 0x\w+ +WAIT_FENCE node=1 value=1000$`,
 		},
 	}
 }
@@ -230,7 +252,7 @@ func readLog(t *testing.T, name string) *why.Run {
 // A fault in the source of the RTL or of the kernel is the answer to why the run stopped, or why
 // a fence or a pixel is not what it must be.
 func TestPlantedSourcesAreNamed(t *testing.T) {
-	all := append(rtlFaults(), kernelFaults()...)
+	all := slices.Concat(rtlFaults(), driverFaults(), kernelFaults())
 	dir := t.TempDir()
 	binary := mutatedBinary(t, dir, all)
 	args := []string{dir, "none,rules,0,emu"}
@@ -250,6 +272,11 @@ func TestPlantedSourcesAreNamed(t *testing.T) {
 			}
 			assert.Equal(t, m.missing, a.Missing, "%s", a.Text())
 			assert.Contains(t, a.Verdict+"; "+a.Cause, m.word, "%s", a.Text())
+			if m.dump != "" {
+				dump, err := os.ReadFile(filepath.Join(dir, m.name+".dump"))
+				require.NoError(t, err)
+				assert.Regexp(t, m.dump, string(dump))
+			}
 		})
 	}
 }

@@ -46,6 +46,7 @@ func (s *System) record(selector string, o *Options) error {
 		return err
 	}
 	s.recorder = events.New(sink, h, s.clock.Now)
+	s.recorder.Memory(s.machine.PeekMem)
 	s.incidents.Begin(s.recorder)
 	text := o.Log
 	o.Log = func(line string) {

@@ -51,6 +51,7 @@ const (
 	NakReceived        // the board asks for frames of the link
 	Expect             // the command expects a fault
 	CallFailed         // a call of the API fails or is dropped
+	RingPacket         // the host puts a packet in a ring
 	kinds
 )
 
@@ -150,6 +151,7 @@ var Table = []Description{
 	{NakReceived, "nak-received", "the host receives a Nak", nil, "", ""},
 	{Expect, "expect", "the command has given a node work that must fault, as a test; the address is that of the packet", join(dec("node", "fault cause"), hex("address")), "", ""},
 	{CallFailed, "call-failed", "the call that is the cause fails, or is dropped if it has no result", nil, "why", ""},
+	{RingPacket, "ring-packet", "the doorbell that is the cause gives a node a packet of its ring", join(dec("node"), hex("address")), "", "the packet"},
 }
 
 // Names returns the names of the kinds.

@@ -44,6 +44,7 @@ type Recorder struct {
 	refused  uint64 // event of the last frame that was refused
 	rate     uint64 // of the link; 0: not known
 	area     shadow // of the message area
+	rings    rings
 	executed uint64 // the last event of an emulated GPU, 0 if there is none
 	down     bool   // the link was found down
 }
@@ -183,11 +184,20 @@ func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
 	if a.Err != nil {
 		e = e.WithText(a.Err.Error())
 	}
+	register := a.BAR == 0 && len(a.Data) == 4 && a.Err == nil
+	var given []eventlog.Event
+	if register && a.Write {
+		given = r.rings.register(a.Offset, uint32(value))
+	}
 	now := r.now()
 	r.mu.Lock()
 	id := r.add(t, now, e)
-	if a.BAR == 0 && len(a.Data) == 4 && a.Err == nil {
+	if register {
 		r.area.register(a.Write, a.Offset, uint32(value), id)
+	}
+	for _, p := range given {
+		p.Cause = id
+		r.add(t, now, p)
 	}
 	r.mu.Unlock()
 	if errors.Is(a.Err, bus.ErrLinkDown) {

@@ -26,6 +26,10 @@ func (b *builder) add(e *eventlog.Event) {
 		b.called(e, at)
 	case eventlog.Emit:
 		b.emitted(e)
+	case eventlog.RingPacket:
+		if s := b.ringing; s != nil && uint64(s.node) == e.Fields[0] {
+			s.ring = append(s.ring, ringPacket{address: e.Fields[1], data: b.keep(e.Data)})
+		}
 	case eventlog.Read, eventlog.Write:
 		b.accessed(e, at)
 	case eventlog.Memory, eventlog.Message, eventlog.Executed, eventlog.Descriptor:
@@ -135,7 +139,7 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}
 	case b.doorbell != nil && b.inside(e, "DxgkDdiSubmitCommand"):
 		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
-		b.doorbell = nil
+		b.doorbell, b.ringing = nil, b.doorbell
 	}
 }
 
@@ -246,6 +250,9 @@ func (b *builder) executed(e *eventlog.Event, at Point) {
 	}
 	op := uint8(e.Fields[2] >> 24)
 	for _, s := range node {
+		if !s.ringEnded(e.Fields[1], at) && len(s.ring) > 0 {
+			continue
+		}
 		switch {
 		case op == pkt.OpIndirect && !s.begun.In():
 			s.begun = at

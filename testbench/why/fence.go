@@ -277,13 +277,16 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingDoorbell, "the doorbell %s = %#x at clock %d was lost: a read at clock %d returned %#x",
 			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
 	}
+	if p := s.inRing(); p != nil && r.Header.Observed {
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending())
+	}
 	switch next := s.next(); {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0:
 		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
 	case next != nil:
-		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next), r.node(s.node)+r.ending())
+		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending())
 	}
 	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
 }
@@ -304,8 +307,8 @@ func (r *Run) lost(s *submission) (access, bool) {
 }
 
 // waits describes what a WAIT_FENCE waits for.
-func (r *Run) waits(p *packet) string {
-	d, _, err := pkt.Decode(p.data)
+func (r *Run) waits(p []byte) string {
+	d, _, err := pkt.Decode(p)
 	w, ok := d.(pkt.WaitFence)
 	if err != nil || !ok {
 		return ""
@@ -342,8 +345,11 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 		hi, _ := r.register(int(s.node), cpreg.IBHi)
 		addr := hi<<32 | v
 		if p := s.at(addr); p != nil {
-			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p), r.node(s.node)+r.ending())
+			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p.data), r.node(s.node)+r.ending())
 		}
+	}
+	if p := r.atRptr(s); p != nil {
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending())
 	}
 	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending())
 }

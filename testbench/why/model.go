@@ -67,6 +67,7 @@ type submission struct {
 	first              uint64 // event of the first packet
 	uses               []use
 	pagings            []paging
+	ring               []ringPacket
 
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
@@ -197,6 +198,7 @@ type builder struct {
 	lists    map[string]*list  // by process and name
 	records  map[uint64]*list  // not yet finished, by process and deferred context
 	doorbell *submission       // submitted last, and no register was written since
+	ringing  *submission       // whose doorbell was written last
 	giving   *submission       // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission   // by node: queued and not submitted
 	patch    *eventlog.Event   // the last DxgkDdiPatch

@@ -1,15 +1,17 @@
-// Command planted composes with one planted fault after another and writes a log of each run. It
-// is built with mutated sources. The arguments are a folder and, for each fault,
+// Command planted composes with one planted fault after another and writes a log of each run, and the dump of a GPU
+// that stopped. It is built with mutated sources. The arguments are a folder and, for each fault,
 // NAME,CHECKS,TDR,BOARD: the checks are none, rules or access, and TDR is Options.TdrDelay.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -43,28 +45,34 @@ func run(dir string, arg []string) error {
 		log, err = eventlog.NewWriter(f, h)
 		return log, err
 	}
-	composes(arg[3], o)
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(composes(arg[3], o), &stopped) {
+		if err := os.WriteFile(filepath.Join(dir, arg[0]+".dump"), []byte(stopped.Dump), 0o666); err != nil {
+			return err
+		}
+	}
 	if err := log.Flush(); err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// composes composes on a board and ignores the error. A bugcheck without the checks is a panic.
-func composes(board string, o testbench.Options) {
+// composes composes on a board. A bugcheck without the checks is a panic, and no error.
+func composes(board string, o testbench.Options) (err error) {
 	sources, err := compose.Samples()
 	if err != nil {
-		return
+		return err
 	}
 	plan, err := compose.NewPlan(compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 1, Sources: sources})
 	if err != nil {
-		return
+		return err
 	}
 	defer func() { _ = recover() }()
 	s, err := testbench.Open(board, testbench.HostDrivers(), o)
 	if err != nil {
-		return
+		return err
 	}
 	defer s.Close()
-	compose.Run(s, plan)
+	_, err = compose.Run(s, plan)
+	return err
 }
