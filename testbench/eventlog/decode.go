@@ -2,104 +2,127 @@ package eventlog
 
 import "encoding/binary"
 
-// A cursor takes values from the beginning of a block.
-type cursor struct {
-	p   []byte
-	bad bool
+// uvarint decodes a varint at an offset of p and returns the offset after it: -1 if there is none, as at an offset of -1.
+func uvarint(p []byte, at int) (v uint64, next int) {
+	if uint(at) < uint(len(p)) && p[at] < 0x80 {
+		return uint64(p[at]), at + 1
+	}
+	return longer(p, at)
 }
 
-func (c *cursor) uvarint() uint64 {
-	if len(c.p) > 0 && c.p[0] < 0x80 {
-		v := uint64(c.p[0])
-		c.p = c.p[1:]
-		return v
+// longer is uvarint for a varint of two bytes or more.
+func longer(p []byte, at int) (v uint64, next int) {
+	if uint(at) < uint(len(p)) && at+1 < len(p) && p[at+1] < 0x80 {
+		return uint64(p[at]&0x7f) | uint64(p[at+1])<<7, at + 2
 	}
-	v, n := binary.Uvarint(c.p)
+	if at < 0 {
+		return 0, -1
+	}
+	v, n := binary.Uvarint(p[min(at, len(p)):])
 	if n <= 0 {
-		c.bad = true
-		return 0
+		return 0, -1
 	}
-	c.p = c.p[n:]
-	return v
+	return v, at + n
 }
 
-func (c *cursor) varint() int64 {
-	u := c.uvarint()
-	v := int64(u >> 1)
-	if u&1 != 0 {
-		v = ^v
+// pass returns the offset after n varints at an offset of p, or -1.
+func pass(p []byte, at, n int) int {
+	for ; n > 0; n-- {
+		for begin := at; ; {
+			if uint(at) >= uint(len(p)) || at-begin >= binary.MaxVarintLen64 {
+				return -1
+			}
+			at++
+			if p[at-1] < 0x80 {
+				break
+			}
+		}
 	}
-	return v
+	return at
 }
 
-func (c *cursor) bytes(n uint64) []byte {
-	if n > uint64(len(c.p)) {
-		c.bad = true
-		return nil
+// sized decodes a varint and as many bytes, and returns them and the offset after them, or -1.
+func sized(p []byte, at int) (data []byte, next int) {
+	n, at := uvarint(p, at)
+	if at < 0 || n > uint64(len(p)-at) {
+		return nil, -1
 	}
-	p := c.p[:n:n]
-	c.p = c.p[n:]
-	return p
+	next = at + int(n)
+	return p[at:next:next], next
+}
+
+// A position is what the next event has if it does not say otherwise.
+type position struct {
+	id, time        uint64
+	process, thread uint32
 }
 
 // decode decodes the next event of the block and reports whether it is whole.
 func (l *Reader) decode(e *Event) bool {
-	*e = Event{ID: l.next.ID, Time: l.next.Time, Process: l.next.Process, Thread: l.next.Thread}
-	c := cursor{p: l.block}
-	head := c.bytes(2)
-	if c.bad || head[0] == 0 || int(head[0]) > len(l.kinds) {
+	p, at := l.block, 2
+	e.ID, e.Cause, e.Time, e.Process, e.Thread = l.next.id, 0, l.next.time, l.next.process, l.next.thread
+	e.Fields = [MaxFields]uint64{}
+	e.Kind, e.Data, e.numbers, e.text, e.name, e.template, e.number = None, nil, nil, "", "", "", 0
+	if len(p) < 2 || p[0] == 0 || int(p[0]) > len(l.kinds) {
 		return false
 	}
-	number, flags := int(head[0])-1, head[1]
+	number, flags := int(p[0])-1, p[1]
 	if e.Kind = l.kinds[number]; e.Kind == None {
 		e.name = l.Header.Kinds[number].Name
 	}
+	var v uint64
 	if flags&hasCause != 0 {
-		e.Cause = e.ID - c.uvarint()
+		v, at = uvarint(p, at)
+		e.Cause = e.ID - v
 	}
 	if flags&hasThread != 0 {
-		e.Process, e.Thread = uint32(c.uvarint()), uint32(c.uvarint())
+		v, at = uvarint(p, at)
+		e.Process = uint32(v)
+		v, at = uvarint(p, at)
+		e.Thread = uint32(v)
 	}
 	if flags&hasTime != 0 {
-		e.Time += uint64(c.varint())
+		v, at = uvarint(p, at)
+		e.Time += v>>1 ^ -(v & 1) // zigzag
 	}
 	for i := range l.counts[number] {
-		if v := c.uvarint(); i < MaxFields {
+		if uint(at) < uint(len(p)) && p[at] < 0x80 { // uvarint, which is too large to be inlined
+			v, at = uint64(p[at]), at+1
+		} else {
+			v, at = longer(p, at)
+		}
+		if i < MaxFields {
 			e.Fields[i] = v
 		}
 	}
-	l.decodeText(e, &c, flags)
-	if flags&hasData != 0 {
-		e.Data = c.bytes(c.uvarint())
+	if flags&hasText != 0 {
+		at = l.decodeText(e, p, at, flags)
 	}
-	if c.bad || e.Cause > e.ID {
+	if flags&hasData != 0 {
+		e.Data, at = sized(p, at)
+	}
+	if at < 0 || e.Cause > e.ID {
 		return false
 	}
-	l.block = c.p
-	l.next = Event{ID: e.ID + 1, Time: e.Time, Process: e.Process, Thread: e.Thread}
+	l.block = p[at:]
+	l.next = position{e.ID + 1, e.Time, e.Process, e.Thread}
 	return true
 }
 
-// decodeText decodes the text of an event, but does not put it together.
-func (l *Reader) decodeText(e *Event, c *cursor, flags byte) {
-	switch {
-	case flags&hasText == 0:
-		return
-	case flags&hasWhole != 0:
-		e.text = string(c.bytes(c.uvarint()))
-		return
+// decodeText decodes the text of an event, but does not put it together. It returns the offset after it, or -1.
+func (l *Reader) decodeText(e *Event, p []byte, at int, flags byte) int {
+	if flags&hasWhole != 0 {
+		text, next := sized(p, at)
+		e.text = string(text)
+		return next
 	}
-	n := c.uvarint()
-	if n == 0 || n > uint64(len(l.templates)) {
-		c.bad = true
-		return
+	n, at := uvarint(p, at)
+	if at < 0 || n == 0 || n > uint64(len(l.templates)) {
+		return -1
 	}
-	e.template, e.number = l.templates[n-1], int(n)
-	before := c.p
-	for range l.holes[n-1] {
-		c.uvarint()
+	next := pass(p, at, l.holes[n-1])
+	if next >= 0 {
+		e.template, e.number, e.numbers = l.templates[n-1], int(n), p[at:next]
 	}
-	if !c.bad {
-		e.numbers = before[:len(before)-len(c.p)]
-	}
+	return next
 }

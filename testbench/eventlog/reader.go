@@ -43,7 +43,7 @@ type Reader struct {
 	holes     []int
 
 	block []byte // rest of the block of events
-	next  Event  // ID, thread and time of the next event, if it does not say otherwise
+	next  position
 	cut   bool
 }
 
@@ -150,7 +150,7 @@ func (l *Reader) readBlock() error {
 	if n <= 0 {
 		return fmt.Errorf("%w: the block before offset %d has no number", ErrCorrupt, l.at)
 	}
-	l.block, l.next = whole[n:], Event{ID: id}
+	l.block, l.next = whole[n:], position{id: id}
 	return nil
 }
 

@@ -51,8 +51,9 @@ func (b *builder) add(e *eventlog.Event) {
 func (b *builder) called(e *eventlog.Event, at Point) {
 	switch e.Kind {
 	case eventlog.Call:
-		b.enter(e, e.Text(), e.Fields[0])
-		c := &call{frame: frame{at, e.Text(), e.Fields[0], e.Process, e.Thread}}
+		name := e.Text()
+		b.enter(e, name, e.Fields[0])
+		c := &call{frame: frame{at, name, e.Fields[0], e.Process, e.Thread}}
 		b.calls, b.known[e.ID] = append(b.calls, c), c
 	case eventlog.CallEnd:
 		if c := b.known[e.Cause]; c != nil {
@@ -67,16 +68,22 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 			b.recorded(e, p, name)
 		}
 		if name == "pfnCreateResource" {
-			b.made = append(b.made, e.Clone())
+			b.make(e)
 		}
 		b.entered(e, at, name)
 	case eventlog.DDIEnd:
 		if b.pattern(e).name == "pfnAllocateCb" {
-			b.made = append(b.made, e.Clone())
+			b.make(e)
 		}
 		b.returned(e)
 		b.leave(e)
 	}
+}
+
+// make keeps a line about a resource.
+func (b *builder) make(e *eventlog.Event) {
+	c := e.Clone()
+	b.made = append(b.made, &c)
 }
 
 // happened keeps what ends a run, and what it waits for.

@@ -171,7 +171,7 @@ type Run struct {
 	expected []expectation // faults that the command expected, and that did not happen
 	wanted   int           // faults that the command expected, and that happened
 
-	made []eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
+	made []*eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
 
 	deeds []deed // before the first submission
 }
@@ -231,13 +231,12 @@ func Read(l *eventlog.Reader) (*Run, error) {
 	b := newBuilder(l.Header, nil)
 	var e eventlog.Event
 	for {
-		err := l.Next(&e)
-		if errors.Is(err, io.EOF) {
+		if err := l.Next(&e); err != nil {
+			if !errors.Is(err, io.EOF) {
+				return nil, err
+			}
 			b.Truncated = l.Truncated()
 			return b.Run, nil
-		}
-		if err != nil {
-			return nil, err
 		}
 		if e.Kind == eventlog.Open && b.last.In() {
 			patterns := b.patterns

@@ -89,8 +89,7 @@ type owners struct {
 // resources returns the resources of a process.
 func (r *Run) resources(process uint32) owners {
 	o := owners{map[string]string{}, map[string]string{}, map[string]*resourceInfo{}}
-	for i := range r.made {
-		e := &r.made[i]
+	for _, e := range r.made {
 		if e.Process != process {
 			continue
 		}
