@@ -10,26 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
-	"github.com/hilgpu/hilgpu/testbench/why"
 )
-
-// lastCall returns the answer about the last call of a method in a log.
-func lastCall(t *testing.T, ring *eventlog.Ring, r *why.Run, api string) *why.Answer {
-	t.Helper()
-	l, err := eventlog.NewReader(ringReader(t, ring))
-	require.NoError(t, err)
-	var e eventlog.Event
-	number := uint64(0)
-	for l.Next(&e) == nil {
-		if e.Kind == eventlog.Call && e.Text() == api {
-			number = e.Fields[0]
-		}
-	}
-	require.NotZero(t, number, api)
-	a, err := r.Call(number)
-	require.NoError(t, err)
-	return a
-}
 
 // A call that the runtime drops or lets fail says why: an invalid argument, something that the GPU cannot do, a
 // device that was removed. So does one that never reaches the driver.
@@ -63,7 +44,10 @@ func TestWhyOfDroppedCalls(t *testing.T) {
 		{"Map", "it failed", "E_INVALIDARG: Subresource is 7, want less than 1"},
 		{"ClearState", "it was dropped", "the device is removed: GetDeviceRemovedReason: DXGI_ERROR_DEVICE_HUNG"},
 	} {
-		a := lastCall(t, ring, r, tt.api)
+		calls := callsOf(t, ring, tt.api)
+		require.Len(t, calls, 1, "%s", tt.api)
+		a, err := r.Call(calls[0])
+		require.NoError(t, err)
 		assert.Equal(t, tt.verdict, a.Verdict, "%s", a.Text())
 		assert.Contains(t, a.Cause, tt.cause)
 		assert.Regexp(t, "the runtime (drops|refuses) it\n.* it returns", a.Text())
