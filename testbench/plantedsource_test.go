@@ -163,9 +163,9 @@ func kernelFaults() []mutated {
 			missing: why.MissingRetire, word: "the kernel did not retire it",
 		},
 		{
-			name: "wake-up-lost", file: "runtime/dxgkrnl/interrupt.go",
-			old:     "k.pump(t)\n}",
-			new:     "if !plant.Is(NAME) {\nk.pump(t)\n}\n}",
+			name: "wake-up-lost", file: "runtime/dxgkrnl/wait.go",
+			old:     "k.work(t)\n",
+			new:     "if !plant.Is(NAME) {\nk.work(t)\n}\n",
 			missing: why.MissingSubmit, word: "all that it waits for has ended",
 		},
 		{
@@ -188,22 +188,15 @@ func kernelFaults() []mutated {
 			ask: pixel(20, 15), missing: why.MissingUnknown, word: "no paging operation", board: "emu?vram=16KiB",
 		},
 		{
-			name: "evicted-while-listed", file: "runtime/dxgkrnl/render.go", checks: "access",
-			old:     "d.refs++\n",
-			new:     "d.refs++\nif plant.Nth(NAME, 1) {\nk.evict(t, d.object(p.end-1))\n}\n",
+			name: "evicted-while-listed", file: "runtime/dxgkrnl/make.go", checks: "access",
+			old:     "k.use(s)\n",
+			new:     "k.use(s)\nif plant.Nth(NAME, 1) {\nk.evict(t, d.object(p.end-1))\n}\n",
 			missing: why.MissingSubmit, word: "evicted",
 		},
 		{
-			name: "order-in-the-queue", file: "runtime/dxgkrnl/vidsch.go",
-			board:   "emu?nodes=1",
-			old:     "s := n.waiting[0]\n\tn.waiting = slices.Delete(n.waiting, 0, 1)",
-			new:     "i := 0\nif plant.Is(NAME) && len(n.waiting) > 1 {\ni = 1\n}\ns := n.waiting[i]\n\tn.waiting = slices.Delete(n.waiting, i, i+1)",
-			missing: why.MissingSubmit, word: "before it in the queue",
-		},
-		{
 			name: "does-not-wait-for-another-node", file: "runtime/dxgkrnl/vidsch.go", checks: "access",
-			old:     "if number > k.nodes[i].completed {\n\t\t\treturn false\n\t\t}\n\t}\n\treturn true\n}\n\n// submit",
-			new:     "if number > k.nodes[i].completed && !plant.Is(NAME) {\n\t\t\treturn false\n\t\t}\n\t}\n\treturn true\n}\n\n// submit",
+			old:     "return !m.precedes(n) && (",
+			new:     "return !plant.Is(NAME) && !m.precedes(n) && (",
 			missing: why.MissingSubmit, word: "for which it waits",
 		},
 	}
