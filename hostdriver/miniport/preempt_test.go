@@ -164,6 +164,7 @@ func TestPreemptMeetsCompletion(t *testing.T) {
 		assert.Equal(t, "preempted node 0 fence 0x3 last 0x2", fences[len(fences)-1], "at %d", at)
 		assert.Equal(t, "completed node 0 fence 0x2 status 0x0", fences[len(fences)-2], "at %d", at)
 		assert.LessOrEqual(t, len(fences), 3, "at %d", at)
+		assert.NotContains(t, k.debug(t), "the ring has failed", "at %d", at)
 	}
 	assert.Greater(t, reached, 3, "the routine makes that many accesses")
 }

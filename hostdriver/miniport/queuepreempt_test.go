@@ -97,6 +97,24 @@ func TestQueuesPreemptOutOfOrder(t *testing.T) {
 	assert.EqualValues(t, 1, f.entry(3)[2], "a buffer that is written anew")
 }
 
+// While a queue completes its work, no other one gets any.
+func TestQueuesPreemptReleasesNothing(t *testing.T) {
+	k, f := withQueues(t, 1)
+	dev := k.device(t)
+	a, b, c := k.context(t, dev, 0), k.context(t, dev, 0), k.context(t, k.device(t), 0)
+	k.work(t, a, 0, 1, 1, false)
+	k.work(t, b, 0, 1, 2, false) // waits for a
+	k.work(t, c, 0, 1, 3, false)
+	assert.Empty(t, k.preempt(t, 0, 4))
+	f.bells = nil
+	f.finish(1, 0)
+	assert.Equal(t, completed(0, 1), k.interrupted(t))
+	assert.Empty(t, f.bells)
+	f.finish(3, 0)
+	assert.Equal(t, []string{"preempted node 0 fence 0x4 last 0x1"}, k.interrupted(t))
+	assert.Empty(t, f.bells)
+}
+
 // A fault during a preemption is reported alone.
 func TestQueuesPreemptMeetsFault(t *testing.T) {
 	k, f := withQueues(t, 1)
@@ -134,13 +152,19 @@ func TestQueuesEngineStatus(t *testing.T) {
 	assert.True(t, k.responsive(t), "nothing is outstanding")
 }
 
-// resetter lets RESET stop a queue, and complete others.
+// resetter lets RESET stop a queue, and complete others, and then what other queues get.
 func (f *fakeFirmware) resetter(guilty uint32, others ...uint32) {
-	bell := f.k.gpu.bell
+	bell, was := f.k.gpu.bell, false
 	f.k.gpu.bell = func(v uint32) {
 		n := len(f.requests)
 		bell(v)
+		for q := range uint32(4) {
+			if was && v>>(16+q)&1 != 0 && q != guilty {
+				f.finish(q, 0)
+			}
+		}
 		if len(f.requests) > n && f.requests[len(f.requests)-1].op == opReset {
+			was = true
 			f.answer(0, opFault, 0, guilty, 19)
 			for _, q := range others {
 				f.finish(q, 0)
@@ -165,6 +189,7 @@ func TestQueuesReset(t *testing.T) {
 		{"a later one of another device", func(f *fakeFirmware) {
 			f.finishes(2)
 		}, 3, []uint32{1}, 3, []int{5}, true},
+		{"one before which another must begin", func(*fakeFirmware) {}, 3, []uint32{1}, 3, nil, true},
 		{"after a fault, which the firmware has ended", func(f *fakeFirmware) {
 			f.answer(0, opFault, 0, 1, 8)
 			f.finish(3, 0)
@@ -214,6 +239,7 @@ func TestQueuesReset(t *testing.T) {
 			current, events := k.query(t)
 			assert.Equal(t, last, current)
 			assert.Empty(t, events)
+			k.gpu.bell = f.ring
 			k.bufferOf(t, ctx[3], last+1, p[4], true)
 			if len(tt.ended) == 2 {
 				assert.Zero(t, f.entry(3)[2])
