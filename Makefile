@@ -74,6 +74,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run 'TestRandomDevice$$' -device.seed 1 -device.runs 4 -device.cycles 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
 	$(GO) test -count 1 -timeout 60m ./testbench/device/storm -run 'TestStorm$$' -storm.cycles 20000000
+	$(GO) test -count 1 -timeout 60m ./testbench/scheduling -v -scheduling.stride 1
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500
 	$(GO) test -count 1 -timeout 60m ./boards/dirty -dirty.seeds 20000

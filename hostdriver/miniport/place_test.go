@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -270,5 +271,42 @@ func TestPrivateData(t *testing.T) {
 		out, s := k.table.QueryAdapterInfo(k.thread, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
 		require.Equal(t, success, s)
 		assert.Equal(t, tt.want, out.Segments.PagingBufferPrivateDataSize)
+	}
+}
+
+// TestNewBufferHasNoPlace writes a buffer again that an earlier user was stopped in.
+func TestNewBufferHasNoPlace(t *testing.T) {
+	_, old := halted(t)
+	want := append(words(0x31504748), make([]byte, private-4)...)
+	require.NotEqual(t, want, old)
+	f := newFixture(t)
+	for name, write := range map[string]func(p []byte) ddi.Status{
+		"Render": func(p []byte) ddi.Status {
+			_, s := f.k.table.Render(f.k.thread, f.ctx, kmddi.Render{
+				Command: &userMemory{}, PatchLocationListIn: &userPatches{}, DmaBuffer: make([]byte, 100), DmaBufferPrivateData: p,
+			})
+			return s
+		},
+		"Present": func(p []byte) ddi.Status {
+			to := f.list[image]
+			to.WriteOperation = true
+			_, s := f.k.table.Present(f.k.thread, f.ctx, kmddi.Present{
+				DmaBuffer: make([]byte, 100), DmaBufferPrivateData: p, PatchLocationListOut: make(patches, 2),
+				AllocationList: []kmddi.AllocationList{{}, f.list[image], to},
+			})
+			return s
+		},
+		"BuildPagingBuffer": func(p []byte) ddi.Status {
+			_, s := f.k.table.BuildPagingBuffer(f.k.thread, f.k.adapter, kmddi.BuildPagingBuffer{Operation: kmddi.PagingDiscardContent, DmaBufferPrivateData: p})
+			return s
+		},
+		"CancelCommand": func(p []byte) ddi.Status {
+			k := preemptible(t, 1)
+			return k.table.CancelCommand(k.thread, k.adapter, kmddi.CancelCommand{DmaBufferPrivateData: p})
+		},
+	} {
+		p := slices.Clone(old)
+		assert.Equal(t, success, write(p), name)
+		assert.Equal(t, want, p, name)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-var stride = flag.Int("scheduling.stride", 13, "clocks between two preemptions that are tried")
+var stride = flag.Int("scheduling.stride", 31, "clocks between two preemptions that are tried")
 
 // device returns a GPU with little VRAM.
 func device(t testing.TB) *gpu.GPU {
