@@ -141,6 +141,9 @@ func (d *dump) node(node int, r *ring.Ring) {
 	if err := r.Err(); err != nil {
 		d.line("CP%d: the ring has failed: %v", node, err)
 	}
+	if r.Preempting() {
+		d.line("CP%d: it was asked to stop, and preemption fence %d is due", node, d.adapter.nodes[node].preemption)
+	}
 	if info, ok := d.get(node, cpreg.FaultInfo); !ok {
 		d.line("CP%d: fault cause unknown, FAULT_INFO not read", node)
 	} else if cause := info & cpreg.FaultCause; cause != cpreg.CauseNone {

@@ -117,12 +117,14 @@ func TestPreemptLostInterrupt(t *testing.T) {
 	current, events := k.query(t)
 	assert.Zero(t, current)
 	assert.Empty(t, events, "not answered yet")
+	assert.Contains(t, k.debug(t), "CP0: it was asked to stop, and preemption fence 3 is due")
 	k.gpu.regs[cp0Fence] = 1
 	k.gpu.stop(0, 5)
 	current, events = k.query(t)
 	assert.Equal(t, uint32(1), current)
 	want := []string{"completed node 0 fence 0x1 status 0x0", "preempted node 0 fence 0x3 last 0x1", "QueueDpc"}
 	assert.Equal(t, want, events)
+	assert.NotContains(t, k.debug(t), "is due")
 	assert.Equal(t, []string{"QueueDpc"}, k.answered(t), "a late interrupt reports nothing twice")
 }
 

@@ -13,6 +13,9 @@ func (d *dump) queues(node int, r *ring.Ring) {
 	if err := r.Err(); err != nil {
 		d.line("CP%d: the work has failed: %v", node, err)
 	}
+	if w.preempting {
+		d.line("CP%d: its queues get no more work, and preemption fence %d is due", node, d.adapter.nodes[node].preemption)
+	}
 	if q.err != nil {
 		d.line("miniport: messages to the firmware fail: %v", q.err)
 	}

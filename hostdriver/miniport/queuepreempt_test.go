@@ -60,6 +60,7 @@ func TestQueuesPreemptLostInterrupt(t *testing.T) {
 	k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)
 	assert.Empty(t, k.preempt(t, 0, 2))
 	assert.Empty(t, k.preempt(t, 0, 3))
+	assert.Contains(t, k.debug(t), "CP0: its queues get no more work, and preemption fence 3 is due")
 	f.finish(1, 0)
 	k.gpu.regs[intcStatus] = 0
 	current, events := k.query(t)
