@@ -337,8 +337,8 @@ func TestCounters(t *testing.T) {
 func TestConfig(t *testing.T) {
 	for text, change := range map[string]func(c *gpu.Config){
 		"default":                     func(*gpu.Config) {},
-		"full":                        func(c *gpu.Config) { c.Caps |= caps.Master | caps.MCU },
-		"full?mcu=0&master=0":         func(*gpu.Config) {},
+		"full":                        func(c *gpu.Config) { c.Caps |= caps.Master | caps.MCU | caps.GART },
+		"full?mcu=0&master=0&gart=0":  func(*gpu.Config) {},
 		"default?mcu=1&mcumem=64KiB":  func(c *gpu.Config) { c.Caps, c.MCUBytes = c.Caps|caps.Master|caps.MCU, 64<<10 },
 		"default?vramports=1&tags=8":  func(c *gpu.Config) { c.VRAMPorts, c.Tags = 1, 8 },
 		"small":                       func(c *gpu.Config) { *c = gpu.Small() },

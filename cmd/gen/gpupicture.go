@@ -25,6 +25,7 @@ var spots = map[string]spot{
 
 	"descs": {rect{270, 211, 110, 60}, "arbiter"},
 	"dma":   {rect{430, 211, 120, 60}, "DMA engine"},
+	"gart":  {rect{270, 308, 110, 56}, "aperture"},
 
 	"vramRead":  {rect{720, 96, 120, 60}, "arbiter"},
 	"vramWrite": {rect{720, 170, 120, 60}, "arbiter"},
@@ -234,7 +235,7 @@ func (d *drawing) attach(p part) {
 	switch {
 	case p.rsp && p.control && p.at.y > regsY:
 		d.line("regs", "<>", p.at.centre(), regsY, p.at.centre(), p.at.y)
-	case p.rsp || p.name == "pcie" || p.name == "arbiter":
+	case p.rsp || p.name == "pcie" || p.name == "arbiter" || p.name == "gart":
 		d.line("regs", "<>", regsX, p.at.middle()+14, p.at.x, p.at.middle()+14)
 	}
 	high, low := p.at.middle()-16, p.at.middle()+4
@@ -264,6 +265,9 @@ func (d *drawing) ports() {
 	d.line("line", ">", cp1.right(), cp1.y+10, 240, cp1.y+10, 240, descs.middle()+8, descs.x, descs.middle()+8)
 	d.line("line", ">", descs.right(), descs.middle(), dma.x, descs.middle())
 	d.text("note middle", descs.centre(), descs.y-8, "descriptors")
+	gart := at("gart")
+	d.line("line", ">", descs.centre(), descs.bottom(), descs.centre(), gart.y)
+	d.line("line", ">", gart.right(), gart.y+40, 405, gart.y+40, 405, dma.bottom()-12, dma.x, dma.bottom()-12)
 
 	read, write, beats, host, vram := at("vramRead"), at("vramWrite"), at("beats"), at("initiator"), at("vram")
 	d.line("reads", "<>", readsX, read.y+30, read.x, read.y+30)

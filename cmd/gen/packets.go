@@ -18,6 +18,19 @@ address is an offset in VRAM. Fields of the kinds *read* and *write* hold an add
 reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST;
 *window* bounds the memory that later packets may access.`
 
+const apertureIntro = `With CAPS2.GART bit 40 of an address without bit 63 selects the aperture. It has 2^31 bytes from 2^40 on, of which the first
+GART.PAGES pages of 4096 bytes can be accessed. Page i has entry i of the table at GART.TABLE, of 8 bytes: bit 0 valid, bit 1
+writable, bits 51..12 the page of host memory. All other bits are 0, and so are those of the page above ID.HOST_BITS. The source and the destination of
+COPY and COPY_2D and the destination of FILL and FILL_2D may be in the aperture. Ranges and windows are checked before translation. Everything else
+that has an address is not translated, and an address in the aperture is then outside of memory: rings, indirect buffers and the table
+itself, and the operands of all other packets but the bases of SET_STATE and SET_WINDOW.`
+
+const translationIntro = `A packet moves its bytes in parts, in order, that end where the source or the destination reaches a page of the aperture. For each part
+the source is translated, then the destination. A page with an entry that is not valid, a page that is written with an entry
+that is not writable, and a table that cannot be read are the fault PAGE. Everything before that part is then written, and
+nothing after. Entries are read 8 at a time and may be kept until GART.FLUSH, in any number. Overlapping ranges of
+memory count as overlapping whatever their addresses in the aperture are.`
+
 const retireIntro = `A packet retires when its last check has passed and its effect is complete: the last byte of a COPY, COPY_2D, FILL,
 FILL_2D or SAVE_STATE was sent, the word of a FENCE, SIGNAL or TIMESTAMP was sent, the value of a PREDICATE or RESTORE_STATE has arrived,
 WAIT_FENCE has reached its value, or the register of a WRITE_REG was written. A PREDICATE that skips retires after the dwords that it
@@ -40,7 +53,7 @@ var order = []string{
 	"In the body: RESERVED, then ALIGN, then the fields that are out of range (LENGTH, REGISTER, STATE). Of several dwords with the same cause, the first counts.",
 	"The surfaces of a 2D packet: the source is not set, the destination is not set, their formats.",
 	"The ranges of the packet, the source before the destination: ADDRESS, then WINDOW.",
-	"While it is executed: FENCE, STATE of a word of RESTORE_STATE, READ_ERROR, WRITE_ERROR.",
+	"While it is executed: FENCE, STATE of a word of RESTORE_STATE, READ_ERROR, WRITE_ERROR, PAGE: the one of the first bytes that are not moved.",
 }
 
 // packetsDoc generates docs/packets.md.
@@ -66,6 +79,9 @@ func packetsDoc() ([]byte, error) {
 		p.text("%s", sentence(l.Doc)+exists(l))
 		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "description"}, layoutRows(l))
 	}
+	p.heading(2, "The aperture")
+	p.text(apertureIntro)
+	p.text(translationIntro)
 	p.heading(2, "Retirement")
 	p.text(retireIntro)
 	p.text(skipIntro)

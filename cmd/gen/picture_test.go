@@ -101,7 +101,7 @@ func TestGPUPicture(t *testing.T) {
 	for _, want := range []string{">cp0<", ">command processor<", ">rtl/cp<", ">dma<", ">vram<", ">fence1<", ">← cp1<", ">← pcie, arbiter<", ">← intc, cp0, cp1<", ">data path<", ">control plane<"} {
 		assert.Contains(t, text, want)
 	}
-	assert.Equal(t, 6, strings.Count(text, " optional\""), "cp1, fence1, perf, watchdog, arbiter, mcu")
+	assert.Equal(t, 7, strings.Count(text, " optional\""), "cp1, fence1, perf, watchdog, arbiter, mcu, gart")
 }
 
 func TestGPUPictureRefuses(t *testing.T) {

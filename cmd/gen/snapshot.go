@@ -36,6 +36,7 @@ var snapshotPackages = []struct {
 	{"rtl/cp", []string{"Module"}},
 	{"rtl/dma", []string{"Module"}},
 	{"rtl/fence", []string{"Module"}},
+	{"rtl/gart", []string{"Module"}},
 	{"rtl/gpu", []string{"GPU"}},
 	{"rtl/ident", []string{"Module"}},
 	{"rtl/intc", []string{"Module"}},

@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0. It names register accesses, and shows the GPU packets that the board
--- fetches from rings and indirect buffers. Register map 0ae976ec.
+-- fetches from rings and indirect buffers. Register map 6f3fceaf.
 --
 -- A second one shows the frames that carry TLPs over UDP and raw Ethernet.
 --
@@ -178,6 +178,7 @@ local REGS = {
 		{ name = "trace", mask = 0x00000004 },
 		{ name = "master", mask = 0x00000008 },
 		{ name = "mcu", mask = 0x00000010 },
+		{ name = "gart", mask = 0x00000020 },
 	} },
 	[0x004c] = { name = "id.read_timeout", fields = {
 		{ name = "range", mask = 0x00000007 },
@@ -263,6 +264,28 @@ local REGS = {
 		{ name = "node0", mask = 0x00000001 },
 		{ name = "node1", mask = 0x00000002 },
 	} },
+	[0x0500] = { name = "gart.ctl", fields = {
+		{ name = "enable", mask = 0x00000001 },
+	} },
+	[0x0504] = { name = "gart.table_lo", fields = {
+		{ name = "bytes", mask = 0xffffffc0 },
+	} },
+	[0x0508] = { name = "gart.table_hi", fields = {} },
+	[0x050c] = { name = "gart.pages", fields = {
+		{ name = "count", mask = 0x000fffff },
+	} },
+	[0x0510] = { name = "gart.flush", fields = {
+		{ name = "busy", mask = 0x00000001 },
+	} },
+	[0x0514] = { name = "gart.fault", fields = {
+		{ name = "valid", mask = 0x00000001 },
+		{ name = "node", mask = 0x00000002 },
+		{ name = "write", mask = 0x00000004 },
+		{ name = "lost", mask = 0x00000008 },
+		{ name = "kind", mask = 0x00000030, enum = { [0] = "NONE", [1] = "INVALID", [2] = "READ_ONLY", [3] = "TABLE" } },
+	} },
+	[0x0518] = { name = "gart.fault_lo", fields = {} },
+	[0x051c] = { name = "gart.fault_hi", fields = {} },
 	[0x0600] = { name = "mcu.info", fields = {
 		{ name = "memory", mask = 0x0000007f },
 		{ name = "windows", mask = 0x00000f00 },
@@ -408,7 +431,7 @@ local REGS = {
 	[0x1018] = { name = "cp0.wptr", fields = {} },
 	[0x101c] = { name = "cp0.fence", fields = {} },
 	[0x1020] = { name = "cp0.fault_info", fields = {
-		{ name = "cause", mask = 0x0000000f, enum = { [0] = "NONE", [1] = "OPCODE", [2] = "RESERVED", [3] = "LENGTH", [4] = "ALIGN", [5] = "ADDRESS", [6] = "PRIVILEGE", [7] = "REGISTER", [8] = "STATE", [9] = "FENCE", [10] = "READ_ERROR", [11] = "RING", [12] = "WRITE_ERROR", [13] = "WINDOW" } },
+		{ name = "cause", mask = 0x0000000f, enum = { [0] = "NONE", [1] = "OPCODE", [2] = "RESERVED", [3] = "LENGTH", [4] = "ALIGN", [5] = "ADDRESS", [6] = "PRIVILEGE", [7] = "REGISTER", [8] = "STATE", [9] = "FENCE", [10] = "READ_ERROR", [11] = "RING", [12] = "WRITE_ERROR", [13] = "WINDOW", [14] = "PAGE" } },
 	} },
 	[0x1024] = { name = "cp0.fault_addr_lo", fields = {} },
 	[0x1028] = { name = "cp0.fault_addr_hi", fields = {} },
@@ -450,7 +473,7 @@ local REGS = {
 	[0x1118] = { name = "cp1.wptr", fields = {} },
 	[0x111c] = { name = "cp1.fence", fields = {} },
 	[0x1120] = { name = "cp1.fault_info", fields = {
-		{ name = "cause", mask = 0x0000000f, enum = { [0] = "NONE", [1] = "OPCODE", [2] = "RESERVED", [3] = "LENGTH", [4] = "ALIGN", [5] = "ADDRESS", [6] = "PRIVILEGE", [7] = "REGISTER", [8] = "STATE", [9] = "FENCE", [10] = "READ_ERROR", [11] = "RING", [12] = "WRITE_ERROR", [13] = "WINDOW" } },
+		{ name = "cause", mask = 0x0000000f, enum = { [0] = "NONE", [1] = "OPCODE", [2] = "RESERVED", [3] = "LENGTH", [4] = "ALIGN", [5] = "ADDRESS", [6] = "PRIVILEGE", [7] = "REGISTER", [8] = "STATE", [9] = "FENCE", [10] = "READ_ERROR", [11] = "RING", [12] = "WRITE_ERROR", [13] = "WINDOW", [14] = "PAGE" } },
 	} },
 	[0x1124] = { name = "cp1.fault_addr_lo", fields = {} },
 	[0x1128] = { name = "cp1.fault_addr_hi", fields = {} },

@@ -96,6 +96,8 @@
 #define ID_CAPS2_MASTER_SHIFT                3
 #define ID_CAPS2_MCU                         0x00000010
 #define ID_CAPS2_MCU_SHIFT                   4
+#define ID_CAPS2_GART                        0x00000020
+#define ID_CAPS2_GART_SHIFT                  5
 #define ID_READ_TIMEOUT                      0x2000004c
 #define ID_READ_TIMEOUT_RANGE                0x00000007
 #define ID_READ_TIMEOUT_RANGE_SHIFT          0
@@ -218,6 +220,39 @@
 #define ARB_OWNER_NODE0_SHIFT                0
 #define ARB_OWNER_NODE1                      0x00000002
 #define ARB_OWNER_NODE1_SHIFT                1
+
+/* GART: aperture: GPU addresses whose pages are looked up in a table */
+#define GART                                 0x20000500
+#define GART_CTL                             0x20000500
+#define GART_CTL_ENABLE                      0x00000001
+#define GART_CTL_ENABLE_SHIFT                0
+#define GART_TABLE_LO                        0x20000504
+#define GART_TABLE_LO_BYTES                  0xffffffc0
+#define GART_TABLE_LO_BYTES_SHIFT            6
+#define GART_TABLE_HI                        0x20000508
+#define GART_PAGES                           0x2000050c
+#define GART_PAGES_COUNT                     0x000fffff
+#define GART_PAGES_COUNT_SHIFT               0
+#define GART_FLUSH                           0x20000510
+#define GART_FLUSH_BUSY                      0x00000001
+#define GART_FLUSH_BUSY_SHIFT                0
+#define GART_FAULT                           0x20000514
+#define GART_FAULT_VALID                     0x00000001
+#define GART_FAULT_VALID_SHIFT               0
+#define GART_FAULT_NODE                      0x00000002
+#define GART_FAULT_NODE_SHIFT                1
+#define GART_FAULT_WRITE                     0x00000004
+#define GART_FAULT_WRITE_SHIFT               2
+#define GART_FAULT_LOST                      0x00000008
+#define GART_FAULT_LOST_SHIFT                3
+#define GART_FAULT_KIND                      0x00000030
+#define GART_FAULT_KIND_SHIFT                4
+#define GART_FAULT_KIND_NONE                 0
+#define GART_FAULT_KIND_INVALID              1
+#define GART_FAULT_KIND_READ_ONLY            2
+#define GART_FAULT_KIND_TABLE                3
+#define GART_FAULT_LO                        0x20000518
+#define GART_FAULT_HI                        0x2000051c
 
 /* MCU: the microcontroller: its program, its limits, and its messages */
 #define MCU                                  0x20000600
@@ -462,6 +497,7 @@
 #define CP0_FAULT_INFO_CAUSE_RING            11
 #define CP0_FAULT_INFO_CAUSE_WRITE_ERROR     12
 #define CP0_FAULT_INFO_CAUSE_WINDOW          13
+#define CP0_FAULT_INFO_CAUSE_PAGE            14
 #define CP0_FAULT_ADDR_LO                    0x20001024
 #define CP0_FAULT_ADDR_HI                    0x20001028
 #define CP0_FAULT_OP                         0x2000102c
@@ -567,6 +603,7 @@
 #define CP1_FAULT_INFO_CAUSE_RING            11
 #define CP1_FAULT_INFO_CAUSE_WRITE_ERROR     12
 #define CP1_FAULT_INFO_CAUSE_WINDOW          13
+#define CP1_FAULT_INFO_CAUSE_PAGE            14
 #define CP1_FAULT_ADDR_LO                    0x20001124
 #define CP1_FAULT_ADDR_HI                    0x20001128
 #define CP1_FAULT_OP                         0x2000112c

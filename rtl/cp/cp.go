@@ -18,6 +18,7 @@ package cp
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
@@ -43,13 +44,17 @@ type Mem struct {
 }
 
 // DMA is the input from the DMA engine: exactly one pulse of Done, Err or WriteErr for
-// each descriptor.
+// each descriptor. With CAPS.GART, Done together with Err or WriteErr tells that a page
+// of the source or of the destination could not be accessed.
 type DMA struct {
 	Ready    bool // the descriptor is accepted
 	Done     bool // a descriptor of this node is complete
 	Err      bool // one of its reads was answered with an error
 	WriteErr bool // one of its writes was refused
 }
+
+// page reports whether a descriptor ended at a page that could not be accessed.
+func (d DMA) page() bool { return d.Done && (d.Err || d.WriteErr) }
 
 // Fence is the input from the node's fence unit, and the timelines of both nodes.
 type Fence struct {
@@ -117,10 +122,15 @@ type Module struct {
 
 // New returns the command processor of a node after reset.
 func New(node int, p Params) Module {
+	reach := max(p.HostBits, maxReach)
+	if p.Caps.Has(caps.GART) {
+		reach = max(reach, gartreg.StartLog2)
+	}
 	s := space{
 		hostLimit: uint64(1) << p.HostBits,
 		vramLimit: p.VRAMBytes,
-		sumMask:   uint64(1)<<(max(p.HostBits, maxReach)+1) - 1,
+		sumMask:   uint64(1)<<(reach+1) - 1,
+		aperture:  p.Caps.Has(caps.GART),
 	}
 	maxLog2 := min(p.LengthBits, 19) - 1
 	pieceBits := max(p.LengthBits, maxBuffer) - maxLog2
@@ -136,7 +146,7 @@ func New(node int, p Params) Module {
 		walk:   walk{space: s, caps: p.Caps, byteMask: byteMask},
 		issue:  issue{space: s, caps: p.Caps, maxLog2: uint8(maxLog2), pieceMask: 1<<min(pieceBits, 20) - 1, withdraws: p.Withdraws},
 		sync:   sync{caps: p.Caps},
-		trail:  trail{overlaps: p.Withdraws && p.Caps.Has(caps.Protection)},
+		trail:  trail{overlaps: p.Withdraws && p.Caps.Has(caps.Protection), aperture: p.Caps.Has(caps.GART)},
 		trace:  newTrace(p.Caps),
 	}
 	m.Reset()

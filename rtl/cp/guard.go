@@ -61,7 +61,7 @@ func (w *walk) stepWindow(word uint64) outcome {
 func (w *walk) checkWindow(size uint64) outcome {
 	var o outcome
 	last := w.space.last(w.src)
-	first := w.src &^ pkt.Host
+	first := w.src &^ pkt.Host &^ w.space.start(w.src)
 	end := first + size
 	whole := end&last == 0 && (end>>1)&^last == 0
 	switch {

@@ -45,6 +45,7 @@ type issue struct {
 	inFlight uint8      `w:"6"` // descriptors accepted and not complete
 	readErr  bool       // a read failed; never set together with writeErr
 	writeErr bool
+	pageErr  bool // the first error is that of a page
 }
 
 // Reset sets the registers to their power-on values.
@@ -64,6 +65,9 @@ func (u *issue) handshake(d DMA) {
 	}
 	hdl.Assert(inFlight <= 0x3f, "cp: the DMA engine has more descriptors than can be counted")
 	u.inFlight = inFlight & 0x3f
+	if u.caps.Has(caps.GART) {
+		u.pageErr = u.pageErr || d.page() && !u.readErr && !u.writeErr
+	}
 	u.readErr = u.readErr || d.Err && !u.writeErr
 	u.writeErr = u.writeErr || d.WriteErr && !u.readErr
 }
@@ -237,8 +241,13 @@ func (u *issue) count(rows, last bool) {
 }
 
 // next offers the current piece if no other one is offered. It drains instead after an error
-// and for a preemption, which also withdraws the offered piece. It waits while clash is set.
+// and for a preemption, which also withdraws the offered piece. An aperture takes no descriptor
+// in the clock of an error, so the offered piece is withdrawn then too. It waits while clash is
+// set.
 func (u *issue) next(interrupts, clash bool) {
+	if u.caps.Has(caps.GART) && (u.readErr || u.writeErr) {
+		u.offered = false
+	}
 	if interrupts && u.withdraws {
 		u.offered = false
 	}
@@ -277,13 +286,21 @@ func (u *issue) end(op uint8) outcome {
 	u.state = issueIdle
 	switch {
 	case u.readErr:
-		o = refuse(cpreg.CauseReadError, sourceOperand(op))
+		o = refuse(u.cause(cpreg.CauseReadError), sourceOperand(op))
 	case u.writeErr:
-		o = refuse(cpreg.CauseWriteError, destOperand(op))
+		o = refuse(u.cause(cpreg.CauseWriteError), destOperand(op))
 	case u.caps.Has(caps.Preemption) && u.stops:
 		o = ended(halted)
 	default:
 		o = ended(completed)
 	}
 	return o
+}
+
+// cause returns the cause of an error that would have the given one without an aperture.
+func (u *issue) cause(cause uint8) uint8 {
+	if u.caps.Has(caps.GART) && u.pageErr {
+		cause = cpreg.CausePage
+	}
+	return cause
 }

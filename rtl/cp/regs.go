@@ -221,6 +221,9 @@ func (m *Module) control(v uint32) {
 func (m *Module) clearFault() {
 	m.ring.leaveFault()
 	m.issue.readErr, m.issue.writeErr, m.sync.readErr = false, false, false
+	if m.issue.caps.Has(caps.GART) {
+		m.issue.pageErr = false
+	}
 	m.issue.startPacket()
 	m.decode.state = decodeNext
 }

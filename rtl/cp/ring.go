@@ -137,7 +137,7 @@ func (r *ring) check(base uint64) outcome {
 		r.bad = ringBadBase
 	case r.log2 < cpreg.MinRingLog2 || r.log2 > cpreg.MaxRingLog2:
 		r.bad = ringBadSize
-	case !r.space.contains(base):
+	case !r.space.untranslated(base):
 		r.bad = ringBadBase
 	default:
 	}

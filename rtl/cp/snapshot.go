@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 138 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
+const ModuleWords = 144 + hdl.RAMWords + hdl.RAMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -37,123 +37,129 @@ func (m *Module) Snapshot(s []uint64) {
 	s[19] = m.ring.space.hostLimit
 	s[20] = m.ring.space.vramLimit
 	s[21] = m.ring.space.sumMask
-	s[22] = uint64(m.ring.caps)
-	s[23] = uint64(m.ring.state)
-	s[24] = uint64(m.ring.log2)
-	s[25] = uint64(m.ring.wptr)
-	s[26] = hdl.Bit(m.ring.wptrHigh)
-	s[27] = uint64(m.ring.rptr)
-	s[28] = hdl.Bit(m.ring.fresh)
-	s[29] = uint64(m.ring.bad)
-	s[30] = uint64(m.ring.mask)
-	s[31] = uint64(m.ring.stream.at)
-	s[32] = uint64(m.ring.stream.come)
-	s[33] = uint64(m.ring.stream.have)
-	s[34] = hdl.Bit(m.ring.stream.odd)
-	s[35] = hdl.Bit(m.ring.stream.drop)
-	s[36] = hdl.Bit(m.ring.stream.bad)
-	s[37] = uint64(m.ring.req.Kind)
-	s[38] = uint64(m.ring.req.Tag)
-	s[39] = uint64(m.ring.req.Len)
-	s[40] = m.ring.req.Addr
-	s[41] = m.ring.buffer
-	s[42] = uint64(m.ring.kept)
-	s[43] = hdl.Bit(m.ring.toRing)
-	s[44] = hdl.Bit(m.ring.toIB)
-	s[45] = hdl.Bit(m.ring.inIB)
-	s[46] = uint64(m.ring.ibEnd)
-	s[47] = uint64(m.ring.ibDone)
-	s[48] = hdl.Bit(m.file.ready)
-	s[49] = hdl.Bit(m.file.high)
-	s[50] = uint64(m.file.caps)
-	s[51] = uint64(m.file.mask)
-	s[52] = uint64(m.file.next)
-	s[53] = uint64(m.file.body)
-	s[54] = hdl.Bit(m.file.second)
-	s[55] = uint64(m.file.srcSlot)
-	s[56] = uint64(m.file.dstSlot)
-	s[57] = hdl.Bit(m.file.src.set)
-	s[58] = uint64(m.file.src.format)
-	s[59] = hdl.Bit(m.file.dst.set)
-	s[60] = uint64(m.file.dst.format)
-	s[61] = uint64(m.decode.caps)
-	s[62] = uint64(m.decode.nodes)
-	s[63] = uint64(m.decode.maxBytes)
-	s[64] = uint64(m.decode.byteMask)
-	s[65] = uint64(m.decode.state)
-	s[66] = uint64(m.decode.cause)
-	s[67] = uint64(m.decode.bad)
-	s[68] = uint64(m.decode.opcode)
-	s[69] = uint64(m.decode.left)
-	s[70] = uint64(m.decode.n)
-	s[71] = hdl.Bit(m.decode.flag)
-	s[72] = uint64(m.decode.attr)
-	s[73] = m.walk.space.hostLimit
-	s[74] = m.walk.space.vramLimit
-	s[75] = m.walk.space.sumMask
-	s[76] = uint64(m.walk.caps)
-	s[77] = uint64(m.walk.byteMask)
-	s[78] = uint64(m.walk.state)
-	s[79] = hdl.Bit(m.walk.writes)
-	s[80] = hdl.Bit(m.walk.again)
-	s[81] = uint64(m.walk.edge)
-	s[82] = uint64(m.walk.x0)
-	s[83] = uint64(m.walk.x1)
-	s[84] = uint64(m.walk.y0)
-	s[85] = uint64(m.walk.y1)
-	s[86] = uint64(m.walk.scale)
-	s[87] = uint64(m.walk.mul)
-	s[88] = m.walk.add
-	s[89] = m.walk.row
-	s[90] = m.walk.src
-	s[91] = uint64(m.walk.bytes)
-	s[92] = uint64(m.walk.guard.phase)
-	s[93] = uint64(m.walk.guard.next)
-	s[94] = m.walk.guard.end
-	s[95] = hdl.Bit(m.walk.guard.after)
-	s[96] = m.walk.guard.reach
-	s[97] = m.issue.space.hostLimit
-	s[98] = m.issue.space.vramLimit
-	s[99] = m.issue.space.sumMask
-	s[100] = uint64(m.issue.caps)
-	s[101] = uint64(m.issue.maxLog2)
-	s[102] = uint64(m.issue.pieceMask)
-	s[103] = hdl.Bit(m.issue.withdraws)
-	s[104] = uint64(m.issue.state)
-	s[105] = uint64(m.issue.piece)
-	s[106] = uint64(m.issue.sent)
-	s[107] = hdl.Bit(m.issue.stops)
-	s[108] = hdl.Bit(m.issue.offered)
-	s[109] = uint64(m.issue.inFlight)
-	s[110] = hdl.Bit(m.issue.readErr)
-	s[111] = hdl.Bit(m.issue.writeErr)
-	s[112] = uint64(m.sync.caps)
-	s[113] = uint64(m.sync.state)
-	s[114] = uint64(m.sync.fence)
-	s[115] = hdl.Bit(m.sync.fencing)
-	s[116] = hdl.Bit(m.sync.reading)
-	s[117] = hdl.Bit(m.sync.readErr)
-	s[118] = hdl.Bit(m.sync.zero)
-	s[119] = hdl.Bit(m.sync.scratch)
-	s[120] = hdl.Bit(m.sync.waiting)
-	s[121] = uint64(m.sync.word)
-	s[122] = hdl.Bit(m.sync.wrong)
-	s[123] = hdl.Bit(m.trail.overlaps)
-	s[124] = hdl.Bit(m.trail.active)
-	s[125] = hdl.Bit(m.trail.copies)
-	s[126] = hdl.Bit(m.trail.second)
-	s[127] = hdl.Bit(m.trail.ended)
-	s[128] = uint64(m.trail.at)
-	s[129] = uint64(m.trail.dest)
-	s[130] = uint64(m.trail.length)
-	s[131] = hdl.Bit(m.trail.clash)
-	s[132] = hdl.Bit(m.trail.holds)
-	s[133] = uint64(m.trace.caps)
-	s[134] = uint64(m.trace.next)
-	s[135] = uint64(m.trace.count)
-	s[136] = hdl.Bit(m.trace.shown)
-	s[137] = uint64(m.trace.part)
-	s = s[138:]
+	s[22] = hdl.Bit(m.ring.space.aperture)
+	s[23] = uint64(m.ring.caps)
+	s[24] = uint64(m.ring.state)
+	s[25] = uint64(m.ring.log2)
+	s[26] = uint64(m.ring.wptr)
+	s[27] = hdl.Bit(m.ring.wptrHigh)
+	s[28] = uint64(m.ring.rptr)
+	s[29] = hdl.Bit(m.ring.fresh)
+	s[30] = uint64(m.ring.bad)
+	s[31] = uint64(m.ring.mask)
+	s[32] = uint64(m.ring.stream.at)
+	s[33] = uint64(m.ring.stream.come)
+	s[34] = uint64(m.ring.stream.have)
+	s[35] = hdl.Bit(m.ring.stream.odd)
+	s[36] = hdl.Bit(m.ring.stream.drop)
+	s[37] = hdl.Bit(m.ring.stream.bad)
+	s[38] = uint64(m.ring.req.Kind)
+	s[39] = uint64(m.ring.req.Tag)
+	s[40] = uint64(m.ring.req.Len)
+	s[41] = m.ring.req.Addr
+	s[42] = m.ring.buffer
+	s[43] = uint64(m.ring.kept)
+	s[44] = hdl.Bit(m.ring.toRing)
+	s[45] = hdl.Bit(m.ring.toIB)
+	s[46] = hdl.Bit(m.ring.inIB)
+	s[47] = uint64(m.ring.ibEnd)
+	s[48] = uint64(m.ring.ibDone)
+	s[49] = hdl.Bit(m.file.ready)
+	s[50] = hdl.Bit(m.file.high)
+	s[51] = uint64(m.file.caps)
+	s[52] = uint64(m.file.mask)
+	s[53] = uint64(m.file.next)
+	s[54] = uint64(m.file.body)
+	s[55] = hdl.Bit(m.file.second)
+	s[56] = uint64(m.file.srcSlot)
+	s[57] = uint64(m.file.dstSlot)
+	s[58] = hdl.Bit(m.file.src.set)
+	s[59] = uint64(m.file.src.format)
+	s[60] = hdl.Bit(m.file.dst.set)
+	s[61] = uint64(m.file.dst.format)
+	s[62] = uint64(m.decode.caps)
+	s[63] = uint64(m.decode.nodes)
+	s[64] = uint64(m.decode.maxBytes)
+	s[65] = uint64(m.decode.byteMask)
+	s[66] = uint64(m.decode.state)
+	s[67] = uint64(m.decode.cause)
+	s[68] = uint64(m.decode.bad)
+	s[69] = uint64(m.decode.opcode)
+	s[70] = uint64(m.decode.left)
+	s[71] = uint64(m.decode.n)
+	s[72] = hdl.Bit(m.decode.flag)
+	s[73] = uint64(m.decode.attr)
+	s[74] = m.walk.space.hostLimit
+	s[75] = m.walk.space.vramLimit
+	s[76] = m.walk.space.sumMask
+	s[77] = hdl.Bit(m.walk.space.aperture)
+	s[78] = uint64(m.walk.caps)
+	s[79] = uint64(m.walk.byteMask)
+	s[80] = uint64(m.walk.state)
+	s[81] = hdl.Bit(m.walk.writes)
+	s[82] = hdl.Bit(m.walk.again)
+	s[83] = uint64(m.walk.edge)
+	s[84] = uint64(m.walk.x0)
+	s[85] = uint64(m.walk.x1)
+	s[86] = uint64(m.walk.y0)
+	s[87] = uint64(m.walk.y1)
+	s[88] = uint64(m.walk.scale)
+	s[89] = uint64(m.walk.mul)
+	s[90] = m.walk.add
+	s[91] = m.walk.row
+	s[92] = m.walk.src
+	s[93] = uint64(m.walk.bytes)
+	s[94] = uint64(m.walk.guard.phase)
+	s[95] = uint64(m.walk.guard.next)
+	s[96] = m.walk.guard.end
+	s[97] = hdl.Bit(m.walk.guard.after)
+	s[98] = m.walk.guard.reach
+	s[99] = m.issue.space.hostLimit
+	s[100] = m.issue.space.vramLimit
+	s[101] = m.issue.space.sumMask
+	s[102] = hdl.Bit(m.issue.space.aperture)
+	s[103] = uint64(m.issue.caps)
+	s[104] = uint64(m.issue.maxLog2)
+	s[105] = uint64(m.issue.pieceMask)
+	s[106] = hdl.Bit(m.issue.withdraws)
+	s[107] = uint64(m.issue.state)
+	s[108] = uint64(m.issue.piece)
+	s[109] = uint64(m.issue.sent)
+	s[110] = hdl.Bit(m.issue.stops)
+	s[111] = hdl.Bit(m.issue.offered)
+	s[112] = uint64(m.issue.inFlight)
+	s[113] = hdl.Bit(m.issue.readErr)
+	s[114] = hdl.Bit(m.issue.writeErr)
+	s[115] = hdl.Bit(m.issue.pageErr)
+	s[116] = uint64(m.sync.caps)
+	s[117] = uint64(m.sync.state)
+	s[118] = uint64(m.sync.fence)
+	s[119] = hdl.Bit(m.sync.fencing)
+	s[120] = hdl.Bit(m.sync.reading)
+	s[121] = hdl.Bit(m.sync.readErr)
+	s[122] = hdl.Bit(m.sync.zero)
+	s[123] = hdl.Bit(m.sync.scratch)
+	s[124] = hdl.Bit(m.sync.waiting)
+	s[125] = uint64(m.sync.word)
+	s[126] = hdl.Bit(m.sync.wrong)
+	s[127] = hdl.Bit(m.trail.overlaps)
+	s[128] = hdl.Bit(m.trail.aperture)
+	s[129] = hdl.Bit(m.trail.active)
+	s[130] = hdl.Bit(m.trail.copies)
+	s[131] = hdl.Bit(m.trail.second)
+	s[132] = hdl.Bit(m.trail.ended)
+	s[133] = uint64(m.trail.at)
+	s[134] = uint64(m.trail.dest)
+	s[135] = uint64(m.trail.length)
+	s[136] = hdl.Bit(m.trail.mapped)
+	s[137] = hdl.Bit(m.trail.clash)
+	s[138] = hdl.Bit(m.trail.holds)
+	s[139] = uint64(m.trace.caps)
+	s[140] = uint64(m.trace.next)
+	s[141] = uint64(m.trace.count)
+	s[142] = hdl.Bit(m.trace.shown)
+	s[143] = uint64(m.trace.part)
+	s = s[144:]
 	m.file.ram.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Snapshot(s)
@@ -186,124 +192,130 @@ func (m *Module) Restore(s []uint64) {
 	m.ring.space.hostLimit = s[19]
 	m.ring.space.vramLimit = s[20]
 	m.ring.space.sumMask = s[21]
-	m.ring.caps = caps.Set(s[22])
-	m.ring.state = ringState(s[23])
-	m.ring.log2 = uint8(s[24])
-	m.ring.wptr = uint32(s[25])
-	m.ring.wptrHigh = s[26] != 0
-	m.ring.rptr = uint32(s[27])
-	m.ring.fresh = s[28] != 0
-	m.ring.bad = uint8(s[29])
-	m.ring.mask = uint32(s[30])
-	m.ring.stream.at = uint32(s[31])
-	m.ring.stream.come = uint8(s[32])
-	m.ring.stream.have = uint8(s[33])
-	m.ring.stream.odd = s[34] != 0
-	m.ring.stream.drop = s[35] != 0
-	m.ring.stream.bad = s[36] != 0
-	m.ring.req.Kind = port.Kind(s[37])
-	m.ring.req.Tag = uint8(s[38])
-	m.ring.req.Len = uint8(s[39])
-	m.ring.req.Addr = s[40]
-	m.ring.buffer = s[41]
-	m.ring.kept = uint8(s[42])
-	m.ring.toRing = s[43] != 0
-	m.ring.toIB = s[44] != 0
-	m.ring.inIB = s[45] != 0
-	m.ring.ibEnd = uint32(s[46])
-	m.ring.ibDone = uint32(s[47])
-	m.file.ready = s[48] != 0
-	m.file.high = s[49] != 0
-	m.file.caps = caps.Set(s[50])
-	m.file.mask = uint8(s[51])
-	m.file.next = uint8(s[52])
-	m.file.body = uint8(s[53])
-	m.file.second = s[54] != 0
-	m.file.srcSlot = uint8(s[55])
-	m.file.dstSlot = uint8(s[56])
-	m.file.src.set = s[57] != 0
-	m.file.src.format = uint8(s[58])
-	m.file.dst.set = s[59] != 0
-	m.file.dst.format = uint8(s[60])
-	m.decode.caps = caps.Set(s[61])
-	m.decode.nodes = uint32(s[62])
-	m.decode.maxBytes = uint32(s[63])
-	m.decode.byteMask = uint32(s[64])
-	m.decode.state = decodeState(s[65])
-	m.decode.cause = uint8(s[66])
-	m.decode.bad = operand(s[67])
-	m.decode.opcode = uint8(s[68])
-	m.decode.left = uint16(s[69])
-	m.decode.n = uint8(s[70])
-	m.decode.flag = s[71] != 0
-	m.decode.attr = uint8(s[72])
-	m.walk.space.hostLimit = s[73]
-	m.walk.space.vramLimit = s[74]
-	m.walk.space.sumMask = s[75]
-	m.walk.caps = caps.Set(s[76])
-	m.walk.byteMask = uint32(s[77])
-	m.walk.state = walkState(s[78])
-	m.walk.writes = s[79] != 0
-	m.walk.again = s[80] != 0
-	m.walk.edge = uint8(s[81])
-	m.walk.x0 = uint16(s[82])
-	m.walk.x1 = uint16(s[83])
-	m.walk.y0 = uint16(s[84])
-	m.walk.y1 = uint16(s[85])
-	m.walk.scale = uint8(s[86])
-	m.walk.mul = uint16(s[87])
-	m.walk.add = s[88]
-	m.walk.row = s[89]
-	m.walk.src = s[90]
-	m.walk.bytes = uint32(s[91])
-	m.walk.guard.phase = uint8(s[92])
-	m.walk.guard.next = uint8(s[93])
-	m.walk.guard.end = s[94]
-	m.walk.guard.after = s[95] != 0
-	m.walk.guard.reach = s[96]
-	m.issue.space.hostLimit = s[97]
-	m.issue.space.vramLimit = s[98]
-	m.issue.space.sumMask = s[99]
-	m.issue.caps = caps.Set(s[100])
-	m.issue.maxLog2 = uint8(s[101])
-	m.issue.pieceMask = uint32(s[102])
-	m.issue.withdraws = s[103] != 0
-	m.issue.state = issueState(s[104])
-	m.issue.piece = uint32(s[105])
-	m.issue.sent = uint32(s[106])
-	m.issue.stops = s[107] != 0
-	m.issue.offered = s[108] != 0
-	m.issue.inFlight = uint8(s[109])
-	m.issue.readErr = s[110] != 0
-	m.issue.writeErr = s[111] != 0
-	m.sync.caps = caps.Set(s[112])
-	m.sync.state = syncState(s[113])
-	m.sync.fence = fence.Op(s[114])
-	m.sync.fencing = s[115] != 0
-	m.sync.reading = s[116] != 0
-	m.sync.readErr = s[117] != 0
-	m.sync.zero = s[118] != 0
-	m.sync.scratch = s[119] != 0
-	m.sync.waiting = s[120] != 0
-	m.sync.word = uint8(s[121])
-	m.sync.wrong = s[122] != 0
-	m.trail.overlaps = s[123] != 0
-	m.trail.active = s[124] != 0
-	m.trail.copies = s[125] != 0
-	m.trail.second = s[126] != 0
-	m.trail.ended = s[127] != 0
-	m.trail.at = uint32(s[128])
-	m.trail.dest = uint16(s[129])
-	m.trail.length = uint16(s[130])
-	m.trail.clash = s[131] != 0
-	m.trail.holds = s[132] != 0
-	m.trace.caps = caps.Set(s[133])
-	m.trace.next = uint8(s[134])
-	m.trace.count = uint8(s[135])
-	m.trace.shown = s[136] != 0
-	m.trace.part = uint8(s[137])
+	m.ring.space.aperture = s[22] != 0
+	m.ring.caps = caps.Set(s[23])
+	m.ring.state = ringState(s[24])
+	m.ring.log2 = uint8(s[25])
+	m.ring.wptr = uint32(s[26])
+	m.ring.wptrHigh = s[27] != 0
+	m.ring.rptr = uint32(s[28])
+	m.ring.fresh = s[29] != 0
+	m.ring.bad = uint8(s[30])
+	m.ring.mask = uint32(s[31])
+	m.ring.stream.at = uint32(s[32])
+	m.ring.stream.come = uint8(s[33])
+	m.ring.stream.have = uint8(s[34])
+	m.ring.stream.odd = s[35] != 0
+	m.ring.stream.drop = s[36] != 0
+	m.ring.stream.bad = s[37] != 0
+	m.ring.req.Kind = port.Kind(s[38])
+	m.ring.req.Tag = uint8(s[39])
+	m.ring.req.Len = uint8(s[40])
+	m.ring.req.Addr = s[41]
+	m.ring.buffer = s[42]
+	m.ring.kept = uint8(s[43])
+	m.ring.toRing = s[44] != 0
+	m.ring.toIB = s[45] != 0
+	m.ring.inIB = s[46] != 0
+	m.ring.ibEnd = uint32(s[47])
+	m.ring.ibDone = uint32(s[48])
+	m.file.ready = s[49] != 0
+	m.file.high = s[50] != 0
+	m.file.caps = caps.Set(s[51])
+	m.file.mask = uint8(s[52])
+	m.file.next = uint8(s[53])
+	m.file.body = uint8(s[54])
+	m.file.second = s[55] != 0
+	m.file.srcSlot = uint8(s[56])
+	m.file.dstSlot = uint8(s[57])
+	m.file.src.set = s[58] != 0
+	m.file.src.format = uint8(s[59])
+	m.file.dst.set = s[60] != 0
+	m.file.dst.format = uint8(s[61])
+	m.decode.caps = caps.Set(s[62])
+	m.decode.nodes = uint32(s[63])
+	m.decode.maxBytes = uint32(s[64])
+	m.decode.byteMask = uint32(s[65])
+	m.decode.state = decodeState(s[66])
+	m.decode.cause = uint8(s[67])
+	m.decode.bad = operand(s[68])
+	m.decode.opcode = uint8(s[69])
+	m.decode.left = uint16(s[70])
+	m.decode.n = uint8(s[71])
+	m.decode.flag = s[72] != 0
+	m.decode.attr = uint8(s[73])
+	m.walk.space.hostLimit = s[74]
+	m.walk.space.vramLimit = s[75]
+	m.walk.space.sumMask = s[76]
+	m.walk.space.aperture = s[77] != 0
+	m.walk.caps = caps.Set(s[78])
+	m.walk.byteMask = uint32(s[79])
+	m.walk.state = walkState(s[80])
+	m.walk.writes = s[81] != 0
+	m.walk.again = s[82] != 0
+	m.walk.edge = uint8(s[83])
+	m.walk.x0 = uint16(s[84])
+	m.walk.x1 = uint16(s[85])
+	m.walk.y0 = uint16(s[86])
+	m.walk.y1 = uint16(s[87])
+	m.walk.scale = uint8(s[88])
+	m.walk.mul = uint16(s[89])
+	m.walk.add = s[90]
+	m.walk.row = s[91]
+	m.walk.src = s[92]
+	m.walk.bytes = uint32(s[93])
+	m.walk.guard.phase = uint8(s[94])
+	m.walk.guard.next = uint8(s[95])
+	m.walk.guard.end = s[96]
+	m.walk.guard.after = s[97] != 0
+	m.walk.guard.reach = s[98]
+	m.issue.space.hostLimit = s[99]
+	m.issue.space.vramLimit = s[100]
+	m.issue.space.sumMask = s[101]
+	m.issue.space.aperture = s[102] != 0
+	m.issue.caps = caps.Set(s[103])
+	m.issue.maxLog2 = uint8(s[104])
+	m.issue.pieceMask = uint32(s[105])
+	m.issue.withdraws = s[106] != 0
+	m.issue.state = issueState(s[107])
+	m.issue.piece = uint32(s[108])
+	m.issue.sent = uint32(s[109])
+	m.issue.stops = s[110] != 0
+	m.issue.offered = s[111] != 0
+	m.issue.inFlight = uint8(s[112])
+	m.issue.readErr = s[113] != 0
+	m.issue.writeErr = s[114] != 0
+	m.issue.pageErr = s[115] != 0
+	m.sync.caps = caps.Set(s[116])
+	m.sync.state = syncState(s[117])
+	m.sync.fence = fence.Op(s[118])
+	m.sync.fencing = s[119] != 0
+	m.sync.reading = s[120] != 0
+	m.sync.readErr = s[121] != 0
+	m.sync.zero = s[122] != 0
+	m.sync.scratch = s[123] != 0
+	m.sync.waiting = s[124] != 0
+	m.sync.word = uint8(s[125])
+	m.sync.wrong = s[126] != 0
+	m.trail.overlaps = s[127] != 0
+	m.trail.aperture = s[128] != 0
+	m.trail.active = s[129] != 0
+	m.trail.copies = s[130] != 0
+	m.trail.second = s[131] != 0
+	m.trail.ended = s[132] != 0
+	m.trail.at = uint32(s[133])
+	m.trail.dest = uint16(s[134])
+	m.trail.length = uint16(s[135])
+	m.trail.mapped = s[136] != 0
+	m.trail.clash = s[137] != 0
+	m.trail.holds = s[138] != 0
+	m.trace.caps = caps.Set(s[139])
+	m.trace.next = uint8(s[140])
+	m.trace.count = uint8(s[141])
+	m.trace.shown = s[142] != 0
+	m.trace.part = uint8(s[143])
 	m.nap = false
-	s = s[138:]
+	s = s[144:]
 	m.file.ram.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.trace.where.Restore(s)
@@ -336,6 +348,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ring_space_hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".ring_space_vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".ring_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".ring_space_aperture", Width: 1},
 		hdl.Signal{Name: at + ".ring_caps", Width: 64},
 		hdl.Signal{Name: at + ".ring_state", Width: 3, Names: ringStateNames()},
 		hdl.Signal{Name: at + ".ring_log2", Width: 5},
@@ -390,6 +403,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".walk_space_hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".walk_space_vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".walk_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".walk_space_aperture", Width: 1},
 		hdl.Signal{Name: at + ".walk_caps", Width: 64},
 		hdl.Signal{Name: at + ".walk_byteMask", Width: 32},
 		hdl.Signal{Name: at + ".walk_state", Width: 4, Names: walkStateNames()},
@@ -414,6 +428,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".issue_space_hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".issue_space_vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".issue_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".issue_space_aperture", Width: 1},
 		hdl.Signal{Name: at + ".issue_caps", Width: 64},
 		hdl.Signal{Name: at + ".issue_maxLog2", Width: 8},
 		hdl.Signal{Name: at + ".issue_pieceMask", Width: 32},
@@ -426,6 +441,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".issue_inFlight", Width: 6},
 		hdl.Signal{Name: at + ".issue_readErr", Width: 1},
 		hdl.Signal{Name: at + ".issue_writeErr", Width: 1},
+		hdl.Signal{Name: at + ".issue_pageErr", Width: 1},
 		hdl.Signal{Name: at + ".sync_caps", Width: 64},
 		hdl.Signal{Name: at + ".sync_state", Width: 3, Names: syncStateNames()},
 		hdl.Signal{Name: at + ".sync_fence", Width: 2, Names: fenceOpNames()},
@@ -438,6 +454,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".sync_word", Width: 4},
 		hdl.Signal{Name: at + ".sync_wrong", Width: 1},
 		hdl.Signal{Name: at + ".trail_overlaps", Width: 1},
+		hdl.Signal{Name: at + ".trail_aperture", Width: 1},
 		hdl.Signal{Name: at + ".trail_active", Width: 1},
 		hdl.Signal{Name: at + ".trail_copies", Width: 1},
 		hdl.Signal{Name: at + ".trail_second", Width: 1},
@@ -445,6 +462,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".trail_at", Width: 20},
 		hdl.Signal{Name: at + ".trail_dest", Width: 16},
 		hdl.Signal{Name: at + ".trail_length", Width: 12},
+		hdl.Signal{Name: at + ".trail_mapped", Width: 1},
 		hdl.Signal{Name: at + ".trail_clash", Width: 1},
 		hdl.Signal{Name: at + ".trail_holds", Width: 1},
 		hdl.Signal{Name: at + ".trace_caps", Width: 64},

@@ -227,7 +227,7 @@ func (m *Module) execute(c clock, word uint64, f Fence) (o outcome, rows bool) {
 	half, ready, free, taken := c.dword, m.file.ready, c.free, c.taken
 	inside, end := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
 	if m.trail.overlaps && m.walk.state == walkRange && !m.walk.writes {
-		m.trail.clash = m.trail.touches(m.walk.row, m.walk.bytes)
+		m.trail.clash = m.trail.touches(m.walk.row, m.walk.bytes, m.walk.space.mapped(m.walk.row))
 	}
 	switch {
 	case m.walk.state != walkIdle:

@@ -22,6 +22,7 @@ const shortLog2 = pieceLog2
 // trail is the packet before the current one while its descriptor is in flight.
 type trail struct {
 	overlaps bool // the node has one
+	aperture bool // there is an aperture
 
 	active bool
 	copies bool   // it is a COPY, otherwise a FILL
@@ -30,19 +31,24 @@ type trail struct {
 	at     uint32 `w:"20"` // position of the packet after it, or of the stream if no packet trails
 	dest   uint16 // address of the first byte that it writes, modulo 64 KiB
 	length uint16 `w:"12"` // bytes that it writes
+	mapped bool   // they are in the aperture
 	clash  bool   // the current packet may read what it writes
 	holds  bool   // the header in the file waits for its end
 }
 
 // Reset sets the registers to their power-on values.
-func (x *trail) Reset() { *x = trail{overlaps: x.overlaps} }
+func (x *trail) Reset() { *x = trail{overlaps: x.overlaps, aperture: x.aperture} }
 
 // handshake records the end of the descriptor and reports whether it failed. Descriptors end in
 // order, so the first one to end belongs to the trailing packet.
 func (x *trail) handshake(d DMA) (fails bool) {
 	ends := x.active && !x.ended && (d.Done || d.Err || d.WriteErr)
 	x.ended = x.ended || ends
-	return ends && !d.Done
+	fails = ends && !d.Done
+	if x.aperture {
+		fails = ends && (d.Err || d.WriteErr)
+	}
+	return fails
 }
 
 // retires reports whether the trailing packet retires in a clock in which no header is taken.
@@ -68,14 +74,16 @@ func linear(op uint8) bool { return op == pkt.OpCopy || op == pkt.OpFill }
 func (x *trail) takesSecond() bool { return x.active && !x.second }
 
 // touches reports whether the trailing packet may write one of the bytes from row on. It
-// compares addresses modulo 64 KiB.
-func (x *trail) touches(row uint64, bytes uint32) bool {
+// compares addresses modulo 64 KiB, or modulo a page if one of them is in the aperture, since
+// several pages there may be the same memory.
+func (x *trail) touches(row uint64, bytes uint32, mapped bool) bool {
 	const mask = 1<<shortLog2 - 1
 	distance := uint16(row) - x.dest // from the first byte written to row
 	high, low := uint8(distance>>shortLog2), distance&mask
+	alias := x.aperture && (mapped || x.mapped)
 	end := (low + uint16(bytes)&mask) & (2*mask + 1)
-	inside := high == 0 && low < x.length
-	before := high == 1<<(16-shortLog2)-1 && end > mask && end&mask != 0
+	inside := (high == 0 || alias) && low < x.length
+	before := (high == 1<<(16-shortLog2)-1 || alias) && end > mask && end&mask != 0
 	return !short(bytes) || inside || before
 }
 
@@ -95,6 +103,9 @@ func (m *Module) trails() {
 	m.trail.copies = m.decode.op() == pkt.OpCopy
 	m.trail.second = m.file.second
 	m.trail.dest, m.trail.length = uint16(m.walk.row), uint16(m.walk.bytes)&(1<<shortLog2-1)
+	if m.trail.aperture {
+		m.trail.mapped = m.walk.space.mapped(m.walk.row)
+	}
 	m.issue.state = issueIdle
 	m.startPacket()
 }

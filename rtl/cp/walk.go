@@ -138,7 +138,7 @@ func (w *walk) checkLow(p packet, addr uint64) outcome {
 	case w.caps.Has(caps.Protection) && p.op == pkt.OpSetWindow:
 		w.src = addr
 		w.state = walkWindow
-	case !w.space.contains(addr):
+	case !w.space.contains(addr) || w.space.mapped(addr) && !translated(p.op):
 		bad := sourceOperand(p.op)
 		if w.writes {
 			bad = destOperand(p.op)
@@ -160,7 +160,7 @@ func (w *walk) inside(mask uint32, ring bool) (in bool, end uint64) {
 	if ring {
 		bytes = mask<<2 | 3
 	}
-	first := w.row & w.space.sumMask
+	first := w.row & w.space.sumMask &^ w.space.start(w.row)
 	end = first + uint64(bytes)
 	whole := !ring && end&last == 0 && (end>>1)&^last == 0
 	return first&^last == 0 && (end&^last == 0 || whole), end
@@ -170,7 +170,7 @@ func (w *walk) inside(mask uint32, ring bool) (in bool, end uint64) {
 func (w *walk) checkRange(p packet, inside bool, end uint64) outcome {
 	var o outcome
 	if w.caps.Has(caps.Protection) && w.edge == 0 {
-		w.guard.end = w.row&pkt.Host | end
+		w.guard.end = w.row&pkt.Host | w.space.start(w.row) | end
 	}
 	switch {
 	case hasLength(p.op) && !inside:

@@ -17,7 +17,7 @@ func (g *GPU) levels(node uint8) perf.Levels {
 	if node != 0 {
 		l = perf.Levels{Busy: g.cp1.Busy(), Ring: g.cp1.Starved(), Read: g.cp1.Looking()}
 	}
-	l.Read = l.Read || starved && owner == node
+	l.Read = l.Read || starved && owner == node || g.missing(node)
 	return l
 }
 

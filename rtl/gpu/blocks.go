@@ -26,6 +26,7 @@ func (g *GPU) Reset() {
 	g.watchdog.Reset()
 	g.arbiter.Reset()
 	g.mcu.Reset()
+	g.gart.Reset()
 	g.initiator.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
@@ -41,6 +42,7 @@ func (g *GPU) Reset() {
 	g.vramSlept = false
 	g.initiatorSlept = false
 	g.mcuSlept = false
+	g.gartSlept = false
 }
 
 // Skip advances n clocks without input, n at most IdleFor(). A block that reads the
@@ -73,6 +75,9 @@ func (g *GPU) Skip(n uint64) {
 	if g.hasMCU() {
 		g.mcu.Skip(n)
 	}
+	if g.hasGART() {
+		g.gart.Skip(n)
+	}
 	g.initiator.Skip(n)
 	g.controlIdle = false
 	g.hostQuiet = false
@@ -84,6 +89,7 @@ func (g *GPU) Skip(n uint64) {
 	g.vramSlept = false
 	g.initiatorSlept = false
 	g.mcuSlept = false
+	g.gartSlept = false
 }
 
 // IdleFor returns the number of clocks that only count: the shortest sleep of the
@@ -147,6 +153,11 @@ func (g *GPU) IdleFor() uint64 {
 	}
 	if g.hasMCU() {
 		if n = min(n, g.idleMCU()); n == 0 {
+			return 0
+		}
+	}
+	if g.hasGART() {
+		if n = min(n, g.gart.IdleFor()); n == 0 {
 			return 0
 		}
 	}

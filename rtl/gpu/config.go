@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/mcu/core"
+	"github.com/hilgpu/hilgpu/rtl/noc"
 )
 
 // ErrConfig is wrapped by the error for a configuration that cannot be built.
@@ -38,7 +39,7 @@ func Default() Config {
 }
 
 // Full returns the configuration of the selector "emu?config=full": that of Default with a
-// microcontroller.
+// microcontroller and an aperture for GPU addresses.
 func Full() Config {
 	c := Default()
 	c.Caps = caps.Full()
@@ -97,4 +98,16 @@ func pow2(p bool) string {
 		return ", a power of two"
 	}
 	return ""
+}
+
+// otherTags returns the tags of the readers of host memory beside the nodes and the DMA engine.
+func (c Config) otherTags() []uint8 {
+	var tags []uint8
+	if c.Caps.Has(caps.MCU) {
+		tags = append(tags, noc.TagMCU)
+	}
+	if c.Caps.Has(caps.GART) {
+		tags = append(tags, noc.TagGART)
+	}
+	return tags
 }

@@ -97,6 +97,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		g.writeReg(base+cpreg.LineHi, uint32(n.Fence>>32))
 		g.start(i)
 	}
+	g.mapAperture()
 	return g
 }
 
@@ -195,6 +196,7 @@ func (g *rig) coalesce() {
 func (g *rig) round() {
 	g.msgs = nil
 	g.coalesce()
+	g.remap()
 	reset := g.rng.IntN(10) == 0
 	for i, n := range g.nodes {
 		if g.rng.IntN(4) == 0 {
@@ -246,6 +248,7 @@ func (g *rig) resetMidway() {
 	g.sameBytes("VRAM", g.model.Mem.VRAM, vram)
 	g.sameBytes("host memory", g.model.Mem.Host, g.mem)
 	g.watch()
+	g.mapAperture()
 	for i := range g.nodes {
 		g.start(i)
 	}

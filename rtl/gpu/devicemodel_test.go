@@ -55,9 +55,13 @@ func (n *rigNode) ownsAccesses(s refmodel.Step) bool {
 		case s.P[0]>>24 == pkt.OpTimestamp:
 			ok = n.stamps.Holds(r.At, r.N)
 		case write:
-			ok = ok && n.writes(r)
+			for _, r := range n.Physical(r) {
+				ok = ok && n.writes(r)
+			}
 		default:
-			ok = ok && n.reads(r)
+			for _, r := range n.Physical(r) {
+				ok = ok && n.reads(r)
+			}
 		}
 	})
 	return ok

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
@@ -16,7 +17,11 @@ func (g *rig) windows(n *rigNode) []byte {
 	}
 	b := windowBytes(nil, 4*min(1, g.rng.Uint32N(4)), n.own)
 	b = windowBytes(b, 1+4*min(1, g.rng.Uint32N(4)), n.hostOwn)
-	return windowBytes(b, 6+g.rng.Uint32N(2), n.stamps)
+	i := g.rng.Uint32N(2)
+	if n.Caps.Has(caps.GART) {
+		b = windowBytes(b, 3-i+4*min(1, g.rng.Uint32N(4)), g.mapped(n))
+	}
+	return windowBytes(b, 6+i, n.stamps)
 }
 
 func windowBytes(b []byte, index uint32, s refmodel.Range) []byte {
@@ -56,6 +61,12 @@ func (g *rig) addr(n *rigNode, align uint64) uint64 {
 	}
 	if g.rng.IntN(2) == 0 {
 		s = n.hostOwn
+	}
+	if n.Caps.Has(caps.GART) && g.rng.IntN(3) == 0 {
+		s = g.mapped(n)
+		if g.rng.IntN(2) == 0 { // near the end of a page
+			return s.At + gartreg.PageBytes*(1+g.rng.Uint64N(mappedPages-1)) - g.rng.Uint64N(300)
+		}
 	}
 	a := s.At + g.rng.Uint64N(s.N-600)
 	if g.rng.IntN(60) == 0 {

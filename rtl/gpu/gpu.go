@@ -6,6 +6,8 @@
 //	               pcie ── register bus to all        initiator
 //	                 │                                   │
 //	cp0, cp1 ── descriptors ── dma ── reads and writes ──┤
+//	                 │                                   │
+//	               gart ── reads of the table ───────────┤
 //	   │                                                 │
 //	fence0, fence1 ── writes ────────────────────────────┤
 //	                                                     │
@@ -28,6 +30,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/gart"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/intc"
@@ -67,6 +70,8 @@ type GPU struct {
 
 	mcu mcu.Module `if:"hasMCU" slept:"mcuSlept"`
 
+	gart gart.Module `if:"hasGART" slept:"gartSlept"`
+
 	initiator noc.Initiator `idle:"first" slept:"initiatorSlept"`
 	vramRead  noc.Reads     `idle:"-"`
 	vramWrite noc.Writes    `idle:"-"`
@@ -88,6 +93,7 @@ type GPU struct {
 	vramSlept      hdl.Nap
 	initiatorSlept hdl.Nap
 	mcuSlept       hdl.Nap
+	gartSlept      hdl.Nap
 }
 
 var _ port.Device = (*GPU)(nil)
@@ -121,7 +127,8 @@ func New(c Config) (*GPU, error) {
 		perf:      perf.New(c.Nodes),
 		arbiter:   arbiter.New(c.Nodes),
 		mcu:       mcu.New(mcu.Params{Bytes: c.mcuBytes(), HostBits: c.HostBits, VRAMBytes: c.VRAMBytes}),
-		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout), c.Caps.Has(caps.MCU)),
+		gart:      gart.New(gart.Params{HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits}),
+		initiator: noc.NewInitiator(c.Nodes, c.Tags, c.Caps.Has(caps.ReadTimeout), c.otherTags()...),
 	}, nil
 }
 
@@ -189,7 +196,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	cpl0, cpl1, cplDMA, cplFirst := g.completions(fromHost, fromVRAM)
 	cplMCU := port.Completion{}
 	if g.hasMCU() && !hdl.Asleep(cpl0.Tag != noc.TagMCU) {
-		cplMCU, cpl0 = noc.Split(cpl0)
+		cplMCU, cpl0 = noc.Split(cpl0, noc.TagMCU)
+	}
+	cplGART := port.Completion{}
+	if g.hasGART() && !hdl.Asleep(cpl0.Tag != noc.TagGART) {
+		cplGART, cpl0 = noc.Split(cpl0, noc.TagGART)
 	}
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
@@ -215,7 +226,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 
 	descs, node, desc := g.desc()
-	descReady := bit(descs != 0 && g.dma.Ready(), node)
+	descReady := bit(descs != 0 && g.takesDesc(), node)
 	dma0 := g.dmaFor(0, descReady)
 	dma1 := g.dmaFor(1, descReady)
 	cancel := g.cancel()
@@ -254,15 +265,17 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
 		g.tickControl(ctl, takes, regs, turn)
 	}
+	read, ofTable := has(hostReady|readReady, noc.ReadDMA), g.readsTable()
+	engineDesc, engineNode := g.tickGART(regs, desc, node, read, cplGART, cancel, ctl.rst.Whole)
 	dmaIn := dma.In{
-		ReadReady: has(hostReady|readReady, noc.ReadDMA),
+		ReadReady: read && !ofTable,
 		Cpl:       cplDMA,
 		ReqReady:  has(headerReady, noc.WriteDMA),
 		BeatReady: has(beatReady, noc.WriteDMA),
 	}
-	g.dmaSlept = hdl.Nap(hdl.Asleep(g.dma.Sleeps(desc, dmaIn, cancel, ctl.rst.Whole)))
+	g.dmaSlept = hdl.Nap(hdl.Asleep(g.dma.Sleeps(engineDesc, dmaIn, cancel, ctl.rst.Whole)))
 	if !hdl.Asleep(bool(g.dmaSlept)) {
-		g.dma.Tick(desc, node, dmaIn, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
+		g.dma.Tick(engineDesc, engineNode, dmaIn, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	}
 	g.vramSlept = hdl.Nap(hdl.Asleep(g.vram.Sleeps(readReq, writeReq, target, vramBeat)))
 	if !hdl.Asleep(bool(g.vramSlept)) {
@@ -288,7 +301,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 // descriptor that is accepted, or a level.
 func (g *GPU) inTransit() bool {
 	offered, _, _ := g.desc()
-	return offered != 0 && g.accepts() || g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel()
+	return offered != 0 && g.accepts() || g.sendsPart() || g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel()
 }
 
 // idleInitiator is IdleFor of the initiator.
@@ -321,6 +334,9 @@ func (g *GPU) hasMaster() bool { return g.config.Caps.Has(caps.Master) }
 
 // hasMCU reports whether the GPU has a microcontroller.
 func (g *GPU) hasMCU() bool { return g.config.Caps.Has(caps.MCU) }
+
+// hasGART reports whether the GPU has an aperture.
+func (g *GPU) hasGART() bool { return g.config.Caps.Has(caps.GART) }
 
 // bit returns 1<<i if v, for use with has.
 func bit(v bool, i uint8) uint8 {

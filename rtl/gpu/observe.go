@@ -82,10 +82,11 @@ func (g *GPU) Newest(node int) (header uint32, addr uint64, ok bool) {
 	return g.cp0.Newest()
 }
 
-// Descriptor returns the descriptor that the DMA engine takes in the next clock, its node, and the
-// address of the packet that it belongs to, outside of any clock. It reports false if there is none.
+// Descriptor returns the descriptor of a node that is taken in the next clock, before the aperture
+// translates it, its node, and the address of the packet that it belongs to, outside of any clock. It
+// reports false if there is none.
 func (g *GPU) Descriptor() (node int, desc dma.Desc, addr uint64, ok bool) {
-	if !g.dma.Ready() {
+	if !g.takesDesc() {
 		return 0, dma.Desc{}, 0, false
 	}
 	offered, from, desc := g.desc()

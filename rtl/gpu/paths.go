@@ -17,7 +17,8 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 		return noc.Offer{}, port.Request{}, 0
 	}
 	busy, state := g.initiator.Busy(), g.initiator.State()
-	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
+	cp0, cp1 := g.cp0.Fetch(), g.cp1.Fetch()
+	rd, rdTag := g.engineRead()
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
 	message, look := g.message(), port.Request{}
@@ -27,7 +28,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 
 	tagless := bit(noc.Tagless(noc.Tag(cp0, noc.ReadCP0), state, busy), noc.ReadCP0) |
 		bit(noc.Tagless(noc.Tag(cp1, noc.ReadCP1), state, busy), noc.ReadCP1) |
-		bit(noc.Tagless(noc.Tag(rd, noc.ReadDMA), state, busy), noc.ReadDMA) |
+		bit(noc.Tagless(rdTag, state, busy), noc.ReadDMA) |
 		bit(g.hasMCU() && noc.Tagless(noc.TagMCU, state, busy), noc.HostReadMCU)
 	o = noc.Decide(bit(noc.Outward(cp0), noc.ReadCP0)|bit(noc.Outward(cp1), noc.ReadCP1)|bit(noc.Outward(rd), noc.ReadDMA)|
 		bit(noc.Outward(look), noc.HostReadMCU)|bit(noc.Outward(wr), noc.HostWriteDMA)|bit(noc.Outward(fence0), noc.HostWriteFence0)|
@@ -62,6 +63,9 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request, own uint8) {
 		if o.Source == noc.HostReadMCU {
 			own = noc.TagMCU
 		}
+		if g.hasGART() && o.Source == noc.ReadDMA {
+			own = rdTag
+		}
 		req.Tag = noc.Sent(own, state, busy)
 	}
 	req.Addr &^= noc.Host
@@ -87,7 +91,7 @@ func (g *GPU) outward() bool {
 		write, _ := g.mcu.Write()
 		messages = messages || noc.Outward(g.mcu.Read()) || noc.Outward(write)
 	}
-	return messages || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
+	return messages || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward() || g.readsTable()
 }
 
 // fenceHeaders returns the headers of the fence units. Their addresses are held
@@ -163,7 +167,8 @@ func (g *GPU) engineBeat(route noc.Route, writer uint8) port.Beat {
 // vramReadHeader returns bit i for reader i with a header for VRAM, the granted
 // reader, and its header.
 func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
-	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
+	cp0, cp1 := g.cp0.Fetch(), g.cp1.Fetch()
+	rd, rdTag := g.engineRead()
 	valid = bit(noc.Inward(cp0), noc.ReadCP0) | bit(noc.Inward(cp1), noc.ReadCP1) | bit(noc.Inward(rd), noc.ReadDMA)
 	var target port.Request
 	if g.config.Caps.Has(caps.Aperture) {
@@ -192,6 +197,9 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	req.Tag = noc.Tag(req, reader&3)
 	if reader == noc.VRAMReadMCU {
 		req.Tag = noc.TagMCU
+	}
+	if g.hasGART() && reader == noc.ReadDMA {
+		req.Tag = rdTag
 	}
 	if valid == 0 {
 		req.Kind = port.None
@@ -277,21 +285,22 @@ func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
 	return valid, node, d
 }
 
-// accepts reports whether an offered descriptor changes anything: the DMA engine
-// acts on it, or its node gets the grant and holds it. A single node needs no
-// grant.
+// accepts reports whether an offered descriptor changes anything: the DMA engine, or the
+// aperture before it, acts on it, or its node gets the grant and holds it. A single node needs
+// no grant.
 func (g *GPU) accepts() bool {
-	return g.dma.Wakes() || !g.descs.Turn().Hold && g.hasNode1()
+	acts := g.dma.Wakes()
+	if g.hasGART() {
+		acts = g.gart.Ready()
+	}
+	return acts || !g.descs.Turn().Hold && g.hasNode1()
 }
 
 // dmaFor returns the DMA engine's inputs of a node.
 func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
-	r, owner := g.dma.Result()
-	mine := owner == node
-	return cp.DMA{
-		Ready: has(ready, node), Done: mine && r == dma.ResultDone,
-		Err: mine && r == dma.ResultReadError, WriteErr: mine && r == dma.ResultWriteError,
-	}
+	d := g.ended(node)
+	d.Ready = has(ready, node)
+	return d
 }
 
 // cancel returns bit i for node i that cancels its descriptors.

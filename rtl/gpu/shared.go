@@ -68,6 +68,9 @@ func (g *GPU) answer() regbus.Rsp {
 	if g.hasMaster() {
 		rsp = or(rsp, g.arbiter.Registers())
 	}
+	if g.hasGART() {
+		rsp = or(rsp, g.gart.Registers())
+	}
 	return rsp
 }
 

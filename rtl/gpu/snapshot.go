@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/gart"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/intc"
@@ -22,7 +23,7 @@ import (
 )
 
 // GPUWords is the number of words that Snapshot fills.
-const GPUWords = 4 + pcie.ModuleWords + ident.ModuleWords + regram.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + arbiter.ModuleWords + mcu.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
+const GPUWords = 4 + pcie.ModuleWords + ident.ModuleWords + regram.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + arbiter.ModuleWords + mcu.ModuleWords + gart.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -62,6 +63,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[arbiter.ModuleWords:]
 	m.mcu.Snapshot(s)
 	s = s[mcu.ModuleWords:]
+	m.gart.Snapshot(s)
+	s = s[gart.ModuleWords:]
 	m.initiator.Snapshot(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
@@ -75,7 +78,7 @@ func (m *GPU) Snapshot(s []uint64) {
 
 // Parts returns the numbers of words of the parts of a Snapshot, in order.
 func (m *GPU) Parts() []int {
-	return []int{4, pcie.ModuleWords, ident.ModuleWords, regram.ModuleWords, intc.ModuleWords, cp.ModuleWords, cp.ModuleWords, fence.ModuleWords, fence.ModuleWords, dma.ModuleWords, mem.ModuleWords, reset.ModuleWords, perf.ModuleWords, watchdog.ModuleWords, arbiter.ModuleWords, mcu.ModuleWords, noc.InitiatorWords, noc.ReadsWords, noc.WritesWords, noc.BeatsWords, noc.ReadsWords}
+	return []int{4, pcie.ModuleWords, ident.ModuleWords, regram.ModuleWords, intc.ModuleWords, cp.ModuleWords, cp.ModuleWords, fence.ModuleWords, fence.ModuleWords, dma.ModuleWords, mem.ModuleWords, reset.ModuleWords, perf.ModuleWords, watchdog.ModuleWords, arbiter.ModuleWords, mcu.ModuleWords, gart.ModuleWords, noc.InitiatorWords, noc.ReadsWords, noc.WritesWords, noc.BeatsWords, noc.ReadsWords}
 }
 
 // Update is Snapshot for an s that has the words before the last clock. It leaves out
@@ -161,22 +164,27 @@ func (m *GPU) Update(s []uint64) (stored uint32) {
 		stored |= 1 << 15
 	}
 	s = s[mcu.ModuleWords:]
+	if !m.gartSlept {
+		m.gart.Snapshot(s)
+		stored |= 1 << 16
+	}
+	s = s[gart.ModuleWords:]
 	if !m.initiatorSlept {
 		m.initiator.Snapshot(s)
-		stored |= 1 << 16
+		stored |= 1 << 17
 	}
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
-	stored |= 1 << 17
+	stored |= 1 << 18
 	s = s[noc.ReadsWords:]
 	m.vramWrite.Snapshot(s)
-	stored |= 1 << 18
+	stored |= 1 << 19
 	s = s[noc.WritesWords:]
 	m.beats.Snapshot(s)
-	stored |= 1 << 19
+	stored |= 1 << 20
 	s = s[noc.BeatsWords:]
 	m.descs.Snapshot(s)
-	stored |= 1 << 20
+	stored |= 1 << 21
 	return stored
 }
 
@@ -197,6 +205,7 @@ func (m *GPU) Restore(s []uint64) {
 	m.vramSlept = false
 	m.initiatorSlept = false
 	m.mcuSlept = false
+	m.gartSlept = false
 	s = s[4:]
 	m.pcie.Restore(s)
 	s = s[pcie.ModuleWords:]
@@ -228,6 +237,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[arbiter.ModuleWords:]
 	m.mcu.Restore(s)
 	s = s[mcu.ModuleWords:]
+	m.gart.Restore(s)
+	s = s[gart.ModuleWords:]
 	m.initiator.Restore(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Restore(s)
@@ -262,6 +273,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.watchdog.Signals(at+".watchdog", s)
 	s = m.arbiter.Signals(at+".arbiter", s)
 	s = m.mcu.Signals(at+".mcu", s)
+	s = m.gart.Signals(at+".gart", s)
 	s = m.initiator.Signals(at+".initiator", s)
 	s = m.vramRead.Signals(at+".vramRead", s)
 	s = m.vramWrite.Signals(at+".vramWrite", s)
@@ -287,6 +299,7 @@ func (m *GPU) Memories(v hdl.Visitor) {
 	m.watchdog.Memories(v)
 	m.arbiter.Memories(v)
 	m.mcu.Memories(v)
+	m.gart.Memories(v)
 	m.initiator.Memories(v)
 	m.vramRead.Memories(v)
 	m.vramWrite.Memories(v)

@@ -23,6 +23,7 @@ import (
 func vectorConfig(lacks string) gpu.Config {
 	c := gpu.Default()
 	c.VRAMBytes, c.HostBits, c.LengthBits = vectors.VRAM, vectors.HostBits, vectors.LengthBits
+	c.Caps |= caps.GART
 	for _, v := range caps.Table {
 		if v.Option() == lacks {
 			c.Caps &^= v.Bit

@@ -218,7 +218,7 @@ func TestReadsEnd(t *testing.T) {
 	var failed, slept int
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		l := &limited{t: t, m: noc.NewInitiator(2, 4, true, false), rng: rng, period: 128 << rng.IntN(4)}
+		l := &limited{t: t, m: noc.NewInitiator(2, 4, true), rng: rng, period: 128 << rng.IntN(4)}
 		for range 10000 {
 			l.step(30 + 60*int(seed%2))
 			if l.lost > 12 && rng.IntN(300) == 0 {
@@ -241,7 +241,7 @@ func TestReadsEnd(t *testing.T) {
 
 // An initiator without time-out waits for ever.
 func TestReadsWait(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	o := noc.Decide(1, 0, m.State(), true, false, false)
 	m.Tick(o, 0, 0, true, false, port.Completion{}, noc.Sweep{}, false)
 	for i := range 1000 {

@@ -94,15 +94,15 @@ func move(q owners, last bool, o Owner) owners {
 const cpTags = 3
 
 // NewInitiator returns the arbiter of a GPU with the given numbers of nodes and
-// DMA tags, and with a microcontroller if mcu is set. With limited set, it has the time-out of
-// reads.
-func NewInitiator(nodes, dmaTags int, limited, mcu bool) Initiator {
+// DMA tags, whose other readers have the tags in others. With limited set, it has the time-out
+// of reads.
+func NewInitiator(nodes, dmaTags int, limited bool, others ...uint8) Initiator {
 	tags := uint64(1<<cpTags-1)<<(ReadCP0<<4) | (uint64(1)<<dmaTags-1)<<(ReadDMA<<4)
 	if nodes == 2 {
 		tags |= (1<<cpTags - 1) << (ReadCP1 << 4)
 	}
-	if mcu {
-		tags |= 1 << TagMCU
+	for _, tag := range others {
+		tags |= 1 << tag
 	}
 	if limited {
 		tags |= (1<<spares - 1) << firstSpare

@@ -28,6 +28,10 @@ const (
 // TagMCU is the tag of the reads of the microcontroller: one that node 0 does not use.
 const TagMCU = ReadCP0<<4 | 15
 
+// TagGART is the tag of the reads of the aperture's table, another one that node 0 does not use.
+// The headers take the place of those of the DMA engine.
+const TagGART = ReadCP0<<4 | 14
+
 // The reads of the microcontroller, among the sources of the initiator port and among the
 // readers of VRAM.
 const (
@@ -130,16 +134,16 @@ func Completion(host, vram port.Completion, reader uint8) port.Completion {
 	return Own(vram, reader)
 }
 
-// Split returns a completion for the readers of node 0's number as that of the
-// microcontroller and that of node 0, of which one is none.
-func Split(cpl port.Completion) (mcu, cp0 port.Completion) {
-	mcu, cp0 = cpl, cpl
-	if cpl.Tag == TagMCU {
-		cp0.Status = port.CplNone
+// Split returns a completion for the readers of node 0's number as that of the reader with the
+// given tag and as that of the others, of which one is none.
+func Split(cpl port.Completion, tag uint8) (own, rest port.Completion) {
+	own, rest = cpl, cpl
+	if cpl.Tag == tag {
+		rest.Status = port.CplNone
 	} else {
-		mcu.Status = port.CplNone
+		own.Status = port.CplNone
 	}
-	return mcu, cp0
+	return own, rest
 }
 
 // Own returns a completion with its local tag if it is for the reader, and none

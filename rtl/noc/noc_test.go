@@ -180,7 +180,7 @@ func TestInitiator(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := noc.NewInitiator(2, 16, false, false)
+			m := noc.NewInitiator(2, 16, false)
 			for i, s := range tt.steps {
 				o := noc.Decide(s.valid, 0, m.State(), s.master, false, false)
 				require.Equal(t, s.offer, o, "clock %d", i)
@@ -204,7 +204,7 @@ func arrival(m *noc.Initiator, cpl port.Completion) port.Completion {
 }
 
 func TestInitiatorRefusesReads(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	refuse := func(valid uint8, tag uint8, cpl port.Completion) bool {
 		o := noc.Decide(valid, 0, m.State(), false, false, false)
 		taken := noc.Taken(o, true)
@@ -230,7 +230,7 @@ func TestInitiatorRefusesReads(t *testing.T) {
 }
 
 func TestInitiatorPending(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	read := func(tag uint8) {
 		o := noc.Decide(1, 0, m.State(), true, false, false)
 		m.Tick(o, tag, tag, noc.Taken(o, true), false, port.Completion{}, noc.Sweep{}, false)
@@ -260,7 +260,7 @@ func TestInitiatorPending(t *testing.T) {
 // The completions of reads in flight at a reset are dropped. Their tags stay busy
 // until then. Other reads continue.
 func TestInitiatorReset(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) (got port.Completion) {
 		got = arrival(&m, cpl)
 		o := noc.Decide(valid, 0, m.State(), true, false, false)
@@ -290,7 +290,7 @@ func TestInitiatorReset(t *testing.T) {
 
 // A reset drops the answer to a refused read.
 func TestInitiatorResetForgetsRefusals(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	o := noc.Decide(4, 0, m.State(), false, false, false)
 	m.Tick(o, 0x21, 0x21, noc.Taken(o, true), false, port.Completion{}, noc.Sweep{}, true)
 	assert.Equal(t, port.Completion{}, arrival(&m, port.Completion{}))
@@ -299,7 +299,7 @@ func TestInitiatorResetForgetsRefusals(t *testing.T) {
 
 // While the engines are closed, only a header offered before is granted.
 func TestClosed(t *testing.T) {
-	m := noc.NewInitiator(2, 16, false, false)
+	m := noc.NewInitiator(2, 16, false)
 	assert.Zero(t, noc.Decide(5, 0, m.State(), true, true, false).Sources)
 	assert.Zero(t, noc.Decide(5, 0, m.State(), false, true, false).Sources, "nor refused")
 	m.Tick(noc.Decide(4, 0, m.State(), true, false, false), 0x20, 0x20, false, false, port.Completion{}, noc.Sweep{}, false)

@@ -40,6 +40,7 @@ type Device struct {
 	Mem      *Memory
 	Scratch  [4]uint32 // ID.SCRATCH0 to 3
 	NoMaster bool      // bus mastering is off: host memory cannot be accessed
+	Aperture Aperture
 	Nodes    []*Node
 }
 

@@ -1,6 +1,8 @@
 package refmodel
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
@@ -38,6 +40,13 @@ func (n *Node) Part(v Verdict, op uint8, progress uint32) {
 }
 
 func (n *Node) move(m Move) {
+	for _, p := range n.parts(m) {
+		n.moveTo(p)
+	}
+}
+
+// moveTo applies a move that is not in the aperture.
+func (n *Node) moveTo(m Move) {
 	switch {
 	case m.Stamp:
 		n.Stamps = append(n.Stamps, m.Dst)
@@ -52,7 +61,9 @@ func (n *Node) move(m Move) {
 }
 
 // partlyRead reports whether a read failed after some of its bytes were answered.
-func (n *Node) partlyRead(m Move) bool { return m.Unread && !n.unreadable(m.Src, m.N) }
+func (n *Node) partlyRead(m Move) bool {
+	return m.Unread && slices.ContainsFunc(n.parts(m), func(p Move) bool { return !n.unreadable(p.Src, p.N) })
+}
 
 // noteUnread records the bytes that a copy with a failed read may have written.
 func (n *Node) noteUnread(m Move) {

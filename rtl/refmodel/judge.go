@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
@@ -12,6 +13,7 @@ import (
 const (
 	ClassVRAM = "VRAM"      // the address is out of the range of VRAM
 	ClassHost = "host"      // the address is out of the range of host addresses
+	ClassGART = "aperture"  // the address is out of the range of the largest aperture
 	ReadOnly  = "read-only" // the write is in a window that is not Writable
 )
 
@@ -103,7 +105,8 @@ func (n *Node) reserved(l pkt.Layout, i int) uint32 {
 // checkMaster refuses a packet that writes host memory while bus mastering is off:
 // "Fault causes", WRITE_ERROR.
 func (n *Node) checkMaster(l pkt.Layout, p []uint32, v Verdict) Verdict {
-	if !n.NoMaster || v.Cause != cpreg.CauseNone || len(v.Moves) == 0 || v.Moves[0].Dst&pkt.Host == 0 {
+	refused := v.Cause != cpreg.CauseNone && v.Cause != cpreg.CausePage
+	if !n.NoMaster || refused || len(v.Moves) == 0 || n.parts(v.Moves[0])[0].Dst&pkt.Host == 0 {
 		return v
 	}
 	for _, f := range l.Fields {
@@ -115,16 +118,20 @@ func (n *Node) checkMaster(l pkt.Layout, p []uint32, v Verdict) Verdict {
 }
 
 // checkRange checks the address range of an operand whose first byte is at low and whose
-// last row, of the given bytes, is at high: "Packets" and "Fault causes", ADDRESS.
-func (n *Node) checkRange(operand string, low, high, bytes uint64) (Verdict, bool) {
-	limit, class := n.VRAM, ClassVRAM
-	if low&pkt.Host != 0 {
-		limit, class = 1<<n.HostBits, ClassHost
+// last row, of the given bytes, is at high: "Packets" and "Fault causes", ADDRESS. translated
+// reports whether the operand may be in the aperture.
+func (n *Node) checkRange(operand string, low, high, bytes uint64, translated bool) (Verdict, bool) {
+	start, limit, class := uint64(0), n.VRAM, ClassVRAM
+	switch {
+	case low&pkt.Host != 0:
+		start, limit, class = pkt.Host, 1<<n.HostBits, ClassHost
+	case translated && n.mapped(low):
+		start, limit, class = gartreg.Start, gartreg.MaxPages*gartreg.PageBytes, ClassGART
 	}
-	if low&^pkt.Host >= limit {
+	if low-start >= limit {
 		return refuseAt(cpreg.CauseAddress, operand+" "+class, low), false
 	}
-	if end := high &^ pkt.Host; bytes > limit || end > limit-bytes {
+	if end := high - start; bytes > limit || end > limit-bytes {
 		return refuseAt(cpreg.CauseAddress, operand+" "+class, high), false
 	}
 	return Verdict{}, true
@@ -147,17 +154,36 @@ func (n *Node) checkWindows(operand string, at Place, first, bytes uint64, write
 	return refuseAt(cpreg.CauseWindow, operand, first), false
 }
 
-// access checks one contiguous operand.
+// access checks one contiguous operand that the aperture does not translate.
 func (n *Node) access(operand string, at Place, addr, bytes uint64, writes bool) (Verdict, bool) {
-	if v, ok := n.checkRange(operand, addr, addr, bytes); !ok {
+	if v, ok := n.checkRange(operand, addr, addr, bytes, false); !ok {
+		return v, false
+	}
+	return n.checkWindows(operand, at, addr, bytes, writes)
+}
+
+// data checks one contiguous operand that may be in the aperture.
+func (n *Node) data(operand string, at Place, addr, bytes uint64, writes bool) (Verdict, bool) {
+	if v, ok := n.checkRange(operand, addr, addr, bytes, true); !ok {
 		return v, false
 	}
 	return n.checkWindows(operand, at, addr, bytes, writes)
 }
 
 // readable returns the bytes of a range and reports whether all of it can be read.
-// VRAM in range can always be read; b is nil if the model does not hold it.
+// VRAM in range can always be read; b is nil if the model does not hold it. The pages of a range
+// in the aperture can be accessed.
 func (n *Node) readable(addr, bytes uint64) (b []byte, ok bool) {
+	if n.mapped(addr) {
+		for _, p := range n.Physical(Range{addr, bytes}) {
+			part, ok := n.readable(p.At, p.N)
+			if !ok {
+				return nil, false
+			}
+			b = append(b, part...)
+		}
+		return b, true
+	}
 	if addr&pkt.Host != 0 && n.NoMaster {
 		return nil, false
 	}

@@ -43,18 +43,19 @@ func (n *Node) linear(m Move, at Site) Verdict {
 		return Verdict{}
 	}
 	if !m.Fill {
-		if v, ok := n.access("Src", at.Place, m.Src, m.N, false); !ok {
+		if v, ok := n.data("Src", at.Place, m.Src, m.N, false); !ok {
 			return v
 		}
 	}
-	if v, ok := n.access("Dst", at.Place, m.Dst, m.N, true); !ok {
+	if v, ok := n.data("Dst", at.Place, m.Dst, m.N, true); !ok {
 		return v
 	}
 	v := Verdict{Moves: []Move{{m.Src + done, m.Dst + done, m.N - done, m.Fill, m.Value, false, false}}}
+	v = n.translate(v, operand{"Src", m.Src}, operand{"Dst", m.Dst})
 	if m.Fill {
 		return v
 	}
-	if m.Src < m.Dst+m.N && m.Dst < m.Src+m.N {
+	if m.Src < m.Dst+m.N && m.Dst < m.Src+m.N || n.aliases(v.Moves) {
 		v.Undefined = "the ranges overlap"
 	}
 	return n.read(v, "Src", m.Src)
@@ -85,7 +86,7 @@ func (n *Node) judgeIndirect(p []uint32, _ Site) Verdict {
 	if dwords == 0 {
 		return Verdict{}
 	}
-	if v, ok := n.checkRange("Addr", addr, addr, 4*dwords); !ok {
+	if v, ok := n.checkRange("Addr", addr, addr, 4*dwords, false); !ok {
 		return v
 	}
 	if _, ok := n.readable(addr, 4); !ok {
@@ -158,7 +159,7 @@ func (n *Node) judgeFence(p []uint32, at Site) Verdict {
 func (n *Node) judgeSetWindow(p []uint32, _ Site) Verdict {
 	base, size := long(p, 2), long(p, 4)
 	if size != 0 {
-		if v, ok := n.checkRange("Base", base, base, size); !ok {
+		if v, ok := n.checkRange("Base", base, base, size, true); !ok {
 			return v
 		}
 	}

@@ -62,10 +62,11 @@ func (n *Node) judgeCopy2D(p []uint32, at Site) Verdict {
 	for y := r.y0; y < r.y1; y++ {
 		v.Moves = append(v.Moves, Move{Src: src.row(r, y), Dst: dst.row(r, y), N: r.bytes(dst)})
 	}
-	if overlap(v.Moves) {
+	if overlap(v.Moves) || n.aliases(v.Moves) {
 		v.Undefined = "source and destination overlap"
 	}
 	v.Moves[0].skip(done)
+	v = n.translate(v, operand{"source", src.Base}, operand{"destination", dst.Base})
 	v = n.read(v, "source", src.Base)
 	if dst.Pitch < r.bytes(dst) && v.Undefined == "" && slices.ContainsFunc(v.Moves, n.partlyRead) {
 		v.Undefined = "a read failed, and rows of the destination overlap"
@@ -96,7 +97,7 @@ func (n *Node) judgeFill2D(p []uint32, at Site) Verdict {
 		v.Moves = append(v.Moves, Move{Fill: true, Dst: dst.row(r, y), N: r.bytes(dst), Value: long(p, 3)})
 	}
 	v.Moves[0].skip(done)
-	return v
+	return n.translate(v, operand{}, operand{"destination", dst.Base})
 }
 
 // resume removes the rows that are already done. It returns the bytes of the first row left
@@ -121,7 +122,7 @@ func (r rect) bytes(c corner) uint64 { return uint64(r.x1-r.x0) << c.Format }
 // covers base to the end of the last row; windows must allow first to last row.
 func (n *Node) rows(c corner, r rect, at Place, writes bool) (Verdict, bool) {
 	first, last, bytes := c.row(r, r.y0), c.row(r, r.y1-1), r.bytes(c)
-	if v, ok := n.checkRange(c.name, c.Base, last, bytes); !ok {
+	if v, ok := n.checkRange(c.name, c.Base, last, bytes, true); !ok {
 		return v, false
 	}
 	return n.checkWindows(c.name, at, first, last-first+bytes, writes)

@@ -36,7 +36,7 @@ type Verdict struct {
 
 	Undefined string // why the documents do not define the effect; "": they do
 
-	Moves []Move        // in order; a refused packet has moves only with READ_ERROR
+	Moves []Move        // in order; a refused packet has moves only with READ_ERROR and PAGE
 	Reads []Range       // ranges read, except the sources of moves
 	Skips bool          // the packet is a PREDICATE that skips
 	Waits bool          // the packet is a WAIT_FENCE whose value has not been reached

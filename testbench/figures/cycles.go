@@ -44,6 +44,8 @@ func cycleTargets() []cycleTarget {
 		{"copy of 64 KiB, single-port VRAM, slowest of all alignments", slowest(one), "bytes/clock", bound{true, 3.8}},
 		{"copy of 64 KiB, host to VRAM, L 64, 16 tags", rate(down), "bytes/clock", bound{true, 0.9 * 8}},
 		{"copy of 64 KiB, VRAM to host, L 64, 16 tags", rate(up), "bytes/clock", bound{true, 0.9 * 8}},
+		{"copy of 64 KiB through the aperture, L 64, 16 tags, the table in VRAM", apertureRate(0x1000), "bytes/clock", bound{true, 7}},
+		{"the same, the table in host memory", apertureRate(apertureTable), "bytes/clock", bound{true, 6}},
 		{"NOP, once fetched", each(pkt.NOP{}), "clocks", bound{false, 2}},
 		{"copy of 64 bytes, VRAM to VRAM", each(pkt.Copy{Dst: 0x1000, Bytes: 64}), "clocks", bound{false, 20}},
 		{"copy of 64 bytes, VRAM to VRAM, misaligned", each(pkt.Copy{Src: 5, Dst: 0x1003, Bytes: 64}), "clocks", bound{false, 20}},
@@ -110,11 +112,24 @@ const (
 	cycleBuffer = pkt.Host | (bare.HostBase + 0x11000)
 )
 
+// clocks returns the clocks of packets on a board.
+func clocks(ctx context.Context, board string, packets ...bare.Packet) (float64, error) {
+	return bench{board: board, host: bare.NewHost(0x20000)}.clocks(ctx, packets...)
+}
+
+// A bench is a board and what is done before and after its packets, or nil.
+type bench struct {
+	board   string
+	host    *bare.Host
+	prepare func(b *bare.Board)
+	check   func(b *bare.Board) error
+}
+
 // clocks returns the clocks from the doorbell of packets in host memory to the
 // message of the fence after them. The node has fetched nothing before the
 // doorbell.
-func clocks(ctx context.Context, board string, packets ...bare.Packet) (took float64, err error) {
-	b, err := bare.Open(ctx, board, bare.NewHost(0x20000), boards.Open)
+func (m bench) clocks(ctx context.Context, packets ...bare.Packet) (took float64, err error) {
+	b, err := bare.Open(ctx, m.board, m.host, boards.Open)
 	if err != nil {
 		return 0, err
 	}
@@ -123,6 +138,9 @@ func clocks(ctx context.Context, board string, packets ...bare.Packet) (took flo
 			err = cerr
 		}
 	}()
+	if m.prepare != nil {
+		m.prepare(b)
+	}
 	n := b.Node(0)
 	if err := n.Start(cycleRing, 16, 0); err != nil {
 		return 0, err
@@ -143,6 +161,9 @@ func clocks(ctx context.Context, board string, packets ...bare.Packet) (took flo
 	took = float64(b.Clock.Now() - start)
 	if !arrived || b.Host.Mem[cycleFence-cycleRing] != 1 {
 		return 0, fmt.Errorf("%w: %s", ErrStuck, n.State())
+	}
+	if m.check != nil {
+		return took, m.check(b)
 	}
 	return took, nil
 }

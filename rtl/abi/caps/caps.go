@@ -27,6 +27,7 @@ const (
 	Trace       Set = 1 << 34
 	Master      Set = 1 << 35
 	MCU         Set = 1 << 36
+	GART        Set = 1 << 37
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number
@@ -60,6 +61,7 @@ var Table = []Cap{
 	{Bit: Trace, Name: "TRACE", Doc: "a record of the last packets of each node", There: "the block TRACE0 and the block TRACE1", Default: true},
 	{Bit: Master, Name: "MASTER", Doc: "a second master on the register bus", There: "the block ARB"},
 	{Bit: MCU, Name: "MCU", Doc: "a microcontroller, which is the second master", There: "the block MCU and the block MCUDBG", With: Master},
+	{Bit: GART, Name: "GART", Doc: "GPU addresses whose pages are looked up in a table", There: "the block GART and the cause PAGE"},
 }
 
 // Option returns the name of the selector option for the capability.
@@ -76,7 +78,7 @@ func All() Set { return where(func(Cap) bool { return true }) }
 func Default() Set { return where(func(c Cap) bool { return c.Default }) }
 
 // Full returns the capabilities of the configuration "full".
-func Full() Set { return Default() | Master | MCU }
+func Full() Set { return Default() | Master | MCU | GART }
 
 // Missing returns the capabilities that those of s cannot be built without, and that are not
 // in s.

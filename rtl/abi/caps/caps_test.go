@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		want        Set
 	}{
 		{"nothing", 0, 0, 0},
-		{"numbers and reserved bits", 0xd8ffff0d, 0xffffffe0, 0},
+		{"numbers and reserved bits", 0xd8ffff0d, 0xffffffc0, 0},
 		{"two nodes", 2, 0, Node1},
 		{"all", 0xffffffff, 0xffffffff, All() | Node1},
 		{"one", 0x30140481, 0, Watchdog | Aperture},

@@ -16,4 +16,5 @@ var CauseDocs = []string{
 	CauseRing:       "RING_BASE, RING_SIZE or WPTR is out of range",
 	CauseWriteError: "a write could not be sent: bus mastering is off",
 	CauseWindow:     "a packet in an indirect buffer reads a range outside every window, or writes one outside every writable window",
+	CausePage:       "a page of the aperture could not be accessed: GART.FAULT",
 }

@@ -73,10 +73,11 @@ const (
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
 	CauseWriteError = 12 // a write could not be sent: bus mastering is off
 	CauseWindow     = 13 // a packet in an indirect buffer reads a range outside every window, or writes one outside every writable window
+	CausePage       = 14 // a page of the aperture could not be accessed: GART.FAULT
 )
 
 // Causes names the values of FAULT_INFO.CAUSE.
-var Causes = []string{"NONE", "OPCODE", "RESERVED", "LENGTH", "ALIGN", "ADDRESS", "PRIVILEGE", "REGISTER", "STATE", "FENCE", "READ_ERROR", "RING", "WRITE_ERROR", "WINDOW"}
+var Causes = []string{"NONE", "OPCODE", "RESERVED", "LENGTH", "ALIGN", "ADDRESS", "PRIVILEGE", "REGISTER", "STATE", "FENCE", "READ_ERROR", "RING", "WRITE_ERROR", "WINDOW", "PAGE"}
 
 // Ring limits, as log2 of the size in bytes.
 const (

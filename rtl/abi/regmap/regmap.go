@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
@@ -54,7 +55,7 @@ type Map struct {
 func New() *Map { return newMap(blocks()) }
 
 func blocks() []reg.Block {
-	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block, arbreg.Block, mcureg.Block, mcureg.Debug}
+	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block, arbreg.Block, gartreg.Block, mcureg.Block, mcureg.Debug}
 	for n := range cpreg.Nodes {
 		bs = append(bs, cpreg.Block(n))
 	}

@@ -66,8 +66,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 21 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 17 and 23 for the windows of MCU, 10 MCUDBG, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 21+5+27+2+2+17+7*3+2+10+2*23+2*16*4+2*4+2)
+	// 21 ID, 5 INTC, 27 PERF, 2 WDOG, 2 ARB, 8 GART, 17 and 23 for the windows of MCU, 10 MCUDBG, 23 of each CP, 16 entries of 4 of each TRACE, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 21+5+27+2+2+8+17+7*3+2+10+2*23+2*16*4+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -75,7 +75,7 @@ func TestEntriesAreByOffset(t *testing.T) {
 	for _, b := range m.Blocks() {
 		names = append(names, b.Name)
 	}
-	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "ARB", "MCU", "MCUDBG", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
+	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "ARB", "GART", "MCU", "MCUDBG", "CP0", "CP1", "TRACE0", "TRACE1", "MSIX", "PBA"}, names)
 }
 
 func TestMapDoesNotShareItsTables(t *testing.T) {

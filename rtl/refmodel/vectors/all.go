@@ -4,5 +4,5 @@ import "slices"
 
 // All returns every vector.
 func All() []Vector {
-	return slices.Concat(headers, linear, rects, marks, fences, windows, states, buffers)
+	return slices.Concat(headers, linear, aperture, rects, marks, fences, windows, states, buffers)
 }

@@ -52,6 +52,36 @@ var linear = []Vector{
 		Fault: &Fault{Cause: cpreg.CauseReadError, Bad: 0x8000_0002_0000_0000, Known: true}},
 }
 
+// aperture are the vectors of docs/packets.md, "The aperture", with an aperture without pages.
+var aperture = []Vector{
+	{Name: "COPY from a page that is not there", Ring: "04000005 0 100 200 0 10", Fault: &Fault{Cause: cpreg.CausePage, Bad: 1 << 40, Known: true}},
+	{Name: "COPY to a page that is not there", Ring: "04000005 200 0 ff0 100 20", Fault: &Fault{Cause: cpreg.CausePage, Bad: 1<<40 | 0xff0, Known: true}},
+	{Name: "the source is translated first", Ring: "04000005 8 100 ff0 100 20", Fault: &Fault{Cause: cpreg.CausePage, Bad: 1<<40 | 8, Known: true}},
+	{Name: "FILL of a page that is not there", Ring: "06000005 7 100 1 11 0", Fault: &Fault{Cause: cpreg.CausePage, Bad: 1<<40 | 7, Known: true}},
+	{Name: "empty FILL in the aperture", Ring: "06000005 7 100 0 11 0", Retired: 1},
+	{Name: "the last byte of the largest aperture", Ring: "06000005 7fffffff 100 1 11 0",
+		Fault: &Fault{Cause: cpreg.CausePage, Bad: 1<<40 | 0x7fff_ffff, Known: true}},
+	{Name: "past the end of the largest aperture", Ring: "06000005 7fffffff 100 2 11 0",
+		Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1<<40 | 0x7fff_ffff, Known: true}},
+	{Name: "beyond the largest aperture", Ring: "06000005 80000000 100 1 11 0",
+		Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1<<40 | 0x8000_0000, Known: true}},
+	{Name: "beyond bit 40", Ring: "06000005 0 300 1 11 0", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 3 << 40, Known: true}},
+	{Name: "FENCE does not write through the aperture", Ring: "10000004 0 100 1 0", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "TIMESTAMP does not write through the aperture", Ring: "09000002 0 100", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "PREDICATE does not read through the aperture", Ring: "0a000003 0 100 1", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "SIGNAL does not write through the aperture", Ring: "0b000005 0 100 1 0 0", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "SAVE_STATE does not write through the aperture", Ring: "13000002 0 100", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "RESTORE_STATE does not read through the aperture", Ring: "14000002 0 100", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "INDIRECT does not read through the aperture", Ring: "02000003 0 100 1", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1 << 40, Known: true}},
+	{Name: "a window of the whole aperture", Protect: true, Ring: "11000005 4 0 100 80000000 0 02000003 80008000 80000001 6", Buffer: "06000005 7fffffff 100 1 11 0",
+		Retired: 1, Rptr: 6, Fault: &Fault{Cause: cpreg.CausePage, InBuffer: true, Left: 6, Bad: 1<<40 | 0x7fff_ffff, Known: true}},
+	{Name: "a window past the largest aperture", Ring: "11000005 0 1000 100 7ffff001 0",
+		Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1<<40 | 0x1000, Known: true}},
+	{Name: "a window limits the aperture before translation", Protect: true, Ring: "11000005 4 0 100 1000 0 02000003 80008000 80000001 6",
+		Buffer: "06000005 fff 100 2 11 0", Retired: 1, Rptr: 6, Fault: &Fault{Cause: cpreg.CauseWindow, InBuffer: true, Left: 6, Bad: 1<<40 | 0xfff, Known: true}},
+	{Name: "bit 40 without an aperture", Lacks: "gart", Ring: "06000005 7 100 1 11 0", Fault: &Fault{Cause: cpreg.CauseAddress, Bad: 1<<40 | 7, Known: true}},
+}
+
 // marks are the vectors of docs/packets.md, WRITE_REG, TIMESTAMP and PREDICATE.
 var marks = []Vector{
 	{Name: "WRITE_REG of the first register", Ring: "08000002 20 12345678", Retired: 1, Scratch: [4]uint32{0x12345678}},
