@@ -45,7 +45,7 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 			}
 		}
 	}
-	assert.Len(t, taken, 48)
+	assert.Len(t, taken, 49)
 	for option, schemes := range taken {
 		for _, scheme := range Schemes() {
 			if (scheme == "eth" || scheme == "nettlp") && runtime.GOOS != "linux" {

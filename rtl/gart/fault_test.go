@@ -284,8 +284,7 @@ func TestResetAtEachClock(t *testing.T) {
 		r.m.Snapshot(got[:])
 		fresh.Snapshot(want[:])
 		require.Equal(t, want[:gart.ModuleWords-1], got[:gart.ModuleWords-1], "clock %d", at) // the last word is the RAM's output
-		r.reads, r.flight, r.ends, r.offered, r.header.Kind = nil, nil, nil, part{}, 0
-		r.broken = [2]bool{}
+		r.forget()
 		r.enable(hostTable, tableSize)
 		from := len(r.sent)
 		require.Equal(t, gart.ResultDone, r.send(copyOf(start, 0, 8))[0].result)

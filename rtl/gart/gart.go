@@ -141,6 +141,9 @@ type Module struct {
 	of     uint8  `w:"1"`
 }
 
+// Outputs are the methods of Module whose results are its outputs.
+var Outputs = []string{"Ready", "Result", "Registers", "Missing", "Reading", "Read", "Desc"}
+
 // New returns an aperture after reset.
 func New(p Params) Module {
 	offset := uint64(1)<<max(p.HostBits, mapped+1) - 1
@@ -184,9 +187,6 @@ func (m *Module) Reading() bool { return m.state == stateRead }
 
 // Read returns the header of a read of the table, without its tag.
 func (m *Module) Read() port.Request {
-	if hdl.Asleep(m.state != stateRead) {
-		return port.Request{}
-	}
 	req := port.Request{Len: entries * gartreg.EntryBytes / 4, Addr: m.table&host | m.at()}
 	if m.state == stateRead {
 		req.Kind = port.MemRead
@@ -196,9 +196,6 @@ func (m *Module) Read() port.Request {
 
 // Desc returns the next part for the DMA engine and its node. It is valid if Op is not None.
 func (m *Module) Desc() (d dma.Desc, owner uint8) {
-	if hdl.Asleep(m.state != stateOffer) {
-		return dma.Desc{}, m.owner
-	}
 	d = dma.Desc{After: m.after || m.begun, Len: m.part, Src: m.src, Dst: m.dst}
 	if m.copies && in(m.src) {
 		d.Src = host | m.from | m.src&inPage

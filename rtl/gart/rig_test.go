@@ -60,6 +60,7 @@ type rig struct {
 	fails   func(p part, n int) dma.Result // the result of part number n
 	cancel  uint8
 
+	memory func(addr uint64) uint64 // a word that is not in words
 	words  map[uint64]uint64
 	queue  []part // what the nodes offer, in order
 	reads  []read
@@ -82,6 +83,7 @@ func newRig(t *testing.T, seed uint64) *rig {
 	r := &rig{t: t, m: &m, rng: rand.New(rand.NewPCG(seed, 5)), words: map[uint64]uint64{}, latency: 3, moves: 4}
 	r.bad = func(uint64) bool { return false }
 	r.fails = func(part, int) dma.Result { return dma.ResultDone }
+	r.memory = func(uint64) uint64 { return 0 }
 	r.run = m.Tick
 	return r
 }
@@ -188,7 +190,11 @@ func (r *rig) answer() port.Completion {
 	q := &r.reads[0]
 	addr := q.req.Addr + 8*q.beat
 	q.beat++
-	cpl := port.Completion{Status: port.CplSuccess, Last: q.beat == 8, Data: r.words[addr]}
+	word, ok := r.words[addr]
+	if !ok {
+		word = r.memory(addr)
+	}
+	cpl := port.Completion{Status: port.CplSuccess, Last: q.beat == 8, Data: word}
 	if r.bad(addr) {
 		cpl = port.Completion{Status: port.CplUnsupported, Last: true, Data: r.rng.Uint64()}
 	}

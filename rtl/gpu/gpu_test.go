@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
 		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},
-		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000007270000f0, want of 0x1f270000f0"},
+		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000007270000f0, want of 0x3f270000f0"},
 		{"clock", func(c *gpu.Config) { c.ClockHz = 0 }, "gpu: bad configuration: clock Hz 0, want 1 to 4294967295"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

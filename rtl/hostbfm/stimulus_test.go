@@ -79,7 +79,7 @@ func TestStimulusWithMCU(t *testing.T) {
 	c := gpu.Small()
 	c.Caps |= caps.Master | caps.MCU
 	c.MCUBytes = 8 << 10
-	h := hostbfm.NewStimulus(newGPU(t, c), 1)
+	h := hostbfm.NewStimulus(newGPU(t, c), 48)
 	for h.Clocks < 300_000 {
 		h.Step()
 	}

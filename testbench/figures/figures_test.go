@@ -13,7 +13,7 @@ import (
 func TestCycleTargets(t *testing.T) {
 	all, err := Cycles(context.Background(), nil)
 	require.NoError(t, err)
-	assert.Len(t, all, 17)
+	assert.Len(t, all, 19)
 	for _, f := range all {
 		assert.True(t, f.Holds, "%s: %.3f %s, want %s", f.Name, f.Value, f.Unit, f.Want)
 	}
