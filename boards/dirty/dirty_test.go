@@ -109,7 +109,7 @@ func config() gpu.Config {
 
 // entries returns the registers of the configuration.
 func entries() []regmap.Entry {
-	return slices.DeleteFunc(regmap.New().Entries(), func(e regmap.Entry) bool { return e.Needs()&(caps.Master|caps.MCU) != 0 })
+	return slices.DeleteFunc(regmap.New().Entries(), func(e regmap.Entry) bool { return e.Needs()&(caps.Master|caps.MCU|caps.GART) != 0 })
 }
 
 // A seen collects the values of a register over the seeds: the bits that were

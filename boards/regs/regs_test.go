@@ -241,7 +241,7 @@ func TestFind(t *testing.T) {
 	}
 	_, err = regs.NewNames(0).Find("cp1.ctl")
 	assert.ErrorContains(t, err, "which has no node 1")
-	assert.Len(t, regs.AllNames().Entries(), 291)
+	assert.Len(t, regs.AllNames().Entries(), 299)
 	assert.Len(t, regs.NewNames(caps.Node1|caps.Coalescing).Entries(), 81)
 	assert.Len(t, regs.NewNames(caps.Coalescing).Entries(), 58)
 	assert.Len(t, regs.NewNames(0).Entries(), 56)

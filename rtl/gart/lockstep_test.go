@@ -71,6 +71,7 @@ func traffic(t *testing.T, m *gart.Module, both *lockstep.Module, seed, clocks u
 	r := newRig(t, seed)
 	r.m = m
 	r.rng = rand.New(rand.NewPCG(seed, 6))
+	r.room = 8
 	r.run = func(desc dma.Desc, owner uint8, in gart.In, done dma.Result, of, cancel uint8, regs regbus.Req, rst bool) {
 		both.Tick(desc, owner, in, done, of, cancel, regs, rst)
 	}
@@ -91,6 +92,9 @@ func traffic(t *testing.T, m *gart.Module, both *lockstep.Module, seed, clocks u
 		var regs regbus.Req
 		if quiet--; quiet < 0 {
 			regs, quiet = r.register(), 1+r.rng.IntN(200)
+		} else if quiet > 0 && r.rng.IntN(3) == 0 {
+			regs = regbus.Req{Op: regbus.Read, Off: gartreg.Base + gartreg.Fault + 4*uint16(r.rng.UintN(3))}
+			quiet = max(quiet, 1)
 		}
 		r.vary()
 		rst := regs.Op == regbus.None && r.rng.IntN(4000) == 0
@@ -117,7 +121,10 @@ func (r *rig) vary() {
 			d.Src = r.near()
 		}
 		if r.rng.IntN(50) == 0 {
-			d.Len = 1 + r.rng.Uint32()>>r.rng.IntN(31)
+			d.Len = 1<<31 | r.rng.Uint32()
+			if r.rng.IntN(2) == 0 {
+				d.Len = 1 + r.rng.Uint32()>>r.rng.IntN(31)
+			}
 		}
 		r.queue = append(r.queue, d)
 	}
@@ -168,7 +175,7 @@ func TestMutants(t *testing.T) {
 	}
 	s, err := mutant.OfModule("../..", fresh, run, simtest.Cache(), gart.Outputs...)
 	require.NoError(t, err)
-	r, err := mutant.Plant(s, mutant.Options{Name: "gart", Seed: *seedFlag, Count: *mutantsFlag, Progress: func(line string) { t.Log(line) }})
+	r, err := mutant.Plant(s, mutant.Options{Name: "gart", Modules: []string{"gart"}, Seed: *seedFlag, Count: *mutantsFlag, Progress: func(line string) { t.Log(line) }})
 	require.NoError(t, err)
 	require.NoError(t, r.Print(os.Stdout))
 	assert.GreaterOrEqual(t, r.Rate(), 0.98)

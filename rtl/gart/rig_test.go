@@ -52,6 +52,7 @@ type rig struct {
 	rng *rand.Rand
 	run func(desc dma.Desc, owner uint8, in gart.In, done dma.Result, of, cancel uint8, regs regbus.Req, rst bool)
 
+	room    int // most parts in the engine
 	stall   int // per cent of clocks in which nothing is taken or answered
 	latency int // clocks from a read to its first word
 	moves   int // clocks from a part to its end
@@ -80,7 +81,7 @@ type rig struct {
 
 func newRig(t *testing.T, seed uint64) *rig {
 	m := gart.New(params)
-	r := &rig{t: t, m: &m, rng: rand.New(rand.NewPCG(seed, 5)), words: map[uint64]uint64{}, latency: 3, moves: 4}
+	r := &rig{t: t, m: &m, rng: rand.New(rand.NewPCG(seed, 5)), words: map[uint64]uint64{}, room: 5, latency: 3, moves: 4}
 	r.bad = func(uint64) bool { return false }
 	r.fails = func(part, int) dma.Result { return dma.ResultDone }
 	r.memory = func(uint64) uint64 { return 0 }
@@ -103,7 +104,7 @@ func (r *rig) tick(regs regbus.Req, rst bool) {
 	in := gart.In{Free: r.ready(), Cpl: r.answer()}
 	done, of := r.end()
 	p := r.offer()
-	if p.Op != dma.None && len(r.flight) < 5 && r.ready() {
+	if p.Op != dma.None && len(r.flight) < r.room && r.ready() {
 		in.Taken = true
 		r.take(p)
 	}

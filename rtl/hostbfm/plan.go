@@ -39,6 +39,9 @@ func (h *Stimulus) boot() {
 	if h.hasMCU() {
 		h.program()
 	}
+	if h.hasGART() {
+		h.mapAperture()
+	}
 }
 
 // assign writes the BARs.
@@ -70,6 +73,10 @@ func (h *Stimulus) size() {
 func (h *Stimulus) plan() {
 	if h.hasMCU() && h.percent(15) {
 		h.controller()
+		return
+	}
+	if h.hasGART() && h.percent(6) {
+		h.pages()
 		return
 	}
 	n := h.Rng.IntN(len(h.nodes))

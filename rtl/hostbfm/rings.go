@@ -381,6 +381,8 @@ func (h *Stimulus) indirect(n int, inside bool) encoder {
 func (h *Stimulus) address() uint64 {
 	vram := h.config.VRAM
 	switch {
+	case h.hasGART() && h.percent(30):
+		return h.mapped()
 	case h.Rng.IntN(100) == 0:
 		return h.Rng.Uint64() >> h.Rng.IntN(64)
 	case h.Rng.IntN(100) == 0:

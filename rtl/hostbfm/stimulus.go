@@ -32,7 +32,8 @@ type Device interface {
 // VRAM, turns the function off and on, and resets it. It answers requests late, out
 // of order and with errors, and it holds back every ready signal. If the device is a
 // Second with caps.Master, its second master accesses registers at the same time. A
-// microcontroller runs random programs, which it loads and debugs.
+// microcontroller runs random programs, which it loads and debugs. The pages of an aperture
+// change, also while they are used.
 type Stimulus struct {
 	*Bus
 	Saw      Coverage
@@ -48,6 +49,7 @@ type Stimulus struct {
 	brief    uint64         // clock of the next reset after a brief boot; 0: none
 	quiet    uint64         // clock of the next request
 	nodes    []node
+	table    uint64 // GPU address of the table of the aperture
 	second   second
 }
 
@@ -67,6 +69,8 @@ type Coverage struct {
 	Refused  int    // those that refuse a write
 	Programs int    // loaded into the microcontroller
 	MCU      [3]int // reads of MCU.STATUS with each of its bits: asleep, halted, hung
+	Flushing int    // reads of GART.FLUSH while it was busy
+	Pages    [4]int // faults of pages by GART.FAULT.KIND
 
 	Status  [4]int          // completions of the target port by port.Status
 	Causes  map[uint32]int  // faults that the host found, by cpreg.Cause

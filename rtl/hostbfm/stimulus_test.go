@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
@@ -91,6 +92,27 @@ func TestStimulusWithMCU(t *testing.T) {
 		assert.Greater(t, n, 20, "bit %d of MCU.STATUS", i)
 	}
 	assert.Greater(t, s.Fences, 20)
+	assert.Greater(t, s.Restarts, 10)
+}
+
+// With an aperture every kind of fault of a page occurs, flushes wait for work in flight, and the
+// host still reaches its goals.
+func TestStimulusWithGART(t *testing.T) {
+	c := gpu.Full()
+	c.VRAMBytes, c.MCUBytes = 1<<20, 8<<10
+	h := hostbfm.NewStimulus(newGPU(t, c), 1)
+	for h.Clocks < 1_000_000 {
+		h.Step()
+	}
+	require.NoError(t, h.Err)
+	s := h.Saw
+	t.Logf("%+v", s)
+	assert.Greater(t, s.Causes[cpreg.CausePage], 20)
+	for kind := gartreg.KindInvalid; kind <= gartreg.KindTable; kind++ {
+		assert.NotZero(t, s.Pages[kind], "kind %d", kind)
+	}
+	assert.Greater(t, s.Flushing, 5)
+	assert.Greater(t, s.Fences, 50)
 	assert.Greater(t, s.Restarts, 10)
 }
 
