@@ -128,7 +128,6 @@ type Module struct {
 	writes bool   // the page that is looked up is of the destination
 	line   uint8  `w:"2"` // its line
 	beat   uint8  `w:"3"` // next word of the line to arrive
-	broke  bool   // a word was answered with an error
 	from   uint64 // the page of the source
 	to     uint64 // the page of the destination
 	kind   uint8  `w:"2"` // why a page cannot be accessed
@@ -163,7 +162,7 @@ func (m *Module) Reset() {
 	m.held, m.next = 0, 0
 	m.state, m.copies, m.after, m.owner = stateIdle, false, false, 0
 	m.left, m.src, m.dst, m.begun, m.turns = 0, 0, 0, false, 0
-	m.part, m.writes, m.line, m.beat, m.broke, m.from, m.to, m.kind = 0, false, 0, 0, false, 0, 0, gartreg.KindNone
+	m.part, m.writes, m.line, m.beat, m.from, m.to, m.kind = 0, false, 0, 0, 0, 0, gartreg.KindNone
 	m.flying, m.ends, m.err, m.broken, m.result, m.of = 0, 0, ResultNone, 0, ResultNone, 0
 }
 

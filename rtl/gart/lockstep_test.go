@@ -25,6 +25,9 @@ var (
 	seedFlag    = flag.Uint64("gart.seed", 1, "seed of TestLockstep and TestMutants")
 )
 
+// wide are parameters with host addresses that have the bit of the aperture.
+var wide = gart.Params{HostBits: 48, VRAMBytes: 1 << 20, LengthBits: 32}
+
 // shuffled returns a number that depends on an address.
 func shuffled(addr uint64) uint64 {
 	addr *= 0x9e3779b97f4a7c15
@@ -58,7 +61,7 @@ func (r *rig) near() uint64 {
 	case 0:
 		return r.rng.Uint64() &^ host >> (23 + r.rng.IntN(20))
 	case 1:
-		return host | r.rng.Uint64()>>(24+r.rng.IntN(20))
+		return host | r.rng.Uint64()>>(16+r.rng.IntN(28))
 	case 2:
 		return start + r.rng.Uint64N(1<<gartreg.SizeLog2)
 	}
@@ -95,6 +98,8 @@ func traffic(t *testing.T, m *gart.Module, both *lockstep.Module, seed, clocks u
 		} else if quiet > 0 && r.rng.IntN(3) == 0 {
 			regs = regbus.Req{Op: regbus.Read, Off: gartreg.Base + gartreg.Fault + 4*uint16(r.rng.UintN(3))}
 			quiet = max(quiet, 1)
+		} else if misses, _ := m.Missing(); misses && r.rng.IntN(12) == 0 {
+			regs = regbus.Req{Op: regbus.Write, Off: gartreg.Base + gartreg.Flush, Data: gartreg.FlushBusy}
 		}
 		r.vary()
 		rst := regs.Op == regbus.None && r.rng.IntN(4000) == 0
@@ -151,7 +156,7 @@ func (r *rig) forget() {
 // The Verilog of an aperture does the same as the Go, register by register.
 func TestLockstep(t *testing.T) {
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
-	m := gart.New(params)
+	m := gart.New(wide)
 	both, err := lockstep.NewModule("../..", &m, lockstep.Options{Sim: lockstep.Verilator, Cache: simtest.Cache()}, gart.Outputs...)
 	require.NoError(t, err)
 	traffic(t, &m, both, *seedFlag, *clocksFlag)
@@ -163,7 +168,7 @@ func TestLockstep(t *testing.T) {
 func TestMutants(t *testing.T) {
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	fresh := func() any {
-		m := gart.New(params)
+		m := gart.New(wide)
 		return &m
 	}
 	run := func(top any, both *lockstep.Module, first bool) {

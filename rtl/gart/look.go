@@ -57,7 +57,7 @@ func (m *Module) look(flush bool) {
 		m.held &^= 1 << line
 		m.tags[line] = tag
 		m.state = stateWait
-		m.beat, m.broke = 0, false
+		m.beat = 0
 	}
 }
 
@@ -85,21 +85,19 @@ func (m *Module) check(flush bool) {
 	}
 }
 
-// fill takes a word of a line.
+// fill takes a word of a line. An error is in the last completion of a read.
 func (m *Module) fill(cpl port.Completion, flush bool) {
 	if cpl.Status != port.CplNone {
 		m.beat = (m.beat + 1) & (entries - 1)
-		m.broke = m.broke || cpl.Status != port.CplSuccess
-		if cpl.Last {
-			switch {
-			case m.broke:
-				m.refuse(gartreg.KindTable)
-			case flush:
-				m.state = statePlan
-			default:
-				m.held |= 1 << m.line & 0xf
-				m.state = statePlan
-			}
+		switch {
+		case !cpl.Last:
+		case cpl.Status != port.CplSuccess:
+			m.refuse(gartreg.KindTable)
+		case flush:
+			m.state = statePlan
+		default:
+			m.held |= 1 << m.line & 0xf
+			m.state = statePlan
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 47 + hdl.RAMWords
+const ModuleWords = 46 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -49,17 +49,16 @@ func (m *Module) Snapshot(s []uint64) {
 	s[34] = hdl.Bit(m.writes)
 	s[35] = uint64(m.line)
 	s[36] = uint64(m.beat)
-	s[37] = hdl.Bit(m.broke)
-	s[38] = m.from
-	s[39] = m.to
-	s[40] = uint64(m.kind)
-	s[41] = uint64(m.flying)
-	s[42] = uint64(m.ends)
-	s[43] = uint64(m.err)
-	s[44] = uint64(m.broken)
-	s[45] = uint64(m.result)
-	s[46] = uint64(m.of)
-	s = s[47:]
+	s[37] = m.from
+	s[38] = m.to
+	s[39] = uint64(m.kind)
+	s[40] = uint64(m.flying)
+	s[41] = uint64(m.ends)
+	s[42] = uint64(m.err)
+	s[43] = uint64(m.broken)
+	s[44] = uint64(m.result)
+	s[45] = uint64(m.of)
+	s = s[46:]
 	m.ram.Snapshot(s)
 }
 
@@ -103,17 +102,16 @@ func (m *Module) Restore(s []uint64) {
 	m.writes = s[34] != 0
 	m.line = uint8(s[35])
 	m.beat = uint8(s[36])
-	m.broke = s[37] != 0
-	m.from = s[38]
-	m.to = s[39]
-	m.kind = uint8(s[40])
-	m.flying = uint8(s[41])
-	m.ends = uint8(s[42])
-	m.err = Result(s[43])
-	m.broken = uint8(s[44])
-	m.result = Result(s[45])
-	m.of = uint8(s[46])
-	s = s[47:]
+	m.from = s[37]
+	m.to = s[38]
+	m.kind = uint8(s[39])
+	m.flying = uint8(s[40])
+	m.ends = uint8(s[41])
+	m.err = Result(s[42])
+	m.broken = uint8(s[43])
+	m.result = Result(s[44])
+	m.of = uint8(s[45])
+	s = s[46:]
 	m.ram.Restore(s)
 }
 
@@ -157,7 +155,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".writes", Width: 1},
 		hdl.Signal{Name: at + ".line", Width: 2},
 		hdl.Signal{Name: at + ".beat", Width: 3},
-		hdl.Signal{Name: at + ".broke", Width: 1},
 		hdl.Signal{Name: at + ".from", Width: 64},
 		hdl.Signal{Name: at + ".to", Width: 64},
 		hdl.Signal{Name: at + ".kind", Width: 2},
