@@ -61,7 +61,7 @@ lint: ## staticcheck
 # clean ones only in their state; random calls and large images of one thread; and texts of help,
 # manual and completion.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race -timeout 12m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
@@ -115,6 +115,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu -v -run "TestLockstep|TestSleeps" -mcu.clocks 10000000
+	$(GO) test -count 1 -timeout 60m ./rtl/gart -v -run TestLockstep -gart.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/rv32 -v -rv32.qemu 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
@@ -148,6 +149,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/mcu/core -v -run TestMutants -core.mutants $(MUTANTS) -core.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/mcu -v -run TestMutants -mcu.mutants $(MUTANTS) -mcu.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./rtl/gart -v -run TestMutants -gart.mutants $(MUTANTS) -gart.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)

@@ -120,6 +120,30 @@ func TestPageFault(t *testing.T) {
 	assert.Equal(t, m.mem[pagesAt:][:8], got[8:])
 }
 
+// A short copy reads what the packet before it has written, whichever addresses both have: two pages
+// of the aperture, or one of them and its memory.
+func TestApertureAliases(t *testing.T) {
+	const first, second = gartreg.Start + gartreg.PageBytes, gartreg.Start + 9*gartreg.PageBytes
+	memory := at(pagesAt + 5*gartreg.PageBytes)
+	for name, tt := range map[string]struct{ written, read uint64 }{
+		"two pages": {first, second}, "a page, then its memory": {first, memory}, "memory, then a page of it": {memory, second},
+	} {
+		for _, from := range []uint64{0x100, 0x100 + 1000, 0xf0} {
+			m := withAperture(t, 0x1000)
+			m.latency = 60
+			m.entry(0x1000, 9, memory&^host|gartreg.EntryValid|gartreg.EntryWritable)
+			m.submit(0, pkt.Copy{Src: first, Dst: 0x8000, Bytes: 8}, pkt.Copy{Src: second, Dst: 0x8000, Bytes: 8}, // entries are kept
+				pkt.Fill{Dst: tt.written + 0x100, Bytes: 1024, Value: 0x5555555555555555},
+				pkt.Copy{Src: tt.read + from, Dst: 0x4000, Bytes: 64}, fence(0, 5))
+			m.run(50_000, func() bool { return m.fence(0) == 5 })
+			got := make([]byte, 64)
+			m.g.PeekVRAM(0x4000, got)
+			require.Equal(t, m.mem[memory&^host-memBase+from:][:64], got, "%s, from %#x", name, from)
+			require.Contains(t, got, byte(0x55))
+		}
+	}
+}
+
 // mapAgain enables the aperture after a reset, with its table in VRAM.
 func (m *machine) mapAgain() {
 	m.entry(0x1000, 0, memBase+pagesAt|gartreg.EntryValid|gartreg.EntryWritable)
