@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x2470dde1,
-		"ulx3s":         0x824a4465,
-		"ulx3s-25f":     0x85170586,
-		"ulx3s-12f":     0x3e6eadf2,
-		"colorlight-i5": 0xa438971a,
+		"ice40-hx8k":    0xcfbe663b,
+		"ulx3s":         0x817e6a1d,
+		"ulx3s-25f":     0x6e9242ac,
+		"ulx3s-12f":     0xe7d86644,
+		"colorlight-i5": 0xbaffddb6,
 	}
 }
