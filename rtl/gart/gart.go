@@ -90,7 +90,7 @@ type In struct {
 //	Order   descriptors end in order of the engine's results. A failed descriptor ends
 //	        after its parts in flight, and sends no further one
 //	Paths   none
-//	Size    a RAM of 32 words and 560 bits
+//	Size    a RAM of 32 words and 590 bits
 //	Faults  a page that cannot be accessed ends the descriptor with ResultReadPage or
 //	        ResultWritePage and is kept in FAULT. A write of TABLE is retried while a
 //	        read of the table is prepared or offered
