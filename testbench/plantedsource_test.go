@@ -115,14 +115,14 @@ func driverFaults() []mutated {
 			name: "waits-for-nobody", file: "hostdriver/ring/ring.go",
 			old:     "start := r.head\n\tr.put(p)",
 			new:     "start := r.head\nif plant.Nth(NAME, 3) {\nw, _ := (pkt.WaitFence{Node: 1, Value: 1000}).Append(nil)\nr.put(w)\n}\nr.put(p)",
-			missing: why.MissingPacket, word: "it waits for timeline 1000 of node 1, which is 2; no submission of that node would raise it",
+			missing: why.MissingPacket, word: "it waits for timeline 1000 of node 1, which is 1; no submission of that node would raise it",
 			dump: `(?m)^=> 0x\w+ +WAIT_FENCE node=1 value=1000$`,
 		},
 		{
 			name: "waits-unseen", file: "hostdriver/ring/ring.go", board: "emu?trace=0",
 			old:     `if plant.Nth("waits-for-nobody", 3) {`,
 			new:     `if plant.Nth("waits-for-nobody", 3) || plant.Nth(NAME, 3) {`,
-			missing: why.MissingPacket, word: "as the registers say: it waits for timeline 1000 of node 1, which is 2; no submission of that node would raise it",
+			missing: why.MissingPacket, word: "as the registers say: it waits for timeline 1000 of node 1, which is 1; no submission of that node would raise it",
 			dump: `(?m)^=> 0x\w+ +WAIT_FENCE node=1 value=1000$`,
 		},
 	}
@@ -197,7 +197,7 @@ func kernelFaults() []mutated {
 			name: "does-not-wait-for-another-node", file: "runtime/dxgkrnl/vidsch.go", checks: "access",
 			old:     "return !m.precedes(n) && (",
 			new:     "return !plant.Is(NAME) && !m.precedes(n) && (",
-			missing: why.MissingSubmit, word: "for which it waits",
+			missing: why.MissingRule, word: "and does not wait for it",
 		},
 	}
 }

@@ -1,6 +1,11 @@
 package why
 
-import "github.com/hilgpu/hilgpu/testbench/eventlog"
+import (
+	"maps"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
 
 // A batch is the last command buffer of a context: which calls wrote which part of it, and how
 // far the kernel has made submissions of it.
@@ -18,6 +23,8 @@ type batch struct {
 type job struct {
 	number  uint64
 	context uint64
+	at      Point
+	made    bool    // there is a submission of it
 	stack   []frame // that rendered it
 	call    *call
 	emits   []emit // of its command buffer
@@ -26,8 +33,8 @@ type job struct {
 }
 
 // pending notes a DMA buffer that enters the software queue of its context.
-func (b *builder) pending(e *eventlog.Event) {
-	j := &job{number: e.Fields[0], context: e.Fields[2], stack: b.open(e), call: b.caller(e), end: e.Fields[3]}
+func (b *builder) pending(e *eventlog.Event, at Point) {
+	j := &job{number: e.Fields[0], context: e.Fields[2], at: at, stack: b.open(e), call: b.caller(e), end: e.Fields[3]}
 	if j.call != nil {
 		j.call.jobs++
 	}
@@ -51,12 +58,22 @@ func (b *builder) jobOf(s *submission, number uint64) *job {
 	}
 	if before := b.making[s.context]; before != number {
 		delete(b.jobs, before)
-		b.making[s.context] = number
+		b.making[s.context], j.made = number, true
 		if j.call != nil {
 			j.call.jobs--
 		}
 	}
 	return j
+}
+
+// left returns the first DMA buffer of which there is no submission, or nil.
+func (r *Run) left() *job {
+	for _, number := range slices.Sorted(maps.Keys(r.jobs)) {
+		if !r.jobs[number].made {
+			return r.jobs[number]
+		}
+	}
+	return nil
 }
 
 // renderOf returns the event of the pfnRenderCb in a stack, or 0.

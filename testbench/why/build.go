@@ -319,7 +319,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		b.queued(e, at)
 		return
 	case eventlog.Pending:
-		b.pending(e)
+		b.pending(e, at)
 		return
 	}
 	s := b.subs[f[0]]

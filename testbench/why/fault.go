@@ -138,6 +138,11 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingLink, "%s", reason)
 	}
+	if j := r.left(); j != nil && r.oldest() == nil {
+		a.frames(j.stack)
+		a.step(j.at, "DMA buffer %d enters the software queue of context %#x", j.number, j.context)
+		return a.lacks(MissingSubmit, "no submission was made of DMA buffer %d, although the hardware has nothing to do and all that it waits for has ended", j.number)
+	}
 	return a.lacks(MissingUnknown, "%s", text)
 }
 

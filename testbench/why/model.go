@@ -149,6 +149,7 @@ type Run struct {
 	last      Point // last event
 
 	subs   map[uint64]*submission
+	jobs   map[uint64]*job // DMA buffers in software queues
 	order  []*submission
 	calls  []*call
 	places []*place
@@ -193,7 +194,6 @@ type builder struct {
 	locked   map[uint64]*cpuWrite
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
-	jobs     map[uint64]*job
 	making   map[uint64]uint64 // by context: the job of its last submission
 	lists    map[string]*list  // by process and name
 	records  map[uint64]*list  // not yet finished, by process and deferred context
@@ -219,9 +219,9 @@ type stack struct{ frames []frame }
 // newBuilder returns the builder of a run after an earlier one, or nil.
 func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
-		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, reads: map[uint64]access{}},
+		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
-		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{}, jobs: map[uint64]*job{}, making: map[uint64]uint64{},
+		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }
