@@ -81,6 +81,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000
 	$(GO) test -count 1 -timeout 60m ./testbench/lists -run TestMemory -lists.soak 10000000
+	$(GO) test -count 1 -timeout 60m ./runtime/dxgkrnl -run TestNoWakeUpIsLost -dxgkrnl.interleavings 100000
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m

@@ -31,6 +31,7 @@ type options struct {
 	dmaBytes        uint32
 	pagingBytes     uint32
 	linkDelay       func(uint64) uint64
+	quantum         uint64
 }
 
 // rig is a kernel on the fake miniport and GPU, with a device and a context on
@@ -51,7 +52,10 @@ type rig struct {
 }
 
 func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
-	o.nodes, o.capacity = max(o.nodes, 1), max(o.capacity, 2)
+	o.nodes = max(o.nodes, 1)
+	if o.capacity == 0 {
+		o.capacity = 2
+	}
 	for _, d := range []struct {
 		v *uint32
 		n uint32
@@ -80,7 +84,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 		}},
 	}
 	peek := func(bar int, off uint64, p []byte) bool { return bar == 2 && copy(p, g.vram[off:]) == len(p) }
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Poison: true, Peek: peek}
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Quantum: o.quantum, Poison: true, Peek: peek}
 }
 
 func newRig(t require.TestingT, o options) *rig {

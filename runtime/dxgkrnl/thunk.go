@@ -26,6 +26,8 @@ func (k *Kernel) Thunks() kmt.Thunks {
 		Render:            k.renderThunk,
 		Present:           k.presentThunk,
 		WaitForIdle:       k.waitForIdleThunk,
+
+		SetContextSchedulingPriority: k.setContextSchedulingPriorityThunk,
 	}
 }
 
@@ -141,6 +143,24 @@ func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 		return ddi.StatusInvalidHandle
 	}
 	return k.destroyContext(t, c)
+}
+
+func (k *Kernel) setContextSchedulingPriorityThunk(t *ddi.Thread, ctx ddi.KMHandle, priority int) ddi.Status {
+	v := k.enter(t)
+	defer k.leave(t, &v)
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	c, ok := k.handles.get(ctx).(*context)
+	switch {
+	case !ok:
+		return ddi.StatusInvalidHandle
+	case priority < MinPriority || priority > MaxPriority:
+		return ddi.StatusInvalidParameter
+	}
+	c.priority = priority
+	k.work(t)
+	return ddi.StatusSuccess
 }
 
 // createAllocationThunk creates all allocations or none.

@@ -23,6 +23,11 @@ type Thunks struct {
 	CreateContext  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status
 	DestroyContext func(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 
+	// SetContextSchedulingPriority sets the priority of a context, -7 to 7; it is 0 at first.
+	// Work of a higher priority goes first, also before work that is queued already.
+	// Another value returns StatusInvalidParameter.
+	SetContextSchedulingPriority func(t *ddi.Thread, ctx ddi.KMHandle, priority int) ddi.Status
+
 	// CreateAllocation creates all of arg's allocations or none.
 	CreateAllocation  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status
 	DestroyAllocation func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status
