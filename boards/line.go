@@ -24,8 +24,8 @@ func virtualLine() scheme {
 	s.options = append(s.options,
 		option{name: "baud", doc: "bits per second, 1200 to 1000000000, 3000000 by default"},
 		option{name: "delay", doc: "propagation time of a byte in microseconds, 0 to 1000000, 500 by default"},
-		option{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()})
-	s.options = append(s.options, remoteOptions()...)
+		option{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()},
+		option{name: "timeout", doc: "milliseconds after which an unanswered request fails, by default 1000, or at a low rate the time of 32 KiB"})
 	return s
 }
 
@@ -45,7 +45,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 		}
 		opt.Faults = c
 	}
-	ms = max(ms, inFlight*10*1000/uint64(max(1, opt.Baud)))
+	ms = max(ms, inFlight*10*1000/uint64(max(1, opt.Baud))) // a rate out of range is an error
 	o.number("timeout", &ms, 1, 3_600_000)
 	dev, err := newEmulator(&o, at.Options)
 	if err != nil {
