@@ -134,7 +134,7 @@ func TestRegJSON(t *testing.T) {
 		return all
 	}
 	list := decode(0, "list")
-	assert.Len(t, list.Registers, 291)
+	assert.Len(t, list.Registers, 299)
 	assert.Len(t, decode(0, "list", "--board", "emu?nodes=1").Registers, 140)
 
 	read := decode(0, "read", "id.time_*", "cp0.fault_info", "cp0.ring_base")

@@ -29,7 +29,7 @@ func TestReportCommand(t *testing.T) {
 		code        int
 	}{
 		{"emu", "<p>None.</p>", exit.OK},
-		{"emu?fault=lost-doorbell&after=2", "GPU time-out: node 0, fence 1", exit.Device},
+		{"emu?fault=lost-doorbell&after=2", "GPU time-out: node 1, fence 2", exit.Device},
 	} {
 		code, errs := ran("run", "compose", "--size", "16x16", "--board", tt.board, "--record", log, "--timeline", tracks)
 		require.Equal(t, tt.code, code, errs)
