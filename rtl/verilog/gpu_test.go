@@ -90,7 +90,7 @@ func TestEveryBlockIsBuilt(t *testing.T) {
 			n++
 		}
 	}
-	assert.Equal(t, 20, n)
+	assert.Equal(t, 21, n)
 }
 
 func TestOneNodeHasNoSecond(t *testing.T) {

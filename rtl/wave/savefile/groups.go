@@ -25,6 +25,7 @@ func shared() []group {
 			"r_active", "from_addr", "from_left/dec", "w_active", "w_owner", "to_addr", "to_left/dec",
 			"queue.count/dec", "waiting", "failed", "w_fault", "result", "owner", "broken",
 		}},
+		{"aperture", "gpu.gart.", []string{"enable", "flush", "state", "owner", "src", "dst", "left/dec", "result", "err"}},
 		{"initiator_port", "gpu.", []string{
 			"Initiator_req_Kind", "Initiator_req_Addr", "Initiator_req_Len/dec", "Initiator_req_Tag", "reqReady",
 			"Initiator_beat_Valid", "Initiator_beat_Last", "Initiator_beat_Enable", "Initiator_beat_Data", "dataReady",

@@ -85,7 +85,7 @@ func codes(t *testing.T) map[string][]string {
 		cp := fmt.Sprintf("gpu.cp%d.", n)
 		all[cp+"decode_opcode"] = opcodes
 		all[cp+"file_src_format"], all[cp+"file_dst_format"] = formats, formats
-		all[cp+"decode_cause"] = append(named(t, fmt.Sprintf("CP%d.FAULT_INFO", n), "CAUSE"), "", "")
+		all[cp+"decode_cause"] = append(named(t, fmt.Sprintf("CP%d.FAULT_INFO", n), "CAUSE"), "")
 	}
 	return all
 }
