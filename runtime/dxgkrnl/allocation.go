@@ -27,7 +27,7 @@ type allocation struct {
 	writes     marks    // the last submissions that write or move it
 	paged      uint64   // the last paging buffer that moved it
 	pagings    uint64   // counts the calls for its paging operations
-	changes    uint64   // counts the submissions that write it
+	changes    uint64   // counts the submissions that write it and went to the hardware
 	queued     int      // patches of it in jobs that are not yet made
 	listed     int      // elements of allocation lists of buffers that are not yet free
 	held       int      // patches of it in submissions that are made, but not in the hardware

@@ -24,8 +24,8 @@ func (k *Kernel) checkPaging(t *ddi.Thread, s *submission) {
 	}
 }
 
-// canCompare reports whether the source and the destination of an operation have not
-// been written since it was built.
+// canCompare reports whether nothing that writes the source or the destination of an
+// operation was submitted since it was built.
 func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 	a, seg := o.of, k.memorySegment(o)
 	switch {

@@ -222,7 +222,7 @@ func (k *Kernel) issue(t *ddi.Thread, s *submission) {
 	if st != ddi.StatusSuccess {
 		k.bugcheck(patch, CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
 	}
-	s.letGo()
+	s.letGo(true)
 	old := t.Raise(ddi.DispatchLevel)
 	k.pump(t)
 	k.observeQueue(s)
@@ -257,7 +257,7 @@ func (k *Kernel) drain(t *ddi.Thread) ddi.Status {
 // dropWork cancels the work of a context that is not in the hardware.
 func (k *Kernel) dropWork(c *context) {
 	for _, s := range c.pending {
-		s.letGo()
+		s.letGo(false)
 		k.recycle(s)
 	}
 	for _, j := range c.jobs {

@@ -75,7 +75,6 @@ func (k *Kernel) use(s *submission) {
 		a.uses.add(s.mark)
 		if write {
 			a.writes.add(s.mark)
-			a.changes++
 			a.content = a.content || !a.inMemorySegment()
 			a.dirty = a.inMemorySegment()
 		}
@@ -102,7 +101,6 @@ func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 		}
 		s.waits.add(mark{&k.paging.line, a.paged})
 		if d.writes(i) {
-			a.changes++
 			a.dirty = a.inMemorySegment()
 		}
 		a.held++
@@ -111,8 +109,9 @@ func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 	return true
 }
 
-// letGo ends the hold on the places of a submission.
-func (s *submission) letGo() {
+// letGo ends the hold on the places of a submission. submitted reports whether it goes to
+// the hardware.
+func (s *submission) letGo(submitted bool) {
 	if !s.placed {
 		return
 	}
@@ -120,6 +119,9 @@ func (s *submission) letGo() {
 	for i := s.part.start; i < s.part.end; i++ {
 		if a := s.dma.object(i); a != nil {
 			a.held--
+			if submitted && s.dma.writes(i) {
+				a.changes++
+			}
 		}
 	}
 }

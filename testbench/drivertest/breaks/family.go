@@ -103,6 +103,17 @@ func userErrors() []Break {
 	return out
 }
 
+// miniportEntries are the functions of the miniport that the kernel calls.
+func miniportEntries() []string {
+	return slices.DeleteFunc(entriesOf[kmddi.DriverInitializationData](), func(name string) bool {
+		switch name {
+		case "PreemptCommand", "CancelCommand", "QueryEngineStatus", "QueryDependentEngineGroup", "ResetEngine":
+			return true
+		}
+		return false
+	})
+}
+
 // miniportWork is the workload that calls a function of the miniport.
 func miniportWork(name string) (work string, own bool) {
 	switch name {
@@ -119,7 +130,7 @@ func miniportWork(name string) (work string, own bool) {
 // miniportPanics are the panics in the functions of the miniport.
 func miniportPanics() []Break {
 	var out []Break
-	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
+	for _, name := range miniportEntries() {
 		work, own := miniportWork(name)
 		out = append(out, Break{
 			Name: "panic in DxgkDdi" + name, Doc: "The miniport panics in DxgkDdi" + name + ".",
@@ -133,7 +144,7 @@ func miniportPanics() []Break {
 // miniportLevels are the functions of the miniport that return at another level.
 func miniportLevels() []Break {
 	var out []Break
-	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
+	for _, name := range miniportEntries() {
 		work, own := miniportWork(name)
 		change := func(t *ddi.Thread) { t.Raise(ddi.DIRQL) }
 		doc := "The miniport raises the level in DxgkDdi" + name + " and does not lower it."
@@ -157,7 +168,7 @@ var statusRules = map[string]string{"BuildPagingBuffer": "paging-result", "Patch
 func miniportStatuses() []Break {
 	var out []Break
 	typ := reflect.TypeFor[kmddi.DriverInitializationData]()
-	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
+	for _, name := range miniportEntries() {
 		f, _ := typ.FieldByName(name)
 		last := f.Type.NumOut() - 1
 		if last < 0 || f.Type.Out(last) != reflect.TypeFor[ddi.Status]() {
