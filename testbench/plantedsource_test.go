@@ -163,9 +163,9 @@ func kernelFaults() []mutated {
 			missing: why.MissingRetire, word: "the kernel did not retire it",
 		},
 		{
-			name: "wake-up-lost", file: "runtime/dxgkrnl/wait.go",
-			old:     "k.work(t)\n",
-			new:     "if !plant.Is(NAME) {\nk.work(t)\n}\n",
+			name: "wake-up-lost", file: "runtime/dxgkrnl/job.go",
+			old:     "if k.moving || k.err != nil {",
+			new:     "if k.moving || k.err != nil || plant.Is(NAME) && k.jobs > 1 {",
 			missing: why.MissingSubmit, word: "all that it waits for has ended",
 		},
 		{

@@ -146,7 +146,7 @@ func (k *Kernel) step(t *ddi.Thread) bool {
 			continue
 		}
 		for _, c := range k.candidates(n) {
-			if k.advance(t, c) {
+			if c.waits() && k.advance(t, c) {
 				return true
 			}
 			if k.err != nil {
@@ -228,6 +228,8 @@ func (k *Kernel) issue(t *ddi.Thread, s *submission) {
 	k.observeQueue(s)
 	if k.err == nil {
 		k.submit(t, s)
+	} else {
+		k.recycle(s)
 	}
 	k.dev.Lower(t, old)
 }

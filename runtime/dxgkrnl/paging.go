@@ -49,6 +49,8 @@ func (k *Kernel) pagingNode() *node { return &k.nodes[k.caps.PagingNode] }
 //	        illegal status and 0x10E/0x12 for more bytes than the buffer has
 func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) ddi.Status {
 	op.Allocation = a.driver
+	a.queued++ // while this waits, others must not take a for unused
+	defer func() { a.queued-- }()
 	waited := false
 	for {
 		fresh := k.paging.open == nil

@@ -174,6 +174,9 @@ func (k *Kernel) retire(t *ddi.Thread) {
 		for done < len(n.hardware) && n.hardware[done].fence <= n.completed {
 			s := n.hardware[done]
 			done++
+			if s.began == 0 { // it ended together with the one before it
+				s.began = n.progressAt
+			}
 			k.stats.Fences++
 			s.line.completed = s.mark.number
 			s.line.settle()

@@ -54,4 +54,8 @@ func (k *Kernel) back(t *ddi.Thread) {
 }
 
 // alone waits until no other thread is in the kernel.
-func (k *Kernel) alone(t *ddi.Thread) { k.until(t, func() bool { return k.visits == 1 }) }
+func (k *Kernel) alone(t *ddi.Thread) {
+	k.visits-- // of several that wait for this, one goes first
+	defer func() { k.visits++ }()
+	k.until(t, func() bool { return k.visits == 0 })
+}

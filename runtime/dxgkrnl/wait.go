@@ -18,6 +18,9 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 	began, resets := k.dev.Now(), k.resets
 	ended := func() bool { return k.err != nil || k.resets != resets || done() }
 	for !ended() {
+		if k.work(t); ended() {
+			break
+		}
 		if k.letIn(t, ended) {
 			continue
 		}
@@ -25,13 +28,14 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 		switch {
 		case k.err != nil || done(): // by a message that late delivered
 		case late:
-			k.expire(t)
+			if k.work(t); !ended() && k.late(t, began) {
+				k.expire(t)
+			}
 		default:
 			if err := k.dev.Wait(t, k.deadline(began)); err != nil {
 				k.stopLink(t, err)
 			}
 		}
-		k.work(t)
 	}
 	if k.resets != resets {
 		return ddi.StatusDeviceRemoved
