@@ -140,16 +140,21 @@ func TestServeWarns(t *testing.T) {
 	}
 }
 
-// A board with --token-file is that of the hosts with the token.
-func TestServeToken(t *testing.T) {
-	dir := t.TempDir()
-	right, wrong := filepath.Join(dir, "right"), filepath.Join(dir, "wrong")
-	require.NoError(t, os.WriteFile(right, []byte("0123456789abcdef"), 0o600))
-	require.NoError(t, os.WriteFile(wrong, []byte("0123456789abcdeF"), 0o600))
+// tokenFile writes a token to a file.
+func tokenFile(t *testing.T, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(path, []byte(token), 0o600))
+	return path
+}
+
+// tokenBoard serves a board for hosts with the token in a file, and returns its selector.
+func tokenBoard(t *testing.T, token string) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	c := newServe(newApp(w, io.Discard, nil))
-	c.SetArgs([]string{"emu?config=small", "--listen", "tcp:127.0.0.1:0", "--token-file", right})
+	c.SetArgs([]string{"emu?config=small", "--listen", "tcp:127.0.0.1:0", "--token-file", token})
 	c.SetOut(w)
 	c.SetErr(io.Discard)
 	ended := make(chan error, 1)
@@ -158,14 +163,21 @@ func TestServeToken(t *testing.T) {
 		w.CloseWithError(err)
 		ended <- err
 	}()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		assert.NoError(t, <-ended)
-	}()
+	})
 	line, err := bufio.NewReader(r).ReadString('\n')
 	require.NoError(t, err)
 	_, board, ok := strings.Cut(strings.TrimSpace(line), " --board ")
 	require.True(t, ok, line)
+	return board
+}
+
+// A board with --token-file is that of the hosts with the token.
+func TestServeToken(t *testing.T) {
+	right, wrong := tokenFile(t, "0123456789abcdef"), tokenFile(t, "0123456789abcdeF")
+	board := tokenBoard(t, right)
 	for _, tt := range []struct {
 		option string
 		code   int

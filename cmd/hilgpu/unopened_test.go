@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,34 +12,6 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// tokenBoard serves a board that refuses the hello of a host without its token, and returns its selector.
-func tokenBoard(t *testing.T) string {
-	t.Helper()
-	token := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef"), 0o600))
-	ctx, cancel := context.WithCancel(t.Context())
-	r, w := io.Pipe()
-	c := newServe(newApp(w, io.Discard, nil))
-	c.SetArgs([]string{"emu?config=small", "--listen", "tcp:127.0.0.1:0", "--token-file", token})
-	c.SetOut(w)
-	c.SetErr(io.Discard)
-	ended := make(chan error, 1)
-	go func() {
-		err := c.ExecuteContext(ctx)
-		w.CloseWithError(err)
-		ended <- err
-	}()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
-	line, err := bufio.NewReader(r).ReadString('\n')
-	require.NoError(t, err)
-	_, board, ok := strings.Cut(strings.TrimSpace(line), " --board ")
-	require.True(t, ok, line)
-	return board
-}
-
 // The log of a run whose board does not open has the error, and what happened to the link. It takes the place of
 // an earlier log.
 func TestLogWithoutABoard(t *testing.T) {
@@ -53,7 +22,7 @@ func TestLogWithoutABoard(t *testing.T) {
 	}{
 		{"nosuch", `unknown scheme "nosuch"`, "", exit.Usage},
 		{"serial:" + filepath.Join(t.TempDir(), "pty"), "no such port", "", exit.NoDevice},
-		{tokenBoard(t), "the board wants a token", "session ends: datalink: refused by the board for its token", exit.Link},
+		{tokenBoard(t, tokenFile(t, "0123456789abcdef")), "the board wants a token", "session ends: datalink: refused by the board for its token", exit.Link},
 	} {
 		for _, args := range [][]string{{"run", "compose"}, {"run", "copy"}, {"reg", "read", "id.magic"}, {"test", "--filter", "^present$"}, {"bringup"}} {
 			require.NoError(t, os.WriteFile(path, []byte("an earlier log"), 0o600))

@@ -158,7 +158,8 @@ type Kernel struct {
 	resets  uint64      // times that Recover has begun
 	serial  uint64      // fences given so far
 	jobs    uint64      // DMA buffers queued so far
-	able    []*context  // candidates, reused
+	able    []*context  // contexts that have work, see rank
+	picked  []*context  // candidates, reused
 	quantum uint64      // ticks
 
 	adapter   kmddi.HAdapter

@@ -16,14 +16,20 @@ import (
 // depend on the scheduler of the host.
 type gate struct {
 	mu    sync.Mutex
-	free  sync.Cond           // for peek: nobody is inside
+	free  sync.Cond           // for peek and letPeek
 	busy  bool                // a thread is inside and does not wait
 	peeks int                 // that wait
+	kept  bool                // the thread inside lets only them in
 	queue []*visitor          // in order of arrival
 	order *rand.Rand          // during Run
 	crew  map[*ddi.Thread]int // the threads of Run, by number from 1
 	out   int                 // of them, those that are outside
+	turns int                 // given since one was given to a thread whose wait has not ended
 }
+
+// maxTurns is how many turns others get while a thread waits for the GPU. Then it gets
+// one, to let time pass: others may only poll.
+const maxTurns = 256
 
 // A visitor is a thread at the gate.
 type visitor struct {
@@ -38,7 +44,7 @@ func (g *gate) enter(t *ddi.Thread) {
 	if g.crew[t] > 0 {
 		g.out--
 	}
-	if !g.busy && g.out == 0 && g.peeks == 0 && len(g.queue) == 0 {
+	if !g.busy && !g.kept && g.out == 0 && g.peeks == 0 && len(g.queue) == 0 {
 		g.busy = true
 		g.mu.Unlock()
 		return
@@ -58,17 +64,27 @@ func (g *gate) leave(t *ddi.Thread) {
 }
 
 // pass lets other threads in, if one can do something, and reports whether it did.
-// Thread t, which is inside, comes back when ready returns true, or when nothing but
-// time can end any wait.
+// Thread t, which is inside, comes back when ready returns true, or to let time pass.
 func (g *gate) pass(t *ddi.Thread, ready func() bool) bool {
 	g.mu.Lock()
-	if g.peeks == 0 && !slices.ContainsFunc(g.queue, (*visitor).may) {
+	if !slices.ContainsFunc(g.queue, (*visitor).may) {
+		g.letPeek()
 		g.mu.Unlock()
 		return false
 	}
 	g.busy = false
 	g.await(t, ready)
 	return true
+}
+
+// letPeek lets those that peek in, and keeps the turn. g.mu is held.
+func (g *gate) letPeek() {
+	for g.peeks > 0 {
+		g.busy, g.kept = false, true
+		g.free.Broadcast()
+		g.free.Wait()
+	}
+	g.busy, g.kept = true, false
 }
 
 // yield lets other threads in, at the latest until ready returns true. If none can do
@@ -92,23 +108,26 @@ func (g *gate) await(t *ddi.Thread, ready func() bool) {
 func (v *visitor) may() bool { return v.ready == nil || v.ready() }
 
 // admit gives the turn to one of the visitors that have something to do. If there are
-// only threads whose wait has not ended, one of them lets time pass. g.mu is held.
+// only threads whose wait has not ended, and after maxTurns, one of them lets time pass.
+// g.mu is held.
 func (g *gate) admit() {
 	if !g.busy && g.peeks > 0 {
 		g.free.Broadcast()
 		return
 	}
-	if g.busy || g.out > 0 || len(g.queue) == 0 {
+	if g.busy || g.kept || g.out > 0 || len(g.queue) == 0 {
 		return
 	}
-	var able []*visitor
+	var able, waiting []*visitor
 	for _, v := range g.queue {
 		if v.may() {
 			able = append(able, v)
+		} else {
+			waiting = append(waiting, v)
 		}
 	}
-	if len(able) == 0 {
-		able = slices.Clone(g.queue)
+	if g.turns++; len(able) == 0 || len(waiting) > 0 && g.turns > maxTurns {
+		able, g.turns = waiting, 0
 	}
 	v := able[0]
 	if g.order != nil {
@@ -130,6 +149,10 @@ func (g *gate) peek(fn func()) {
 	}
 	g.peeks--
 	fn()
+	if g.kept {
+		g.free.Broadcast()
+		return
+	}
 	g.admit()
 }
 
@@ -144,13 +167,18 @@ type Task struct {
 // the order, so one seed always gives the same run. A task must not wait for another
 // one outside of the kernel. A task that panics ends; Run panics with the first such
 // value, by the order of tasks, when all tasks have ended. Calls of Run must not
-// overlap.
+// overlap, and each task needs a thread of its own: otherwise Run panics.
 func (k *Kernel) Run(seed uint64, tasks []Task) {
 	g := &k.gate
 	g.mu.Lock()
 	g.order, g.crew, g.out = rand.New(rand.NewPCG(seed, 0)), make(map[*ddi.Thread]int, len(tasks)), len(tasks)
 	for i, task := range tasks {
 		g.crew[task.Thread] = i + 1
+	}
+	if len(g.crew) < len(tasks) {
+		g.order, g.crew, g.out = nil, nil, 0
+		g.mu.Unlock()
+		panic("dxgkrnl: Run: two tasks have one thread")
 	}
 	g.mu.Unlock()
 	panics := make([]any, len(tasks))

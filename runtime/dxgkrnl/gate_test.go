@@ -67,6 +67,9 @@ func (r *rig) work(rng *rand.Rand, steps int) {
 	r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
 }
 
+// reading, unless it is nil, reads counters of the kernel meanwhile.
+var reading func(k *Kernel)
+
 // crowd runs processes on one kernel and returns the calls of the miniport.
 func crowd(t *testing.T, seed uint64, processes int) []string {
 	r := newRig(t, options{nodes: 1 + int(seed%2), vram: 8 << 10, capacity: 1 + int(seed%3)})
@@ -78,6 +81,9 @@ func crowd(t *testing.T, seed uint64, processes int) []string {
 			p.open(uint32(i % len(r.gpu.queues)))
 			p.work(rand.New(rand.NewPCG(seed, uint64(i))), 20)
 		}})
+	}
+	if reading != nil {
+		go reading(r.kernel)
 	}
 	r.kernel.Run(seed, tasks)
 	log := r.mini.log
@@ -271,4 +277,57 @@ func TestRunPassesPanicsOn(t *testing.T) {
 	})
 	assert.True(t, done)
 	r.finish()
+}
+
+// Two tasks need two threads.
+func TestRunRefusesOneThreadTwice(t *testing.T) {
+	r := newRig(t, options{})
+	task := Task{r.thread, func(*ddi.Thread) {}}
+	assert.Panics(t, func() { r.kernel.Run(1, []Task{task, task}) })
+	r.kernel.Run(1, []Task{task})
+	r.finish()
+}
+
+// Several threads may recover at once: one does it, and the others find the adapter well.
+func TestSeveralRecover(t *testing.T) {
+	for seed := range uint64(20) {
+		r := newRig(t, options{})
+		a := r.alloc(64, local)
+		r.gpu.auto = false
+		r.render(fill(a, 0, 64, 1))
+		tasks := []Task{{r.thread, func(*ddi.Thread) {
+			assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+		}}}
+		for i := range uint32(3) {
+			p := r.process(i + 2)
+			tasks = append(tasks, Task{p.thread, func(*ddi.Thread) {
+				for r.kernel.err == nil && r.kernel.resets == 0 {
+					p.thunks.QueryAdapterInfo(p.thread, make([]byte, 64))
+					r.gpu.now += r.kernel.tdrTicks
+				}
+				assert.NoError(t, r.kernel.Recover(p.thread))
+			}})
+		}
+		r.kernel.Run(seed, tasks)
+		assert.EqualValues(t, 1, r.kernel.Stats().Recoveries, "seed %d", seed)
+	}
+}
+
+// Counters that are read at any time do not change the order of Run.
+func TestStatsDoNotChangeTheOrder(t *testing.T) {
+	want := crowd(t, 3, 4)
+	done := make(chan struct{})
+	reading = func(k *Kernel) {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				k.Stats()
+			}
+		}
+	}
+	defer func() { reading = nil }()
+	defer close(done)
+	assert.Equal(t, want, crowd(t, 3, 4))
 }

@@ -34,6 +34,9 @@ func (e earlier) waits() bool { return e.job.id == e.id && !e.job.made }
 //	Returns StatusSuccess; StatusNoVideoMemory, with nothing queued, if a group of its
 //	        allocations does not fit
 func (k *Kernel) queueJob(t *ddi.Thread, d *dmaBuffer) ddi.Status {
+	if s := d.context.device.removed; s.Failed() {
+		return s // while Render waited
+	}
 	if !d.resident() && !k.feasible(d) {
 		return ddi.StatusNoVideoMemory
 	}
@@ -140,6 +143,7 @@ func (k *Kernel) work(t *ddi.Thread) {
 
 // step makes or submits one submission, and reports whether it could.
 func (k *Kernel) step(t *ddi.Thread) bool {
+	k.rank()
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		if !k.room(n) {

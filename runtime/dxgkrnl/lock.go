@@ -34,6 +34,9 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	if s := k.waitUnused(t, a, arg); s.Failed() {
 		return s
 	}
+	if s := a.device.removed; s.Failed() {
+		return s
+	}
 	if a.locks == 0 && a.inMemorySegment() && !arg.WriteOnly {
 		if s := k.copyOut(t, a); s.Failed() {
 			return s

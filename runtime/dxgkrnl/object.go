@@ -224,6 +224,7 @@ func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 // destroyContext waits for a context's work and destroys it.
 func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
 	k.wait(t, "all submissions of the context", c.idle)
+	k.dropWork(c) // of a GPU that has stopped
 	d := c.device
 	d.contexts = slices.DeleteFunc(d.contexts, func(e *context) bool { return e == c })
 	k.handles.remove(c.handle)

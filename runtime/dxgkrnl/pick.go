@@ -18,24 +18,36 @@ const (
 	agingQuantums     = 16
 )
 
+// rank gives each context that has work its level.
+func (k *Kernel) rank() {
+	k.able = k.able[:0]
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			if c.waits() {
+				c.level = k.levelOf(c)
+				k.able = append(k.able, c)
+			}
+		}
+	}
+	if len(k.able) > 1 {
+		for _, c := range k.able {
+			k.lift(c, c.level)
+		}
+	}
+}
+
 // candidates returns the contexts of a node that have work, in the order in which they
 // may go. A higher level goes first. Contexts of one level take turns of a quantum each;
 // in one turn the older work goes first.
 func (k *Kernel) candidates(n *node) []*context {
-	list := k.able[:0]
-	for _, d := range k.devices {
-		for _, c := range d.contexts {
-			if c.line.node == n && c.waits() {
-				c.level = k.levelOf(c)
-				list = append(list, c)
-			}
+	list := k.picked[:0]
+	for _, c := range k.able {
+		if c.line.node == n {
+			list = append(list, c)
 		}
 	}
-	k.able = list
+	k.picked = list
 	if len(list) > 1 {
-		for _, c := range list {
-			k.lift(c, c.level)
-		}
 		slices.SortStableFunc(list, func(a, b *context) int {
 			return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.used/k.quantum, b.used/k.quantum), cmp.Compare(a.oldest(), b.oldest()))
 		})
@@ -52,6 +64,11 @@ func (c *context) first() *job {
 		return c.pending[0].job
 	}
 	return c.jobs[0]
+}
+
+// holds reports whether a part of a job is made, but not in the hardware.
+func (c *context) holds(j *job) bool {
+	return slices.ContainsFunc(c.pending, func(s *submission) bool { return s.job == j })
 }
 
 // oldest returns the number of the first job that waits.
@@ -72,14 +89,14 @@ func (k *Kernel) lift(c *context, level int) {
 	}
 	if len(c.pending) > 0 {
 		for _, m := range c.pending[0].waits {
-			if o := m.line.context; o != nil && !m.completed() && o.waits() && o.level < level {
+			if o := m.line.context; o != nil && !m.completed() && !m.running() && o.waits() && o.level < level {
 				k.lift(o, level)
 			}
 		}
 		return
 	}
-	for _, j := range c.jobs[0].after {
-		if o := j.job.dma.context; j.waits() && o.level < level {
+	for _, e := range c.jobs[0].after {
+		if o := e.job.dma.context; (e.waits() || o.holds(e.job)) && o.level < level {
 			k.lift(o, level)
 		}
 	}
@@ -99,7 +116,7 @@ func (k *Kernel) wake(c *context) {
 	least, found := c.used, false
 	for _, d := range k.devices {
 		for _, o := range d.contexts {
-			if o != c && o.line.node == c.line.node && o.waits() && (!found || o.used < least) {
+			if o != c && o.line.node == c.line.node && !o.idle() && (!found || o.used < least) {
 				least, found = o.used, true
 			}
 		}

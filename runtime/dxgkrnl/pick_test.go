@@ -171,3 +171,16 @@ func TestOtherNodeIsNotHeldUp(t *testing.T) {
 	assert.Equal(t, repeat(3, 64), r.read(c))
 	r.finish()
 }
+
+// Work of a high priority lifts what it waits for on another node, too.
+func TestPriorityIsInheritedAcrossNodes(t *testing.T) {
+	q := newQueues(t, 2, options{nodes: 2})
+	low, high := q.devices[0], q.devices[0].context(1)
+	q.priority(0, MinPriority)
+	q.ok(q.thunks.SetContextSchedulingPriority(q.thread, high.Context, MaxPriority))
+	q.work(1) // in the hardware
+	q.work(1)
+	low.ok(low.submit(q.contexts[0], fill(q.targets[0], 0, 64, 1)))
+	low.ok(low.submit(high, fill(q.targets[0], 0, 32, 2)))
+	assert.Equal(t, []int{1, 0, 1}, q.end())
+}

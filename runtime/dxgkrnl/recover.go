@@ -128,6 +128,8 @@ func (k *Kernel) dropSubmissions() {
 		n.base = n.submitted
 		n.reported, n.completed = n.submitted, n.submitted
 		for _, s := range n.hardware {
+			l := s.line // that of a context that was destroyed, too
+			l.submitted, l.completed = l.made, l.made
 			k.recycle(s)
 		}
 		for _, s := range n.waiting {
@@ -135,6 +137,7 @@ func (k *Kernel) dropSubmissions() {
 		}
 		n.hardware, n.waiting = nil, nil
 	}
+	k.paging.waits = k.paging.waits[:0]
 	l := &k.paging.line
 	l.submitted, l.completed = l.made, l.made
 	for _, d := range k.devices {

@@ -269,3 +269,19 @@ func TestMiniportWithoutReset(t *testing.T) {
 	require.Error(t, r.kernel.WaitForIdle(r.thread))
 	assert.ErrorIs(t, r.kernel.Recover(r.thread), ddi.StatusNotSupported)
 }
+
+// A context that was destroyed while the GPU was stopped leaves nothing to wait for.
+func TestContextDestroyedBeforeRecovery(t *testing.T) {
+	r := newRig(t, options{})
+	a := r.alloc(64, local)
+	r.gpu.auto = false
+	for range 3 {
+		r.render(fill(a, 0, 64, 1))
+	}
+	assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+	r.ok(r.thunks.DestroyContext(r.thread, r.ctx.Context))
+	require.NoError(t, r.kernel.Recover(r.thread))
+	r.gpu.auto = true
+	r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
+	r.finish()
+}

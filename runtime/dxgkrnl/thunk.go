@@ -324,5 +324,8 @@ func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
 	}
 	s = k.wait(t, "all submissions of the device", d.idle)
 	k.reap(t)
+	if !s.Failed() {
+		s = d.removed
+	}
 	return s
 }

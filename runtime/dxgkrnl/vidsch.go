@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// A node is a queue of the GPU. What is submitted to it is numbered from 1. The fence
+// A node is a queue of the GPU. Its submissions are numbered from 1. The fence
 // ID of a number is number + first - 1, modulo 2^32. The numbers themselves do not
 // wrap.
 //

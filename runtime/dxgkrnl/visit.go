@@ -27,14 +27,12 @@ func (k *Kernel) leave(t *ddi.Thread, v *visit) {
 	k.gate.leave(t)
 }
 
-// letIn lets other threads in, if one can do something, and reports whether it did.
-// It returns when ready is true, or to let time pass.
-func (k *Kernel) letIn(t *ddi.Thread, ready func() bool) bool {
-	if !k.gate.pass(t, ready) {
-		return false
+// letIn lets other threads in, if one can do something. It returns when ready is true,
+// or to let time pass.
+func (k *Kernel) letIn(t *ddi.Thread, ready func() bool) {
+	if k.gate.pass(t, ready) {
+		k.back(t)
 	}
-	k.back(t)
-	return true
 }
 
 // until waits for what other threads in the kernel do.

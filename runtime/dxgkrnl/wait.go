@@ -18,11 +18,9 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 	began, resets := k.dev.Now(), k.resets
 	ended := func() bool { return k.err != nil || k.resets != resets || done() }
 	for !ended() {
+		k.letIn(t, ended)
 		if k.work(t); ended() {
 			break
-		}
-		if k.letIn(t, ended) {
-			continue
 		}
 		late := k.late(t, began)
 		switch {

@@ -192,8 +192,8 @@ func TestPreemptAtEachClock(t *testing.T) {
 	}
 }
 
-// TestPreemptQueue preempts a node that has long work and other work after it. What has not
-// begun is submitted as if new.
+// TestPreemptQueue preempts a node that has long work and other work after it. Work
+// that has not begun is submitted as if new.
 func TestPreemptQueue(t *testing.T) {
 	dev := device(t)
 	want, otherWant, clocks := undisturbed(t, dev)

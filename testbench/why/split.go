@@ -11,7 +11,7 @@ import (
 // Design note: nothing says which function of a deferred context made which packet of its list, since the driver
 // keeps a list in memory of its own. But functions and packets have the same order, and each function makes one packet or
 // several that follow each other. So the packets are split among the functions in each way that fits their arguments:
-// the resource, the region, the number of bytes. What is the same in all ways is known.
+// the resource, the region, the number of bytes. A packet is known if it belongs to the same function in all ways.
 
 // A work is a function of the driver that moves data, as a deferred context recorded it.
 type work struct {

@@ -33,7 +33,7 @@ func ways(tasks []task, pieces []piece) (all [][]int) {
 	return all
 }
 
-// What is the same in all ways to split is known, and nothing else.
+// A packet is known if it belongs to the same function in all ways to split, and only then.
 func TestSplit(t *testing.T) {
 	copied, filled := task{name: "pfnResourceCopy"}, task{name: "pfnClearRenderTargetView", fills: true}
 	c, f := piece{rect: true}, piece{rect: true, fill: true}

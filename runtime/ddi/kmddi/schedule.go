@@ -9,7 +9,7 @@ package kmddi
 // Every submission after the last completed one is then preempted: the driver
 // forgets it. The kernel submits it again, paging buffers first and with their
 // fences, other buffers with new fences, after another Patch, since allocations may
-// have moved. What is needed to resume a buffer in its middle is in its
+// have moved. A driver that resumes a buffer in its middle keeps the place in the
 // DmaBufferPrivateData.
 type PreemptCommand struct {
 	PreemptionFenceID uint32 // one more than the last fence of the node
