@@ -155,6 +155,7 @@ type Kernel struct {
 	visits  int         // threads that are inside or wait there
 	closing bool        // Stop has begun
 	moving  bool        // a thread places allocations
+	pins    int         // allocations that are pinned
 	resets  uint64      // times that Recover has begun
 	serial  uint64      // fences given so far
 	jobs    uint64      // DMA buffers queued so far

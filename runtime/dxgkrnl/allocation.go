@@ -154,7 +154,8 @@ func (a *allocation) forgotten() bool { return a.listed == 0 && a.unused() }
 func (k *Kernel) retireAllocation(a *allocation) {
 	k.handles.remove(a.handle)
 	a.device.allocations = slices.DeleteFunc(a.device.allocations, func(e *allocation) bool { return e == a })
-	a.destroyed, a.locks, a.pinned = true, 0, false
+	a.destroyed, a.locks = true, 0
+	k.pin(a, false)
 	k.destroyed = append(k.destroyed, a)
 }
 

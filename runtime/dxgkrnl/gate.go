@@ -205,6 +205,13 @@ func (k *Kernel) Run(seed uint64, tasks []Task) {
 	}
 }
 
+// runs reports whether Run runs.
+func (g *gate) runs() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.order != nil
+}
+
 // end removes a thread of the crew, which is outside.
 func (g *gate) end(t *ddi.Thread) {
 	g.mu.Lock()

@@ -67,9 +67,11 @@ type gpu struct {
 	auto       bool       // Wait completes jobs
 	ignores    bool       // jobs complete without being executed
 	onComplete func()     // called before a job completes
+	onWait     func()     // called by Wait
 	onNow      func()     // called when the time is read, as if between two accesses
 	choose     func() int // node to complete next, if it has a job; nil: the lowest
 	lostIRQ    bool       // interrupts do not arrive
+	hidden     bool       // BAR 2 has no memory
 	storm      bool       // each read of the status sends a message again
 	queues     [][]work
 	capacity   int // maximum number of jobs per node
@@ -111,6 +113,7 @@ func (g *gpu) Read(bar int, off uint64, p []byte) error {
 		return g.linkErr
 	}
 	copy(p, g.bar(bar)[off:])
+	g.checkBAR(bar)
 	if g.storm && bar == 0 && off == regStatus {
 		g.interrupt(0)
 	}
@@ -126,7 +129,15 @@ func (g *gpu) Write(bar int, off uint64, p []byte) error {
 		return nil
 	}
 	copy(g.bar(bar)[off:], p)
+	g.checkBAR(bar)
 	return nil
+}
+
+// checkBAR fails for an access to VRAM that the CPU cannot see.
+func (g *gpu) checkBAR(bar int) {
+	if bar == 2 && g.hidden {
+		g.fail("an access to VRAM that is not in a BAR")
+	}
 }
 
 func (g *gpu) bar(i int) []byte {
@@ -149,6 +160,9 @@ func (g *gpu) Hz() uint64 { return 1000 }
 
 // Wait completes one job if auto is set and the deadline leaves it the time.
 func (g *gpu) Wait(deadline uint64) (bool, error) {
+	if g.onWait != nil {
+		g.onWait()
+	}
 	if g.linkErr != nil {
 		return false, g.linkErr
 	}

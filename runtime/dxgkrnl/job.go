@@ -37,7 +37,7 @@ func (k *Kernel) queueJob(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 	if s := d.context.device.removed; s.Failed() {
 		return s // while Render waited
 	}
-	if !d.resident() && !k.feasible(d) {
+	if !k.ample(d) && !k.feasible(d, 0) {
 		return ddi.StatusNoVideoMemory
 	}
 	k.jobs++
@@ -118,16 +118,6 @@ func (d *dmaBuffer) count(n int) {
 
 // writes reports whether the allocation list says that patch i is written.
 func (d *dmaBuffer) writes(i int) bool { return d.list[d.patches[i].AllocationIndex].WriteOperation }
-
-// resident reports whether all allocations of a buffer have places.
-func (d *dmaBuffer) resident() bool {
-	for i := range d.nPatches {
-		if a := d.object(i); a != nil && a.segment == nil {
-			return false
-		}
-	}
-	return true
-}
 
 // work makes and submits what can be, at PASSIVE_LEVEL. One thread at a time does so; it
 // may have to wait for a paging buffer, and the others go on.

@@ -26,13 +26,17 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	if !a.info.CPUVisible {
 		return ddi.StatusCantLockMemory
 	}
+	if s := k.waitUnused(t, a, arg); s.Failed() {
+		return s
+	}
+	// The thunk's device is busy, so no further work can page it in again.
 	if a.inMemorySegment() && !a.segment.desc.Flags.CPUVisible {
 		if s := k.evictLocked(t, a); s.Failed() {
 			return s
 		}
-	}
-	if s := k.waitUnused(t, a, arg); s.Failed() {
-		return s
+		if s := k.waitUnused(t, a, arg); s.Failed() {
+			return s
+		}
 	}
 	if s := a.device.removed; s.Failed() {
 		return s
@@ -43,7 +47,7 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 		}
 	}
 	a.locks++
-	a.pinned = a.pinned || arg.IgnoreSync
+	k.pin(a, a.pinned || arg.IgnoreSync)
 	if !arg.ReadOnly {
 		a.lockWrites = true
 		a.content = a.content || !a.inMemorySegment()
@@ -51,6 +55,37 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	arg.Data = a.pages.Bytes[:a.info.Size:a.info.Size]
 	k.observe(Event{Kind: EventLock, Allocation: a.handle, Write: !arg.ReadOnly, IgnoreSync: arg.IgnoreSync})
 	return ddi.StatusSuccess
+}
+
+// pin makes an allocation keep its place, or ends that.
+func (k *Kernel) pin(a *allocation, pinned bool) {
+	if a.pinned != pinned {
+		a.pinned = pinned
+		k.pins--
+		if pinned {
+			k.pins += 2
+		}
+	}
+}
+
+// pinnable reports whether all work that is not complete finds places, one part after
+// the other, if a keeps its own.
+func (k *Kernel) pinnable(a *allocation) bool {
+	if !a.inMemorySegment() || a.pinned {
+		return true
+	}
+	k.pin(a, true)
+	defer k.pin(a, false)
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			for _, j := range c.jobs {
+				if !k.feasible(j.dma, j.left.start) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // evictLocked evicts an allocation from a segment that the CPU cannot access.
@@ -78,12 +113,13 @@ func (k *Kernel) evictLocked(t *ddi.Thread, a *allocation) ddi.Status {
 }
 
 // waitUnused waits until the GPU no longer uses a. With IgnoreSync it waits
-// only for paging operations, which are unknown to the application, and until work in
-// the software queue has a place for a.
+// only for paging operations, which are unknown to the application, until work in the
+// software queue has a place for a, and until all other work there finds places although a
+// keeps its own.
 func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
 	done := a.unused
 	if arg.IgnoreSync {
-		done = func() bool { return a.queued == 0 && a.paged <= k.paging.line.completed }
+		done = func() bool { return a.queued == 0 && a.paged <= k.paging.line.completed && k.pinnable(a) }
 	}
 	if !arg.DoNotWait {
 		return k.wait(t, "the GPU to be done with the allocation", done)
@@ -141,7 +177,8 @@ func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 		return ddi.StatusSuccess
 	}
 	writes := a.lockWrites
-	a.lockWrites, a.pinned = false, false
+	a.lockWrites = false
+	k.pin(a, false)
 	switch {
 	case writes && a.device.removed.Failed():
 		return a.device.removed

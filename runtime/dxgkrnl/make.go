@@ -11,11 +11,11 @@ import (
 func (k *Kernel) make(t *ddi.Thread, c *context) bool {
 	j := c.jobs[0]
 	d := j.dma
+	if !k.placeable(d, j.left.start, d.groupEnd(j.left.start)) && k.occupied() {
+		return false
+	}
 	end, st := k.gather(t, d, j.left.start)
 	k.flush()
-	if st == ddi.StatusNoVideoMemory && k.occupied() {
-		return false // until other work has run, or a lock ends
-	}
 	if st.Failed() {
 		if k.err == nil {
 			k.loseDevice(t, c.device, st)
@@ -86,10 +86,13 @@ func (k *Kernel) use(s *submission) {
 // placeAgain gives places again to the allocations of a preempted submission.
 func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 	d, p := s.dma, s.part
+	if !k.placeable(d, p.start, p.end) && k.occupied() {
+		return false
+	}
 	st := k.placePart(t, d, p.start, p.end)
 	k.flush()
 	if st.Failed() {
-		if st != ddi.StatusNoVideoMemory || !k.occupied() {
+		if k.err == nil {
 			k.loseDevice(t, d.context.device, st)
 		}
 		return false
@@ -126,12 +129,11 @@ func (s *submission) letGo(submitted bool) {
 	}
 }
 
-// occupied reports whether places are held for other work or pinned by a lock, so that
-// there may be room later.
+// occupied reports whether places are held for other work, so that there is room later.
 func (k *Kernel) occupied() bool {
 	for _, seg := range k.segments {
 		for _, a := range seg.residents {
-			if a.held > 0 || a.pinned {
+			if a.held > 0 {
 				return true
 			}
 		}

@@ -120,13 +120,13 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 }
 
 // groupEnd returns the end of the group of patches that starts at i: those with
-// the same SplitOffset.
+// the same SplitOffset. If there is none at i, it returns their number.
 func (d *dmaBuffer) groupEnd(i int) int {
 	j := i + 1
 	for j < d.nPatches && d.patches[j].SplitOffset == d.patches[i].SplitOffset {
 		j++
 	}
-	return j
+	return min(j, d.nPatches)
 }
 
 // placePart makes the allocations of the patches [i, j) resident together, again.
@@ -189,17 +189,17 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 		if a == nil || k.systemSegment(a) == nil {
 			continue
 		}
+		k.touch(a)
+		if a.held > 0 {
+			continue // it has a place, which it keeps
+		}
 		if a.inMemorySegment() {
-			if a.held > 0 {
-				return ddi.StatusNoVideoMemory
-			}
 			if s := k.evict(t, a); s.Failed() {
 				return s
 			}
 		}
 		a.segment = k.systemSegment(a)
 		k.observePlace(a)
-		k.touch(a)
 	}
 	if s := k.place(t, d, i, j, true); s != ddi.StatusNoVideoMemory {
 		return s
@@ -216,12 +216,13 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	return k.place(t, d, i, j, true)
 }
 
-// feasible reports whether each group of a buffer can be placed alone, as
-// placeAlone does, so that no portion is submitted in vain.
-func (k *Kernel) feasible(d *dmaBuffer) bool {
-	for i := 0; i < d.nPatches; {
+// feasible reports whether each group of a buffer from patch start on can be placed
+// alone, as placeAlone does, when nothing but pinned allocations keeps its place. So no
+// portion is submitted in vain, and no job waits for ever.
+func (k *Kernel) feasible(d *dmaBuffer, start int) bool {
+	for i := start; i < d.nPatches; {
 		j := d.groupEnd(i)
-		if !k.groupFits(d, i, j) {
+		if !k.groupFits(d, i, j, isPinned) {
 			return false
 		}
 		i = j
@@ -229,17 +230,54 @@ func (k *Kernel) feasible(d *dmaBuffer) bool {
 	return true
 }
 
-// groupFits tries to place group [i, j) in memory segments with only pinned
-// allocations.
-func (k *Kernel) groupFits(d *dmaBuffer, i, j int) bool {
+// ample reports whether the allocations of a buffer fit into any memory segment, all
+// together and in any order. If so, the buffer is feasible.
+func (k *Kernel) ample(d *dmaBuffer) bool {
+	if k.pins > 0 {
+		return false
+	}
+	var total uint64
+	for _, a := range d.objects[:d.nList] {
+		if a != nil {
+			total += a.span + uint64(a.info.Alignment)
+		}
+	}
+	for _, s := range k.segments {
+		if !s.desc.Flags.System && s.desc.Size < total {
+			return false
+		}
+	}
+	return true
+}
+
+// placeable reports whether the group [i, j) can be placed now, beside the allocations
+// that are pinned or held for other work.
+func (k *Kernel) placeable(d *dmaBuffer, i, j int) bool {
+	placed := true
+	for p := i; p < j && placed; p++ {
+		a := d.object(p)
+		placed = a == nil || a.segment != nil
+	}
+	return placed || k.groupFits(d, i, j, isKept)
+}
+
+// isPinned reports whether an allocation keeps its place until a lock ends.
+func isPinned(a *allocation) bool { return a.pinned }
+
+// isKept reports whether an allocation keeps its place now.
+func isKept(a *allocation) bool { return a.pinned || a.held > 0 }
+
+// groupFits tries to place group [i, j) in memory segments that have only the
+// allocations for which stays returns true.
+func (k *Kernel) groupFits(d *dmaBuffer, i, j int, stays func(*allocation) bool) bool {
 	var trial []*segment
 	for _, s := range k.segments {
-		trial = append(trial, s.pinned())
+		trial = append(trial, s.only(stays))
 	}
 	seen := make(map[*allocation]bool, j-i)
 	for ; i < j; i++ {
 		a := d.object(i)
-		if a == nil || seen[a] || k.systemSegment(a) != nil {
+		if a == nil || seen[a] || k.systemSegment(a) != nil || a.segment != nil && stays(a) {
 			continue
 		}
 		seen[a] = true

@@ -69,6 +69,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 	}
 	m := hal.New(64 << 20)
 	g := newGPU(m, o.vram, o.nodes, o.capacity)
+	g.hidden = o.hiddenVRAM
 	dev, err := m.Attach(new(ddi.Thread), g, g)
 	require.NoError(t, err)
 	mini := &miniport{

@@ -61,7 +61,7 @@ func (s *segment) victim(epoch uint64) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
 		switch {
-		case a.pinned || a.held > 0 || a.epoch == epoch:
+		case isKept(a) || a.epoch == epoch:
 		case a.destroyed && a.queued == 0:
 			return a
 		case v == nil || a.touched < v.touched:
@@ -71,12 +71,11 @@ func (s *segment) victim(epoch uint64) *allocation {
 	return v
 }
 
-// pinned returns a copy of s with only the allocations that cannot be evicted,
-// to try placements.
-func (s *segment) pinned() *segment {
+// only returns a copy of s with only the allocations that stay, to try placements.
+func (s *segment) only(stays func(*allocation) bool) *segment {
 	p := &segment{id: s.id, desc: s.desc}
 	for _, a := range s.residents {
-		if a.pinned {
+		if stays(a) {
 			p.residents = append(p.residents, a)
 		}
 	}

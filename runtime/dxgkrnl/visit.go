@@ -51,9 +51,13 @@ func (k *Kernel) back(t *ddi.Thread) {
 	}
 }
 
-// alone waits until no other thread is in the kernel.
+// alone waits until no other thread is in the kernel. A Bugcheck of another one does not
+// unwind it.
 func (k *Kernel) alone(t *ddi.Thread) {
 	k.visits-- // of several that wait for this, one goes first
 	defer func() { k.visits++ }()
-	k.until(t, func() bool { return k.visits == 0 })
+	for k.visits > 0 {
+		k.gate.yield(t, func() bool { return k.visits == 0 })
+		k.thread = t
+	}
 }

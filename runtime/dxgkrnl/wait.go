@@ -30,7 +30,7 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 				k.expire(t)
 			}
 		default:
-			if err := k.dev.Wait(t, k.deadline(began)); err != nil {
+			if err := k.dev.Wait(t, k.turnEnd(k.deadline(began))); err != nil {
 				k.stopLink(t, err)
 			}
 		}
@@ -39,6 +39,15 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 		return ddi.StatusDeviceRemoved
 	}
 	return k.status(t)
+}
+
+// turnEnd returns until when a thread that waits for the device may keep its place:
+// other threads arrive meanwhile, on a board in real time. During Run nobody can arrive.
+func (k *Kernel) turnEnd(deadline uint64) uint64 {
+	if k.gate.runs() {
+		return deadline
+	}
+	return min(deadline, k.dev.Now()+k.quantum)
 }
 
 // late reports whether the deadline of a wait has passed. First it delivers the
