@@ -19,6 +19,7 @@ type Stats struct {
 	Interrupts    uint64 `json:"interrupts"`
 	Lost          uint64 `json:"lost_interrupts,omitempty"` // found by polling the GPU
 	DPCs          uint64 `json:"dpcs"`
+	Preemptions   uint64 `json:"preemptions,omitempty"` // nodes that were stopped for other work
 	BytesMoved    uint64 `json:"bytes_moved,omitempty"` // written by the DMA engine
 }
 
@@ -27,7 +28,7 @@ func (s *System) Stats() Stats {
 	k := s.kernel.Stats()
 	out := Stats{
 		DMABuffers: k.DMABuffers, PagingBuffers: k.PagingBuffers,
-		Fences: k.Fences, Interrupts: k.Interrupts, Lost: k.LostInterrupts, DPCs: k.DPCs,
+		Fences: k.Fences, Interrupts: k.Interrupts, Lost: k.LostInterrupts, DPCs: k.DPCs, Preemptions: k.Preemptions,
 	}
 	board, ok := bus.As[boards.Counters](s.link)
 	if !ok {

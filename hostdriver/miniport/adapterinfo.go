@@ -61,14 +61,14 @@ func (a *adapter) umDriverPrivate() []byte {
 // driverCaps reports one of two nodes for rendering and the other for paging,
 // so that paging does not wait for rendering.
 func (a *adapter) driverCaps() kmddi.DriverCaps {
-	return kmddi.DriverCaps{
+	return a.schedulingCaps(kmddi.DriverCaps{
 		HighestAcceptableAddress: a.caps.maxHost(),
 		WDDMVersion:              wddmVersion,
 		NumberOfNodes:            uint32(a.caps.nodes),
 		PagingNode:               uint32(a.caps.nodes - 1),
 		HwQueuePacketCap:         ring.Slots,
 		MultiEngineAware:         a.caps.nodes > 1,
-	}
+	})
 }
 
 // segments reports VRAM without the part of the firmware, which the CPU can access if there is an aperture, and

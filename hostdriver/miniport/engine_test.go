@@ -13,11 +13,11 @@ import (
 
 func TestSchedulingCaps(t *testing.T) {
 	for caps, want := range map[uint32]kmddi.DriverCaps{
-		0:       {SupportPerEngineTDR: true},
-		1 << 25: {SupportPerEngineTDR: true},
-		1 << 26: {SupportPerEngineTDR: true},
+		0:       {},
+		1 << 25: {},
+		1 << 26: {},
 		capsPreempt: {
-			PreemptionAware: true, CancelCommandAware: true, SupportPerEngineTDR: true,
+			PreemptionAware: true, CancelCommandAware: true,
 			PreemptionCaps: kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionPrimitiveBoundary},
 		},
 	} {

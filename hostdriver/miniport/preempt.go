@@ -43,7 +43,6 @@ func (a *adapter) preempts() bool {
 // queues of the firmware complete the buffers that they have. There are no packets for
 // compute.
 func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
-	c.SupportPerEngineTDR = true
 	c.PreemptionAware = a.preempts() || a.queues != nil
 	c.CancelCommandAware = c.PreemptionAware
 	switch {

@@ -108,7 +108,13 @@ func createContextCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.CreateContext)
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult("CreateContext", d.kernel.CreateContext(t, d.km, arg))
+	s := d.kernel.CreateContext(t, d.km, arg)
+	if !s.Failed() {
+		if p := d.priorities.made(arg.Context); p != 0 {
+			d.kernel.SetContextSchedulingPriority(t, arg.Context, p)
+		}
+	}
+	return d.hresult("CreateContext", s)
 }
 
 // destroyContextCb is pfnDestroyContextCb.
@@ -117,6 +123,7 @@ func destroyContextCb(t *ddi.Thread, h umddi.HRTDevice, ctx ddi.KMHandle) ddi.HR
 	if !ok {
 		return ddi.EInvalidArg
 	}
+	d.priorities.destroyed(ctx)
 	return d.hresult("DestroyContext", d.kernel.DestroyContext(t, ctx))
 }
 

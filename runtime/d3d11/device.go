@@ -71,14 +71,14 @@ type Device struct {
 	queue        InfoQueue
 	refs         deviceRefs
 	private      privateData
+	priorities   priorities
 	serial       sync.Mutex // held during each DDI call, if serialized
 
-	serialized bool   // the driver is not free-threaded
-	native     bool   // the driver supports command lists
-	predicates bool   // the driver supports predication and all query types
-	openFailed string // why CreateDevice failed
-	formats    [maxFormat]uint32
-	localSizes []umddi.HandleSize // valid results of CalcDeferredContextHandleSize
+	serialized         bool   // the driver is not free-threaded
+	native, predicates bool   // it supports command lists; predication and all query types
+	openFailed         string // why CreateDevice failed
+	formats            [maxFormat]uint32
+	localSizes         []umddi.HandleSize // valid results of CalcDeferredContextHandleSize
 
 	_ [cacheLine]byte // the fields below change while contexts record
 

@@ -128,6 +128,7 @@ type Stats struct {
 	BytesPagedIn   uint64 // moved from host memory to a segment
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
+	Preemptions    uint64 // calls of PreemptCommand
 	Recoveries     uint64 // successful recoveries
 }
 

@@ -16,9 +16,10 @@ const (
 // P1 of CodeScheduler.
 const (
 	SchedulerFence  = 0x1 // a fence id that is not outstanding was reported
-	SchedulerSubmit = 0x2 // SubmitCommand failed
+	SchedulerSubmit = 0x2 // SubmitCommand or PreemptCommand failed
 	SchedulerPatch  = 0x3 // Patch failed
 	SchedulerPaging = 0x5 // SubmitCommand of a paging buffer failed
+	SchedulerCancel = 0x9 // CancelCommand failed
 )
 
 // P1 of CodeMemory.

@@ -57,6 +57,20 @@ func keepsBuffer(r *rig, change func(arg kmddi.Render)) {
 	r.extra = []command{fill(paged, 0, 64, 1)}
 }
 
+// losesDevice makes the device lose work in its software queue.
+func losesDevice(r *rig) {
+	r.kernel.caps.CancelCommandAware = true
+	r.gpu.auto = false
+	busy := r.alloc(64, system)
+	for range r.gpu.capacity {
+		r.render(fill(busy, 0, 64, 1))
+	}
+	r.gpu.onWait = func() {
+		r.gpu.onWait, r.gpu.auto = nil, true
+		r.kernel.loseDevice(r.thread, r.kernel.devices[1], ddi.StatusDeviceRemoved)
+	}
+}
+
 const completed = kmddi.InterruptDMACompleted
 
 var bugchecks = []struct {
@@ -81,6 +95,10 @@ var bugchecks = []struct {
 	{"SubmitCommand fails", 0x119, 2, system, fails("Submit")},
 	{"SubmitCommand of a paging buffer fails", 0x119, 5, local, fails("Submit")},
 	{"Patch fails", 0x119, 3, system, fails("Patch")},
+	{"CancelCommand fails", 0x119, 9, system, func(r *rig) {
+		fails("Cancel")(r)
+		losesDevice(r)
+	}},
 	{"a fence that is not submitted", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 3}, true)},
 	{"a fence that goes backwards", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 0}, true)},
 	{"a fence before the first submission", 0x119, 1, system, func(r *rig) {
@@ -93,7 +111,7 @@ var bugchecks = []struct {
 		r.gpu.lostIRQ = true
 		r.mini.query = func(*ddi.Thread, uint32) (uint32, ddi.Status) { return 99, 0 }
 	}},
-	{"an unknown interrupt type", 0xc4, 0x10006, system, notifies(kmddi.NotifyInterrupt{InterruptType: 2, FenceID: 2}, true)},
+	{"an unknown interrupt type", 0xc4, 0x10006, system, notifies(kmddi.NotifyInterrupt{InterruptType: 3, FenceID: 2}, true)},
 	{"NotifyInterrupt without QueueDpc", 0xc4, 0x10001, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2}, false)},
 	{"QueueDpc before NotifyInterrupt", 0xc4, 0x10001, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) {
@@ -198,6 +216,10 @@ var boundaries = []struct {
 	set  uint32
 	keep func(r *rig)
 }{
+	{"cancel-result", system, func(r *rig) {
+		r.faults = true
+		losesDevice(r)
+	}},
 	{"fence-reported", system, func(r *rig) { // a newer fence also reports the older ones
 		r.mini.isr = func(t *ddi.Thread) {
 			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})

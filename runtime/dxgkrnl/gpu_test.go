@@ -20,6 +20,7 @@ const (
 	regStatus   = 0x00 // bit i: node i has an event; write 1 to clear
 	regFault    = 0x04 // node that faulted, plus 1
 	regDoorbell = 0x08
+	regStopped  = 0x0c // bit i: node i has answered PREEMPT; write 1 to clear
 	regFence    = 0x40 // one dword per node
 	msixTable   = 0x8000
 )
@@ -51,6 +52,8 @@ type work struct {
 	addr  uint64
 	bytes uint32
 	fence uint32
+	part  uint32 // its start in the buffer
+	place []byte // private data, where the place is kept at which it was stopped, and its part
 }
 
 // gpu is a device with a few registers that hal can enumerate: its link, its
@@ -124,8 +127,8 @@ func (g *gpu) Write(bar int, off uint64, p []byte) error {
 	if g.linkErr != nil {
 		return g.linkErr
 	}
-	if bar == 0 && off == regStatus {
-		le.PutUint32(g.bar0[regStatus:], le.Uint32(g.bar0[regStatus:])&^le.Uint32(p))
+	if bar == 0 && (off == regStatus || off == regStopped) {
+		le.PutUint32(g.bar0[off:], le.Uint32(g.bar0[off:])&^le.Uint32(p))
 		return nil
 	}
 	copy(g.bar(bar)[off:], p)
@@ -235,6 +238,32 @@ func (g *gpu) execute(node int) {
 	}
 	g.queues[node] = g.queues[node][1:]
 	le.PutUint32(g.bar0[regFence+4*node:], j.fence)
+}
+
+// stop answers PREEMPT after n commands of the oldest job of a node. A job that has no more
+// commands then completes first.
+func (g *gpu) stop(node, n int) {
+	if q := g.queues[node]; len(q) > 0 && q[0].place != nil {
+		j := q[0]
+		b := make([]byte, min(uint32(n)*opBytes, j.bytes))
+		if err := g.machine.ReadMem(j.addr, b); err != nil {
+			g.fail("%v", err)
+		}
+		if le.Uint32(j.place[4:]) != j.part {
+			le.PutUint32(j.place, 0)
+			le.PutUint32(j.place[4:], j.part)
+		}
+		le.PutUint32(j.place, le.Uint32(j.place)+uint32(len(b)))
+		if n > 0 && len(b) == int(j.bytes) {
+			le.PutUint32(g.bar0[regFence+4*node:], j.fence)
+		}
+		for ; len(b) > 0; b = b[opBytes:] {
+			g.command(b)
+		}
+	}
+	g.queues[node], g.spent = nil, 0
+	le.PutUint32(g.bar0[regStopped:], le.Uint32(g.bar0[regStopped:])|1<<node)
+	g.interrupt(node)
 }
 
 // write writes a byte of host memory.

@@ -71,10 +71,25 @@ func checkCaps(c kmddi.DriverCaps) string {
 		return fmt.Sprintf("PagingNode is %d, want less than NumberOfNodes, %d", c.PagingNode, c.NumberOfNodes)
 	case c.NumberOfNodes > 1 && !c.MultiEngineAware:
 		return fmt.Sprintf("MultiEngineAware is false, want true for %d nodes", c.NumberOfNodes)
-	case c.PreemptionAware:
-		return "PreemptionAware is true, want false: the interface has no DxgkDdiPreemptCommand"
 	case c.SupportPerEngineTDR:
-		return "SupportPerEngineTDR is true, want false: the interface has no DxgkDdiResetEngine"
+		return "SupportPerEngineTDR is true, want false: this kernel does not call DxgkDdiResetEngine"
+	}
+	return ""
+}
+
+// checkClaims returns which capability lacks its functions, or "".
+func checkClaims(c kmddi.DriverCaps, d *kmddi.DriverInitializationData) string {
+	for _, f := range []struct {
+		cap, name string
+		claimed   bool
+		is        bool
+	}{
+		{"PreemptionAware", "PreemptCommand", c.PreemptionAware, d.PreemptCommand != nil},
+		{"CancelCommandAware", "CancelCommand", c.CancelCommandAware, d.CancelCommand != nil},
+	} {
+		if f.claimed && !f.is {
+			return fmt.Sprintf("%s is true, but the miniport has no DxgkDdi%s", f.cap, f.name)
+		}
 	}
 	return ""
 }

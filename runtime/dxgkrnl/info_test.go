@@ -34,9 +34,7 @@ func TestAdapterInfo(t *testing.T) {
 		{"", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) {
 			c.MultiEngineAware, c.NumberOfNodes, c.PagingNode = false, 1, 0
 		}},
-		{"DRIVERCAPS: PreemptionAware is true, want false: the interface has no DxgkDdiPreemptCommand",
-			func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.PreemptionAware = true }},
-		{"DRIVERCAPS: SupportPerEngineTDR is true, want false: the interface has no DxgkDdiResetEngine",
+		{"DRIVERCAPS: SupportPerEngineTDR is true, want false: this kernel does not call DxgkDdiResetEngine",
 			func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.SupportPerEngineTDR = true }},
 
 		{"QUERYSEGMENT: the number of segments is 0, want 1 to 32", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments = nil }},

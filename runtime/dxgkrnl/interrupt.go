@@ -71,13 +71,15 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 	switch arg.InterruptType {
 	case kmddi.InterruptDMACompleted:
 		k.reported("DxgkCbNotifyInterrupt", n, arg.FenceID)
+	case kmddi.InterruptDMAPreempted:
+		k.notePreempted(n, &arg)
 	case kmddi.InterruptDMAFaulted:
 		if k.faulted == nil {
 			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
 			k.observe(Event{Kind: EventFault, Node: arg.NodeOrdinal, Fence: arg.FenceID, Text: ddi.Status(arg.Status).Error()})
 		}
 	default:
-		k.bugcheck("DxgkCbNotifyInterrupt", CodeVerifier, VerifierInterrupt, "InterruptType is %d, want DMA_COMPLETED (1) or DMA_FAULTED (4)", arg.InterruptType)
+		k.bugcheck("DxgkCbNotifyInterrupt", CodeVerifier, VerifierInterrupt, "InterruptType is %d, want DMA_COMPLETED (1), DMA_PREEMPTED (2) or DMA_FAULTED (4)", arg.InterruptType)
 	}
 }
 

@@ -44,11 +44,7 @@ func (k *Kernel) queueJob(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 	c, j := d.context, &d.job
 	*j = job{id: k.jobs, at: k.dev.Now(), dma: d, after: j.after[:0], left: part{0, d.used, 0, d.nPatches}}
 	k.orderJob(j)
-	for i := range d.nPatches {
-		if a := d.object(i); a != nil {
-			a.queued++
-		}
-	}
+	d.expect(j.left, 1)
 	d.refs++
 	d.count(1)
 	c.jobs = append(c.jobs, j)
@@ -136,6 +132,9 @@ func (k *Kernel) step(t *ddi.Thread) bool {
 	k.rank()
 	for i := range k.nodes {
 		n := &k.nodes[i]
+		if k.contend(t, n) {
+			return true
+		}
 		if !k.room(n) {
 			continue
 		}
@@ -192,6 +191,7 @@ type part struct {
 func (k *Kernel) issue(t *ddi.Thread, s *submission) {
 	d, c, p := s.dma, s.dma.context, s.part
 	c.pending = slices.Delete(c.pending, 0, 1)
+	s.level = c.level
 	for _, paging := range c.line.node.waiting {
 		k.number(paging)
 	}
@@ -253,15 +253,16 @@ func (k *Kernel) drain(t *ddi.Thread) ddi.Status {
 // dropWork cancels the work of a context that is not in the hardware.
 func (k *Kernel) dropWork(c *context) {
 	for _, s := range c.pending {
+		if !s.placed {
+			s.dma.expect(s.part, -1)
+		}
 		s.letGo(false)
+		k.cancel(s.dma, s.part)
 		k.recycle(s)
 	}
 	for _, j := range c.jobs {
-		for i := j.left.start; i < j.left.end; i++ {
-			if a := j.dma.object(i); a != nil {
-				a.queued--
-			}
-		}
+		j.dma.expect(j.left, -1)
+		k.cancel(j.dma, j.left)
 		j.made = true
 		j.dma.release()
 	}

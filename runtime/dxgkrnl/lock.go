@@ -140,7 +140,7 @@ func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.S
 // polls each node that has work and detects a hang.
 func (k *Kernel) pollNodes(t *ddi.Thread) {
 	for i := range k.nodes {
-		if n := &k.nodes[i]; k.err == nil && len(n.hardware) > 0 {
+		if n := &k.nodes[i]; k.err == nil && n.busy() {
 			k.poll(t, n)
 		}
 	}

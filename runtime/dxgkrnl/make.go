@@ -75,19 +75,27 @@ func (k *Kernel) use(s *submission) {
 		a.uses.add(s.mark)
 		if write {
 			a.writes.add(s.mark)
-			a.content = a.content || !a.inMemorySegment()
-			a.dirty = a.inMemorySegment()
+			a.written()
 		}
 		a.queued--
 		a.held++
 	}
 }
 
+// written notes that work will write an allocation at its place.
+func (a *allocation) written() {
+	a.content = a.content || !a.inMemorySegment()
+	a.dirty = a.inMemorySegment()
+}
+
 // placeAgain gives places again to the allocations of a preempted submission.
 func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 	d, p := s.dma, s.part
-	if !k.placeable(d, p.start, p.end) && k.occupied() {
-		return false
+	if !k.placeable(d, p.start, p.end) {
+		k.displace(s)
+		if !k.placeable(d, p.start, p.end) && k.occupied() {
+			return false
+		}
 	}
 	st := k.placePart(t, d, p.start, p.end)
 	k.flush()
@@ -104,8 +112,9 @@ func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 		}
 		s.waits.add(mark{&k.paging.line, a.paged})
 		if d.writes(i) {
-			a.dirty = a.inMemorySegment()
+			a.written()
 		}
+		a.queued--
 		a.held++
 	}
 	s.placed = true

@@ -52,6 +52,10 @@ type miniport struct {
 	dpc    func(t *ddi.Thread)
 
 	patched func(arg kmddi.Patch) // called at the end of Patch
+	preempt func(node int)        // called by PreemptCommand; nil: the GPU stops after a command
+
+	stopping []uint32 // preemption fence, by node
+	cancels  int      // calls of CancelCommand
 }
 
 func (m *miniport) call(t *ddi.Thread, level ddi.IRQL, format string, args ...any) ddi.Status {
@@ -100,6 +104,7 @@ func (m *miniport) table() kmddi.DriverInitializationData {
 		},
 		Render: m.renderCommand, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
 		QueryCurrentFence: m.queryFence, CollectDbgInfo: m.collect,
+		PreemptCommand: m.preemptCommand, CancelCommand: m.cancelCommand,
 		ResetFromTimeout: m.reset,
 		RestartFromTimeout: func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 			s := m.call(t, 0, "RestartFromTimeout")
@@ -136,7 +141,7 @@ func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 func (m *miniport) reset(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	s := m.call(t, 0, "ResetFromTimeout")
 	for i := range m.gpu.queues {
-		m.gpu.queues[i], m.any[i] = nil, false
+		m.gpu.queues[i], m.any[i], m.stopping[i] = nil, false, 0
 	}
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regFault, 0)
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStatus, math.MaxUint32)
@@ -269,7 +274,21 @@ func (m *miniport) submit(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.SubmitComma
 		m.any[arg.NodeOrdinal], m.last[arg.NodeOrdinal] = true, arg.SubmissionFenceID-1
 		le.PutUint32(m.gpu.bar0[regFence+4*arg.NodeOrdinal:], arg.SubmissionFenceID-1)
 	}
-	m.gpu.submit(arg.NodeOrdinal, work{addr: arg.DmaBufferPhysicalAddress + uint64(start), bytes: end - start, fence: arg.SubmissionFenceID})
+	if m.stopping[arg.NodeOrdinal] != 0 {
+		m.gpu.fail("fence %d is submitted to node %d before it has answered the preemption", arg.SubmissionFenceID, arg.NodeOrdinal)
+	}
+	w := work{addr: arg.DmaBufferPhysicalAddress + uint64(start), bytes: end - start, fence: arg.SubmissionFenceID}
+	if m.caps.PreemptionAware {
+		w.part, w.place = start, arg.DmaBufferPrivateData
+		if !arg.Flags.Resubmission {
+			clear(w.place)
+		}
+		if le.Uint32(w.place[4:]) == start { // parts of a buffer share their private data
+			at := le.Uint32(w.place)
+			w.addr, w.bytes = w.addr+uint64(at), w.bytes-at
+		}
+	}
+	m.gpu.submit(arg.NodeOrdinal, w)
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regDoorbell, 1)
 	return s
 }
@@ -303,6 +322,16 @@ func (m *miniport) interrupt(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool {
 			m.advance(t, uint32(node))
 		}
 	}
+	for node := range m.last {
+		if m.read(t, regStopped)&(1<<node) != 0 {
+			m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStopped, 1<<node)
+			fence := m.stopping[node]
+			m.stopping[node] = 0
+			m.notify(t, kmddi.NotifyInterrupt{
+				InterruptType: kmddi.InterruptDMAPreempted, NodeOrdinal: uint32(node), FenceID: fence, LastCompletedFenceID: m.last[node],
+			})
+		}
+	}
 	if f := m.read(t, regFault); f != 0 {
 		m.notify(t, kmddi.NotifyInterrupt{
 			InterruptType: kmddi.InterruptDMAFaulted, NodeOrdinal: f - 1, FenceID: m.last[f-1] + 1, Status: uint32(ddi.StatusGPUExceptionOnDevice),
@@ -318,6 +347,22 @@ func (m *miniport) advance(t *ddi.Thread, node uint32) {
 		m.last[node] = f
 		m.notify(t, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: f, NodeOrdinal: node})
 	}
+}
+
+func (m *miniport) preemptCommand(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.PreemptCommand) ddi.Status {
+	s := m.call(t, ddi.DispatchLevel, "Preempt fence=%d node=%d", arg.PreemptionFenceID, arg.NodeOrdinal)
+	m.stopping[arg.NodeOrdinal] = arg.PreemptionFenceID
+	if m.preempt != nil {
+		m.preempt(int(arg.NodeOrdinal))
+	} else {
+		m.gpu.stop(int(arg.NodeOrdinal), 1)
+	}
+	return s
+}
+
+func (m *miniport) cancelCommand(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.CancelCommand) ddi.Status {
+	m.cancels++
+	return m.call(t, ddi.DispatchLevel, "Cancel")
 }
 
 func (m *miniport) dpcRoutine(t *ddi.Thread, _ kmddi.HAdapter) {

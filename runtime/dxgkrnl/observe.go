@@ -18,7 +18,7 @@ const (
 	EventUnlock                        // Allocation
 	EventDriverMemory                  // Address, Bytes of contiguous memory that the miniport has allocated
 	EventDriverFree                    // Address
-	EventQueue                         // Submission, Job, Node, Fence, Context, Device, Address of the buffer, Start, End, Text, and the lists
+	EventQueue                         // Submission, Job, Node, Fence, Again, Context, Device, Address of the buffer, Start, End, Text, and the lists
 	EventSubmit                        // Submission
 	EventReport                        // Submission, Node, Fence
 	EventRetire                        // Submission
@@ -26,6 +26,8 @@ const (
 	EventWaitEnd                       // none
 	EventFault                         // Node, Fence, Text: the status
 	EventStop                          // Node, Fence, Text: the error, and the dump from the next line on
+	EventPreempt                       // Node, Fence of the preemption
+	EventPreempted                     // Submission, which is taken back; it goes on as another one
 	EventPending                       // Job, Node, Context, Device, End, Text, Commands, Uses: a DMA buffer enters its software queue
 )
 
@@ -34,6 +36,7 @@ const (
 type Event struct {
 	Kind       EventKind
 	Submission uint64
+	Again      uint64 // the preempted submission that this one continues; 0: none
 	Job        uint64 // the DMA buffer in a software queue, from 1; 0: of a paging buffer
 	Node       uint32
 	Fence      uint32
@@ -84,7 +87,7 @@ func (k *Kernel) observeQueue(s *submission) {
 		return
 	}
 	e := Event{
-		Kind: EventQueue, Submission: s.serial, Node: s.line.node.ordinal, Fence: s.arg.SubmissionFenceID, Text: "paging buffer",
+		Kind: EventQueue, Submission: s.serial, Again: s.again, Node: s.line.node.ordinal, Fence: s.arg.SubmissionFenceID, Text: "paging buffer",
 		Address: s.arg.DmaBufferPhysicalAddress, Start: s.arg.DmaBufferSubmissionStartOffset, End: s.arg.DmaBufferSubmissionEndOffset,
 	}
 	if s.paging != nil {

@@ -143,7 +143,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	clear(b.ops)
 	s.paging, b.ops = b, b.ops[:0]
 	s.arg.Flags.Paging = true
-	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = b.pages.Phys, p.size
+	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize, s.arg.DmaBufferPrivateData = b.pages.Phys, p.size, b.private
 	p.open, p.built = s, append(p.built, s)
 	k.takeWaits()
 	return ddi.StatusSuccess

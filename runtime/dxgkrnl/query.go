@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -17,7 +18,7 @@ func (k *Kernel) query(t *ddi.Thread) error {
 		return fmt.Errorf("dxgkrnl: DxgkDdiQueryAdapterInfo of DRIVERCAPS: %w", s)
 	}
 	k.caps = out.DriverCaps
-	if found := checkCaps(k.caps); k.broken(t, "adapter-info", queryInfo, found) {
+	if found := cmp.Or(checkCaps(k.caps), checkClaims(k.caps, &k.driver)); k.broken(t, "adapter-info", queryInfo, found) {
 		return fmt.Errorf("%w: DRIVERCAPS: %s", ErrStart, found)
 	}
 	out, s = k.driver.QueryAdapterInfo(t, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})

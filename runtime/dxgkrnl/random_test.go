@@ -25,7 +25,7 @@ func newRandomMachine(t *rapid.T) *machine {
 	r := newRig(t, options{
 		nodes: nodes, capacity: rapid.IntRange(1, 4).Draw(t, "capacity"), vram: 8192,
 		hiddenVRAM: rapid.Bool().Draw(t, "hidden"), first: rapid.SampledFrom([]uint32{0, 0xfffffff0}).Draw(t, "first"),
-		buffers: rapid.IntRange(1, 4).Draw(t, "buffers"), pagingBytes: rapid.SampledFrom([]uint32{opBytes, 96, 256}).Draw(t, "paging"),
+		buffers: rapid.IntRange(1, 4).Draw(t, "buffers"), preempts: rapid.Bool().Draw(t, "preempts"), pagingBytes: rapid.SampledFrom([]uint32{opBytes, 96, 256}).Draw(t, "paging"),
 	})
 	r.mini.piece = 1000
 	seed := rapid.Uint32().Draw(t, "order")
@@ -37,9 +37,14 @@ func newRandomMachine(t *rapid.T) *machine {
 		}
 		return int(seed>>16) % nodes
 	}
+	stops := 0
+	r.mini.preempt = func(node int) {
+		stops++
+		r.gpu.stop(node, stops%3) // each third time it has not begun
+	}
 	m := &machine{rig: r, contents: map[ddi.KMHandle][]byte{}}
 	for node := range nodes {
-		m.contexts = append(m.contexts, r.context(uint32(node)))
+		m.contexts = append(m.contexts, r.context(uint32(node)), r.context(uint32(node)))
 	}
 	return m
 }
@@ -96,6 +101,11 @@ func (m *machine) render(t *rapid.T) {
 	m.ok(m.submit(rapid.SampledFrom(m.contexts).Draw(t, "context"), cmds...))
 }
 
+func (m *machine) priority(t *rapid.T) {
+	c := rapid.SampledFrom(m.contexts).Draw(t, "context")
+	m.ok(m.thunks.SetContextSchedulingPriority(m.thread, c.Context, rapid.IntRange(MinPriority, MaxPriority).Draw(t, "priority")))
+}
+
 func (m *machine) check(t *rapid.T) {
 	a := m.pick(t)
 	require.Equal(t, m.contents[a], m.read(a))
@@ -117,7 +127,7 @@ func TestRandomWorkKeepsContents(t *testing.T) {
 		m := newRandomMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "destroy": m.remove, "render": m.render, "render more": m.render,
-			"read": m.check, "write": m.overwrite,
+			"read": m.check, "write": m.overwrite, "priority": m.priority,
 		})
 		for _, a := range m.handles {
 			require.Equal(t, m.contents[a], m.read(a))

@@ -125,7 +125,7 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		n.base = n.submitted
+		n.base, n.preemption, n.preempted = n.submitted, 0, false
 		n.reported, n.completed = n.submitted, n.submitted
 		for _, s := range n.hardware {
 			l := s.line // that of a context that was destroyed, too

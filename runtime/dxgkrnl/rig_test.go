@@ -32,6 +32,7 @@ type options struct {
 	pagingBytes     uint32
 	linkDelay       func(uint64) uint64
 	quantum         uint64
+	preempts        bool // the miniport claims PreemptionAware and CancelCommandAware
 }
 
 // rig is a kernel on the fake miniport and GPU, with a device and a context on
@@ -73,13 +74,14 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 	dev, err := m.Attach(new(ddi.Thread), g, g)
 	require.NoError(t, err)
 	mini := &miniport{
-		gpu: g, piece: 4096, last: make([]uint32, o.nodes), any: make([]bool, o.nodes), fail: map[string]ddi.Status{},
+		gpu: g, piece: 4096, last: make([]uint32, o.nodes), stopping: make([]uint32, o.nodes), any: make([]bool, o.nodes), fail: map[string]ddi.Status{},
 		info: kmddi.ContextInfo{DmaBufferSize: o.dmaBytes, DmaBufferPrivateDataSize: 16, AllocationListSize: 64, PatchLocationListSize: 128},
 		caps: kmddi.DriverCaps{
 			HighestAcceptableAddress: math.MaxUint32, NumberOfNodes: uint32(o.nodes), PagingNode: uint32(o.nodes - 1),
 			HwQueuePacketCap: uint32(o.capacity), WDDMVersion: 1300, MultiEngineAware: o.nodes > 1,
+			PreemptionAware: o.preempts, CancelCommandAware: o.preempts,
 		},
-		segments: kmddi.QuerySegment{PagingBufferSize: o.pagingBytes, Segments: []kmddi.SegmentDescriptor{
+		segments: kmddi.QuerySegment{PagingBufferSize: o.pagingBytes, PagingBufferPrivateDataSize: 16, Segments: []kmddi.SegmentDescriptor{
 			{BaseAddress: vramBase, Size: uint64(o.vram), BAR: 2, Flags: kmddi.SegmentFlags{CPUVisible: !o.hiddenVRAM}},
 			{BaseAddress: hostBase, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
 		}},

@@ -21,6 +21,8 @@ type node struct {
 	completed  uint64        // last number retired
 	waiting    []*submission // paging buffers that are not yet in the hardware, in order
 	hardware   []*submission // in the hardware, in order
+	preemption uint64        // number of the preemption that is not yet answered; 0: none
+	preempted  bool          // it is answered, and the work is to be taken back
 	progressAt uint64        // time of the last retirement, or of the first work after idle
 }
 
@@ -29,6 +31,7 @@ type submission struct {
 	mark            // in the line of its context, or in that of the paging buffers
 	fence  uint64   // its number on the node; 0: none yet
 	serial uint64   // among the submissions of all nodes, from 1, in the order of fences
+	again  uint64   // its serial before it was preempted; 0: it was not
 	waits  marks    // that must complete before, or precede it on its node
 	on     []uint64 // serials of the submissions of other nodes that it has waited for
 	arg    kmddi.SubmitCommand
@@ -37,6 +40,7 @@ type submission struct {
 	job    *job       // nil for a paging buffer
 	paging *pagingBuffer
 
+	level         int     // of the context when it was submitted
 	part          part    // of a DMA buffer
 	placed        bool    // its allocations have places, which they keep until it is submitted
 	began         uint64  // time at which it was the first in the hardware
@@ -58,20 +62,25 @@ func (k *Kernel) newSubmission(l *line) *submission {
 	return s
 }
 
-// number gives a submission the next fence of its node, unless it has one.
+// number gives a submission the next fence of its node and the next serial number, unless it
+// has them.
 func (k *Kernel) number(s *submission) {
-	if s.fence != 0 {
-		return
-	}
 	n := s.line.node
-	n.submitted++
-	k.serial++
-	s.fence, s.serial = n.submitted, k.serial
-	s.arg.SubmissionFenceID = n.fenceID(s.fence)
+	if s.fence == 0 {
+		n.submitted++
+		s.fence = n.submitted
+		s.arg.SubmissionFenceID = n.fenceID(s.fence)
+	}
+	if s.serial == 0 {
+		k.serial++
+		s.serial = k.serial
+	}
 }
 
 // room reports whether a node accepts a submission.
-func (k *Kernel) room(n *node) bool { return len(n.hardware) < int(k.caps.HwQueuePacketCap) }
+func (k *Kernel) room(n *node) bool {
+	return n.preemption == 0 && len(n.hardware) < int(k.caps.HwQueuePacketCap)
+}
 
 // kick submits paging buffers, from PASSIVE_LEVEL, and reports whether it did.
 func (k *Kernel) kick(t *ddi.Thread) bool {
@@ -161,34 +170,42 @@ func (k *Kernel) progressed(n *node) {
 	n.progressAt, k.calm = k.dev.Now(), k.dev.Stats()
 }
 
-// retire releases the buffers of reported submissions, at DISPATCH_LEVEL.
+// retire releases the buffers of reported submissions, and takes those of stopped nodes
+// back, at DISPATCH_LEVEL.
 func (k *Kernel) retire(t *ddi.Thread) {
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if n.completed == n.reported {
-			continue
+		if n.completed != n.reported {
+			k.retireNode(t, n)
 		}
-		n.completed = n.reported
-		k.progressed(n)
-		done := 0
-		for done < len(n.hardware) && n.hardware[done].fence <= n.completed {
-			s := n.hardware[done]
-			done++
-			if s.began == 0 { // it ended together with the one before it
-				s.began = n.progressAt
-			}
-			k.stats.Fences++
-			s.line.completed = s.mark.number
-			s.line.settle()
-			k.charge(s, n.progressAt)
-			k.observe(Event{Kind: EventRetire, Submission: s.serial})
-			k.checkPaging(t, s)
-			k.recycle(s)
+		if n.preempted {
+			k.requeue(n)
 		}
-		n.hardware = slices.Delete(n.hardware, 0, done)
-		if len(n.hardware) > 0 {
-			n.hardware[0].began = n.progressAt
+	}
+}
+
+// retireNode releases the buffers of the reported submissions of a node.
+func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
+	n.completed = n.reported
+	k.progressed(n)
+	done := 0
+	for done < len(n.hardware) && n.hardware[done].fence <= n.completed {
+		s := n.hardware[done]
+		done++
+		if s.began == 0 { // it ended together with the one before it
+			s.began = n.progressAt
 		}
+		k.stats.Fences++
+		s.line.completed = s.mark.number
+		s.line.settle()
+		k.charge(s, n.progressAt)
+		k.observe(Event{Kind: EventRetire, Submission: s.serial})
+		k.checkPaging(t, s)
+		k.recycle(s)
+	}
+	n.hardware = slices.Delete(n.hardware, 0, done)
+	if len(n.hardware) > 0 {
+		n.hardware[0].began = n.progressAt
 	}
 }
 

@@ -30,7 +30,7 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 				k.expire(t)
 			}
 		default:
-			if err := k.dev.Wait(t, k.turnEnd(k.deadline(began))); err != nil {
+			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.deadline(began)))); err != nil {
 				k.stopLink(t, err)
 			}
 		}
@@ -88,7 +88,7 @@ func (k *Kernel) deadline(began uint64) uint64 {
 	first, found := began+delay, false
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if d := n.progressAt + delay; len(n.hardware) > 0 && (!found || d < first) {
+		if d := n.progressAt + delay; n.busy() && (!found || d < first) {
 			first, found = d, true
 		}
 	}
@@ -98,7 +98,7 @@ func (k *Kernel) deadline(began uint64) uint64 {
 // working reports whether a node has work in the hardware.
 func (k *Kernel) working() bool {
 	for i := range k.nodes {
-		if len(k.nodes[i].hardware) > 0 {
+		if k.nodes[i].busy() {
 			return true
 		}
 	}
@@ -114,14 +114,15 @@ func (k *Kernel) expire(t *ddi.Thread) {
 	}
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if len(n.hardware) == 0 || k.dev.Now() < n.progressAt+k.tdrDelay() {
+		if !n.busy() || k.dev.Now() < n.progressAt+k.tdrDelay() {
 			continue
 		}
-		interrupts, before := k.stats.Interrupts, n.completed
+		interrupts, before, asked := k.stats.Interrupts, n.completed, n.preemption != 0
 		moved := k.poll(t, n)
 		switch {
 		case k.err != nil:
 			return
+		case asked && n.preemption == 0: // it has answered
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
 			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
@@ -148,7 +149,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 		}
 		t.Lower(old)
 	}
-	if n.completed != n.reported || k.faulted != nil {
+	if n.completed != n.reported || n.preempted || k.faulted != nil {
 		k.dev.QueueDPC()
 		k.dev.Deliver(t)
 	}

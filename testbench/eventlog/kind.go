@@ -52,6 +52,9 @@ const (
 	Expect             // the command expects a fault
 	CallFailed         // a call of the API fails or is dropped
 	RingPacket         // the host puts a packet in a ring
+	Preempt            // the kernel asks a node to stop
+	Preempted          // a submission is taken back from a node that has stopped
+	Continue           // a submission continues a preempted one
 	kinds
 )
 
@@ -152,6 +155,9 @@ var Table = []Description{
 	{Expect, "expect", "the command has given a node work that must fault, as a test; the address is that of the packet", join(dec("node", "fault cause"), hex("address")), "", ""},
 	{CallFailed, "call-failed", "the call that is the cause fails, or is dropped if it has no result", nil, "why", ""},
 	{RingPacket, "ring-packet", "the doorbell that is the cause gives a node a packet of its ring", join(dec("node"), hex("address")), "", "the packet"},
+	{Preempt, "preempt", "the kernel asks a node to stop, for other work; the fence is that of the preemption", dec("node", "fence"), "", ""},
+	{Preempted, "preempted", "a node has stopped before the end of a submission, which goes on as another one", dec("submission"), "", ""},
+	{Continue, "continue", "a submission continues a preempted one, from the place at which that was stopped", dec("submission", "preempted"), "", ""},
 }
 
 // Names returns the names of the kinds.

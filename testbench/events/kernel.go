@@ -77,6 +77,10 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.Report, e.Submission, node, fence)
 	case dxgkrnl.EventRetire:
 		return eventlog.New(eventlog.Retire, e.Submission)
+	case dxgkrnl.EventPreempt:
+		return eventlog.New(eventlog.Preempt, node, fence)
+	case dxgkrnl.EventPreempted:
+		return eventlog.New(eventlog.Preempted, e.Submission)
 	case dxgkrnl.EventFault:
 		return eventlog.New(eventlog.Fault, node, fence).WithText(e.Text)
 	default:
@@ -96,6 +100,9 @@ func flag(on bool) uint64 {
 
 // contents notes what is in a submission, and what it waits for.
 func (r *Recorder) contents(t *ddi.Thread, now uint64, e dxgkrnl.Event) {
+	if e.Again != 0 {
+		r.add(t, now, eventlog.New(eventlog.Continue, e.Submission, e.Again))
+	}
 	for _, on := range e.On {
 		r.add(t, now, eventlog.New(eventlog.Depend, e.Submission, on))
 	}

@@ -78,6 +78,8 @@ func (w *work) add(e *eventlog.Event) {
 		s.State = "reported"
 	case eventlog.Retire:
 		s.State = "retired"
+	case eventlog.Preempted:
+		s.State = "preempted"
 	}
 }
 

@@ -96,6 +96,7 @@ func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 		s.compare(e.Submission)
 		s.keepEvicted(e.Submission)
 	case dxgkrnl.EventQueue:
+		s.compare(e.Again)
 		s.made(e.Job)
 	}
 	s.mu.Lock()
@@ -163,6 +164,8 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
 		s.each(e.Submission, func(u *submission) { u.submitted = true })
+	case dxgkrnl.EventPreempted:
+		s.each(e.Submission, func(u *submission) { u.submitted = false })
 	case dxgkrnl.EventRetire:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop:

@@ -80,6 +80,7 @@ func (u *submission) allows(at span, writes bool) bool {
 
 // queue checks a submission that enters its queue.
 func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
+	s.retire(e.Again) // it owns its memory until it goes on
 	from := pkt.Host | e.Address
 	s.counts[e.Node]++
 	u := &submission{

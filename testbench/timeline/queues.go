@@ -63,6 +63,9 @@ func (b *builder) work(e *eventlog.Event) {
 		if o := b.innermost(e); o != nil {
 			b.step(s, "report", o.Track, b.now)
 		}
+	case eventlog.Preempted:
+		b.ended(s)
+		b.finish(s, b.innermost(e))
 	case eventlog.Retire:
 		b.ended(s)
 		b.finish(s, b.innermost(e))

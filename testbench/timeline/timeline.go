@@ -177,7 +177,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.leave(e)
 	case eventlog.Pending:
 		b.pend(e)
-	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Packet, eventlog.Paging:
+	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Packet, eventlog.Paging:
 		b.work(e)
 	case eventlog.Executed:
 		b.executed(e)

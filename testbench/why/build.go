@@ -331,6 +331,8 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		s.pagings = append(s.pagings, paging{e.Text(), f[1], f[2], f[3], f[4], f[5], f[6]})
 	case eventlog.Use:
 		s.uses = append(s.uses, use{uint32(f[1]), f[2], f[3], f[4] != 0})
+	case eventlog.Continue:
+		s.again = f[1]
 	case eventlog.Depend:
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
@@ -346,9 +348,9 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		*flight = append(*flight, s)
 	case eventlog.Report:
 		b.reported(s, e, at)
-	case eventlog.Retire:
-		s.retired, s.retireStack = at, b.open(e)
-		if !s.message.In() {
+	case eventlog.Retire, eventlog.Preempted:
+		s.retired, s.retireStack, s.back = at, b.open(e), e.Kind == eventlog.Preempted
+		if !s.message.In() && !s.back {
 			b.asking = append(b.asking, s)
 		}
 		flight := b.flight(uint64(s.node))

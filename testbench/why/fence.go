@@ -60,6 +60,9 @@ func (r *Run) submission(s *submission) *Answer {
 	a := &Answer{Question: s.name(), Verdict: "it was written, reported and retired"}
 	a.frames(s.stack)
 	a.step(s.queued, "%s enters the queue of the kernel: %s", s.name(), s.describe())
+	if before := r.subs[s.again]; before != nil {
+		a.step(before.retired, "it continues %s, which was preempted", before.name())
+	}
 	for _, on := range s.depends {
 		if d := r.subs[on]; d != nil {
 			a.step(d.retired, "%s, for which it waits, has ended", d.name())
@@ -81,7 +84,10 @@ func (r *Run) submission(s *submission) *Answer {
 		a.meanwhile(after(s.reportStack, s.submitted))
 		a.step(s.reported, "the fence is reported")
 	}
-	if s.retired.In() {
+	switch {
+	case s.back:
+		return r.preempted(a, s)
+	case s.retired.In():
 		a.meanwhile(after(s.retireStack, s.reported))
 		a.step(s.retired, "it has ended")
 	}
@@ -95,7 +101,7 @@ func (r *Run) submission(s *submission) *Answer {
 // unsaid reports whether the end of a submission was not told as it must be: the kernel gave it
 // to the hardware wrongly, its fence is not in memory, or the kernel had to ask.
 func (r *Run) unsaid(s *submission) bool {
-	return s.retired.In() && (s.mistake() != "" || r.unwritten(s) || r.askedFence(s) || r.askedEnd(s))
+	return s.retired.In() && !s.back && (s.mistake() != "" || r.unwritten(s) || r.askedFence(s) || r.askedEnd(s))
 }
 
 // askedFence reports whether the kernel asked for the fence of a submission, a tenth of a second after it,
@@ -330,6 +336,8 @@ func (r *Run) waits(p []byte) string {
 // state says how far a submission has come.
 func (s *submission) state() string {
 	switch {
+	case s.back:
+		return "which was preempted"
 	case s.retired.In():
 		return "which has ended"
 	case s.submitted.In():
@@ -379,4 +387,9 @@ func (r *Run) ending() string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
+}
+
+// name returns how a submission is called.
+func (s *submission) name() string {
+	return fmt.Sprintf("submission %d (fence %d of node %d)", s.serial, s.fence, s.node)
 }

@@ -7,7 +7,6 @@ package why
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -71,7 +70,9 @@ type submission struct {
 
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
+	again uint64 // the preempted submission that it continues; 0: none
 	late  Point  // the message, if it arrived after the report
+	back  bool   // retired is when it was taken back
 	epoch int    // stops of the adapter before
 	wrong string // see mistake
 	other store  // the write to its memory in the place of that of its fence
@@ -391,9 +392,4 @@ func (r *Run) byNumber(n uint64) *call {
 		return nil
 	}
 	return r.calls[n-r.calls[0].number]
-}
-
-// name returns how a submission is called.
-func (s *submission) name() string {
-	return fmt.Sprintf("submission %d (fence %d of node %d)", s.serial, s.fence, s.node)
 }

@@ -92,6 +92,8 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 			p := q.pending[i]
 			k.evidence.faulted = &p
 		}
+	case arg.InterruptType == kmddi.InterruptDMAPreempted:
+		k.preempted(fr, q, arg)
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
 		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
@@ -101,6 +103,17 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	case q.any && arg.FenceID == q.last:
 		k.fail(fr, "fence-twice", "node %d: fence %d reported, which was reported before or lost in a reset", arg.NodeOrdinal, arg.FenceID)
 	}
+}
+
+// preempted checks a preemption that the driver reports, which also reports what has
+// completed. The other submissions are taken back. The graphics kernel itself checks the
+// fences.
+func (k *Checker) preempted(fr *frame, q *queue, arg kmddi.NotifyInterrupt) {
+	if i := q.find(arg.LastCompletedFenceID); i >= 0 {
+		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		q.last, q.any, q.moved = arg.LastCompletedFenceID, true, true
+	}
+	q.pending = q.pending[:0]
 }
 
 // checkEarly checks that the driver can know that the submissions in done have

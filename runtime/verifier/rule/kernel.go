@@ -222,10 +222,10 @@ func budgetRules() []Rule {
 func bugchecks() []Rule {
 	return []Rule{
 		{Name: "fence-reported", Title: "A reported fence is submitted and not older than the last one reported.", Fault: Driver, Source: srcScheduler,
-			Catches: "NotifyInterrupt or QueryCurrentFence with a fence that the node has not been given, or that is before the last reported one; a node that does not exist.",
+			Catches: "NotifyInterrupt or QueryCurrentFence with a fence that the node has not been given, or that is before the last reported one; a preemption that was not asked for, or whose LastCompletedFenceID is such a fence; a node that does not exist.",
 			Example: "DxgkCbNotifyInterrupt: node 0: fence 9 reported, want 4 to 7, which DxgkDdiSubmitCommand was given", Code: 0x119, P1: 0x1},
-		{Name: "submit-result", Title: "DxgkDdiSubmitCommand returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
-			Catches: "any other status for a DMA buffer.",
+		{Name: "submit-result", Title: "DxgkDdiSubmitCommand and DxgkDdiPreemptCommand return STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
+			Catches: "any other status for a DMA buffer, or for a preemption.",
 			Example: "DxgkDdiSubmitCommand: fence 7 to node 0 returned STATUS_INVALID_PARAMETER", Code: 0x119, P1: 0x2},
 		{Name: "patch-result", Title: "DxgkDdiPatch returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
 			Catches: "any other status.",
@@ -233,6 +233,9 @@ func bugchecks() []Rule {
 		{Name: "submit-paging-result", Title: "DxgkDdiSubmitCommand of a paging buffer returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
 			Catches: "any other status for a paging buffer.",
 			Example: "DxgkDdiSubmitCommand: fence 7 to node 1 returned STATUS_NO_MEMORY", Code: 0x119, P1: 0x5},
+		{Name: "cancel-result", Title: "DxgkDdiCancelCommand returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
+			Catches: "any other status.",
+			Example: "DxgkDdiCancelCommand: returned STATUS_INVALID_PARAMETER, want STATUS_SUCCESS", Code: 0x119, P1: 0x9},
 		{Name: "patch-list", Title: "A patch list refers to listed allocations and to places in the DMA buffer, with split offsets that do not decrease.", Fault: Driver, Source: srcMemory,
 			Catches: "an allocation index past the list; a patch offset past the used bytes; a split offset that is less than the one before, more than its patch offset, or not a multiple of 4.",
 			Example: "DxgkDdiRender: patch 3: AllocationIndex is 9, want less than 4", Code: 0x10e, P1: 0x8},

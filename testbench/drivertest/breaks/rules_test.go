@@ -19,6 +19,8 @@ var without = map[string]string{
 
 	"access-unwritten": "it is a mistake of an application: testbench/sanitize has such a test",
 
+	"cancel-result": "a device must be lost while its work waits: runtime/dxgkrnl has such a driver",
+
 	"callback-thread": "two calls must run at the same time: runtime/verifier has such a driver, with two goroutines",
 }
 

@@ -1,0 +1,102 @@
+package testbench
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
+)
+
+// A copier is a device with two buffers.
+type copier struct {
+	dev    *d3d11.Device
+	ctx    *d3d11.Context
+	source *d3d11.Buffer
+	target *d3d11.Buffer
+	data   []byte
+}
+
+func newCopier(t *testing.T, s *System, size int, v byte) *copier {
+	dev, ctx, err := s.CreateDevice()
+	require.NoError(t, err)
+	p := &copier{dev: dev, ctx: ctx, data: bytes.Repeat([]byte{v}, size)}
+	desc := d3d11.BufferDesc{ByteWidth: uint32(size), Usage: d3d11.UsageDefault, BindFlags: d3d11.BindShaderResource}
+	p.source, err = dev.CreateBuffer(desc, &d3d11.SubresourceData{SysMem: p.data})
+	require.NoError(t, err)
+	p.target, err = dev.CreateBuffer(desc, nil)
+	require.NoError(t, err)
+	return p
+}
+
+// copies copies n times and sends the work to the kernel.
+func (p *copier) copies(n int) {
+	for range n {
+		p.ctx.CopyResource(p.target, p.source)
+	}
+	p.ctx.Flush()
+}
+
+// Work of a device with a higher priority stops a node in the middle of a long buffer. Both
+// devices have their results.
+func TestPriorityOfDevices(t *testing.T) {
+	for _, board := range []string{"emu?preemption=1&contexts=1&vram=4MiB", "emu?config=full"} {
+		t.Run(board, func(t *testing.T) {
+			ring := eventlog.NewRing(64<<20, eventlog.Header{})
+			sys, err := Open(board, HostDrivers(), Options{Sanitize: true, Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
+			require.NoError(t, err)
+			low, high := newCopier(t, sys, 1<<20, 3), newCopier(t, sys, 64, 5)
+			require.NoError(t, low.dev.SetGPUThreadPriority(-7))
+			require.NoError(t, high.dev.SetGPUThreadPriority(7))
+			require.NoError(t, sys.WaitForIdle())
+			low.copies(8)
+			high.copies(1)
+			for _, p := range []*copier{high, low} {
+				assert.Equal(t, p.data, p.result(t))
+				p.dev.Close()
+			}
+			assert.NotZero(t, sys.Stats().Preemptions)
+			require.NoError(t, sys.Close())
+			assert.NotEmpty(t, stoppedAndContinued(t, ring))
+		})
+	}
+}
+
+// result returns what the target of a device has.
+func (p *copier) result(t *testing.T) []byte {
+	desc := d3d11.BufferDesc{ByteWidth: uint32(len(p.data)), Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead}
+	staging, err := p.dev.CreateBuffer(desc, nil)
+	require.NoError(t, err)
+	p.ctx.CopyResource(staging, p.target)
+	var m d3d11.MappedSubresource
+	require.NoError(t, p.ctx.Map(staging, 0, d3d11.MapRead, 0, &m))
+	defer p.ctx.Unmap(staging, 0)
+	return bytes.Clone(m.Data)
+}
+
+// stoppedAndContinued returns the fences that a preemption has ended, from the log of a run
+// in which nothing is missing.
+func stoppedAndContinued(t *testing.T, ring *eventlog.Ring) (stopped []uint32) {
+	r := runOf(t, ring)
+	for node := range 2 {
+		missed := 0 // fences of preemptions have no submission
+		for id := uint32(1); missed < 3; id++ {
+			a, err := r.Fence(node, id)
+			if err != nil {
+				missed++
+				continue
+			}
+			missed = 0
+			assert.Empty(t, a.Missing, "%v", a)
+			if strings.Contains(a.Verdict, "it goes on as submission") {
+				stopped = append(stopped, id)
+			}
+		}
+	}
+	return stopped
+}
