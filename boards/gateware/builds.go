@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xcfbe663b,
-		"ulx3s":         0x817e6a1d,
-		"ulx3s-25f":     0x6e9242ac,
-		"ulx3s-12f":     0xe7d86644,
-		"colorlight-i5": 0xbaffddb6,
+		"ice40-hx8k":    0x7c56cceb,
+		"ulx3s":         0x9c17bc7b,
+		"ulx3s-25f":     0xb3d5e25e,
+		"ulx3s-12f":     0x28349840,
+		"colorlight-i5": 0x78a07ed8,
 	}
 }

@@ -239,7 +239,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, now uint32, bus regbus.Req, rst b
 	if asks {
 		m.ring.req = offer
 	}
-	held, keep, place := m.ring.stream.Tick(want.win, seeks && !resetting && !rst, to, kept, take, jumps, over, asks, offer.Len, fetched(mem.Cpl))
+	held, keep, place := m.ring.stream.Tick(want.win, seeks, to, kept, take, jumps, over, asks, offer.Len, fetched(mem.Cpl))
 	if !m.trail.active || !late || last {
 		m.trail.at = m.ring.stream.at & pkt.MaxIndirect
 	}

@@ -322,10 +322,12 @@ func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) 
 }
 
 // tickFile reads the word that the next clock needs, and performs a write. held is set if the
-// stream holds the beat of the next dword.
+// stream holds the beat of the next dword. If the stream moves in the next clock, its position is
+// still in the buffer before, so its beat is not read: that may be the one that is written.
 func (m *Module) tickFile(held bool, from look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
+	held = held && !m.ring.toRing && !m.ring.toIB
 	m.file.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
 	m.file.high = m.upper()
 	if kind == needDword {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -314,4 +315,44 @@ func TestPreemptBeyondRingSize(t *testing.T) {
 	left := b.read(cpreg.IBLeft)
 	require.NotZero(t, left)
 	assert.Equal(t, uint32(0x1000+4*(0x800-left)), b.read(cpreg.IBLo), "left %#x", left)
+}
+
+// TestResumeWithABufferInFlight preempts a node while the last dwords of its indirect buffer, which is in the other half of
+// a beat than the ring, are in flight. It is resumed at each clock around their end: none of them is written where
+// the node reads.
+func TestResumeWithABufferInFlight(t *testing.T) {
+	met := 0
+	for at := range 300 {
+		b := overlapping(t, true)
+		b.latency, b.dmaTime = 100, 100
+		p := append(make([]uint32, 25), copyOf(0x1000, 0x4000, 0x1000)...)
+		for i := range 25 {
+			p[i] = emptyNOP
+		}
+		for len(p) < 92 {
+			p = append(p, emptyNOP)
+		}
+		p = append(p, 0x08000002, 0x20, 7)
+		b.put(0x8004, p...)
+		b.push(pkt.Dwords(pkt.OpIndirect, 0x8004, 0, uint32(len(p)))...)
+		b.doorbell()
+		for b.cp.ring.stream.have != 32 || b.cp.ring.stream.come != 32 {
+			b.tick(regbus.Req{})
+		}
+		b.preempt(1)
+		for range at {
+			b.tick(regbus.Req{})
+		}
+		b.resume()
+		for b.cp.ring.state != ringEnd {
+			b.tick(regbus.Req{})
+		}
+		if len(b.cpls) == 1 && b.cpls[0].at == b.clock {
+			met++
+		}
+		b.idle()
+		require.Len(t, b.scratch, 1, "after %d clocks", at)
+		require.Zero(t, b.faults, "after %d clocks", at)
+	}
+	assert.Positive(t, met, "the case that is meant")
 }

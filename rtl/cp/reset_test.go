@@ -66,6 +66,36 @@ func TestResetDrainsFetches(t *testing.T) {
 	}
 }
 
+// TestResetBeforeIndirect resets a node at each clock around the start of an indirect buffer that is in the other half
+// of a beat than the ring, while dwords of the ring are in flight. None of them is written where the node reads.
+func TestResetBeforeIndirect(t *testing.T) {
+	met := 0
+	for at := range 200 {
+		b := faultBench(t)
+		b.latency = 80
+		for range 27 {
+			b.push(emptyNOP)
+		}
+		b.push(0x02000003, 0x5004, 0, 13)
+		for range 33 {
+			b.push(emptyNOP)
+		}
+		b.doorbell()
+		for range at {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Ctl, cpreg.CtlReset)
+		if b.cp.ring.toIB && b.cp.ring.stream.have == 1 && b.cp.ring.stream.come == depth {
+			met++
+		}
+		for b.read(cpreg.Ctl) != 0 {
+			b.tick(regbus.Req{})
+		}
+		require.Empty(t, b.cpls, "reset after %d clocks", at)
+	}
+	assert.Positive(t, met, "the case that is meant")
+}
+
 func TestStopAndGo(t *testing.T) {
 	for at := range 80 {
 		b := faultBench(t)
