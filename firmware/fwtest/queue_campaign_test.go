@@ -3,6 +3,7 @@ package fwtest
 import (
 	"flag"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,18 +105,35 @@ func (c *queueCampaign) resume(i uint32) {
 // preempt holds a queue. After the answer it writes no data.
 func (c *queueCampaign) preempt(i uint32) {
 	c.count("preempt")
-	q := &c.q[i]
+	q, seen := &c.q[i], len(c.notices)
 	status, _ := c.request(fwabi.OpPreempt, i)
 	switch {
 	case q.held || q.failed || q.drains:
 		require.EqualValues(c.t, fwabi.StatusState, status)
 	case status == fwabi.StatusBusy:
-		require.True(c.t, c.draining[q.node])
+		require.True(c.t, c.draining[q.node] || c.faults(q.node, seen), "node %d neither drains nor has a fault", q.node)
 	default:
 		require.EqualValues(c.t, fwabi.StatusOK, status)
 		q.held = true
 	}
 	c.calm = c.Clocks + 10_000
+}
+
+// noticeClocks is how long after an answer the notice of what happened before it may come.
+const noticeClocks = 5000
+
+// faults reports whether a node has a fault or a reset, of which the notice comes soon or is among those after the
+// first seen ones.
+func (r *queueRig) faults(node, seen int) bool {
+	for end := r.Clocks + noticeClocks; ; r.step(1) {
+		r.take()
+		if slices.ContainsFunc(r.notices[seen:], func(n [4]uint32) bool { return n[0] == fwabi.OpFault && n[1] == uint32(node) }) {
+			return true
+		}
+		if r.Clocks >= end {
+			return false
+		}
+	}
 }
 
 // drain holds the queues of a node, after what they have begun. Other operations with them follow while the

@@ -215,3 +215,44 @@ func TestQueueFaultRecord(t *testing.T) {
 	assert.Equal(t, buffer, r.word(ring+4*fwabi.FaultRing/2+4))
 	assert.EqualValues(t, pkt.OpIndirect<<24|pkt.IndirectBody, r.word(ring+4*fwabi.FaultRing), "the newest entry of the trace")
 }
+
+// A queue is preempted at each time around a fault of another one. The answer is BUSY if the firmware finds the fault when
+// it stops the node. The request succeeds after the reset of the node, and then nothing of the queue is written.
+func TestQueuePreemptDuringFault(t *testing.T) {
+	r := newQueueRig(t)
+	status := map[uint32]int{}
+	for at := uint64(0); at < 300; at += 3 {
+		for i := range uint32(2) {
+			r.create(i, 0, 1, 20_000)
+		}
+		r.write(1, r.fills(1, 4, rows), 0)
+		r.write(0, []byte{0, 0, 0, 0xff}, 0)
+		r.q[0].fails, r.q[0].values = true, nil
+		r.ring(1)
+		r.ring(0)
+		for len(r.q[1].values) != 0 {
+			r.step(1)
+		}
+		r.step(at)
+		seen := len(r.notices)
+		got, _ := r.request(fwabi.OpPreempt, 1)
+		status[got]++
+		if got == fwabi.StatusBusy {
+			require.True(t, r.faults(0, seen), "after %d clocks", at)
+			r.step(2000)
+			r.must(fwabi.OpPreempt, 1)
+		}
+		r.q[1].held = true
+		r.step(40_000)
+		r.take()
+		require.True(t, r.q[0].failed, "after %d clocks", at)
+		r.q[1].held = false
+		r.must(fwabi.OpResume, 1)
+		r.quiesce()
+		r.destroy(0)
+		r.destroy(1)
+	}
+	t.Logf("answers by status: %v", status)
+	assert.Positive(t, status[fwabi.StatusBusy])
+	assert.Positive(t, status[fwabi.StatusOK])
+}
