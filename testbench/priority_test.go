@@ -45,10 +45,17 @@ func (p *copier) copies(n int) {
 // Work of a device with a higher priority stops a node in the middle of a long buffer. Both
 // devices have their results.
 func TestPriorityOfDevices(t *testing.T) {
-	for _, board := range []string{"emu?preemption=1&contexts=1&vram=4MiB", "emu?config=full"} {
-		t.Run(board, func(t *testing.T) {
+	for _, tt := range []struct {
+		name, board string
+		queues      Queues
+	}{
+		{"registers", "emu?preemption=1&contexts=1&vram=4MiB", Queues{}},
+		{"all options", "emu?config=full", Queues{}},
+		{"firmware", "emu?config=full", Queues{Use: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			ring := eventlog.NewRing(64<<20, eventlog.Header{})
-			sys, err := Open(board, HostDrivers(), Options{Sanitize: true, Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
+			sys, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues, Sanitize: true, Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
 			require.NoError(t, err)
 			low, high := newCopier(t, sys, 1<<20, 3), newCopier(t, sys, 64, 5)
 			require.NoError(t, low.dev.SetGPUThreadPriority(-7))
@@ -62,7 +69,8 @@ func TestPriorityOfDevices(t *testing.T) {
 			}
 			assert.NotZero(t, sys.Stats().Preemptions)
 			require.NoError(t, sys.Close())
-			assert.NotEmpty(t, stoppedAndContinued(t, ring))
+			stopped := stoppedAndContinued(t, ring)
+			assert.Equal(t, tt.queues.Use, len(stopped) == 0, "queues complete what they have before they stop")
 		})
 	}
 }
