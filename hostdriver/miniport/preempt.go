@@ -1,7 +1,6 @@
 package miniport
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
@@ -110,10 +109,11 @@ func preemptCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.PreemptCommand) d
 }
 
 // askNode asks a node to stop, or reports the preemption if nothing is outstanding. It runs at
-// DIRQL, after advance. A node that has stopped on a fault is not asked.
+// DIRQL, after advance. A node whose ring has failed is not asked, and does not answer, so that
+// the time-out of the scheduler handles it.
 func (a *adapter) askNode(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) (reported bool) {
 	a.nodes[arg.NodeOrdinal].preemption = arg.PreemptionFenceID
-	if errors.Is(r.Err(), ErrFault) {
+	if r.Err() != nil {
 		return false
 	}
 	if _, busy := r.Executing(); busy {

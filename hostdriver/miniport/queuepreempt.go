@@ -1,8 +1,6 @@
 package miniport
 
 import (
-	"errors"
-
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -20,7 +18,7 @@ func (q *queues) preempt(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) 
 		return false
 	}
 	moved, ok := q.advance(t, arg.NodeOrdinal, r)
-	if !ok || errors.Is(r.Err(), ErrFault) {
+	if !ok || r.Err() != nil {
 		return ok
 	}
 	w := &q.nodes[arg.NodeOrdinal]

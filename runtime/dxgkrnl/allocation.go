@@ -28,7 +28,7 @@ type allocation struct {
 	paged      uint64   // the last paging buffer that moved it
 	pagings    uint64   // counts the calls for its paging operations
 	changes    uint64   // counts the submissions that write it and went to the hardware
-	queued     int      // patches of it in jobs that are not yet made
+	queued     int      // patches of it in work that is to be placed, the first time or again
 	listed     int      // elements of allocation lists of buffers that are not yet free
 	held       int      // patches of it in submissions that are made, but not in the hardware
 	user       uint64   // the last job that orderJob marked, and whether that writes it

@@ -1,6 +1,8 @@
 package dxgkrnl
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -29,8 +31,8 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	if s := k.waitUnused(t, a, arg); s.Failed() {
 		return s
 	}
-	// The thunk's device is busy, so no further work can page it in again.
-	if a.inMemorySegment() && !a.segment.desc.Flags.CPUVisible {
+	// The thunk's device is busy, so only work that was preempted can page it in again.
+	for a.inMemorySegment() && !a.segment.desc.Flags.CPUVisible {
 		if s := k.evictLocked(t, a); s.Failed() {
 			return s
 		}
@@ -83,9 +85,18 @@ func (k *Kernel) pinnable(a *allocation) bool {
 					return false
 				}
 			}
+			if slices.ContainsFunc(c.pending, k.homeless) {
+				return false
+			}
 		}
 	}
-	return true
+	return !slices.ContainsFunc(k.nodes, func(n node) bool { return slices.ContainsFunc(n.hardware, k.homeless) })
+}
+
+// homeless reports whether a submission would find no room beside pinned allocations after
+// a preemption.
+func (k *Kernel) homeless(s *submission) bool {
+	return k.caps.PreemptionAware && s.dma != nil && !k.groupFits(s.dma, s.part.start, s.part.end, isPinned)
 }
 
 // evictLocked evicts an allocation from a segment that the CPU cannot access.

@@ -91,11 +91,12 @@ func (a *allocation) written() {
 // placeAgain gives places again to the allocations of a preempted submission.
 func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 	d, p := s.dma, s.part
-	if !k.placeable(d, p.start, p.end) {
-		k.displace(s)
-		if !k.placeable(d, p.start, p.end) && k.occupied() {
-			return false
-		}
+	k.markFollowers()
+	if s.follows {
+		return false
+	}
+	if !k.placeable(d, p.start, p.end) && !k.makeWay(d, p) && (k.occupied() || k.pins > 0) {
+		return false
 	}
 	st := k.placePart(t, d, p.start, p.end)
 	k.flush()
@@ -134,6 +135,16 @@ func (s *submission) letGo(submitted bool) {
 			if submitted && s.dma.writes(i) {
 				a.changes++
 			}
+		}
+	}
+}
+
+// hold keeps the places of a submission again, which letGo has given up.
+func (s *submission) hold() {
+	s.placed = true
+	for i := s.part.start; i < s.part.end; i++ {
+		if a := s.dma.object(i); a != nil {
+			a.held++
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -10,18 +11,21 @@ import (
 // preemptCommand is the function of the miniport that stops a node.
 const preemptCommand = "DxgkDdiPreemptCommand"
 
-// busy reports whether a node has work in the hardware, or an answer of it is awaited.
+// busy reports whether a node has work in the hardware, or has not answered a preemption.
 func (n *node) busy() bool { return len(n.hardware) > 0 || n.preemption != 0 }
 
-// contend stops a node if the work in it keeps other work from its turn, and reports
-// whether it did. The other work is ready, so it goes first when the node has stopped.
+// contend stops a node if what it executes keeps other work from its turn, and reports
+// whether it did.
 func (k *Kernel) contend(t *ddi.Thread, n *node) bool {
-	if !k.caps.PreemptionAware || n.preemption != 0 || len(n.hardware) == 0 {
+	if !k.caps.PreemptionAware {
 		return false
 	}
 	for _, c := range k.candidates(n) {
-		if !k.outranks(c, n.hardware[0]) {
-			return false
+		if !n.executes() || !c.waits() {
+			return false // others were let in meanwhile
+		}
+		if !k.outranks(c, c.level, c.oldest(), n) {
+			continue
 		}
 		switch {
 		case len(c.pending) > 0 && !c.pending[0].placed:
@@ -29,35 +33,79 @@ func (k *Kernel) contend(t *ddi.Thread, n *node) bool {
 		case len(c.pending) == 0 && !c.jobs[0].blocked():
 			k.make(t, c)
 		}
-		if len(c.pending) > 0 && c.pending[0].placed && k.free(c.pending[0]) {
+		if k.err != nil {
+			return false
+		}
+		if n.executes() && len(c.pending) > 0 && c.pending[0].placed && k.free(c.pending[0]) {
 			k.preempt(t, n)
 			return true
 		}
-		if k.err != nil {
-			return false
+	}
+	return k.contendInside(t, n)
+}
+
+// contendInside stops a node if work after what it executes outranks that.
+func (k *Kernel) contendInside(t *ddi.Thread, n *node) bool {
+	if !n.executes() {
+		return false
+	}
+	for _, s := range n.hardware[1:] {
+		if c := s.line.context; c != nil && k.free(s) && k.outranks(c, s.level, s.job.id, n) {
+			k.preempt(t, n)
+			return true
 		}
 	}
 	return false
 }
 
-// free reports whether a part of a DMA buffer waits for nothing but paging buffers that go
-// before it on its node. It must not wait for the work that it stops.
+// executes reports whether a node executes a DMA buffer, and is not asked to stop.
+func (n *node) executes() bool {
+	return n.preemption == 0 && len(n.hardware) > 0 && n.hardware[0].dma != nil
+}
+
+// free reports whether a part of a DMA buffer can be the first work of its node after a
+// preemption: it waits for nothing but paging buffers of the node, and these do not wait
+// for another node.
 func (k *Kernel) free(s *submission) bool {
+	n := s.line.node
 	return !slices.ContainsFunc(s.waits, func(m mark) bool {
-		return !m.completed() && (m.line != &k.paging.line || m.line.node != s.line.node)
+		return !m.completed() && (m.line != &k.paging.line || m.line.node != n)
+	}) && !slices.ContainsFunc(n.waiting, func(p *submission) bool {
+		return slices.ContainsFunc(p.waits, func(m mark) bool { return m.running() && m.line.node != n })
 	})
 }
 
-// outranks reports whether the work of a context goes before what the hardware executes:
-// it has a higher level, or the same one and the other has had a quantum.
-func (k *Kernel) outranks(c *context, s *submission) bool {
-	switch {
-	case s.dma == nil:
-		return false // the system class
-	case c.level != s.level:
-		return c.level > s.level
+// outranks reports whether work of a context goes before what node n executes, when that
+// is stopped: the work has a higher level, or the same level and less time of the node
+// after a whole quantum of the other.
+func (k *Kernel) outranks(c *context, level int, job uint64, n *node) bool {
+	s := n.hardware[0]
+	running, now := s.line.context, k.dev.Now()
+	if c == running {
+		return false // it would continue the same buffer
 	}
-	return c != s.line.context && k.dev.Now() >= s.began+k.quantum
+	if at := k.runningLevel(s); level != at {
+		return level > at
+	}
+	if now < s.began+k.quantum {
+		return false
+	}
+	used := running.used + now - s.began
+	return cmp.Or(cmp.Compare(c.used/k.quantum, used/k.quantum), cmp.Compare(job, s.job.id)) < 0
+}
+
+// runningLevel returns the level of a submission that is executed: that of its context when
+// it was submitted, or that of work that waits for it.
+func (k *Kernel) runningLevel(s *submission) int {
+	level := s.level
+	for _, c := range k.able {
+		if c.level > level && len(c.pending) > 0 && slices.ContainsFunc(c.pending[0].waits, func(m mark) bool {
+			return m.line == s.line && !m.completed() && s.mark.number <= m.number
+		}) {
+			level = c.level
+		}
+	}
+	return level
 }
 
 // nextTurn returns when the hardware of a node may have to give way to other work: at the
@@ -68,13 +116,18 @@ func (k *Kernel) nextTurn(deadline uint64) uint64 {
 	}
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		if n.preemption != 0 || len(n.hardware) == 0 || n.hardware[0].dma == nil {
+		if !n.executes() {
 			continue
+		}
+		for _, s := range n.hardware[1:] {
+			if s.line.context != nil {
+				deadline = min(deadline, k.turnEnds(n.hardware[0], s.level))
+			}
 		}
 		for _, d := range k.devices {
 			for _, c := range d.contexts {
 				if c.line.node == n && c != n.hardware[0].line.context && c.waits() {
-					deadline = min(deadline, k.turnOf(c, n.hardware[0]))
+					deadline = min(deadline, k.turnEnds(n.hardware[0], k.levelOf(c)))
 				}
 			}
 		}
@@ -82,10 +135,12 @@ func (k *Kernel) nextTurn(deadline uint64) uint64 {
 	return deadline
 }
 
-// turnOf returns when to look again whether c outranks the work s.
-func (k *Kernel) turnOf(c *context, s *submission) uint64 {
+// turnEnds returns when to look again whether work of a level outranks the submission s,
+// which is executed: at the end of its quantum, or after the time in which waiting work
+// rises by a level.
+func (k *Kernel) turnEnds(s *submission, level int) uint64 {
 	now := k.dev.Now()
-	if end := s.began + k.quantum; k.levelOf(c) >= s.level && end > now {
+	if end := s.began + k.quantum; level >= s.level && end > now {
 		return end
 	}
 	return now + agingQuantums*k.quantum
@@ -128,7 +183,7 @@ func (k *Kernel) notePreempted(n *node, arg *kmddi.NotifyInterrupt) {
 	n.preempted = true
 }
 
-// requeue takes the work of a node that has stopped back, at DISPATCH_LEVEL. Paging buffers
+// requeue takes back the work of a node that has stopped, at DISPATCH_LEVEL. Paging buffers
 // go first again, with their fences. The others get new ones, and are patched again.
 func (k *Kernel) requeue(n *node) {
 	work := n.hardware
@@ -137,8 +192,9 @@ func (k *Kernel) requeue(n *node) {
 	now := k.dev.Now()
 	for i, s := range slices.Backward(work) {
 		k.observe(Event{Kind: EventPreempted, Submission: s.serial})
-		if i == 0 && s.line.context != nil {
-			s.line.context.used += now - min(s.began, now)
+		if c := s.line.context; i == 0 && c != nil {
+			c.used += now - min(s.began, now)
+			c.turn = now
 		}
 		s.line.submitted = s.mark.number - 1
 		s.again, s.serial, s.began = s.serial, 0, 0
@@ -169,32 +225,64 @@ func (d *dmaBuffer) expect(p part, n int) {
 	}
 }
 
-// displace takes the places from what is made and waits for s, which finds no place
-// beside them.
-func (k *Kernel) displace(s *submission) {
+// markFollowers notes which submissions cannot go to the hardware before a stopped one has
+// its places again.
+func (k *Kernel) markFollowers() {
 	for _, d := range k.devices {
 		for _, c := range d.contexts {
-			for _, o := range c.pending {
-				if o != s && o.placed && k.follows(o, s) {
-					o.letGo(false)
-					o.dma.expect(o.part, 1)
+			for _, s := range c.pending {
+				s.follows = false
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, d := range k.devices {
+			for _, c := range d.contexts {
+				for i, s := range c.pending {
+					if !s.follows && (i > 0 && c.pending[i-1].stuck() || slices.ContainsFunc(s.waits, mark.stuck)) {
+						s.follows, changed = true, true
+					}
 				}
 			}
 		}
 	}
 }
 
-// follows reports whether o cannot be submitted before s.
-func (k *Kernel) follows(o, s *submission) bool {
-	if o.line == s.line {
-		return o.mark.number > s.mark.number
-	}
-	return slices.ContainsFunc(o.waits, func(m mark) bool {
-		c := m.line.context
-		return c != nil && !m.completed() && slices.ContainsFunc(c.pending, func(p *submission) bool {
-			return p.mark.number <= m.number && (p == s || k.follows(p, s))
-		})
+// stuck reports whether a submission has no places, or follows one that has none.
+func (s *submission) stuck() bool { return !s.placed || s.follows }
+
+// stuck reports whether the submission, or one before it in its line, is stuck.
+func (m mark) stuck() bool {
+	c := m.line.context
+	return c != nil && !m.completed() && slices.ContainsFunc(c.pending, func(s *submission) bool {
+		return s.mark.number <= m.number && s.stuck()
 	})
+}
+
+// makeWay takes the places from all submissions that follow stopped ones, if a part then
+// finds room, and reports whether it did.
+func (k *Kernel) makeWay(d *dmaBuffer, p part) bool {
+	var off []*submission
+	for _, dev := range k.devices {
+		for _, c := range dev.contexts {
+			for _, s := range c.pending {
+				if s.placed && s.follows {
+					s.letGo(false)
+					off = append(off, s)
+				}
+			}
+		}
+	}
+	fits := len(off) > 0 && k.placeable(d, p.start, p.end)
+	for _, s := range off {
+		if fits {
+			s.dma.expect(s.part, 1)
+		} else {
+			s.hold()
+		}
+	}
+	return fits
 }
 
 // cancel tells the miniport that the rest of a DMA buffer will not be executed.

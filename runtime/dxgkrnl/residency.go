@@ -70,7 +70,7 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 			k.observePlace(a)
 			return k.pageIn(t, a)
 		}
-		v := seg.victim(k.epoch)
+		v := k.victim(seg)
 		if v == nil {
 			return ddi.StatusNoVideoMemory
 		}
@@ -96,6 +96,12 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	})
 }
 
+// worthless reports whether no work needs the content of an allocation any more. Work in
+// the hardware may have to go on later if nodes can be preempted.
+func (k *Kernel) worthless(a *allocation) bool {
+	return a.destroyed && a.queued == 0 && (!k.caps.PreemptionAware || a.uses.passed())
+}
+
 // evict removes a from its memory segment. It copies the content to host memory
 // if that is outdated; while a is locked, host memory has the content anyway.
 // Later paging operations wait until the uses of a have completed.
@@ -108,7 +114,7 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.locks > 0 {
 		a.dirty, a.content = false, true
 	}
-	if !a.dirty || a.destroyed && a.queued == 0 {
+	if !a.dirty || k.worthless(a) {
 		return ddi.StatusSuccess
 	}
 	a.dirty, a.content = false, true
@@ -151,6 +157,9 @@ func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.
 	k.epoch++
 	for end = start; end < d.nPatches; {
 		next := d.groupEnd(end)
+		if end > start && !k.again(d, start, next) {
+			return end, ddi.StatusSuccess
+		}
 		s = k.place(t, d, end, next, false)
 		if s == ddi.StatusNoVideoMemory && end == start {
 			s = k.placeAlone(t, d, end, next)
@@ -163,6 +172,12 @@ func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.
 		end = next
 	}
 	return end, ddi.StatusSuccess
+}
+
+// again reports whether the groups [i, j) find room together once more, if they are
+// preempted.
+func (k *Kernel) again(d *dmaBuffer, i, j int) bool {
+	return !k.caps.PreemptionAware || k.ample(d) || k.groupFits(d, i, j, isPinned)
 }
 
 // place makes the allocations of patches [i, j) resident. If system is set,
@@ -207,7 +222,7 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	// In a new epoch the working set is empty.
 	k.epoch++
 	for _, seg := range k.segments {
-		for v := seg.victim(k.epoch); v != nil; v = seg.victim(k.epoch) {
+		for v := k.victim(seg); v != nil; v = k.victim(seg) {
 			if s := k.evict(t, v); s.Failed() {
 				return s
 			}

@@ -54,15 +54,15 @@ func (s *segment) remove(a *allocation) {
 	a.segment = nil
 }
 
-// victim returns the allocation to evict: the least recently used one that is
-// neither pinned, nor held for work, nor in the working set; or nil. Destroyed allocations come
-// first.
-func (s *segment) victim(epoch uint64) *allocation {
+// victim returns the allocation of a segment to evict: the least recently used one that is
+// neither pinned, nor held for work, nor in the working set; or nil. Those whose content is
+// worthless come first.
+func (k *Kernel) victim(s *segment) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
 		switch {
-		case isKept(a) || a.epoch == epoch:
-		case a.destroyed && a.queued == 0:
+		case isKept(a) || a.epoch == k.epoch:
+		case k.worthless(a):
 			return a
 		case v == nil || a.touched < v.touched:
 			v = a

@@ -42,6 +42,7 @@ type submission struct {
 
 	level         int     // of the context when it was submitted
 	part          part    // of a DMA buffer
+	follows       bool    // it cannot go before a stopped submission, see markFollowers
 	placed        bool    // its allocations have places, which they keep until it is submitted
 	began         uint64  // time at which it was the first in the hardware
 	before, after written // around its SubmitCommand
@@ -147,13 +148,16 @@ func (k *Kernel) submit(t *ddi.Thread, s *submission) {
 	}
 	n.hardware = append(n.hardware, s)
 	s.line.submitted = s.mark.number
-	p1 := uint32(SchedulerSubmit)
+	p1, once := uint32(SchedulerSubmit), uint64(1)
+	if s.again != 0 {
+		once = 0
+	}
 	if s.paging != nil {
 		p1 = SchedulerPaging
-		k.stats.PagingBuffers++
+		k.stats.PagingBuffers += once
 		k.submitLent(&s.paging.lent, buildPaging)
 	} else {
-		k.stats.DMABuffers++
+		k.stats.DMABuffers += once
 		k.submitLent(&s.dma.lent, patch)
 	}
 	s.before, s.after = k.written, k.written

@@ -66,7 +66,7 @@ func (k *Kernel) late(t *ddi.Thread, began uint64) bool {
 func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
 	return k.wait(t, "all submissions", func() bool {
 		for i := range k.nodes {
-			if n := &k.nodes[i]; len(n.hardware) > 0 || len(n.waiting) > 0 {
+			if n := &k.nodes[i]; n.busy() || len(n.waiting) > 0 {
 				return false
 			}
 		}

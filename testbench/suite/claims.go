@@ -152,6 +152,10 @@ func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
 			q.pending[a.NodeOrdinal] = append(q.pending[a.NodeOrdinal], a.SubmissionFenceID)
 			q.most = max(q.most, len(q.pending[a.NodeOrdinal]))
 		case kmddi.NotifyInterrupt:
+			if a.InterruptType == kmddi.InterruptDMAPreempted {
+				delete(q.pending, a.NodeOrdinal) // they are submitted again
+				continue
+			}
 			q.early = q.early || q.release != nil
 			if i := slices.Index(q.pending[a.NodeOrdinal], a.FenceID); i >= 0 {
 				q.pending[a.NodeOrdinal] = q.pending[a.NodeOrdinal][i+1:]
@@ -185,6 +189,8 @@ func claimedQueue(t *T) {
 	var devices []*d3d
 	for range (want + perContext - 1) / perContext { // a context has 4 DMA buffers
 		d := d3dOf(t, sys)
+		// What is submitted later has a lower priority, so that no preemption takes work back.
+		require.NoError(t, d.dev.SetGPUThreadPriority(max(7-len(devices), -7)))
 		devices = append(devices, d)
 		targets = append(targets, d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, make([]byte, size)))
 	}
