@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
 )
@@ -141,5 +142,28 @@ func TestPriorityLatency(t *testing.T) {
 	for _, p := range append(low, high) {
 		p.dev.Close()
 	}
+	require.NoError(t, sys.Close())
+}
+
+// The priority of a device is -7 to 7.
+func TestGPUThreadPriority(t *testing.T) {
+	sys, err := Open("emu", HostDrivers(), Options{})
+	require.NoError(t, err)
+	dev, _, err := sys.CreateDevice()
+	require.NoError(t, err)
+	for _, p := range []int{-8, 8} {
+		err := dev.SetGPUThreadPriority(p)
+		assert.ErrorIs(t, err, ddi.EInvalidArg)
+		assert.ErrorContains(t, err, "want -7 to 7")
+		assert.Zero(t, dev.GetGPUThreadPriority())
+	}
+	for _, p := range []int{-7, 7} {
+		require.NoError(t, dev.SetGPUThreadPriority(p))
+		assert.Equal(t, p, dev.GetGPUThreadPriority())
+	}
+	dev.Stop(nil)
+	assert.ErrorIs(t, dev.SetGPUThreadPriority(0), ddi.DXGIDeviceRemoved)
+	assert.Equal(t, 7, dev.GetGPUThreadPriority())
+	dev.Close()
 	require.NoError(t, sys.Close())
 }

@@ -110,8 +110,9 @@ func createContextCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.CreateContext)
 	}
 	s := d.kernel.CreateContext(t, d.km, arg)
 	if !s.Failed() {
-		if p := d.priorities.made(arg.Context); p != 0 {
-			d.kernel.SetContextSchedulingPriority(t, arg.Context, p)
+		d.priorities.made(arg.Context)
+		if d.GetGPUThreadPriority() != 0 {
+			d.setPriority(t, arg.Context)
 		}
 	}
 	return d.hresult("CreateContext", s)

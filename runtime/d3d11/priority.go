@@ -21,12 +21,11 @@ type priorities struct {
 	priority int
 }
 
-// made notes a new context, and returns the priority that it gets.
-func (p *priorities) made(ctx ddi.KMHandle) int {
+// made notes a new context.
+func (p *priorities) made(ctx ddi.KMHandle) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.contexts = append(p.contexts, ctx)
-	return p.priority
 }
 
 // destroyed forgets a context.
@@ -57,11 +56,25 @@ func (d *Device) SetGPUThreadPriority(priority int) error {
 	d.priorities.mu.Unlock()
 	t := &ddi.Thread{Process: d.process}
 	for _, c := range contexts {
-		if s := d.kernel.SetContextSchedulingPriority(t, c, priority); s.Failed() {
+		// A context that was destroyed meanwhile needs no priority.
+		if s := d.setPriority(t, c); s.Failed() && s != ddi.StatusInvalidHandle {
 			return d.failed(nil, api, d.hresult("SetContextSchedulingPriority", s), problem{}, nil)
 		}
 	}
 	return nil
+}
+
+// setPriority gives a context the priority of the device, also if another call changes it
+// at the same time.
+func (d *Device) setPriority(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status {
+	for given := d.GetGPUThreadPriority(); ; {
+		s := d.kernel.SetContextSchedulingPriority(t, ctx, given)
+		now := d.GetGPUThreadPriority()
+		if s.Failed() || now == given {
+			return s
+		}
+		given = now
+	}
 }
 
 // GetGPUThreadPriority returns the priority that SetGPUThreadPriority set.

@@ -257,8 +257,7 @@ func (k *Kernel) dropWork(c *context) {
 			s.dma.expect(s.part, -1)
 		}
 		s.letGo(false)
-		k.cancel(s.dma, s.part)
-		k.recycle(s)
+		k.discard(s)
 	}
 	for _, j := range c.jobs {
 		j.dma.expect(j.left, -1)

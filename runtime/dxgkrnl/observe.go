@@ -21,7 +21,7 @@ const (
 	EventQueue                         // Submission, Job, Node, Fence, Again, Context, Device, Address of the buffer, Start, End, Text, and the lists
 	EventSubmit                        // Submission
 	EventReport                        // Submission, Node, Fence
-	EventRetire                        // Submission
+	EventRetire                        // Submission, which has ended, or was preempted and is cancelled
 	EventWait                          // Text
 	EventWaitEnd                       // none
 	EventFault                         // Node, Fence, Text: the status

@@ -203,8 +203,7 @@ func (k *Kernel) requeue(n *node) {
 		case c == nil:
 			paging = append(paging, s)
 		case s.line.cut:
-			k.cancel(s.dma, s.part)
-			k.recycle(s)
+			k.discard(s)
 			c.line.settle()
 		default:
 			s.fence = 0
@@ -283,6 +282,15 @@ func (k *Kernel) makeWay(d *dmaBuffer, p part) bool {
 		}
 	}
 	return fits
+}
+
+// discard cancels a part of a DMA buffer that is made, but not in the hardware.
+func (k *Kernel) discard(s *submission) {
+	if s.again != 0 {
+		k.observe(Event{Kind: EventRetire, Submission: s.again})
+	}
+	k.cancel(s.dma, s.part)
+	k.recycle(s)
 }
 
 // cancel tells the miniport that the rest of a DMA buffer will not be executed.

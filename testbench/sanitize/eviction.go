@@ -61,6 +61,19 @@ func (s *Sanitizer) checkOut(u *submission, a *allocation, o dxgkrnl.Operation) 
 	s.out[u.serial] = append(s.out[u.serial], a)
 }
 
+// continueOut notes that a submission continues one that was preempted, with its copies.
+func (s *Sanitizer) continueOut(serial, again uint64) {
+	for _, a := range s.out[again] {
+		if a.out == again {
+			a.out = serial
+		}
+	}
+	if out := s.out[again]; out != nil {
+		s.out[serial] = out
+		delete(s.out, again)
+	}
+}
+
 // checkIn checks a copy or a fill of a place in a segment.
 func (s *Sanitizer) checkIn(u *submission, a *allocation, o dxgkrnl.Operation) {
 	switch from := pkt.Host | o.From.Address; {

@@ -89,11 +89,15 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	}
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
 	u.accesses = accesses(e.Commands, e.Start)
-	if e.Text == pagingKind {
+	switch {
+	case e.Text == pagingKind && e.Again != 0:
+		u.function, u.paging = buildPaging, true
+		s.continueOut(u.serial, e.Again)
+	case e.Text == pagingKind:
 		u.function, u.paging = buildPaging, true
 		s.checkPaging(u, e.Operations)
 		s.checkEvictions(u, e.Operations)
-	} else {
+	default:
 		s.checkUses(u, e.Uses)
 	}
 	s.order(u, e.On)
