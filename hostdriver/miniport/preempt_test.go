@@ -279,6 +279,17 @@ func TestPreemptFails(t *testing.T) {
 	assert.Equal(t, success, newKernel(1).table.PreemptCommand(&ddi.Thread{}, kmddi.HAdapter{}, kmddi.PreemptCommand{}))
 }
 
+// A ring that has failed, and drops what it is given, does not answer, so that the time-out of
+// the scheduler comes.
+func TestPreemptFailedRing(t *testing.T) {
+	k := preemptible(t, 1)
+	require.Equal(t, success, k.table.PreemptCommand(k.thread, k.adapter, kmddi.PreemptCommand{PreemptionFenceID: 1, EngineOrdinal: 1}))
+	require.Contains(t, k.debug(t), "the ring has failed")
+	k.submit(t, 0, 0, 0, 1)
+	assert.Empty(t, k.preempt(t, 0, 2))
+	assert.Zero(t, k.gpu.regs[cp0Preempt])
+}
+
 // TestPreemptCallbacksFail lets each callback of a preemption fail. The preemption is reported
 // by the next query, or the ring has failed, and never is anything reported twice.
 func TestPreemptCallbacksFail(t *testing.T) {
