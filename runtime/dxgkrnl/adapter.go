@@ -116,8 +116,8 @@ type Config struct {
 
 // Stats holds counters of the kernel.
 type Stats struct {
-	DMABuffers     uint64 // portions of DMA buffers submitted, those that were preempted once
-	PagingBuffers  uint64 // paging buffers submitted, those that were preempted once
+	DMABuffers     uint64 // portions of DMA buffers submitted; a preempted one counts once
+	PagingBuffers  uint64 // paging buffers submitted; a preempted one counts once
 	Splits         uint64 // portions of a DMA buffer after its first
 	Fences         uint64 // submissions retired
 	Interrupts     uint64 // calls of InterruptRoutine

@@ -61,13 +61,13 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 
 // pin makes an allocation keep its place, or ends that.
 func (k *Kernel) pin(a *allocation, pinned bool) {
-	if a.pinned != pinned {
-		a.pinned = pinned
+	switch {
+	case pinned && !a.pinned:
+		k.pins++
+	case !pinned && a.pinned:
 		k.pins--
-		if pinned {
-			k.pins += 2
-		}
 	}
+	a.pinned = pinned
 }
 
 // pinnable reports whether all work that is not complete finds places, one part after

@@ -21,13 +21,14 @@ const (
 	EventQueue                         // Submission, Job, Node, Fence, Again, Context, Device, Address of the buffer, Start, End, Text, and the lists
 	EventSubmit                        // Submission
 	EventReport                        // Submission, Node, Fence
-	EventRetire                        // Submission, which has ended, or was preempted and is cancelled
+	EventRetire                        // Submission
 	EventWait                          // Text
 	EventWaitEnd                       // none
 	EventFault                         // Node, Fence, Text: the status
 	EventStop                          // Node, Fence, Text: the error, and the dump from the next line on
 	EventPreempt                       // Node, Fence of the preemption
-	EventPreempted                     // Submission, which is taken back; it goes on as another one
+	EventPreempted                     // Submission, which is taken back; it goes on as another one, or is cancelled
+	EventCancelled                     // Submission, which was preempted and does not go on
 	EventPending                       // Job, Node, Context, Device, End, Text, Commands, Uses: a DMA buffer enters its software queue
 )
 

@@ -17,7 +17,7 @@ func (n *node) busy() bool { return len(n.hardware) > 0 || n.preemption != 0 }
 // contend stops a node if what it executes keeps other work from its turn, and reports
 // whether it did.
 func (k *Kernel) contend(t *ddi.Thread, n *node) bool {
-	if !k.caps.PreemptionAware {
+	if !k.caps.PreemptionAware || !n.executes() {
 		return false
 	}
 	for _, c := range k.candidates(n) {
@@ -287,7 +287,7 @@ func (k *Kernel) makeWay(d *dmaBuffer, p part) bool {
 // discard cancels a part of a DMA buffer that is made, but not in the hardware.
 func (k *Kernel) discard(s *submission) {
 	if s.again != 0 {
-		k.observe(Event{Kind: EventRetire, Submission: s.again})
+		k.observe(Event{Kind: EventCancelled, Submission: s.again})
 	}
 	k.cancel(s.dma, s.part)
 	k.recycle(s)

@@ -225,12 +225,19 @@ func TestCancel(t *testing.T) {
 	q.work(0)
 	q.mini.preempt = func(int) {}
 	q.work(1)
+	var events []EventKind
+	q.kernel.observer = func(_ *ddi.Thread, e Event) {
+		if e.Submission == 1 {
+			events = append(events, e.Kind)
+		}
+	}
 	low := q.kernel.handles.get(q.devices[0].dev).(*device)
 	q.kernel.loseDevice(q.thread, low, ddi.StatusDeviceRemoved)
 	assert.Equal(t, 1, q.mini.cancels, "it waits in its software queue")
 	q.gpu.stop(0, 0)
 	q.enter()
 	assert.Equal(t, 2, q.mini.cancels, "it was stopped")
+	assert.Equal(t, []EventKind{EventPreempted, EventCancelled}, events)
 	assert.True(t, low.idle())
 	q.gpu.auto = true
 	q.devices[1].wait()

@@ -148,17 +148,15 @@ func (k *Kernel) submit(t *ddi.Thread, s *submission) {
 	}
 	n.hardware = append(n.hardware, s)
 	s.line.submitted = s.mark.number
-	p1, once := uint32(SchedulerSubmit), uint64(1)
-	if s.again != 0 {
-		once = 0
-	}
+	p1, count := uint32(SchedulerSubmit), &k.stats.DMABuffers
 	if s.paging != nil {
-		p1 = SchedulerPaging
-		k.stats.PagingBuffers += once
+		p1, count = SchedulerPaging, &k.stats.PagingBuffers
 		k.submitLent(&s.paging.lent, buildPaging)
 	} else {
-		k.stats.DMABuffers += once
 		k.submitLent(&s.dma.lent, patch)
+	}
+	if s.again == 0 {
+		*count++
 	}
 	s.before, s.after = k.written, k.written
 	k.observe(Event{Kind: EventSubmit, Submission: s.serial})

@@ -55,6 +55,7 @@ const (
 	Preempt            // the kernel asks a node to stop
 	Preempted          // a submission is taken back from a node that has stopped
 	Continue           // a submission continues a preempted one
+	Cancelled          // a preempted submission does not go on
 	kinds
 )
 
@@ -156,8 +157,9 @@ var Table = []Description{
 	{CallFailed, "call-failed", "the call that is the cause fails, or is dropped if it has no result", nil, "why", ""},
 	{RingPacket, "ring-packet", "the doorbell that is the cause gives a node a packet of its ring", join(dec("node"), hex("address")), "", "the packet"},
 	{Preempt, "preempt", "the kernel asks a node to stop, for other work; the fence is that of the preemption", dec("node", "fence"), "", ""},
-	{Preempted, "preempted", "a node has stopped before the end of a submission, which goes on as another one", dec("submission"), "", ""},
+	{Preempted, "preempted", "a node has stopped before the end of a submission, which goes on as another one or is cancelled", dec("submission"), "", ""},
 	{Continue, "continue", "a submission continues a preempted one, from the place at which that was stopped", dec("submission", "preempted"), "", ""},
+	{Cancelled, "cancelled", "a preempted submission does not go on, since its device is lost", dec("submission"), "", ""},
 }
 
 // Names returns the names of the kinds.

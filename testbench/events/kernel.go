@@ -81,6 +81,8 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.Preempt, node, fence)
 	case dxgkrnl.EventPreempted:
 		return eventlog.New(eventlog.Preempted, e.Submission)
+	case dxgkrnl.EventCancelled:
+		return eventlog.New(eventlog.Cancelled, e.Submission)
 	case dxgkrnl.EventFault:
 		return eventlog.New(eventlog.Fault, node, fence).WithText(e.Text)
 	default:

@@ -118,7 +118,7 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 			r.used.opcodes[opcode(e.Data[3])]++
 		}
 		r.work.add(e)
-	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Executed:
+	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
 	case eventlog.Read, eventlog.Write:
 		r.regs.add(e)

@@ -80,6 +80,8 @@ func (w *work) add(e *eventlog.Event) {
 		s.State = "retired"
 	case eventlog.Preempted:
 		s.State = "preempted"
+	case eventlog.Cancelled:
+		s.State = "cancelled"
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.each(e.Submission, func(u *submission) { u.submitted = true })
 	case dxgkrnl.EventPreempted:
 		s.each(e.Submission, func(u *submission) { u.submitted = false })
-	case dxgkrnl.EventRetire:
+	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop:
 		s.on, s.unfinished = false, nil

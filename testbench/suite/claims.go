@@ -189,7 +189,7 @@ func claimedQueue(t *T) {
 	var devices []*d3d
 	for range (want + perContext - 1) / perContext { // a context has 4 DMA buffers
 		d := d3dOf(t, sys)
-		// What is submitted later has a lower priority, so that no preemption takes work back.
+		// Each device has a lower priority than the one before it, so that no preemption takes work back.
 		require.NoError(t, d.dev.SetGPUThreadPriority(max(7-len(devices), -7)), "SetGPUThreadPriority")
 		devices = append(devices, d)
 		targets = append(targets, d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, make([]byte, size)))
