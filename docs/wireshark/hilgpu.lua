@@ -1356,9 +1356,17 @@ function link.dissector(buf, pinfo, tree)
 end
 
 DissectorTable.get("ethertype"):add(ETHERTYPE, link)
-link:register_heuristic("udp", function(buf, pinfo, tree)
+local function datagram(buf, pinfo, tree)
 	local all = frames(buf)
 	if not all then return false end
 	dissect_frames(all, buf, pinfo, tree)
 	return true
-end)
+end
+link:register_heuristic("udp", datagram)
+
+-- Port 4000 is that of the guides, and also that of ICQ, which would take a frame with the number 512.
+local port = Proto("hilgpu_udp", "hilgpu link over UDP")
+function port.dissector(buf, pinfo, tree)
+	return datagram(buf, pinfo, tree) and buf:len() or 0
+end
+DissectorTable.get("udp.port"):add(4000, port)
