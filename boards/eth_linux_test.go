@@ -51,8 +51,8 @@ func TestForeignFrames(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, board.Send(packet))
 		board.Flush()
-		fresh := line.holds(want)
-		require.NotNil(t, fresh, "the board sends the write")
+		var fresh []byte
+		require.Eventually(t, func() bool { fresh = line.holds(want); return fresh != nil }, patience, time.Millisecond, "the board sends the write")
 		damaged := slices.Clone(fresh)
 		damaged[len(damaged)-1] ^= 1
 		counters := func() (all [2]uint64) {
