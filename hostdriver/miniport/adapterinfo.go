@@ -3,6 +3,7 @@ package miniport
 import (
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -10,8 +11,8 @@ import (
 
 // The segments, by id.
 const (
-	segmentVRAM   = 1
-	segmentSystem = 2
+	segmentVRAM = 1
+	segmentHost = 2
 )
 
 // vramBAR is the BAR of the aperture to VRAM.
@@ -54,7 +55,7 @@ func queryAdapterInfo(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInf
 func (a *adapter) umDriverPrivate() []byte {
 	return privdata.Adapter{
 		MapHash: a.caps.mapHash, Nodes: uint32(a.caps.nodes), LengthBits: a.caps.lengthBits,
-		VRAMBytes: a.caps.vramBytes - a.reserved(), ClockHz: a.caps.clockHz,
+		VRAMBytes: a.videoMemory(), ClockHz: a.caps.clockHz,
 	}.Append(nil)
 }
 
@@ -71,21 +72,25 @@ func (a *adapter) driverCaps() kmddi.DriverCaps {
 	})
 }
 
-// segments reports VRAM without the part of the firmware, which the CPU can access if there is an aperture, and
-// host memory.
+// segments reports VRAM without the parts of the firmware and the table, which the CPU can access if it has a BAR,
+// and host memory. That is the aperture segment, or without a GART the contiguous segment.
 func (a *adapter) segments() kmddi.QuerySegment {
-	vram := kmddi.SegmentDescriptor{Size: a.caps.vramBytes - a.reserved()}
+	vram := kmddi.SegmentDescriptor{Size: a.videoMemory()}
 	if a.caps.aperture {
 		vram.Flags.CPUVisible, vram.BAR = true, vramBAR
 	}
+	host := kmddi.SegmentDescriptor{
+		BaseAddress: pkt.Host, Size: min(a.info.SystemMemoryBytes, a.caps.maxHost()+1),
+		Flags: kmddi.SegmentFlags{System: true},
+	}
+	if a.translates() {
+		host = kmddi.SegmentDescriptor{
+			BaseAddress: gartreg.Start, Size: a.tableBytes() / gartreg.EntryBytes * gartreg.PageBytes,
+			Flags: kmddi.SegmentFlags{Aperture: true},
+		}
+	}
 	return kmddi.QuerySegment{
-		Segments: []kmddi.SegmentDescriptor{
-			segmentVRAM - 1: vram,
-			segmentSystem - 1: {
-				BaseAddress: pkt.Host, Size: min(a.info.SystemMemoryBytes, a.caps.maxHost()+1),
-				Flags: kmddi.SegmentFlags{System: true},
-			},
-		},
+		Segments:         []kmddi.SegmentDescriptor{segmentVRAM - 1: vram, segmentHost - 1: host},
 		PagingBufferSize: pagingBufferSize, PagingBufferPrivateDataSize: a.privateBytes(),
 	}
 }

@@ -79,6 +79,17 @@ func (k *kernel) drain() []string {
 
 type mapping struct{}
 
+// vramMapping is a mapping of VRAM.
+type vramMapping struct{ off, length uint64 }
+
+// dword returns the offset in VRAM of an offset in the mapping.
+func (m vramMapping) dword(off uint32) uint64 {
+	if uint64(off)+4 > m.length || off%4 != 0 {
+		panic("an access outside of the mapping of VRAM")
+	}
+	return m.off + uint64(off)
+}
+
 func (k *kernel) callbacks() *kmddi.DxgkrnlInterface {
 	cb := &kmddi.DxgkrnlInterface{DeviceHandle: kmddi.HDxgkrnl{System: k}}
 	cb.GetDeviceInformation = func(*ddi.Thread, kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
@@ -98,6 +109,10 @@ func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if k.fails() {
 			return kmddi.HMapping{}, ddi.StatusUnsuccessful
 		}
+		if bar == 2 && k.gpu.regs[idCaps2]&gartCap != 0 && off+length <= uint64(k.gpu.regs[idVRAM]) {
+			k.mapped++
+			return kmddi.HMapping{System: vramMapping{off, length}}, ddi.StatusSuccess
+		}
 		if bar != 0 || off != 0 || length != 0x10000 {
 			panic("mapped something other than the registers")
 		}
@@ -105,7 +120,7 @@ func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
 		return kmddi.HMapping{System: mapping{}}, ddi.StatusSuccess
 	}
 	cb.UnmapMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.HMapping) ddi.Status {
-		if m.System != (mapping{}) {
+		if _, vram := m.System.(vramMapping); !vram && m.System != (mapping{}) {
 			panic("unmapped something other than the mapping")
 		}
 		k.mapped--
@@ -159,7 +174,13 @@ func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if k.hook != nil {
 			k.hook(false, off)
 		}
-		if k.fails() || k.dead || k.mapped == 0 || m.System != (mapping{}) {
+		if k.fails() || k.dead || k.mapped == 0 {
+			return 0xffffffff, ddi.StatusIODeviceError
+		}
+		if v, ok := m.System.(vramMapping); ok {
+			return k.gpu.vram[v.dword(off)], ddi.StatusSuccess
+		}
+		if m.System != (mapping{}) {
 			return 0xffffffff, ddi.StatusIODeviceError
 		}
 		return k.gpu.read(off), ddi.StatusSuccess
@@ -168,7 +189,14 @@ func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {
 		if k.hook != nil {
 			k.hook(true, off)
 		}
-		if k.fails() || k.dead || k.mapped == 0 || m.System != (mapping{}) {
+		if k.fails() || k.dead || k.mapped == 0 {
+			return ddi.StatusIODeviceError
+		}
+		if m, ok := m.System.(vramMapping); ok {
+			k.gpu.vram[m.dword(off)] = v
+			return ddi.StatusSuccess
+		}
+		if m.System != (mapping{}) {
 			return ddi.StatusIODeviceError
 		}
 		k.gpu.write(off, v)

@@ -30,6 +30,9 @@ const (
 
 	arbOwner = 0x404
 
+	gartCap                                                    = 1 << 5 // in CAPS2
+	gartCtl, gartTableLo, gartTableHi, gartPages, gartFlushReg = 0x500, 0x504, 0x508, 0x50c, 0x510
+
 	deviceControl = 0x68 // in configuration space; the status is the upper half
 )
 
@@ -44,11 +47,15 @@ type fakeGPU struct {
 	loaded []byte // of the memory of the microcontroller
 	boot   uint32 // RESULT after RUN; 0: the boot hangs
 
+	vram       map[uint64]uint32 // what the CPU has written
+	flushReads int               // remaining reads of GART.FLUSH as busy after a flush; -1: without end
+	flushes    int
+
 	bell func(v uint32) // called when doorbells of the firmware ring; nil: it serves no messages
 }
 
 func newGPU(nodes uint32) *fakeGPU {
-	return &fakeGPU{regs: map[uint32]uint32{
+	return &fakeGPU{vram: map[uint64]uint32{}, regs: map[uint32]uint32{
 		idMagic: 0x47504c48, idVersion: 0x10000, idCaps: nodes | 16<<8 | 16<<16 | 1<<29, idHash: regmap.Hash(),
 		idVRAM: 1 << 20, idClock: 100_000_000, idHostBits: 40,
 	}}
@@ -62,6 +69,13 @@ func (g *fakeGPU) read(off uint32) uint32 {
 	if off == idReset && g.wholeReads > 0 {
 		g.wholeReads--
 		return 1
+	}
+	if off == gartFlushReg && g.regs[off] != 0 {
+		if g.flushReads != 0 {
+			g.flushReads--
+			return 1
+		}
+		g.regs[off] = 0
 	}
 	if off == 0x18 {
 		g.regs[off] += g.trip
@@ -110,6 +124,9 @@ func (g *fakeGPU) write(off, v uint32) {
 				g.regs[off+r] = 0
 			}
 		}
+		g.regs[off] = v & 1
+	case off == gartFlushReg:
+		g.flushes++
 		g.regs[off] = v & 1
 	default:
 		g.regs[off] = v

@@ -93,6 +93,8 @@ type adapter struct {
 	hang    hang    // of the program
 	queues  *queues // nil: the rings execute the work
 
+	aperture aperture
+
 	running bool // interrupts are expected; false from a reset to the restart
 }
 

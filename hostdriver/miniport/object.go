@@ -170,14 +170,19 @@ func createAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation, 
 	}
 	alloc.Driver = &allocation{adapter: a, desc: desc}
 	info := kmddi.AllocationInfo{Alignment: allocationAlignment, Size: desc.Bytes}
-	const vram, system = 1 << (segmentVRAM - 1), 1 << (segmentSystem - 1)
+	const vram, host = 1 << (segmentVRAM - 1), 1 << (segmentHost - 1)
 	switch desc.Place {
+	case privdata.Result:
+		info.PreferredSegment, info.SupportedSegmentSet, info.CPUVisible = segmentVRAM, vram, true
+		if !a.translates() {
+			info.PreferredSegment, info.SupportedSegmentSet, info.Cached = segmentHost, host, true
+		}
 	case privdata.Local:
 		info.PreferredSegment, info.SupportedSegmentSet = segmentVRAM, vram
 	case privdata.Either:
-		info.PreferredSegment, info.SupportedSegmentSet = segmentVRAM, vram|system
+		info.PreferredSegment, info.SupportedSegmentSet = segmentVRAM, vram|host
 	case privdata.System:
-		info.PreferredSegment, info.SupportedSegmentSet = segmentSystem, system
+		info.PreferredSegment, info.SupportedSegmentSet = segmentHost, host
 		info.CPUVisible, info.Cached = true, true
 	}
 	return info, ddi.StatusSuccess

@@ -49,7 +49,7 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	DDI     DxgkDdiRestartFromTimeout, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone, after ResetFromTimeout
 //	Effect  the device is reset, since another host may have used it; the
-//	        firmware is loaded again; the fence words are 0, and the first fence of each node may be any
+//	        firmware is loaded again; no page of the aperture is mapped; the fence words are 0, and the first fence of each node may be any
 //	Returns StatusSuccess after the device has answered a final read
 //	        StatusIOTimeout: the device or a node does not leave reset, or
 //	        ignores it; the host has not yet answered a read from before the
@@ -69,7 +69,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.dropQueues, a.startFirmware, a.startQueues, a.enableInterrupts, a.flush,
+		a.resetDevice, a.awaitReads, a.limitReads, a.enableMastering, a.startRings, a.dropQueues, a.startFirmware, a.startQueues, a.startAperture, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false

@@ -75,7 +75,7 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 // startDevice starts the device: it maps the registers, checks that the device
 // is supported, resets it, since an earlier driver may have left it in any
 // state, gives each node a ring and a fence word, loads the firmware, and enables
-// the interrupts. It does without a firmware that is refused or does not boot, unless the
+// the interrupts. It enables the aperture, if there is one. It does without a firmware that is refused or does not boot, unless the
 // settings ask for its queues.
 // There are no displays.
 //
@@ -108,7 +108,7 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	a.cb = cb
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
 		a.mapRegisters, a.identify, a.configure, a.resetDevice, a.limitReads, a.enableMastering, a.allocate, a.allocateQueues, a.startRings, a.startFirmware, a.startQueues,
-		a.enableInterrupts,
+		a.startAperture, a.enableInterrupts,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.release(t)
@@ -369,6 +369,7 @@ func (a *adapter) release(t *ddi.Thread) {
 	if a.fences.Bytes != nil {
 		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, a.fences)
 	}
+	a.releaseAperture(t)
 	if a.regs.cb != nil {
 		a.cb.UnmapMemory(t, a.cb.DeviceHandle, a.regs.mapping)
 	}

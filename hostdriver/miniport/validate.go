@@ -25,6 +25,8 @@ const addressBytes = 8
 //   - SplitOffsets do not decrease and are the start of a packet. A use is in
 //     the portion that its SplitOffset starts: the kernel makes a portion's
 //     allocations resident for that portion only.
+//   - The word of a TIMESTAMP or a PREDICATE is not in an allocation that may be in the
+//     aperture: the hardware does not translate their addresses.
 //   - A 2D packet needs its surfaces set in its portion, since other buffers
 //     may run between two portions.
 //   - A PREDICATE may skip only complete packets of its portion; neither a
@@ -47,6 +49,7 @@ type validator struct {
 	portions []portion // started so far; at the end one more, after the last
 	surfaces [2]surface
 	skipEnd  uint32 // end of the packets that the last PREDICATE may skip, in bytes
+	direct   bool   // the packet being checked reads or writes a word at its address
 }
 
 // portion is a part of the command that the kernel may submit separately.
@@ -194,6 +197,7 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 	if s != ddi.StatusSuccess {
 		return 0, s
 	}
+	v.direct = l.Op == pkt.OpTimestamp || l.Op == pkt.OpPredicate
 	if s := v.skipped(p, uint32(len(b)-len(rest))); s != ddi.StatusSuccess {
 		return 0, s
 	}
@@ -350,6 +354,9 @@ func (v *validator) use(off uint32, f pkt.Field, bytes uint64) (kmddi.Allocation
 	}
 	start, size := uint64(p.AllocationOffset), o.allocation.desc.Bytes
 	if start >= size || bytes > size-start || f.Align > 1 && start%f.Align != 0 {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	if v.direct && v.device.adapter.translates() && o.allocation.mapped() {
 		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
 	}
 	if f.Kind == pkt.AddrWrite && !al.WriteOperation {

@@ -77,6 +77,7 @@ const (
 	Local  Place = iota // VRAM
 	Either              // VRAM if there is room, otherwise host memory
 	System              // host memory; may be locked
+	Result              // memory for the words of TIMESTAMP and PREDICATE; may be locked
 )
 
 // Allocation describes an allocation and, for presents, the surface at its
@@ -84,7 +85,7 @@ const (
 //
 //	dword  bits   field
 //	0      31..0  AllocationMagic
-//	1      31..0  Place, 0 to 2
+//	1      31..0  Place, 0 to 3
 //	2, 3   63..0  Bytes
 //	4      31..0  Width
 //	5      31..0  Height
@@ -121,8 +122,8 @@ func DecodeAllocation(b []byte) (Allocation, error) {
 		Pitch: le.Uint32(b[24:]), Format: pkt.Format(min(le.Uint32(b[28:]), 0xff)),
 	}
 	switch {
-	case a.Place > System:
-		return Allocation{}, fmt.Errorf("%w: place %d, want at most %d", ErrFormat, a.Place, System)
+	case a.Place > Result:
+		return Allocation{}, fmt.Errorf("%w: place %d, want at most %d", ErrFormat, a.Place, Result)
 	case a.Bytes == 0 || a.Bytes > 1<<40:
 		return Allocation{}, fmt.Errorf("%w: %d bytes, want 1 to 2^40", ErrFormat, a.Bytes)
 	case a.Format > pkt.Format128 || a.Width > pkt.MaxCoord || a.Height > pkt.MaxCoord || a.Pitch > pkt.MaxPitch:

@@ -158,7 +158,7 @@ func (k *kernel) lock(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Lock) ddi.HRE
 	}
 	m := k.handles[arg.Allocation]
 	require.NotNil(k.t, m, "unknown handle %#x locked", arg.Allocation)
-	require.Equal(k.t, privdata.System, m.desc.Place, "only host memory may be locked")
+	require.Contains(k.t, []privdata.Place{privdata.System, privdata.Result}, m.desc.Place, "only these places may be locked")
 	if m.queued > 0 && !arg.IgnoreSync {
 		if arg.DoNotWait {
 			k.run(k.onPoll)

@@ -1,6 +1,7 @@
 package umd
 
 import (
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -70,7 +71,7 @@ func (d *device) newQuery(t *ddi.Thread, typ umddi.QueryType) (*query, ddi.HRESU
 	if dataBytes(typ) == 0 {
 		return nil, ddi.EFail
 	}
-	k := system(queryBytes)
+	k := allocator{desc: privdata.Allocation{Place: privdata.Result, Bytes: queryBytes}}
 	a, hr := d.allocate(t, &k)
 	if hr.Failed() {
 		return nil, hr

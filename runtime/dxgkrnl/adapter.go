@@ -124,7 +124,9 @@ type Stats struct {
 	Unclaimed      uint64 // calls of InterruptRoutine that returned false
 	DPCs           uint64 // calls of DpcRoutine
 	LostInterrupts uint64 // fences found only by QueryCurrentFence
-	Evictions      uint64 // allocations evicted from a memory segment
+	Evictions      uint64 // allocations evicted from a segment
+	PagesMapped    uint64 // of aperture segments
+	PagesUnmapped  uint64 // of aperture segments
 	BytesPagedIn   uint64 // moved from host memory to a segment
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
@@ -176,6 +178,7 @@ type Kernel struct {
 	held      []hal.Pages   // kept because a stopped GPU may use them
 	spare     []*submission
 
+	dummy    hal.Pages // if there is an aperture segment
 	mappings []*mapping
 	memory   []hal.Pages // allocated by AllocateContiguousMemory
 	written  written
@@ -269,6 +272,7 @@ func (k *Kernel) start(t *ddi.Thread) error {
 	if err != nil {
 		k.running = false
 		k.driver.StopDevice(t, k.adapter)
+		k.freeDummy()
 		k.remove(t)
 	}
 	return err
@@ -315,6 +319,7 @@ func (k *Kernel) Stop(t *ddi.Thread) error {
 	s := k.driver.StopDevice(t, k.adapter)
 	k.paging.release(k)
 	k.releaseHeld()
+	k.freeDummy()
 	if r := k.remove(t); !s.Failed() {
 		s = r
 	}

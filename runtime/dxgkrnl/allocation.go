@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"math"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -9,7 +10,8 @@ import (
 )
 
 // allocation is video memory. It always has host memory as backing store, and
-// while it has a place in a memory segment the content is there.
+// while it has a place in a memory segment the content is there. That memory is contiguous
+// unless the allocation may be in an aperture segment and in no System segment.
 type allocation struct {
 	handle ddi.KMHandle
 	device *device
@@ -18,9 +20,10 @@ type allocation struct {
 	info   kmddi.AllocationInfo
 	span   uint64    // size rounded up to a multiple of 4
 	pages  hal.Pages // backing store of span bytes
+	mdl    kmddi.MDL // of the backing store, if the allocation may be in an aperture segment
 
 	segment    *segment // nil: paged out
-	offset     uint64   // in a memory segment
+	offset     uint64   // in a memory or an aperture segment
 	content    bool     // pages have content to page in; otherwise it is all zero
 	dirty      bool     // the segment's content is newer than the backing store
 	uses       marks    // the last submissions that use it
@@ -50,8 +53,14 @@ func (a *allocation) address() uint64 {
 }
 
 // inMemorySegment reports whether a has a place in a memory segment.
-func (a *allocation) inMemorySegment() bool {
-	return a.segment != nil && !a.segment.desc.Flags.System
+func (a *allocation) inMemorySegment() bool { return a.segment != nil && a.segment.memory() }
+
+// inAperture reports whether a has a place in an aperture segment.
+func (a *allocation) inAperture() bool { return a.segment != nil && a.segment.desc.Flags.Aperture }
+
+// host returns the location of the backing store.
+func (a *allocation) host() kmddi.PagingLocation {
+	return kmddi.PagingLocation{Address: a.pages.Phys, MDL: a.mdl}
 }
 
 // supports reports whether a may be in s.
@@ -61,8 +70,22 @@ func (a *allocation) supports(s *segment) bool {
 
 // systemSegment returns the first System segment that a may be in, or nil.
 func (k *Kernel) systemSegment(a *allocation) *segment {
+	return k.firstSegment(a, func(s *segment) bool { return s.desc.Flags.System })
+}
+
+// hostSegment returns the first System segment that a may be in, or else the first aperture
+// segment, or nil.
+func (k *Kernel) hostSegment(a *allocation) *segment {
+	if s := k.systemSegment(a); s != nil {
+		return s
+	}
+	return k.firstSegment(a, func(s *segment) bool { return s.desc.Flags.Aperture })
+}
+
+// firstSegment returns the first segment that a may be in and for which is returns true, or nil.
+func (k *Kernel) firstSegment(a *allocation, is func(s *segment) bool) *segment {
 	for _, s := range k.segments {
-		if s.desc.Flags.System && a.supports(s) {
+		if a.supports(s) && is(s) {
 			return s
 		}
 	}
@@ -95,7 +118,7 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 	if !s.Failed() {
 		if h, ok := k.handles.add(a); ok {
 			a.handle = h
-			k.observe(Event{Kind: EventAllocate, Allocation: h, Device: d.handle, Bytes: a.info.Size, Address: a.pages.Phys})
+			k.observe(Event{Kind: EventAllocate, Allocation: h, Device: d.handle, Bytes: a.info.Size, Address: a.pages.Phys, Pages: a.mdl})
 			if a.segment != nil {
 				k.observePlace(a)
 			}
@@ -121,25 +144,47 @@ func (k *Kernel) backAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	i.Alignment = max(i.Alignment, 4)
 	a.span = (i.Size + 3) &^ 3
 	k.largest = max(k.largest, a.span)
-	fits, memory := false, false
-	for _, s := range k.segments {
-		if a.supports(s) {
-			fits = fits || a.span <= s.desc.Size
-			memory = memory || !s.desc.Flags.System
-		}
-	}
-	if !fits {
+	if k.firstSegment(a, func(s *segment) bool { return s.spanOf(a) <= s.desc.Size }) == nil {
 		return ddi.StatusNoVideoMemory
 	}
-	p, ok := k.pages(a.span, uint64(i.Alignment))
-	if !ok {
+	if !k.store(a) {
 		return ddi.StatusNoMemory
 	}
-	a.pages = p
-	if !memory {
+	if k.firstSegment(a, func(s *segment) bool { return !s.desc.Flags.System }) == nil {
 		a.segment = k.systemSegment(a)
 	}
 	return ddi.StatusSuccess
+}
+
+// store allocates the backing store of a.
+func (k *Kernel) store(a *allocation) (ok bool) {
+	if k.hostSegment(a) == nil || k.systemSegment(a) != nil {
+		if a.pages, ok = k.pages(a.span, uint64(a.info.Alignment)); !ok {
+			return false
+		}
+	} else if a.pages, ok = k.pageList(a.span); !ok {
+		return false
+	}
+	if k.firstSegment(a, func(s *segment) bool { return s.desc.Flags.Aperture }) == nil {
+		return true
+	}
+	if a.mdl = a.pages.List; a.mdl == nil {
+		for at := uint64(0); at < a.span; at += hal.PageSize {
+			a.mdl = append(a.mdl, a.pages.Phys+at)
+		}
+	}
+	return true
+}
+
+// pageList allocates host memory page by page, which the device can access.
+func (k *Kernel) pageList(size uint64) (hal.Pages, bool) {
+	if size > k.machine.MemBytes() {
+		return hal.Pages{}, false
+	}
+	top := k.caps.HighestAcceptableAddress
+	p, err := k.machine.AllocList(int(size), top+min(1, math.MaxUint64-top))
+	p.Bytes = slices.Clip(p.Bytes) // the driver must not access memory beyond it
+	return p, err == nil
 }
 
 // unused reports whether all work that uses a has completed.
@@ -148,6 +193,21 @@ func (a *allocation) unused() bool { return a.queued == 0 && a.uses.passed() }
 // forgotten reports whether no work names a any more. Each Patch of a buffer gets its whole
 // list.
 func (a *allocation) forgotten() bool { return a.listed == 0 && a.unused() }
+
+// unmapDestroyed unmaps destroyed allocations that no work names any more. They
+// are destroyed when that has completed. The caller places allocations.
+func (k *Kernel) unmapDestroyed(t *ddi.Thread) {
+	leaves := func(a *allocation) bool { return a.inAperture() && a.forgotten() }
+	for k.err == nil {
+		i := slices.IndexFunc(k.destroyed, leaves)
+		if i < 0 {
+			break
+		}
+		k.evict(t, k.destroyed[i])
+	}
+	k.flush()
+	k.kick(t)
+}
 
 // retireAllocation makes the handle of an allocation stale. The allocation is
 // destroyed when the GPU no longer uses it.
@@ -159,30 +219,44 @@ func (k *Kernel) retireAllocation(a *allocation) {
 	k.destroyed = append(k.destroyed, a)
 }
 
-// destroyedIdle reports whether the GPU no longer uses the destroyed
-// allocations of a device.
-func (k *Kernel) destroyedIdle(d *device) bool {
-	for _, a := range k.destroyed {
-		if a.device == d && !a.forgotten() {
-			return false
-		}
+// awaitDestroyed waits until the destroyed allocations of a device are unmapped, and until
+// the GPU no longer uses them.
+func (k *Kernel) awaitDestroyed(t *ddi.Thread, d *device) {
+	idle := func() bool {
+		return !slices.ContainsFunc(k.destroyed, func(a *allocation) bool { return a.device == d && !a.forgotten() })
 	}
-	return true
+	mapped := func(a *allocation) bool { return a.device == d && a.inAperture() }
+	for {
+		s := k.wait(t, "the GPU to be done with destroyed allocations", idle)
+		if s.Failed() || !slices.ContainsFunc(k.destroyed, mapped) {
+			return
+		}
+		if s = k.beginMove(t); s.Failed() {
+			return
+		}
+		k.unmapDestroyed(t)
+		k.endMove()
+	}
 }
 
 // reap destroys the idle allocations among the destroyed ones, at
-// PASSIVE_LEVEL. If the GPU has stopped, it destroys all of them but keeps
-// their memory.
+// PASSIVE_LEVEL. It unmaps those in an aperture segment, and a later call destroys them. If
+// the GPU has stopped, it destroys all of them but keeps their memory.
 //
 //	DDI     DxgkDdiCloseAllocation, DxgkDdiDestroyAllocation
 func (k *Kernel) reap(t *ddi.Thread) {
+	if !k.moving && slices.ContainsFunc(k.destroyed, (*allocation).inAperture) {
+		k.moving = true
+		k.unmapDestroyed(t)
+		k.endMove()
+	}
 	kept := k.destroyed[:0]
 	for _, a := range k.destroyed {
-		if k.err == nil && !a.forgotten() {
+		if k.err == nil && (!a.forgotten() || a.inAperture()) {
 			kept = append(kept, a)
 			continue
 		}
-		if a.inMemorySegment() {
+		if a.segment != nil && !a.segment.desc.Flags.System {
 			a.segment.remove(a)
 		}
 		k.observe(Event{Kind: EventFree, Allocation: a.handle})

@@ -28,6 +28,7 @@ const (
 	MemoryPaging   = 0xb  // BuildPagingBuffer: illegal status, or no progress in an empty buffer
 	MemoryOverflow = 0x12 // more of a DMA buffer or patch list used than its size
 	MemoryContract = 0x16 // an empty DMA buffer is insufficient and MultipassOffset is unchanged
+	MemoryAperture = 0x25 // the GPU wrote to pages of an aperture segment that are not mapped
 )
 
 // P1 of CodeVerifier: rules that have no documented code. The numbers are

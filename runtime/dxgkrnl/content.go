@@ -31,7 +31,7 @@ func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 	switch {
 	case !o.done || o.locked || o.serial != a.pagings || a.locks > 0 || a.destroyed || o.size == 0:
 		return false
-	case seg == nil || !seg.desc.Flags.CPUVisible:
+	case seg == nil || !seg.memory() || !seg.desc.Flags.CPUVisible:
 		return false
 	case o.changes != a.changes:
 		return false

@@ -11,8 +11,9 @@ import (
 
 // Addresses as seen by the fake GPU.
 const (
-	vramBase = 0x100000
-	hostBase = 1 << 62
+	vramBase     = 0x100000
+	hostBase     = 1 << 62
+	apertureBase = 1 << 40
 )
 
 // Registers of the fake GPU, offsets in BAR 0.
@@ -32,6 +33,8 @@ const (
 	opCopy
 	opFill
 	opFault
+	opMap   // gives page n of the aperture the page of host memory at src
+	opFlush // of the entries of the aperture that are kept
 	opBytes = 32
 	srcAt   = 8
 	dstAt   = 16
@@ -77,13 +80,15 @@ type gpu struct {
 	hidden     bool       // BAR 2 has no memory
 	storm      bool       // each read of the status sends a message again
 	queues     [][]work
-	capacity   int // maximum number of jobs per node
+	capacity   int            // maximum number of jobs per node
+	entries    []uint64       // of the aperture, by page; 0: not mapped
+	kept       map[int]uint64 // entries that were used since the last flush
 	linkErr    error
 	err        error // an error in the test's use of the GPU
 }
 
 func newGPU(m *hal.Machine, vram, nodes, capacity int) *gpu {
-	g := &gpu{machine: m, vram: make([]byte, vram), queues: make([][]work, nodes), latency: 10, auto: true, capacity: capacity}
+	g := &gpu{machine: m, vram: make([]byte, vram), queues: make([][]work, nodes), latency: 10, auto: true, capacity: capacity, kept: map[int]uint64{}}
 	g.config[0] = 0x4847<<16 | 0x1234
 	g.config[1] = 1 << 20
 	g.config[0x34/4] = 0x40
@@ -298,16 +303,41 @@ func (g *gpu) command(b []byte) bool {
 			p[i] = b[24]
 		}
 		g.move(dst, p, true)
+	case opMap:
+		g.entries[n] = src
+	case opFlush:
+		clear(g.kept)
 	default:
 		return false
 	}
 	return true
 }
 
+// translate returns the GPU address of an address in the aperture, and how many bytes follow
+// in its page. An entry that was used is used until a flush.
+func (g *gpu) translate(addr uint64) (to uint64, n int) {
+	page, off := int((addr-apertureBase)/4096), addr%4096
+	if page >= len(g.entries) || g.entries[page] == 0 && g.kept[page] == 0 {
+		g.fail("page %#x of the aperture is not mapped", page)
+		return vramBase, 4096
+	}
+	if g.kept[page] == 0 {
+		g.kept[page] = g.entries[page]
+	}
+	return hostBase + g.kept[page] + off, int(4096 - off)
+}
+
 // move reads or writes GPU memory.
 func (g *gpu) move(addr uint64, p []byte, write bool) {
+	for addr >= apertureBase && addr < hostBase && len(p) > 0 {
+		to, n := g.translate(addr)
+		n = min(n, len(p))
+		g.move(to, p[:n], write)
+		addr, p = addr+uint64(n), p[n:]
+	}
 	var err error
 	switch {
+	case len(p) == 0:
 	case addr >= hostBase && write:
 		err = g.machine.WriteMem(addr-hostBase, p)
 	case addr >= hostBase:

@@ -128,7 +128,9 @@ func checkSegment(d kmddi.SegmentDescriptor, bars [6]uint64) string {
 		return "Size is 0, want more than 0"
 	case d.BaseAddress+d.Size-1 < d.BaseAddress:
 		return fmt.Sprintf("Size is %#x, want an end below 2^64 from BaseAddress %#x", d.Size, d.BaseAddress)
-	case d.Flags.System || !d.Flags.CPUVisible:
+	case d.Flags.System && d.Flags.Aperture:
+		return "Flags are System and Aperture, want at most one of them"
+	case d.Flags.System || d.Flags.Aperture || !d.Flags.CPUVisible:
 		return ""
 	case d.BAR < 0 || d.BAR >= len(bars) || bars[d.BAR] == 0:
 		return fmt.Sprintf("BAR is %d, want one that the device has", d.BAR)

@@ -73,7 +73,7 @@ func (k *Kernel) pin(a *allocation, pinned bool) {
 // pinnable reports whether all work that is not complete finds places, one part after
 // the other, if a keeps its own.
 func (k *Kernel) pinnable(a *allocation) bool {
-	if !a.inMemorySegment() || a.pinned {
+	if !a.inMemorySegment() && !a.inAperture() || a.pinned {
 		return true
 	}
 	k.pin(a, true)

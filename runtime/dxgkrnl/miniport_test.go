@@ -34,6 +34,7 @@ type miniport struct {
 	segments kmddi.QuerySegment
 	info     kmddi.ContextInfo
 	piece    uint64 // bytes per paging command
+	maps     bool   // the CPU maps pages of the aperture, and not what is in a paging buffer
 
 	cb   *kmddi.DxgkrnlInterface
 	regs kmddi.HMapping
@@ -212,39 +213,6 @@ func (m *miniport) present(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Present) (
 	arg.PatchLocationListOut[0] = kmddi.PatchLocation{AllocationIndex: 1, PatchOffset: srcAt}
 	arg.PatchLocationListOut[1] = kmddi.PatchLocation{AllocationIndex: 2, PatchOffset: dstAt}
 	return kmddi.RenderOut{DmaBufferUsed: opBytes, PatchesUsed: 2}, ddi.StatusSuccess
-}
-
-var pagingNames = [...]string{"transfer", "fill", "discard"}
-
-func (m *miniport) buildPaging(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status) {
-	if s := m.call(t, 0, "BuildPagingBuffer %s %d to %d", pagingNames[arg.Operation], arg.Source.SegmentID, arg.Destination.SegmentID); s.Failed() {
-		return out, s
-	}
-	if m.build != nil {
-		if out, s, done := m.build(arg); done {
-			return out, s
-		}
-	}
-	address := func(l kmddi.PagingLocation) uint64 {
-		if l.SegmentID == 0 {
-			return l.Address + hostBase
-		}
-		return l.Address
-	}
-	b := arg.DmaBuffer[:0]
-	off := uint64(arg.MultipassOffset) * m.piece
-	for ; off < arg.Size; off += m.piece {
-		if cap(b)-len(b) < opBytes {
-			return kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(len(b)), MultipassOffset: uint32(off / m.piece)}, ddi.StatusInsufficientDMABuffer
-		}
-		n := uint32(min(m.piece, arg.Size-off))
-		if arg.Operation == kmddi.PagingFill {
-			b = append(b, encodeOp(opFill, n, 0, address(arg.Destination)+off, uint64(arg.FillPattern))...)
-		} else {
-			b = append(b, encodeOp(opCopy, n, address(arg.Source)+off, address(arg.Destination)+off, 0)...)
-		}
-	}
-	return kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(len(b))}, ddi.StatusSuccess
 }
 
 func (m *miniport) patch(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Patch) ddi.Status {

@@ -118,7 +118,7 @@ func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
 		k.retireAllocation(d.allocations[len(d.allocations)-1])
 	}
 	// Paging buffers may use the destroyed allocations as well.
-	k.wait(t, "the GPU to be done with destroyed allocations", func() bool { return k.destroyedIdle(d) })
+	k.awaitDestroyed(t, d)
 	k.reap(t)
 	k.devices = slices.DeleteFunc(k.devices, func(e *device) bool { return e == d })
 	if d.handle != 0 {

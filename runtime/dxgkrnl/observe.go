@@ -10,9 +10,9 @@ type EventKind uint8
 
 // The kinds, with the fields of Event that they use.
 const (
-	EventAllocate     EventKind = iota // Allocation, Device, Bytes, Address of its host memory
+	EventAllocate     EventKind = iota // Allocation, Device, Bytes, Address of its host memory, Pages
 	EventFree                          // Allocation
-	EventPlace                         // Allocation, Segment, Address, Bytes
+	EventPlace                         // Allocation, Segment, Address, Bytes, Aperture
 	EventEvict                         // Allocation, Segment, Address
 	EventLock                          // Allocation, Write, IgnoreSync
 	EventUnlock                        // Allocation
@@ -50,8 +50,10 @@ type Event struct {
 	Start, End uint32 // in bytes from the beginning of the buffer
 	Write      bool
 	IgnoreSync bool // the lock has not waited for the GPU
+	Aperture   bool // the segment is an aperture segment
 	Text       string
 
+	Pages []uint64 // addresses of host memory that need not be contiguous, valid during the call
 	// Of a submission that gets its fence, valid during the call.
 	Commands   []byte      // from Start to End
 	Uses       []Use       // of a DMA buffer
@@ -69,7 +71,7 @@ type Use struct {
 
 // An Operation is a paging operation.
 type Operation struct {
-	Name       string // TRANSFER or FILL
+	Name       string // TRANSFER, FILL, MAP_APERTURE_SEGMENT or UNMAP_APERTURE_SEGMENT
 	Allocation ddi.KMHandle
 	From, To   kmddi.PagingLocation
 	Bytes      uint64
@@ -133,6 +135,6 @@ func (k *Kernel) serialOf(m mark) uint64 {
 // observePlace reports the place of an allocation in its segment.
 func (k *Kernel) observePlace(a *allocation) {
 	if k.observer != nil {
-		k.observe(Event{Kind: EventPlace, Allocation: a.handle, Segment: a.segment.id, Address: a.address(), Bytes: a.span})
+		k.observe(Event{Kind: EventPlace, Allocation: a.handle, Segment: a.segment.id, Address: a.address(), Bytes: a.span, Aperture: a.inAperture()})
 	}
 }

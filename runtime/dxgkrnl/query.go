@@ -31,6 +31,9 @@ func (k *Kernel) query(t *ddi.Thread) error {
 	for i, d := range out.Segments.Segments {
 		k.segments = append(k.segments, &segment{id: uint32(i + 1), desc: d})
 	}
+	if !k.makeDummy() {
+		return fmt.Errorf("%w: no memory for the dummy page", ErrStart)
+	}
 	n := int(k.caps.NumberOfNodes)
 	k.paging = pager{
 		size: out.Segments.PagingBufferSize, private: out.Segments.PagingBufferPrivateDataSize,

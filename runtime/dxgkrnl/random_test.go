@@ -23,6 +23,7 @@ type machine struct {
 func newRandomMachine(t *rapid.T) *machine {
 	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
 	r := newRig(t, options{
+		aperture: rapid.SampledFrom([]int{0, 2, 4, 64}).Draw(t, "aperture"), maps: rapid.Bool().Draw(t, "maps"),
 		nodes: nodes, capacity: rapid.IntRange(1, 4).Draw(t, "capacity"), vram: 8192,
 		hiddenVRAM: rapid.Bool().Draw(t, "hidden"), first: rapid.SampledFrom([]uint32{0, 0xfffffff0}).Draw(t, "first"),
 		buffers: rapid.IntRange(1, 4).Draw(t, "buffers"), preempts: rapid.Bool().Draw(t, "preempts"), pagingBytes: rapid.SampledFrom([]uint32{opBytes, 96, 256}).Draw(t, "paging"),
@@ -57,8 +58,12 @@ func (m *machine) pick(t *rapid.T) ddi.KMHandle {
 }
 
 func (m *machine) create(t *rapid.T) {
-	size := rapid.IntRange(1, 4000).Draw(t, "size")
-	a := m.alloc(uint64(size), rapid.SampledFrom([]uint32{local, local, both, system}).Draw(t, "segments"))
+	set, most := rapid.SampledFrom([]uint32{local, local, both, system}).Draw(t, "segments"), 4000
+	if set == system && len(m.gpu.entries) >= 64 {
+		most = 12000
+	}
+	size := rapid.IntRange(1, most).Draw(t, "size")
+	a := m.alloc(uint64(size), set)
 	m.handles = append(m.handles, a)
 	m.contents[a] = make([]byte, size)
 }

@@ -13,7 +13,8 @@ import (
 // and can only be destroyed, with their objects.
 //
 //	DDI     DxgkDdiResetFromTimeout, DxgkDdiBuildPagingBuffer of TRANSFER with
-//	        0 bytes for each allocation in a memory segment,
+//	        0 bytes for each allocation in a memory segment and of
+//	        UNMAP_APERTURE_SEGMENT for each in an aperture segment,
 //	        DxgkDdiRestartFromTimeout
 //	Caller  at PASSIVE_LEVEL
 //	Effect  the link restarts if it is down, and the device is enumerated
@@ -97,7 +98,7 @@ func (k *Kernel) removeDevices() {
 }
 
 // loseSegments evicts all allocations from memory segments, whose content is
-// lost, and notifies the miniport of each, as Windows does.
+// lost, and from aperture segments, and notifies the miniport of each, as Windows does.
 //
 //	Source  learn.microsoft.com, DXGKARG_BUILDPAGINGBUFFER, TransferSize
 func (k *Kernel) loseSegments(t *ddi.Thread) {
@@ -105,18 +106,29 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 	for _, seg := range k.segments {
 		for len(seg.residents) > 0 {
 			a := seg.residents[0]
-			_, s := k.driver.BuildPagingBuffer(t, k.adapter, kmddi.BuildPagingBuffer{
-				Operation: kmddi.PagingTransfer, Allocation: a.driver, DmaBuffer: buffer, DmaBufferPrivateData: private,
-				Source:      kmddi.PagingLocation{SegmentID: seg.id, Address: a.address()},
-				Destination: kmddi.PagingLocation{Address: a.pages.Phys},
-			})
-			if s != ddi.StatusSuccess {
-				k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "TRANSFER of 0 bytes after a reset returned %v, want STATUS_SUCCESS", s)
+			op, what := k.lostPlace(a)
+			op.Allocation, op.DmaBuffer, op.DmaBufferPrivateData = a.driver, buffer, private
+			if _, s := k.driver.BuildPagingBuffer(t, k.adapter, op); s != ddi.StatusSuccess {
+				k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "%s after a reset returned %v, want STATUS_SUCCESS", what, s)
 			}
 			seg.remove(a)
 			a.dirty = false
 		}
 	}
+}
+
+// lostPlace returns the operation that tells the miniport of the end of a place after a reset,
+// and its name.
+func (k *Kernel) lostPlace(a *allocation) (op kmddi.BuildPagingBuffer, name string) {
+	if a.inAperture() {
+		op = k.apertureOp(a)
+		op.Operation, op.DummyPage = kmddi.PagingUnmapApertureSegment, k.dummy.Phys
+		return op, "UNMAP_APERTURE_SEGMENT"
+	}
+	return kmddi.BuildPagingBuffer{
+		Operation: kmddi.PagingTransfer, Destination: a.host(),
+		Source: kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()},
+	}, "TRANSFER of 0 bytes"
 }
 
 // dropSubmissions empties the queues. The fences of all submissions count as

@@ -23,7 +23,8 @@ type writer func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut
 //	        StatusInvalidHandle: an allocation of another device; 0 is an
 //	        element without allocation
 //	        StatusCantRenderLocked: a locked allocation, unless it is in a
-//	        System segment, where both sides use the same memory
+//	        System or an aperture segment, where both sides use the same
+//	        memory, or may be nowhere else
 //	        StatusNoVideoMemory: allocations of one SplitOffset that do not fit
 //	        into their segments together
 //	        StatusDeviceRemoved, or the status of DxgkDdiRender
@@ -209,7 +210,7 @@ func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.
 			clear(d.objects[:i])
 			return ddi.StatusInvalidHandle
 		}
-		if a.locks > 0 && (a.segment == nil || a.inMemorySegment()) {
+		if a.locks > 0 && (a.inMemorySegment() || a.segment == nil && k.firstSegment(a, (*segment).memory) != nil) {
 			clear(d.objects[:i])
 			return ddi.StatusCantRenderLocked
 		}

@@ -28,8 +28,8 @@ func (k *Kernel) touch(a *allocation) {
 }
 
 // makeResident gives a a place: in its preferred segment, else in another
-// segment it may be in, by id. It evicts allocations outside the working set
-// from memory segments, least recently used first.
+// segment it may be in, by id. One that is locked uses its host memory if it may. It evicts allocations outside the working set
+// from memory and aperture segments, least recently used first.
 //
 //	Returns StatusSuccess, StatusNoVideoMemory if it does not fit together with
 //	        the working set, StatusDeviceRemoved, StatusNoMemory
@@ -37,6 +37,9 @@ func (k *Kernel) makeResident(t *ddi.Thread, a *allocation) ddi.Status {
 	k.touch(a)
 	if a.segment != nil {
 		return ddi.StatusSuccess
+	}
+	if seg := k.hostSegment(a); a.locks > 0 && seg != nil {
+		return k.placeIn(t, a, seg)
 	}
 	if p := a.info.PreferredSegment; p != 0 && a.supports(k.segments[p-1]) {
 		if s := k.placeIn(t, a, k.segments[p-1]); s != ddi.StatusNoVideoMemory {
@@ -56,7 +59,7 @@ func (k *Kernel) makeResident(t *ddi.Thread, a *allocation) ddi.Status {
 
 // placeIn gives a place in a segment to a, which is paged out.
 func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status {
-	if a.span > seg.desc.Size {
+	if seg.spanOf(a) > seg.desc.Size {
 		return ddi.StatusNoVideoMemory
 	}
 	if seg.desc.Flags.System {
@@ -74,16 +77,20 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 		if v == nil {
 			return ddi.StatusNoVideoMemory
 		}
-		if s := k.evict(t, v); s.Failed() {
+		if s := k.evictIdle(t, v); s.Failed() {
 			return s
 		}
 	}
 }
 
-// pageIn moves the content of a to its new place, or zeroes the place, so that
+// pageIn maps the host memory of a to its new place in an aperture segment. It moves the
+// content of a to its new place in a memory segment, or zeroes the place, so that
 // no other content is visible.
 func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	a.dirty = false
+	if a.inAperture() {
+		return k.mapPages(t, a)
+	}
 	at := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
 	if !a.content {
 		k.stats.BytesFilled += a.info.Size
@@ -92,7 +99,7 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	k.stats.BytesPagedIn += a.info.Size
 	return k.page(t, a, kmddi.BuildPagingBuffer{
 		Operation: kmddi.PagingTransfer, Size: a.info.Size,
-		Source: kmddi.PagingLocation{Address: a.pages.Phys}, Destination: at,
+		Source: a.host(), Destination: at,
 	})
 }
 
@@ -102,10 +109,14 @@ func (k *Kernel) worthless(a *allocation) bool {
 	return a.destroyed && a.queued == 0 && (!k.caps.PreemptionAware || a.uses.passed())
 }
 
-// evict removes a from its memory segment. It copies the content to host memory
+// evict removes a from its segment. From an aperture segment, in which no running work may
+// use it, it is unmapped. From a memory segment it copies the content to host memory
 // if that is outdated; while a is locked, host memory has the content anyway.
 // Later paging operations wait until the uses of a have completed.
 func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
+	if a.inAperture() {
+		return k.unmapPages(t, a)
+	}
 	k.dependOn(a)
 	from := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
 	k.observe(Event{Kind: EventEvict, Allocation: a.handle, Segment: from.SegmentID, Address: from.Address})
@@ -121,7 +132,7 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	k.stats.BytesPagedOut += a.info.Size
 	return k.page(t, a, kmddi.BuildPagingBuffer{
 		Operation: kmddi.PagingTransfer, Size: a.info.Size,
-		Source: from, Destination: kmddi.PagingLocation{Address: a.pages.Phys},
+		Source: from, Destination: a.host(),
 	})
 }
 
@@ -180,13 +191,19 @@ func (k *Kernel) again(d *dmaBuffer, i, j int) bool {
 	return !k.caps.PreemptionAware || k.ample(d) || k.groupFits(d, i, j, isPinned)
 }
 
-// place makes the allocations of patches [i, j) resident. If system is set,
-// those that may be in a System segment go there.
-func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, system bool) ddi.Status {
+// place makes the allocations of patches [i, j) resident. If host is set, those that may
+// use their host memory do so if they have no place yet.
+func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, host bool) ddi.Status {
 	for ; i < j; i++ {
 		a := d.object(i)
-		if a == nil || system && k.systemSegment(a) != nil {
+		if a == nil {
 			continue
+		}
+		if seg := k.hostSegment(a); host && seg != nil && a.segment == nil {
+			k.touch(a)
+			if s := k.placeIn(t, a, seg); s.Failed() && s != ddi.StatusNoVideoMemory {
+				return s
+			}
 		}
 		if s := k.makeResident(t, a); s.Failed() {
 			return s
@@ -195,26 +212,19 @@ func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, system bool) ddi.S
 	return ddi.StatusSuccess
 }
 
-// placeAlone makes room for the group [i, j) alone: it moves allocations that
-// may be in a System segment there, then places the others, and finally evicts
+// placeAlone makes room for the group [i, j) alone: allocations that may use their host
+// memory leave memory segments, then all are placed, and finally it evicts
 // everything else first, to avoid fragmentation.
 func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	for p := i; p < j; p++ {
 		a := d.object(p)
-		if a == nil || k.systemSegment(a) == nil {
+		// One that is held has a place, which it keeps.
+		if a == nil || k.hostSegment(a) == nil || a.held > 0 || !a.inMemorySegment() {
 			continue
 		}
-		k.touch(a)
-		if a.held > 0 {
-			continue // it has a place, which it keeps
+		if s := k.evict(t, a); s.Failed() {
+			return s
 		}
-		if a.inMemorySegment() {
-			if s := k.evict(t, a); s.Failed() {
-				return s
-			}
-		}
-		a.segment = k.systemSegment(a)
-		k.observePlace(a)
 	}
 	if s := k.place(t, d, i, j, true); s != ddi.StatusNoVideoMemory {
 		return s
@@ -223,7 +233,7 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	k.epoch++
 	for _, seg := range k.segments {
 		for v := k.victim(seg); v != nil; v = k.victim(seg) {
-			if s := k.evict(t, v); s.Failed() {
+			if s := k.evictIdle(t, v); s.Failed() {
 				return s
 			}
 		}
@@ -245,19 +255,19 @@ func (k *Kernel) feasible(d *dmaBuffer, start int) bool {
 	return true
 }
 
-// ample reports whether the allocations of a buffer fit into any memory segment, all
+// ample reports whether the allocations of a buffer fit into any segment, all
 // together and in any order. If so, the buffer is feasible.
 func (k *Kernel) ample(d *dmaBuffer) bool {
 	if k.pins > 0 {
 		return false
 	}
-	var total uint64
-	for _, a := range d.objects[:d.nList] {
-		if a != nil {
-			total += a.span + uint64(a.info.Alignment)
-		}
-	}
 	for _, s := range k.segments {
+		var total uint64
+		for _, a := range d.objects[:d.nList] {
+			if a != nil {
+				total += s.spanOf(a) + s.alignOf(a)
+			}
+		}
 		if !s.desc.Flags.System && s.desc.Size < total {
 			return false
 		}
@@ -282,7 +292,7 @@ func isPinned(a *allocation) bool { return a.pinned }
 // isKept reports whether an allocation keeps its place now.
 func isKept(a *allocation) bool { return a.pinned || a.held > 0 }
 
-// groupFits tries to place group [i, j) in memory segments that have only the
+// groupFits tries to place group [i, j) in memory and aperture segments that have only the
 // allocations for which stays returns true.
 func (k *Kernel) groupFits(d *dmaBuffer, i, j int, stays func(*allocation) bool) bool {
 	var trial []*segment
@@ -296,21 +306,25 @@ func (k *Kernel) groupFits(d *dmaBuffer, i, j int, stays func(*allocation) bool)
 			continue
 		}
 		seen[a] = true
-		if !tryPlace(trial, a) {
+		if !tryPlace(trial, a, k.hostSegment(a)) {
 			return false
 		}
 	}
 	return true
 }
 
-// tryPlace places a copy of a in the order of makeResident.
-func tryPlace(trial []*segment, a *allocation) bool {
+// tryPlace places a copy of a in the order of placeAlone. host is the segment in which a
+// uses its host memory, or nil.
+func tryPlace(trial []*segment, a *allocation, host *segment) bool {
 	try := func(s *segment) bool {
 		off, i, ok := s.gap(a)
 		if ok {
 			s.insert(&allocation{info: a.info, span: a.span}, off, i)
 		}
 		return ok
+	}
+	if host != nil && try(trial[host.id-1]) {
+		return true
 	}
 	if p := a.info.PreferredSegment; p != 0 && a.supports(trial[p-1]) && try(trial[p-1]) {
 		return true

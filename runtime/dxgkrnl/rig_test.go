@@ -26,6 +26,8 @@ type options struct {
 	nodes, capacity int
 	vram            int
 	hiddenVRAM      bool
+	aperture        int  // its pages; 0: the second segment is a System segment
+	maps            bool // the CPU maps pages, and not what is in a paging buffer
 	first, step     uint32
 	buffers         int
 	dmaBytes        uint32
@@ -74,7 +76,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 	dev, err := m.Attach(new(ddi.Thread), g, g)
 	require.NoError(t, err)
 	mini := &miniport{
-		gpu: g, piece: 4096, last: make([]uint32, o.nodes), stopping: make([]uint32, o.nodes), any: make([]bool, o.nodes), fail: map[string]ddi.Status{},
+		gpu: g, piece: 4096, maps: o.maps, last: make([]uint32, o.nodes), stopping: make([]uint32, o.nodes), any: make([]bool, o.nodes), fail: map[string]ddi.Status{},
 		info: kmddi.ContextInfo{DmaBufferSize: o.dmaBytes, DmaBufferPrivateDataSize: 16, AllocationListSize: 64, PatchLocationListSize: 128},
 		caps: kmddi.DriverCaps{
 			HighestAcceptableAddress: math.MaxUint32, NumberOfNodes: uint32(o.nodes), PagingNode: uint32(o.nodes - 1),
@@ -85,6 +87,12 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 			{BaseAddress: vramBase, Size: uint64(o.vram), BAR: 2, Flags: kmddi.SegmentFlags{CPUVisible: !o.hiddenVRAM}},
 			{BaseAddress: hostBase, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
 		}},
+	}
+	if o.aperture > 0 {
+		g.entries = make([]uint64, o.aperture)
+		mini.segments.Segments[1] = kmddi.SegmentDescriptor{
+			BaseAddress: apertureBase, Size: uint64(o.aperture) * 4096, Flags: kmddi.SegmentFlags{Aperture: true},
+		}
 	}
 	peek := func(bar int, off uint64, p []byte) bool { return bar == 2 && copy(p, g.vram[off:]) == len(p) }
 	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Quantum: o.quantum, Poison: true, Peek: peek}

@@ -6,23 +6,44 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // A segment is memory that the GPU can access. In a System segment the GPU uses
-// an allocation's host memory itself; in a memory segment the allocation has a
-// place, [offset, offset+span).
+// an allocation's host memory itself. In a memory segment the allocation has a
+// place, [offset, offset+span), and in an aperture segment the pages of its host memory
+// are mapped to one.
 type segment struct {
 	id   uint32 // from 1
 	desc kmddi.SegmentDescriptor
 
-	residents []*allocation // of a memory segment, by offset
+	residents []*allocation // by offset; none of a System segment
 	inserted  uint64        // number of allocations placed so far
+}
+
+// memory reports whether s has memory of its own.
+func (s *segment) memory() bool { return !s.desc.Flags.System && !s.desc.Flags.Aperture }
+
+// spanOf returns the bytes that a takes in s.
+func (s *segment) spanOf(a *allocation) uint64 {
+	if s.desc.Flags.Aperture {
+		return (a.span + hal.PageSize - 1) &^ (hal.PageSize - 1)
+	}
+	return a.span
+}
+
+// alignOf returns the alignment of a in s.
+func (s *segment) alignOf(a *allocation) uint64 {
+	if s.desc.Flags.Aperture {
+		return max(uint64(a.info.Alignment), hal.PageSize)
+	}
+	return uint64(a.info.Alignment)
 }
 
 // gap returns the lowest offset with room for a, and its index in residents.
 // GPU addresses, not offsets, are aligned.
 func (s *segment) gap(a *allocation) (off uint64, i int, ok bool) {
-	align := uint64(a.info.Alignment)
+	align, span := s.alignOf(a), s.spanOf(a)
 	var at uint64
 	for i := 0; ; i++ {
 		start := (s.desc.BaseAddress+at+align-1)&^(align-1) - s.desc.BaseAddress
@@ -30,13 +51,13 @@ func (s *segment) gap(a *allocation) (off uint64, i int, ok bool) {
 		if i < len(s.residents) {
 			end = s.residents[i].offset
 		}
-		if start >= at && start <= end && a.span <= end-start {
+		if start >= at && start <= end && span <= end-start {
 			return start, i, true
 		}
 		if i == len(s.residents) {
 			return 0, 0, false
 		}
-		at = s.residents[i].offset + s.residents[i].span
+		at = s.residents[i].offset + s.spanOf(s.residents[i])
 	}
 }
 
@@ -90,8 +111,12 @@ func (s *segment) dump(b *strings.Builder) {
 	}
 	var used uint64
 	for _, a := range s.residents {
-		used += a.span
+		used += s.spanOf(a)
 	}
-	fmt.Fprintf(b, "kernel: segment %d: %d allocations, %#x of %#x bytes at GPU address %#x\n",
-		s.id, len(s.residents), used, s.desc.Size, s.desc.BaseAddress)
+	what := ""
+	if s.desc.Flags.Aperture {
+		what = "aperture, "
+	}
+	fmt.Fprintf(b, "kernel: segment %d: %s%d allocations, %#x of %#x bytes at GPU address %#x\n",
+		s.id, what, len(s.residents), used, s.desc.Size, s.desc.BaseAddress)
 }

@@ -203,6 +203,7 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 		k.charge(s, n.progressAt)
 		k.observe(Event{Kind: EventRetire, Submission: s.serial})
 		k.checkPaging(t, s)
+		k.checkDummy(s)
 		k.recycle(s)
 	}
 	n.hardware = slices.Delete(n.hardware, 0, done)

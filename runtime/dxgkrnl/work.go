@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // submitCommand is the function of the miniport that gives work to the GPU.
@@ -54,10 +55,25 @@ func (k *Kernel) pagingOp(a *allocation, op *kmddi.BuildPagingBuffer) pagingOp {
 		operation: op.Operation, allocation: a.handle, size: op.Size, source: op.Source, destination: op.Destination,
 		pattern: op.FillPattern, of: a, locked: a.locks > 0, serial: a.pagings, changes: a.changes,
 	}
+	if op.NumberOfPages > 0 {
+		k.describeAperture(&o, op)
+	}
 	if seg := k.memorySegment(o); seg != nil {
 		o.inserted = seg.inserted
 	}
 	return o
+}
+
+// describeAperture gives the record of a MAP or UNMAP its ends and its size.
+func (k *Kernel) describeAperture(o *pagingOp, op *kmddi.BuildPagingBuffer) {
+	place := kmddi.PagingLocation{
+		SegmentID: op.SegmentID, Address: k.segments[op.SegmentID-1].desc.BaseAddress + op.OffsetInPages*hal.PageSize,
+	}
+	o.size = op.NumberOfPages * hal.PageSize
+	o.source, o.destination = kmddi.PagingLocation{Address: o.of.pages.Phys}, place
+	if op.Operation == kmddi.PagingUnmapApertureSegment {
+		o.source, o.destination = place, kmddi.PagingLocation{Address: op.DummyPage}
+	}
 }
 
 // memorySegment returns the memory segment of an operation, or nil.
@@ -71,8 +87,13 @@ func (k *Kernel) memorySegment(o pagingOp) *segment {
 
 // name returns the name of the operation.
 func (o pagingOp) name() string {
-	if o.operation == kmddi.PagingTransfer {
+	switch o.operation {
+	case kmddi.PagingTransfer:
 		return "TRANSFER"
+	case kmddi.PagingMapApertureSegment:
+		return "MAP_APERTURE_SEGMENT"
+	case kmddi.PagingUnmapApertureSegment:
+		return "UNMAP_APERTURE_SEGMENT"
 	}
 	return "FILL"
 }
@@ -80,7 +101,7 @@ func (o pagingOp) name() string {
 // String describes the operation.
 func (o pagingOp) String() string {
 	text := fmt.Sprintf("%s of %d bytes of allocation %#x to %s", o.name(), o.size, o.allocation, placeName(o.destination))
-	if o.operation == kmddi.PagingTransfer {
+	if o.operation != kmddi.PagingFill {
 		text += " from " + placeName(o.source)
 	}
 	return text

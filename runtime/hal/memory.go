@@ -6,12 +6,14 @@ import (
 	"slices"
 )
 
-// Pages is contiguous, pinned memory. Phys is its physical address, a multiple
-// of PageSize. Bytes is the memory itself, with the requested length. The
-// device can access all of the last page too.
+// Pages is pinned memory. Phys is its physical address, a multiple of PageSize. Bytes is
+// the memory itself, with the requested length. The device can access all of the last
+// page too. List has the physical address of each page in the order of Bytes, and Phys is
+// that of the first one; if it is nil, the memory is contiguous.
 type Pages struct {
 	Phys  uint64
 	Bytes []byte
+	List  []uint64
 }
 
 // A block is one allocation; the length of mem is a multiple of PageSize.
@@ -43,7 +45,60 @@ func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
 	return Pages{Phys: phys, Bytes: mem[:size]}, nil
 }
 
-// AllocFrom makes Alloc return memory at addr or above only, for tests of a device's
+// AllocList allocates size bytes of zeroed memory, rounded up to pages, of which each is the
+// highest free one that ends at most at top. So two pages that follow each other are never
+// contiguous, and a driver that takes them for it is found. It fails with ErrMemory if there
+// are too few, or size is not positive.
+func (m *Machine) AllocList(size int, top uint64) (Pages, error) {
+	if size <= 0 || uint64(size) > m.memBytes {
+		return Pages{}, fmt.Errorf("%w: %d bytes, with %#x bytes in total", ErrMemory, size, m.memBytes)
+	}
+	n := (size + PageSize - 1) / PageSize
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.freePages(n, top)
+	if len(list) < n {
+		return Pages{}, fmt.Errorf("%w: %d free pages below %#x, want %d", ErrMemory, len(list), top, n)
+	}
+	mem := make([]byte, n*PageSize)
+	blocks := make([]block, 0, len(m.blocks)+n)
+	rest := m.blocks
+	for i := n - 1; i >= 0; i-- {
+		for len(rest) > 0 && rest[0].phys < list[i] {
+			blocks, rest = append(blocks, rest[0]), rest[1:]
+		}
+		blocks = append(blocks, block{list[i], mem[i*PageSize : (i+1)*PageSize : (i+1)*PageSize]})
+	}
+	m.blocks = append(blocks, rest...)
+	return Pages{Phys: list[0], Bytes: mem[:size], List: list}, nil
+}
+
+// freePages returns the addresses of the n highest free pages that end at most at top, from
+// the highest one on, or of all if they are fewer.
+func (m *Machine) freePages(n int, top uint64) []uint64 {
+	list := make([]uint64, 0, n)
+	low := (max(MemBase, m.lowest) + PageSize - 1) &^ (PageSize - 1)
+	at := min(m.end(), top) &^ (PageSize - 1)
+	for i := len(m.blocks) - 1; ; i-- {
+		from := low
+		if i >= 0 {
+			from = max(low, m.blocks[i].end())
+		}
+		for ; at >= from+PageSize && len(list) < n; at -= PageSize {
+			if at > HoleBase && at <= HoleEnd {
+				at = HoleBase + PageSize
+				continue
+			}
+			list = append(list, at-PageSize)
+		}
+		if i < 0 || len(list) == n {
+			return list
+		}
+		at = min(at, m.blocks[i].phys)
+	}
+}
+
+// AllocFrom makes Alloc and AllocList return memory at addr or above only, for tests of a device's
 // address width.
 func (m *Machine) AllocFrom(addr uint64) {
 	m.mu.Lock()
@@ -72,18 +127,29 @@ func (m *Machine) findGap(n, align uint64) (phys uint64, i int, ok bool) {
 	}
 }
 
-// Free frees memory returned by Alloc. Afterwards the device cannot access it
+// Free frees memory returned by Alloc or AllocList. Afterwards the device cannot access it
 // and the caller must not use its bytes. It panics if p is not allocated.
 func (m *Machine) Free(p Pages) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, ok := slices.BinarySearchFunc(m.blocks, p.Phys, func(b block, phys uint64) int {
-		return compare(b.phys, phys)
-	})
-	if !ok {
-		panic(fmt.Sprintf("hal: free of %#x, which is not allocated", p.Phys))
+	if p.List == nil {
+		i := m.index(p.Phys)
+		m.blocks = slices.Delete(m.blocks, i, i+1)
+		return
 	}
-	m.blocks = slices.Delete(m.blocks, i, i+1)
+	for _, phys := range p.List {
+		m.blocks[m.index(phys)].mem = nil
+	}
+	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool { return b.mem == nil })
+}
+
+// index returns the index of the block at phys, which must be allocated.
+func (m *Machine) index(phys uint64) int {
+	i, ok := slices.BinarySearchFunc(m.blocks, phys, func(b block, phys uint64) int { return compare(b.phys, phys) })
+	if !ok {
+		panic(fmt.Sprintf("hal: free of %#x, which is not allocated", phys))
+	}
+	return i
 }
 
 func compare(a, b uint64) int {

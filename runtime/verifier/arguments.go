@@ -294,6 +294,24 @@ func showKmddiBuildPagingBuffer(e *encoder, v *kmddi.BuildPagingBuffer) {
 	e.number("Size", uint64(v.Size))
 	e.key("FillPattern")
 	e.number("FillPattern", uint64(v.FillPattern))
+	e.key("SegmentID")
+	e.number("SegmentID", uint64(v.SegmentID))
+	e.key("OffsetInPages")
+	e.number("OffsetInPages", uint64(v.OffsetInPages))
+	e.key("NumberOfPages")
+	e.number("NumberOfPages", uint64(v.NumberOfPages))
+	e.key("MDL")
+	if v.MDL == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.MDL {
+			e.number("MDL", uint64(v.MDL[i]))
+		}
+		e.close(']')
+	}
+	e.key("DummyPage")
+	e.number("DummyPage", uint64(v.DummyPage))
 	e.close('}')
 }
 
@@ -1321,6 +1339,16 @@ func showKmddiPagingLocation(e *encoder, v *kmddi.PagingLocation) {
 	e.number("SegmentID", uint64(v.SegmentID))
 	e.key("Address")
 	e.number("Address", uint64(v.Address))
+	e.key("MDL")
+	if v.MDL == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.MDL {
+			e.number("MDL", uint64(v.MDL[i]))
+		}
+		e.close(']')
+	}
 	e.close('}')
 }
 
@@ -1496,6 +1524,8 @@ func showKmddiSegmentFlags(e *encoder, v *kmddi.SegmentFlags) {
 		return
 	}
 	e.open('{')
+	e.key("Aperture")
+	e.truth(bool(v.Aperture))
 	e.key("CPUVisible")
 	e.truth(bool(v.CPUVisible))
 	e.key("System")
@@ -1643,6 +1673,10 @@ func nameKmddiPagingOperation(v kmddi.PagingOperation) string {
 		return "PagingFill"
 	case kmddi.PagingDiscardContent:
 		return "PagingDiscardContent"
+	case kmddi.PagingMapApertureSegment:
+		return "PagingMapApertureSegment"
+	case kmddi.PagingUnmapApertureSegment:
+		return "PagingUnmapApertureSegment"
 	}
 	return ""
 }

@@ -52,7 +52,11 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 	node, fence := uint64(e.Node), uint64(e.Fence)
 	switch e.Kind {
 	case dxgkrnl.EventAllocate:
-		return eventlog.New(eventlog.Allocate, allocation, uint64(e.Device), e.Bytes, e.Address)
+		a := eventlog.New(eventlog.Allocate, allocation, uint64(e.Device), e.Bytes, e.Address)
+		for _, page := range e.Pages {
+			a.Data = binary.LittleEndian.AppendUint64(a.Data, page)
+		}
+		return a
 	case dxgkrnl.EventFree:
 		return eventlog.New(eventlog.Free, allocation)
 	case dxgkrnl.EventPlace:

@@ -26,7 +26,7 @@ const buildPaging = "DxgkDdiBuildPagingBuffer"
 
 // evict takes the place of an allocation away. A locked one has its content in host memory.
 func (a *allocation) evict() {
-	a.placed, a.arrives = false, false
+	a.placed, a.mapped, a.arrives = false, false, false
 	if a.newer && a.locks == 0 {
 		a.left, a.lost = a.place.from, true
 	}
@@ -38,7 +38,9 @@ func (s *Sanitizer) checkEvictions(u *submission, operations []dxgkrnl.Operation
 	for _, o := range operations {
 		a := s.allocations[o.Allocation]
 		switch {
-		case a == nil:
+		case a == nil || o.Name == unmapName:
+		case o.Name == mapName:
+			s.checkMap(u, a, o)
 		case o.To.SegmentID == 0:
 			s.checkOut(u, a, o)
 		default:
@@ -49,7 +51,7 @@ func (s *Sanitizer) checkEvictions(u *submission, operations []dxgkrnl.Operation
 
 // checkOut checks a copy to host memory.
 func (s *Sanitizer) checkOut(u *submission, a *allocation, o dxgkrnl.Operation) {
-	to := pkt.Host | o.To.Address
+	to := s.hostAt(o.To.Address)
 	switch {
 	case to != a.memory.from || o.Bytes != a.bytes:
 		s.find("access-eviction", buildPaging, "submission %d evicts %s to %s, want %s", u.serial, s.of(o.Allocation), span{to, to + o.Bytes}, a.memory)
@@ -76,7 +78,7 @@ func (s *Sanitizer) continueOut(serial, again uint64) {
 
 // checkIn checks a copy or a fill of a place in a segment.
 func (s *Sanitizer) checkIn(u *submission, a *allocation, o dxgkrnl.Operation) {
-	switch from := pkt.Host | o.From.Address; {
+	switch from := s.hostAt(o.From.Address); {
 	case a.lost:
 		s.find("access-eviction", buildPaging, "submission %d brings %s back, whose content at %s was not copied to host memory", u.serial,
 			s.of(o.Allocation), pkt.FormatAddr(a.left))
@@ -88,6 +90,18 @@ func (s *Sanitizer) checkIn(u *submission, a *allocation, o dxgkrnl.Operation) {
 		s.returning = append(s.returning, o.Allocation)
 	}
 	a.lost, a.newer = false, false
+	if o.To.Address == a.place.from {
+		a.arrives = false
+	}
+}
+
+// checkMap checks a mapping of the host memory of an allocation.
+func (s *Sanitizer) checkMap(u *submission, a *allocation, o dxgkrnl.Operation) {
+	if a.lost {
+		s.find("access-eviction", buildPaging, "submission %d maps %s, whose content at %s was not copied to host memory", u.serial,
+			s.of(o.Allocation), pkt.FormatAddr(a.left))
+	}
+	a.lost = false
 	if o.To.Address == a.place.from {
 		a.arrives = false
 	}
@@ -115,7 +129,7 @@ func (s *Sanitizer) keepEvicted(serial uint64) {
 	s.mu.Unlock()
 	for _, a := range out {
 		p := make([]byte, a.bytes)
-		ok := s.peek(a.memory.from&^pkt.Host, p) == nil
+		ok := s.peekAt(a.memory.from, p) == nil
 		s.mu.Lock()
 		if ok && a.out == serial && a.locks == 0 {
 			a.kept = p
@@ -135,7 +149,7 @@ func (s *Sanitizer) compareEvicted() {
 // kernel has a pointer to it, unless the application has locked it.
 func (s *Sanitizer) compareKept(h ddi.KMHandle, a *allocation) {
 	now := make([]byte, a.bytes)
-	ok := s.peek(a.memory.from&^pkt.Host, now) == nil
+	ok := s.peekAt(a.memory.from, now) == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := a.kept
@@ -145,7 +159,7 @@ func (s *Sanitizer) compareKept(h ddi.KMHandle, a *allocation) {
 			continue
 		}
 		rule, function := "access-eviction", buildPaging
-		if a.mapped {
+		if a.locked {
 			rule, function = "access-cpu-write", "pfnLockCb"
 		}
 		s.find(rule, function, "byte %#x of %s is %#02x and was %#02x when it was evicted", i, s.of(h), now[i], was[i])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
@@ -80,7 +79,7 @@ func (s *Sanitizer) read(o *owned, p []byte) ([]byte, bool) {
 	}
 	p, ok := p[:n], true
 	o.each(o.memory, func(part span) bool {
-		ok = s.peek(o.memory.from&^pkt.Host+part.from, p[part.from-first:part.to-first]) == nil
+		ok = s.peekAt(o.memory.from+part.from, p[part.from-first:part.to-first]) == nil
 		return ok
 	})
 	return p, ok
@@ -230,7 +229,7 @@ func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
 	if e.Write {
 		a.written.add(span{0, a.bytes}) // the lock has no range
-		a.mapped, a.kept = true, nil
+		a.locked, a.kept = true, nil
 	}
 	if e.IgnoreSync {
 		return

@@ -26,7 +26,7 @@ func (s *Sanitizer) pending(t *ddi.Thread, e dxgkrnl.Event) {
 	u := &submission{job: e.Job, device: e.Device, function: e.Text}
 	for _, x := range accesses(commands, 0) {
 		a := s.allocations[of[x.field]]
-		if x.allocation = of[x.field]; a != nil && a.placed && a.place.from&pkt.Host != 0 {
+		if x.allocation = of[x.field]; a != nil && a.placed && (a.mapped || a.place.from&pkt.Host != 0) {
 			u.accesses = append(u.accesses, x)
 		}
 	}

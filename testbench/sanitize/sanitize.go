@@ -26,12 +26,14 @@ import (
 type allocation struct {
 	device  ddi.KMHandle
 	bytes   uint64
-	memory  span // host memory of its own
-	place   span // in a segment
+	memory  span     // host memory of its own
+	pages   []uint64 // of that, if it need not be contiguous
+	place   span     // in a segment
 	placed  bool
+	mapped  bool   // that is in an aperture segment
 	written ranges // of offsets, by a packet or the application
 	locks   int    // of the application
-	mapped  bool   // the application has locked it for writing
+	locked  bool   // the application has locked it for writing
 	told    bool   // that a packet reads what nobody has written
 
 	eviction
@@ -47,6 +49,8 @@ type Sanitizer struct {
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
 	driver      map[uint64]span        // memory of the miniport, by address
+	linear      map[uint64]uint64      // by page: the address here of memory that is not contiguous
+	given       uint64                 // bytes of such addresses
 	unfinished  []*submission          // with a fence and not retired, in that order
 	jobs        map[uint64]*submission // DMA buffers in software queues, by job
 	last        map[uint32]*submission
@@ -67,7 +71,7 @@ type finding struct{ rule, function, text string }
 // memory without telling Read, and must not be called by Read and Wrote.
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{},
+		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
@@ -133,14 +137,15 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	switch e.Kind {
 	case dxgkrnl.EventAllocate:
 		s.on = true
-		at := pkt.Host | e.Address
-		s.allocations[e.Allocation] = &allocation{device: e.Device, bytes: e.Bytes, memory: span{at, at + e.Bytes}}
+		n := &allocation{device: e.Device, bytes: e.Bytes}
+		s.giveMemory(n, e)
+		s.allocations[e.Allocation] = n
 	case dxgkrnl.EventFree:
 		s.freed(e.Allocation)
 	case dxgkrnl.EventPlace:
 		if a != nil {
-			a.place, a.placed = span{e.Address, e.Address + a.bytes}, true
-			a.arrives = e.Address&pkt.Host == 0 && len(a.written) > 0
+			a.place, a.placed, a.mapped = span{e.Address, e.Address + a.bytes}, true, e.Aperture
+			a.arrives = e.Aperture || e.Address&pkt.Host == 0 && len(a.written) > 0
 		}
 	case dxgkrnl.EventEvict:
 		if a != nil {
@@ -208,6 +213,9 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 			}
 		}
 	}
+	if a := s.allocations[h]; a != nil {
+		s.takeMemory(a)
+	}
 	delete(s.allocations, h)
 }
 
@@ -248,10 +256,12 @@ func (s *Sanitizer) Wrote(addr uint64, p []byte) { s.accessed(addr, p, true) }
 
 // accessed checks an access of host memory by the device.
 func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
-	at := span{pkt.Host | addr, pkt.Host | addr + uint64(len(p))}
+	shown := span{pkt.Host | addr, pkt.Host | addr + uint64(len(p))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.on || s.ofDriver(at) {
+	from := s.hostAt(addr) // a request does not pass the end of a page
+	at := span{from, from + uint64(len(p))}
+	if !s.on || s.ofDriver(shown) {
 		return
 	}
 	for _, u := range s.unfinished {
@@ -260,7 +270,7 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 			return
 		}
 	}
-	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", verb(writes), at)
+	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", verb(writes), shown)
 }
 
 // verb returns what the GPU did.

@@ -14,8 +14,13 @@ const fetchBytes = 64
 // pagingKind is the kind of a submission that is a paging buffer.
 const pagingKind = "paging buffer"
 
-// transferName is the name of an operation that copies.
-const transferName = "TRANSFER"
+// The names of operations.
+const (
+	transferName = "TRANSFER"
+	fillName     = "FILL"
+	mapName      = "MAP_APERTURE_SEGMENT"
+	unmapName    = "UNMAP_APERTURE_SEGMENT"
+)
 
 // presentKind is the kind of a submission that presents a frame, which an application need not
 // have drawn.
@@ -48,6 +53,7 @@ type access struct {
 	field      uint32 // offset of the address
 	base       uint64 // the address: of a 2D packet that of the surface
 	bytes      span   // from the first byte to the last
+	named      span   // as the packet has them, if those were translated
 	rows       rows   // of them
 	writes     bool
 	allocation ddi.KMHandle // 0: unknown
@@ -58,10 +64,14 @@ func (x access) name(u *submission) string {
 }
 
 func (x access) String() string {
-	if x.writes {
-		return "writes " + x.bytes.String()
+	at := x.bytes
+	if x.named != (span{}) {
+		at = x.named
 	}
-	return "reads " + x.bytes.String()
+	if x.writes {
+		return "writes " + at.String()
+	}
+	return "reads " + at.String()
 }
 
 // allows reports whether a submission accesses a range of host memory.
@@ -99,6 +109,9 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 		s.checkEvictions(u, e.Operations)
 	default:
 		s.checkUses(u, e.Uses)
+		for i := range u.accesses {
+			s.translate(&u.accesses[i])
+		}
 	}
 	s.order(u, e.On)
 	s.checkHazards(u)
@@ -150,6 +163,7 @@ func (s *Sanitizer) checkHazards(u *submission) {
 func (s *Sanitizer) checkPaging(u *submission, operations []dxgkrnl.Operation) {
 	for i := range u.accesses {
 		x := &u.accesses[i]
+		s.translate(x)
 		allowed := false
 		for _, o := range operations {
 			at := o.From
@@ -158,9 +172,9 @@ func (s *Sanitizer) checkPaging(u *submission, operations []dxgkrnl.Operation) {
 			}
 			from := at.Address
 			if at.SegmentID == 0 {
-				from |= pkt.Host
+				from = s.hostAt(from)
 			}
-			if (span{from, from + o.Bytes}).has(x.bytes) && (x.writes || o.Name == transferName) {
+			if (span{from, from + o.Bytes}).has(x.bytes) && (o.Name == transferName || x.writes && o.Name == fillName) {
 				allowed, x.allocation = true, o.Allocation
 			}
 		}
@@ -212,7 +226,7 @@ func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *alloc
 	case x.writes:
 		s.checkPlace(u, x, a)
 		s.wrote(x, a)
-		a.newer = a.place.from&pkt.Host == 0
+		a.newer = a.place.from&pkt.Host == 0 && !a.mapped
 	default:
 		s.checkPlace(u, x, a)
 		s.checkWritten(u, x, a)

@@ -91,6 +91,7 @@ func malformedCommandBuffers(t *T) {
 	good, err := pkt.Fill{Bytes: 64, Value: 0x1122334455667788}.Append(nil)
 	require.NoError(t, err, "the packet can be encoded")
 	for _, tt := range malformedBuffers(good, s.mem) {
+		t.succeeds(s.k.WaitForIdle(s.th, s.dev), "WaitForIdle")
 		before := sys.Stats()
 		assert.Equal(t, tt.want.Error(), s.render(tt.cmd, tt.patch, tt.alloc, tt.n).Error(),
 			"D3DKMTRender of a command buffer with a mistake, %s, is refused with this status", tt.name)

@@ -45,7 +45,7 @@ func (r *Run) inhabitants(a *Answer, addr uint64) {
 		if addr-p.address >= p.size {
 			continue
 		}
-		at := addr - p.address
+		at := addr - p.address + p.within
 		switch {
 		case p.driver:
 			a.step(p.from, "it is byte %#x of memory of the miniport", at)

@@ -275,24 +275,24 @@ func (b *builder) executed(e *eventlog.Event, at Point) {
 // memory adds where allocations are, and who may write them.
 func (b *builder) memory(e *eventlog.Event, at Point) {
 	a := e.Fields[0]
-	end := func(of map[uint64]*place) {
-		if p := of[a]; p != nil {
+	end := func() {
+		if p := b.placed[a]; p != nil {
 			p.to = at
-			delete(of, a)
+			delete(b.placed, a)
 		}
 	}
 	switch e.Kind {
 	case eventlog.Allocate:
-		end(b.homes)
-		b.homes[a] = b.place(&place{allocation: a, address: pkt.Host | e.Fields[3], size: e.Fields[2], from: at, memory: true})
+		b.endHomes(a, at)
+		b.addHomes(e, at)
 	case eventlog.Free:
-		end(b.homes)
-		end(b.placed)
+		b.endHomes(a, at)
+		end()
 	case eventlog.Place:
-		end(b.placed)
+		end()
 		b.placed[a] = b.place(&place{allocation: a, segment: e.Fields[1], address: e.Fields[2], size: e.Fields[3], from: at})
 	case eventlog.Evict:
-		end(b.placed)
+		end()
 	case eventlog.Lock:
 		if e.Fields[1] != 0 {
 			w := &cpuWrite{allocation: a, from: at, stack: b.open(e)}

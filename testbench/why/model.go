@@ -116,9 +116,10 @@ type call struct {
 // A place is an allocation that is at an address from one event to another.
 type place struct {
 	allocation, segment, address, size uint64
-	from, to                           Point // to is the zero Point while it is there
-	memory                             bool  // it is the host memory of the allocation
-	driver                             bool  // it is memory of the miniport, and there is no allocation
+	within                             uint64 // offset in the allocation
+	from, to                           Point  // to is the zero Point while it is there
+	memory                             bool   // it is the host memory of the allocation
+	driver                             bool   // it is memory of the miniport, and there is no allocation
 }
 
 // A cpuWrite is the time in which the CPU could write the content of an allocation.
@@ -185,13 +186,13 @@ type builder struct {
 	thread   uint64            // of the last event
 	now      *stack            // its stack
 	patterns []pattern
-	arena    []byte            // for the data of packets
-	flying   [][]*submission   // by node: submitted and not retired
-	asking   []*submission     // reported without a message
-	words    map[uint32]uint64 // address of the fence in host memory, by node
-	driver   map[uint64]uint64 // memory of the miniport: end by address
-	placed   map[uint64]*place // of allocations in a segment
-	homes    map[uint64]*place // host memory of allocations
+	arena    []byte              // for the data of packets
+	flying   [][]*submission     // by node: submitted and not retired
+	asking   []*submission       // reported without a message
+	words    map[uint32]uint64   // address of the fence in host memory, by node
+	driver   map[uint64]uint64   // memory of the miniport: end by address
+	placed   map[uint64]*place   // of allocations in a segment
+	homes    map[uint64][]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
 	known    map[uint64]*call  // by the number of the event
 	batches  map[uint64]*batch // by context
@@ -221,7 +222,7 @@ type stack struct{ frames []frame }
 func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}},
-		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64]*place{},
+		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}

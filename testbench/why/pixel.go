@@ -90,7 +90,7 @@ func before(all []*submission, m move, addr uint64) (found move, ok bool) {
 // allocated says which allocation was at an address.
 func (r *Run) allocated(addr uint64, at Point) string {
 	if p := r.placeOf(addr, at); p != nil {
-		return fmt.Sprintf(", byte %#x of allocation %#x", addr-p.address, p.allocation)
+		return fmt.Sprintf(", byte %#x of allocation %#x", addr-p.address+p.within, p.allocation)
 	}
 	return ""
 }

@@ -67,10 +67,16 @@ func (f Field) Format(v uint64) string {
 	return fmt.Sprint(v)
 }
 
-// FormatAddr returns a GPU address as "VRAM+0x1000" or "HOST+0x1000".
+// apertureLog2 tells addresses in the aperture, as gartreg.StartLog2 does.
+const apertureLog2 = 40
+
+// FormatAddr returns a GPU address as "VRAM+0x1000", "HOST+0x1000" or "APERTURE+0x1000".
 func FormatAddr(addr uint64) string {
 	if addr&Host != 0 {
 		return fmt.Sprintf("HOST+%#x", addr&^Host)
+	}
+	if addr>>apertureLog2 == 1 {
+		return fmt.Sprintf("APERTURE+%#x", addr-1<<apertureLog2)
 	}
 	return fmt.Sprintf("VRAM+%#x", addr)
 }

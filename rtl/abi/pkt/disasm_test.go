@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
@@ -70,6 +71,10 @@ func TestDisassembleGoesOn(t *testing.T) {
 func TestFormatAddr(t *testing.T) {
 	assert.Equal(t, "VRAM+0x0", pkt.FormatAddr(0))
 	assert.Equal(t, "VRAM+0x7fffffffffffffff", pkt.FormatAddr(1<<63-1))
+	assert.Equal(t, "VRAM+0xffffffffff", pkt.FormatAddr(1<<40-1))
+	assert.Equal(t, "APERTURE+0x0", pkt.FormatAddr(gartreg.Start))
+	assert.Equal(t, "APERTURE+0xffffffffff", pkt.FormatAddr(1<<41-1))
+	assert.Equal(t, "VRAM+0x20000000000", pkt.FormatAddr(1<<41))
 	assert.Equal(t, "HOST+0x0", pkt.FormatAddr(1<<63))
 	assert.Equal(t, "HOST+0x7fffffffffffffff", pkt.FormatAddr(1<<64-1))
 }

@@ -85,12 +85,15 @@ type SegmentDescriptor struct {
 	BAROffset   uint64 // bytes
 }
 
-// SegmentFlags is DXGK_SEGMENTFLAGS. System is specific to this interface: the
-// segment is pinned, contiguous host memory whose GPU address is BaseAddress
-// plus the physical address, so that nothing must be mapped into an aperture. It
-// has no BAR and needs no CPUVisible. A segment that is only CPUVisible must be
-// inside its BAR. One with neither flag is memory that the CPU cannot access.
+// SegmentFlags is DXGK_SEGMENTFLAGS. An Aperture is a range of GPU addresses to which the
+// kernel maps pages of host memory. Its allocations need no contiguous host memory. System
+// is specific to this interface: the segment is pinned, contiguous host memory whose GPU
+// address is BaseAddress plus the physical address, so that nothing must be mapped. An
+// Aperture and a System segment have no BAR and need no CPUVisible, and a segment is not
+// both. A segment that is only CPUVisible must be inside its BAR. One without a flag is
+// memory that the CPU cannot access.
 type SegmentFlags struct {
+	Aperture   bool
 	CPUVisible bool
 	System     bool
 }

@@ -62,18 +62,35 @@ const (
 	PagingTransfer       PagingOperation = 0
 	PagingFill           PagingOperation = 1
 	PagingDiscardContent PagingOperation = 2
+
+	PagingMapApertureSegment   PagingOperation = 5
+	PagingUnmapApertureSegment PagingOperation = 6
 )
 
-// PagingLocation is the Source or Destination of a transfer. If SegmentID is 0,
-// Address is a physical address in host memory (pMdl in the WDK; always
-// contiguous here), else a GPU address in the segment.
+// MDL is the physical address of each page of some host memory, in order. It belongs to the
+// system and does not change.
+type MDL []uint64
+
+// PagingLocation is the Source or Destination of a transfer. If SegmentID is 0, it is
+// host memory, and Address is its physical address (pMdl in the WDK). That of an
+// allocation that may be in an aperture segment need not be contiguous: it has an MDL, whose
+// first page is at Address. Without MDL it is contiguous. Otherwise Address is a GPU
+// address in the segment.
 type PagingLocation struct {
 	SegmentID uint32
 	Address   uint64
+	MDL       MDL
 }
 
 // BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is the unused part
 // of the buffer: several operations may share one.
+//
+// MAP_APERTURE_SEGMENT gives pages of an aperture segment the pages of MDL, and UNMAP gives
+// them the dummy page, which the GPU may access. The driver may do so at once, or by what it
+// writes to the buffer. No work that uses these pages of the segment is in the hardware
+// when an UNMAP is built, and none that uses those of a MAP is before its buffer has
+// completed. Afterwards the GPU must not use an older mapping. Pages that were never
+// mapped may be inaccessible, and so are all pages after a reset.
 type BuildPagingBuffer struct {
 	Operation            PagingOperation
 	Allocation           HAllocation // nil: a raw copy
@@ -84,6 +101,12 @@ type BuildPagingBuffer struct {
 	Source, Destination PagingLocation // TRANSFER; FILL and DISCARD use Destination
 	Size                uint64         // bytes, TransferSize or FillSize
 	FillPattern         uint32         // FILL
+
+	SegmentID     uint32 // MAP and UNMAP: the aperture segment
+	OffsetInPages uint64 // MAP and UNMAP: the first page of the segment
+	NumberOfPages uint64 // MAP and UNMAP
+	MDL           MDL    // MAP: as many pages of host memory
+	DummyPage     uint64 // UNMAP: physical address of the dummy page
 }
 
 // BuildPagingBufferOut holds the in/out fields. After

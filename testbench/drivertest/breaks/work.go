@@ -18,12 +18,14 @@ const (
 	Big     = "big"     // copies between more memory than VRAM has
 	Split   = "split"   // the same without memory in other segments, so that DMA buffers are split
 	Lists   = "lists"   // records, executes, recycles and abandons command lists
+	Mapped  = "mapped"  // copies between more host memory than the aperture has, several times
 	Recover = "recover" // loses work to a time-out and recovers
 )
 
 // boards are the boards of the workloads.
 var boards = map[string]string{
 	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
+	Mapped:  "emu?vram=64KiB&gart=1",
 	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=9&count=1",
 }
 
@@ -37,6 +39,8 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).draw)
 	case Big, Split:
 		return withDevice(s, (*program).big)
+	case Mapped:
+		return withDevice(s, (*program).mapped)
 	case Lists:
 		return withDevice(s, (*program).lists)
 	case Recover:
@@ -99,6 +103,41 @@ func (p *program) sized(usage d3d11.Usage, bind uint32, size uint32, data []byte
 		p.end = append(p.end, func() { b.Release() })
 	}
 	return b, err
+}
+
+// mapped copies around between staging buffers that do not fit into the aperture of 2 MiB
+// together, and checks the result.
+func (p *program) mapped() error {
+	const size, count = 400 << 10, 8
+	small, err := p.buffer(d3d11.UsageStaging, 0)
+	if err != nil {
+		return err
+	}
+	for range 4 { // each gets the pages of the one before
+		if _, err := p.contents(small); err != nil {
+			return err
+		}
+	}
+	var all []*d3d11.Buffer
+	data := pattern(size)
+	for i := range count {
+		b, err := p.sized(d3d11.UsageStaging, 0, size, data)
+		if err != nil {
+			return err
+		}
+		all = append(all, b)
+		if i == 0 {
+			data = make([]byte, size)
+		}
+	}
+	for i := range 2*count - 1 {
+		p.ctx.CopyResource(all[(i+1)%count], all[i%count])
+	}
+	got, err := p.contents(all[count-1])
+	if err == nil && !bytes.Equal(got, pattern(size)) {
+		err = fmt.Errorf("%w: a copy through the aperture", errWrong)
+	}
+	return err
 }
 
 // pattern returns n bytes that differ.
