@@ -57,11 +57,11 @@ func TestDirtySuite(t *testing.T) {
 	})
 }
 
-// The frame equals that of a clean board. So do all counts except clocks and
+// The frame equals that of a clean board without an aperture. So do all counts except clocks and
 // interrupts; one interrupt may stem from the earlier host.
 func TestDirtyCompose(t *testing.T) {
 	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(20, 20), image.Pt(9, 33))}
-	want, clean := composed(t, "emu?config=full", o, testbench.Options{})
+	want, clean := composed(t, "emu?config=full&gart=0", o, testbench.Options{})
 	onDirty(t, "8KiB", func(t *testing.T, board string) {
 		got, stats := composed(t, board, o, testbench.Options{})
 		assert.Equal(t, want, got)
