@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
@@ -103,7 +104,7 @@ func (r *queueRig) boot() {
 	r.set(fwabi.AreaVersion, fwabi.Version)
 	r.set(fwabi.AreaRings, ringsLog2)
 	o := firmware.Options{Limit: 1 << 20, Clocks: 1 << 20}
-	for _, base := range []int{arbreg.Base, intcreg.Base, cpreg.Base, cpreg.Base + cpreg.Stride} {
+	for _, base := range []int{arbreg.Base, intcreg.Base, perfreg.Base, cpreg.Base, cpreg.Base + cpreg.Stride} {
 		o.Blocks |= 1 << (base / mcureg.BlockBytes)
 	}
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: nodesAt, Bytes: 0x10000, Write: true}
