@@ -42,10 +42,10 @@ func hanging() []byte {
 func TestFirmwareHangs(t *testing.T) {
 	var cores [][]byte
 	d := HostDrivers()
-	d.Core = func(save func([]byte)) kmddi.DriverEntry {
-		return func() kmddi.DriverInitializationData { return miniport.WithCore(hanging(), save) }
+	d.Observed = func(o miniport.Observer) kmddi.DriverEntry {
+		return func() kmddi.DriverInitializationData { return miniport.WithObserver(hanging(), o) }
 	}
-	s, err := Open("emu?config=full&vram=64KiB", d, Options{Core: func(core []byte) { cores = append(cores, core) }})
+	s, err := Open("emu?config=full&vram=64KiB", d, Options{Observer: miniport.Observer{Core: func(core []byte) { cores = append(cores, core) }}})
 	require.NoError(t, err)
 	composes(t, s, tinyPlan(t, 1))
 	for want := 1; want <= 2; want++ {

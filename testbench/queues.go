@@ -18,6 +18,7 @@ type Queues struct {
 	Use     bool   // a device without a microcontroller, or whose firmware does not run, does not start
 	Quantum uint32 // clocks of the turn of a context; 0: the default of the miniport
 	Preempt bool   // a turn ends after its quantum even if no other context waits
+	Period  uint32 // clocks between two samples for Options.Observer; 0: there are none
 }
 
 // settings returns the values in the miniport's registry key.
@@ -32,6 +33,9 @@ func (q Queues) settings() []kmddi.Setting {
 	if q.Preempt {
 		all = append(all, kmddi.Setting{Name: miniport.SettingPreempt, Value: 1})
 	}
+	if q.Period != 0 {
+		all = append(all, kmddi.Setting{Name: miniport.SettingTelemetry, Value: q.Period})
+	}
 	return all
 }
 
@@ -42,7 +46,7 @@ func (q Queues) explain(err error) error {
 	case errors.Is(err, ddi.StatusNotSupported):
 		return fmt.Errorf("%w: want a GPU with mcu=1 and at least 64 KiB of VRAM: %w", ErrQueues, err)
 	case errors.Is(err, ddi.StatusInvalidParameter):
-		return fmt.Errorf("%w: quantum %d out of range: %w", ErrQueues, q.Quantum, err)
+		return fmt.Errorf("%w: quantum %d or period %d out of range: %w", ErrQueues, q.Quantum, q.Period, err)
 	case errors.Is(err, ddi.StatusDeviceNotReady):
 		return fmt.Errorf("%w: its firmware does not run, which firmware queues need, or it refuses them: %w", ErrDevice, err)
 	}

@@ -95,7 +95,7 @@ func TestFirmwareIsGone(t *testing.T) {
 // A firmware that hangs while nothing is submitted is loaded again, and applications do not notice it.
 func TestFirmwareHangsBetweenFrames(t *testing.T) {
 	o, hangs := inQueues, 0
-	o.Core = func([]byte) { hangs++ }
+	o.Observer.Core = func([]byte) { hangs++ }
 	s, err := Open("emu?config=full", HostDrivers(), o)
 	require.NoError(t, err)
 	dev, _, err := s.CreateDevice()

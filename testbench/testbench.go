@@ -44,22 +44,22 @@ var ErrDrivers = errors.New("testbench: a driver is missing")
 // Drivers are the entry points of a user-mode display driver and of a display
 // miniport driver.
 //
-//	Core  returns the miniport driver that passes the core file of a firmware that hangs to a
-//	      function; nil: the drivers have none
+//	Observed  returns the miniport driver that passes what its firmware tells to an observer;
+//	          nil: the drivers have none
 type Drivers struct {
 	UserMode   umddi.OpenAdapterFunc
 	KernelMode kmddi.DriverEntry
-	Core       func(save func(core []byte)) kmddi.DriverEntry
+	Observed   func(o miniport.Observer) kmddi.DriverEntry
 }
 
 // HostDrivers returns the drivers of this GPU.
 func HostDrivers() Drivers {
-	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry, Core: withCore}
+	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry, Observed: observed}
 }
 
-// withCore returns the miniport driver that passes the core file of its firmware to save.
-func withCore(save func(core []byte)) kmddi.DriverEntry {
-	return func() kmddi.DriverInitializationData { return miniport.WithCore(firmware.Default(), save) }
+// observed returns the miniport driver with an observer of its firmware.
+func observed(o miniport.Observer) kmddi.DriverEntry {
+	return func() kmddi.DriverInitializationData { return miniport.WithObserver(firmware.Default(), o) }
 }
 
 // Options are optional settings of a system. The zero value works.
@@ -70,7 +70,7 @@ type Options struct {
 	Tdr        time.Duration             // the same as a time; 0: TdrDelay
 	linkDelay  func(bytes uint64) uint64 // of a slow link without a given delay
 	DDI        io.Writer                 // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
-	Core       func([]byte)              // gets the core file of a firmware that hangs, if the drivers have Core; nil: none
+	Observer   miniport.Observer         // of the firmware, if the drivers have Observed
 	Hook       verifier.Hook             // sees each DDI call; nil: none
 
 	// Record begins the log of the run: it is called when the board is open, with the header,
@@ -135,8 +135,8 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	if d.UserMode == nil || d.KernelMode == nil {
 		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
 	}
-	if o.Core != nil && d.Core != nil {
-		d.KernelMode = d.Core(o.Core)
+	if (o.Observer.Core != nil || o.Observer.Samples != nil) && d.Observed != nil {
+		d.KernelMode = d.Observed(o.Observer)
 	}
 	if o.HostMemory == 0 {
 		o.HostMemory = 4 << 30

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
@@ -32,4 +35,41 @@ func TestFirmwareQueues(t *testing.T) {
 			assert.Contains(t, stderr, tt.says, args)
 		}
 	}
+}
+
+// --firmware-telemetry writes the samples of a run in the format of the name. It needs queues. A command that fails before
+// the board is open leaves an earlier file.
+func TestFirmwareTelemetry(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ command, name, line string }{
+		{"run compose --check --size 64x64 --firmware-period 2000", "a.csv", `^number,clocks,cycles,busy0,bytes0,busy1,bytes1\n0,(\d+,){5}\d+\n1,(.*\n)*\d+,\d+,\d+,\d{4,},\d{4,},\d+,\d+\n$`},
+		{"run lists --lists 20 --firmware-period 2000", "a.jsonl", `^{"number":0,"clocks":\d+,"cycles":\d+,"busy":\[\d+,\d+\],"bytes":\[\d+,\d+\]}\n{"number":1,`},
+		{"run compose --check --size 64x64", "a", `^( +\d+ node 0: busy \d+, \d+ bytes; node 1: busy \d+, \d+ bytes\n){2,}$`},
+	} {
+		path := filepath.Join(dir, tt.name)
+		code, _, stderr := hilgpu(append(strings.Fields(tt.command), "--board", withMCU, "--firmware-queues", "--firmware-telemetry", path)...)
+		require.Zero(t, code, stderr)
+		assert.NotContains(t, stderr, "lost")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Regexp(t, tt.line, string(text))
+	}
+	kept := filepath.Join(dir, "a")
+	before, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	for _, tt := range []struct{ flags, says string }{
+		{"--firmware-telemetry " + kept, "--firmware-telemetry needs --firmware-queues"},
+		{"--firmware-queues --firmware-period 2000", "--firmware-period needs --firmware-telemetry"},
+		{"--firmware-queues --firmware-period 1 --firmware-telemetry " + kept, "--firmware-period 1, want at least 1024 clocks, or 0"},
+		{"--firmware-queues --firmware-telemetry " + filepath.Join(kept, "none"), "none"},
+	} {
+		for _, command := range []string{"run compose --size 16x16", "run lists --lists 20"} {
+			code, _, stderr := hilgpu(append(strings.Fields(command+" --board "+withMCU), strings.Fields(tt.flags)...)...)
+			assert.Equal(t, exit.Usage, code, "%s: %s", tt.flags, stderr)
+			assert.Contains(t, stderr, tt.says)
+		}
+	}
+	after, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
 }

@@ -166,6 +166,7 @@ func (a *adapter) holdFirmware(t *ddi.Thread) ddi.Status {
 		s = closed
 	}
 	a.queues.log.end(area(a.queues.mem.Bytes))
+	a.queues.takeSamples()
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/firmware/corefile"
+	"github.com/hilgpu/hilgpu/firmware/log"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
@@ -27,22 +28,29 @@ const corePolls = 1 << 10
 
 // A hang is a firmware that its watchdog has halted.
 //
-//	core     gets the core file; nil: it is not read
 //	pending  the event has arrived since the last load, and no call has handled it
 //	count    hangs since StartDevice
 //	place    where the last one was
 type hang struct {
-	core    func(core []byte)
 	pending atomic.Bool
 	count   int
 	place   string
 }
 
-// WithCore is WithFirmware with a function that gets the core file of a firmware that hangs, an
-// ELF file for gdb. It is called at PASSIVE_LEVEL.
-func WithCore(image []byte, core func(core []byte)) kmddi.DriverInitializationData {
+// An Observer has functions that get what the driver learns from its firmware. nil: it is not read.
+//
+//	Core     gets the core file of a firmware that hangs, an ELF file for gdb, at PASSIVE_LEVEL
+//	Samples  gets the samples of SettingTelemetry in their order, at DISPATCH_LEVEL or below; their
+//	         numbers begin at 0 again when the firmware is loaded again
+type Observer struct {
+	Core    func(core []byte)
+	Samples func(all []log.Sample)
+}
+
+// WithObserver is WithFirmware with an observer.
+func WithObserver(image []byte, o Observer) kmddi.DriverInitializationData {
 	d := WithFirmware(image)
-	d.AddDevice = addDevice(image, core)
+	d.AddDevice = addDevice(image, o)
 	return d
 }
 
@@ -101,8 +109,8 @@ func (a *adapter) keepHang(t *ddi.Thread) {
 		return
 	}
 	a.hang.place = fmt.Sprintf("at pc %#x, ra %#x, sp %#x", s.PC, s.Registers[1], s.Registers[2])
-	if a.hang.core != nil {
-		a.hang.core(s.Bytes())
+	if a.observer.Core != nil {
+		a.observer.Core(s.Bytes())
 	}
 }
 

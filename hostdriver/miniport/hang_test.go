@@ -20,7 +20,7 @@ import (
 func withCores(t *testing.T) (k *kernel, cores *[][]byte) {
 	t.Helper()
 	k, cores = withMCU(t, firmware.Default()), new([][]byte)
-	k.table = miniport.WithCore(firmware.Default(), func(core []byte) { *cores = append(*cores, core) })
+	k.table = miniport.WithObserver(firmware.Default(), miniport.Observer{Core: func(core []byte) { *cores = append(*cores, core) }})
 	require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
 	_, s := k.start()
 	require.Equal(t, ddi.StatusSuccess, s)

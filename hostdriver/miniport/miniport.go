@@ -38,7 +38,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 	return kmddi.DriverInitializationData{
 		Version: kmddi.InterfaceVersion,
 
-		AddDevice:    addDevice(image, nil),
+		AddDevice:    addDevice(image, Observer{}),
 		StartDevice:  startDevice,
 		StopDevice:   stopDevice,
 		RemoveDevice: removeDevice,
@@ -88,10 +88,11 @@ type adapter struct {
 	rings  []*ring.Ring           // by node
 	nodes  []node                 // by node
 
-	image   []byte  // of the firmware
-	program program // of the microcontroller
-	hang    hang    // of the program
-	queues  *queues // nil: the rings execute the work
+	image    []byte // of the firmware
+	observer Observer
+	program  program // of the microcontroller
+	hang     hang    // of the program
+	queues   *queues // nil: the rings execute the work
 
 	aperture aperture
 

@@ -77,10 +77,26 @@ func (l *programLog) look(m area) (lines []log.Line, taken int, lost uint32, err
 	return c.lines, c.taken, l.before + c.lost, c.err
 }
 
-// takeLog takes the lines of the log, at DISPATCH_LEVEL or below. The first ones that are lost are an event.
+// takeLog takes the lines of the log and the samples, at DISPATCH_LEVEL or below. The first lines that are lost are an
+// event.
 func (q *queues) takeLog(t *ddi.Thread) {
+	q.takeSamples()
 	if q.log.take(area(q.mem.Bytes)) {
 		q.adapter.cb.LogEtwEvent(t, q.adapter.cb.DeviceHandle, "miniport: the firmware writes more lines than its log has room for, and some are lost")
+	}
+}
+
+// takeSamples takes the samples and passes them to the observer. The numbers show those that were lost. A ring that the
+// firmware has broken has none.
+func (q *queues) takeSamples() {
+	if q.period == 0 || q.adapter.observer.Samples == nil {
+		return
+	}
+	q.samples.Lock()
+	defer q.samples.Unlock()
+	all, _, err := log.Samples(area(q.mem.Bytes))
+	if err == nil && len(all) != 0 {
+		q.adapter.observer.Samples(all)
 	}
 }
 

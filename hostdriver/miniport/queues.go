@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -32,6 +33,10 @@ const (
 
 	// SettingPreempt is 1 if each turn ends after its clocks, even if no other context waits.
 	SettingPreempt = "FirmwarePreempt"
+
+	// SettingTelemetry is how many clocks pass between two samples of what the nodes do, for
+	// Observer.Samples, at least fwabi.PeriodLeast; 0: none. It needs SettingQueues.
+	SettingTelemetry = "FirmwareTelemetry"
 )
 
 // defaultQuantum is 1 ms at 100 MHz.
@@ -93,10 +98,12 @@ type queues struct {
 	adapter *adapter
 	mem     kmddi.ContiguousMemory
 	quantum uint32 // as in QUEUE_CREATE
+	period  uint32 // of samples, in clocks; 0: there are none
 	session uint32 // of HELLO
 	resets  uint32 // of the device; a context from before the last one has no queue
 	err     error  // why messages fail
 	log     programLog
+	samples sync.Mutex // held while samples are taken and passed on
 
 	mu      sync.Mutex // held by calls
 	regs    barRegisters
@@ -134,6 +141,11 @@ func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 		a.logQueues(t, fmt.Sprintf("quantum of %d clocks, want %d to %d", quantum, fwabi.QuantumLeast, fwabi.QuantumMost))
 		return ddi.StatusInvalidParameter
 	}
+	period := set[SettingTelemetry]
+	if period != 0 && period < fwabi.PeriodLeast {
+		a.logQueues(t, fmt.Sprintf("samples each %d clocks, want at least %d", period, fwabi.PeriodLeast))
+		return ddi.StatusInvalidParameter
+	}
 	if !a.caps.have.Has(caps.MCU) || a.caps.vramBytes < testVRAM {
 		a.logQueues(t, fmt.Sprintf("no microcontroller, or less than %d bytes of VRAM", testVRAM))
 		return ddi.StatusNotSupported
@@ -141,7 +153,7 @@ func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 	if set[SettingPreempt] != 0 {
 		quantum |= fwabi.QuantumForced
 	}
-	a.queues = &queues{adapter: a, quantum: quantum, resets: 1, nodes: make([]work, a.caps.nodes)}
+	a.queues = &queues{adapter: a, quantum: quantum, period: period, resets: 1, nodes: make([]work, a.caps.nodes)}
 	return ddi.StatusSuccess
 }
 
@@ -183,6 +195,9 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
 	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
+	if q.period != 0 {
+		o.Blocks |= 1 << (perfreg.Base / mcureg.BlockBytes)
+	}
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: a.caps.vramBytes - a.reserved(), Bytes: uint32(a.caps.nodes) * nodeRing, Write: true}
 	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | q.mem.PhysicalAddress, Bytes: fwabi.AreaBytes, Write: true}
 }
@@ -211,6 +226,9 @@ func (a *adapter) startQueues(t *ddi.Thread) ddi.Status {
 	q.log.begin(a.program.boot.Build)
 	if q.err == nil {
 		q.err = q.open(t)
+	}
+	if q.err == nil && q.period != 0 {
+		q.err = q.call(t, fwabi.OpTelemetry, q.period)
 	}
 	for node := uint32(0); q.err == nil && node < uint32(a.caps.nodes); node++ {
 		q.err = q.call(t, fwabi.OpNodeTake, node, node*nodeRing, nodeRingLog2)

@@ -55,6 +55,9 @@ func TestQueuesNotPossible(t *testing.T) {
 		{"short quantum", func(k *kernel, _ *fakeFirmware) {
 			k.info.Settings = append(k.info.Settings, kmddi.Setting{Name: "FirmwareQuantum", Value: 999})
 		}, ddi.StatusInvalidParameter, "quantum of 999 clocks"},
+		{"short period", func(k *kernel, _ *fakeFirmware) {
+			k.info.Settings = append(k.info.Settings, kmddi.Setting{Name: "FirmwareTelemetry", Value: 1023})
+		}, ddi.StatusInvalidParameter, "samples each 1023 clocks, want at least 1024"},
 		{"lost device", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = func(uint32) { k.dead = true } }, ddi.StatusIODeviceError, "STATUS_IO_DEVICE_ERROR"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,19 +42,19 @@ func (c identity) maxLength() uint64 { return 1<<c.lengthBits - 1 }
 // maxHost returns the highest host address that the device can access.
 func (c identity) maxHost() uint64 { return 1<<c.hostBits - 1 }
 
-// addDevice returns the function that creates the adapter, with the image of the firmware and what
-// gets its core file. The function does not access the device.
+// addDevice returns the function that creates the adapter, with the image of the firmware and its
+// observer. The function does not access the device.
 //
 //	DDI     DxgkDdiAddDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, once
 //	Effect  the handle's Driver is the adapter
 //	Returns StatusSuccess; StatusInvalidHandle without a handle
-func addDevice(image []byte, core func([]byte)) func(*ddi.Thread, kmddi.HAdapter) ddi.Status {
+func addDevice(image []byte, o Observer) func(*ddi.Thread, kmddi.HAdapter) ddi.Status {
 	return func(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 		if h.Root == nil {
 			return ddi.StatusInvalidHandle
 		}
-		h.Driver = &adapter{image: image, hang: hang{core: core}}
+		h.Driver = &adapter{image: image, observer: o}
 		return ddi.StatusSuccess
 	}
 }
@@ -373,7 +373,7 @@ func (a *adapter) release(t *ddi.Thread) {
 	if a.regs.cb != nil {
 		a.cb.UnmapMemory(t, a.cb.DeviceHandle, a.regs.mapping)
 	}
-	*a = adapter{image: a.image, hang: hang{core: a.hang.core}}
+	*a = adapter{image: a.image, observer: a.observer}
 }
 
 // quiesce masks the interrupts and stops the firmware and the nodes. It tries everything and

@@ -28,7 +28,9 @@ type Links struct {
 
 	Queues testbench.Queues // of --firmware-queues, --firmware-quantum and --firmware-preempt
 
-	core string // of --firmware-core
+	core    string // of --firmware-core
+	samples string // of --firmware-telemetry
+	period  uint32 // of --firmware-period
 
 	gdb     *turns.Server   // nil: not yet started
 	inspect *inspect.Server // nil: not yet started
@@ -111,40 +113,6 @@ func (l *Links) AddKernel(c *cobra.Command) {
 	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, and more on a slow link")
 }
 
-// addCore adds the flag --firmware-core to a command that runs the drivers, if they have a firmware.
-func (a *App) addCore(c *cobra.Command) {
-	if a.program.Drivers.Core == nil {
-		return
-	}
-	c.Flags().StringVar(&a.Links.core, "firmware-core", "", "write the core file of the first hang of the firmware to this `file`, for gdb")
-}
-
-// Core returns what saves the core file of the first hang of a firmware, nil without
-// --firmware-core, and what must be called at the end. Core fails with output.ErrWrite.
-func (l *Links) Core() (save func(core []byte), end func() error, err error) {
-	out, err := l.Outputs.Create(l.core)
-	if err != nil || out == nil {
-		return nil, func() error { return nil }, err
-	}
-	var first []byte
-	save = func(core []byte) {
-		if first == nil {
-			first = core
-			fmt.Fprintf(l.Log, "%s: the firmware hung\n", l.Program)
-		}
-	}
-	return save, func() error {
-		defer out.Discard()
-		if first == nil {
-			return nil
-		}
-		if _, err := out.Write(first); err != nil {
-			return err
-		}
-		return out.Commit()
-	}, nil
-}
-
 // queueFlags returns the flags of the queues of the firmware for a command line that repeats a case.
 func (l *Links) queueFlags() string {
 	q, text := l.Queues, ""
@@ -160,7 +128,7 @@ func (l *Links) queueFlags() string {
 	return text
 }
 
-// CheckKernel fails with exit.ErrInput if a flag of AddKernel is out of range.
+// CheckKernel fails with exit.ErrInput if a flag of AddKernel or of addObserver is out of range.
 func (l *Links) CheckKernel() error {
 	q := l.Queues
 	if !q.Use && (q.Quantum != 0 || q.Preempt) {
@@ -168,6 +136,9 @@ func (l *Links) CheckKernel() error {
 	}
 	if q.Quantum != 0 && (q.Quantum < fwabi.QuantumLeast || q.Quantum > fwabi.QuantumMost) {
 		return fmt.Errorf("%w: --firmware-quantum %d, want %d to %d clocks, or 0", exit.ErrInput, q.Quantum, fwabi.QuantumLeast, fwabi.QuantumMost)
+	}
+	if err := l.checkSamples(); err != nil {
+		return err
 	}
 	if l.Tdr < 0 || l.Tdr > 0 && l.Tdr < time.Millisecond {
 		return fmt.Errorf("%w: --tdr-delay %v, want at least 1ms, or 0", exit.ErrInput, l.Tdr)

@@ -48,7 +48,7 @@ slow: --verify=false turns them off.`,
 	f.verify.add(c)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
-	a.addCore(c)
+	a.addObserver(c)
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
@@ -83,11 +83,10 @@ func runLists(f *listsFlags) error {
 	if w.Shown() {
 		o.Progress = w.To
 	}
-	core, end, err := f.app.Links.Core()
+	end, err := f.app.Links.Observe(&o.System)
 	if err != nil {
 		return err
 	}
-	o.System.Core = core
 	r, err := lists.Run(o)
 	if cerr := end(); err == nil {
 		err = cerr

@@ -62,7 +62,7 @@ images it uses built-in samples.`,
 	f.verify.add(c)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
-	a.addCore(c)
+	a.addObserver(c)
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of recording deferred contexts")
@@ -121,15 +121,14 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	}
 	o.Tdr, o.Log, o.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
 	o.DDI, o.Record = f.app.traces(ddi), f.app.Links.Events()
-	core, end, err := f.app.Links.Core()
+	end, err := f.app.Links.Observe(&o)
 	if err != nil {
 		return done, err
 	}
-	o.Core = core
 	w := f.app.Progress("run compose")
 	defer w.End()
 	done, err = session.OnBoard(f.board, f.app.program.Drivers, o, plan)
-	// Keep the trace and the core file of a failed run.
+	// Keep the trace and the files of the firmware of a failed run.
 	for _, keep := range [...]func() error{ddi.Finish, end} {
 		if kerr := keep(); err == nil {
 			err = kerr
