@@ -91,16 +91,18 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 
 // How many clocks the firmware and the node take apart from quanta.
 //
-//	slack         from a doorbell to the data of another queue: the packet in work, a switch, and other requests
+//	slack         from a doorbell to the data of another queue: the packet in work, a switch, and other doorbells
 //	turnOverhead  of a turn: what the firmware does when the quantum ends, the stop of the node, the entry of the
 //	              next queue, and its context
 //	turnBegin     of the first turn of a queue that waits: its own entry and context
+//	faultClocks   of a fault or a RESET, on any node: the firmware writes a fault record and does nothing else
 //	shortQuantum  the time in which a queue moves for certain after a switch. A turn of a shorter quantum may have to
 //	              be repeated, with twice the time
 const (
 	slack        = 16_000
 	turnOverhead = 6000
 	turnBegin    = 4000
+	faultClocks  = 12_000
 	shortQuantum = 4000
 )
 
@@ -114,7 +116,7 @@ func turn(quantum uint32) uint64 {
 	return sum
 }
 
-// compete checks the queues that wait while queue i works: none has a higher priority, and none of the
+// compete checks the queues that wait while queue i works and the firmware has no request: none has a higher priority, and none of the
 // same one waits for more than two quanta of each other queue.
 func (r *queueRig) compete(i uint32) {
 	q := &r.q[i]
@@ -122,12 +124,12 @@ func (r *queueRig) compete(i uint32) {
 		o := &r.q[j]
 		switch {
 		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
-		case o.waits < r.calm || o.priority < q.priority || r.draining[q.node]: // a node that drains gets no entries
+		case r.asking || o.waits < r.calm || o.priority < q.priority || r.draining[q.node]: // a node that drains gets no entries
 			o.waits = r.Clocks
 		case o.priority > q.priority:
 			waited := r.Clocks - o.waits
 			r.longest = max(r.longest, waited)
-			if waited >= slack {
+			if waited >= slack+r.faultsDue() {
 				require.Fail(r.t, "a queue waits for one of a lower priority", "queue %d, priority %d, %d clocks, queue %d, priority %d", j, o.priority, waited, i, q.priority)
 			}
 		default:
@@ -138,10 +140,21 @@ func (r *queueRig) compete(i uint32) {
 	}
 }
 
+// faultsDue returns the clocks of the faults and resets that have a cause and no notice yet.
+func (r *queueRig) faultsDue() uint64 {
+	n := r.resets
+	for i := range r.q {
+		if q := &r.q[i]; q.exists && q.fails && !q.failed {
+			n++
+		}
+	}
+	return uint64(n) * faultClocks
+}
+
 // turns returns how long a queue may wait for the others of its priority: two turns of each. The second one is
 // what a queue has left of its turn after an interruption, and what other requests to the firmware cost.
 func (r *queueRig) turns(j int) uint64 {
-	most := uint64(slack)
+	most := slack + r.faultsDue()
 	for i := range r.q {
 		if q := &r.q[i]; q.exists && i != j && q.node == r.q[j].node && q.priority == r.q[j].priority {
 			most += 2*turn(q.quantum) + turnOverhead

@@ -74,6 +74,7 @@ type queueRig struct {
 	longest  uint64    // clocks that a queue of the highest priority waited
 	strict   bool      // check priority and fairness
 	calm     uint64    // clock until which requests and faults keep the firmware busy
+	asking   bool      // a request has no answer yet
 	inHost   uint32    // bit for each queue: its ring is in host memory
 	rings    uint64    // clocks after which a request rings again; 0: it does not
 	resets   int       // RESETs of a node after which no queue has failed
@@ -136,6 +137,8 @@ func (r *queueRig) send(op uint32, payload ...uint32) {
 // request sends a request, and returns the status and the payload of its answer.
 func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
 	r.send(op, payload...)
+	r.asking = true
+	defer func() { r.asking = false }()
 	for n := 0; ; n++ {
 		if n == 1_000_000 {
 			require.Fail(r.t, "no answer", "op %d", op)

@@ -183,9 +183,20 @@ func TestQueueCopies(t *testing.T) {
 }
 
 // A fault stops the guilty queue. Its record has the registers, the ring and the trace, and the other queue of the
-// node continues with its context.
+// node continues with its context. The firmware writes the record within the time that the model assumes.
 func TestQueueFaultRecord(t *testing.T) {
 	r := newQueueRig(t)
+	var begin, end uint64
+	wrote := r.Bus.Wrote
+	r.Bus.Wrote = func(w port.Request, beats []byte) {
+		switch at := w.Addr - memBase; {
+		case begin == 0 && at >= fwabi.AreaFaults && at < fwabi.AreaFaults+2*fwabi.FaultBytes:
+			begin = r.Clocks
+		case begin != 0 && end == 0 && at == fwabi.AreaAnswerTail:
+			end = r.Clocks
+		}
+		wrote(w, beats)
+	}
 	r.create(4, 1, 1, 20_000)
 	r.create(5, 1, 1, 20_000)
 	for range 3 {
@@ -198,6 +209,9 @@ func TestQueueFaultRecord(t *testing.T) {
 	r.quiesce()
 	require.Equal(t, [][4]uint32{{fwabi.OpFault, 1, 5, cpreg.CauseOpcode}}, r.notices)
 	assert.Equal(t, 3, r.progress)
+	require.Greater(t, end, begin)
+	assert.Less(t, end-begin, uint64(faultClocks))
+	t.Logf("%d clocks from the record to the notice", end-begin)
 	at := uint32(fwabi.AreaFaults + fwabi.FaultBytes)
 	record := map[string]uint32{}
 	for i, f := range fwabi.FaultRecord {
