@@ -56,6 +56,6 @@ func TestCoreFile(t *testing.T) {
 		{"print/x *(unsigned *)0x10000044", "= 0x59444552$"},
 		{"print *(unsigned *)0x20000608", "= 6$"}, // HALTED, HUNG
 		{"print *(unsigned *)0x2000060c", "= 700$"},
-		{"print/x *(unsigned *)0x20000620", "= 0x30012$"}, // CP0, CP1, ARB, INTC
+		{"print/x *(unsigned *)0x20000620", "= 0x30016$"}, // CP0, CP1, ARB, PERF, INTC
 	}, "-iex", "set osabi none", gdbtest.ELF(t, "../.."), core).End()
 }
