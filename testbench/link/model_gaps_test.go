@@ -5,7 +5,7 @@ package link
 func (s *script) gaps() {
 	s.settle()
 	base := s.next
-	left, acked := s.shuffled(2 + s.r.IntN(window-1))
+	left, acked := s.shuffled(2 + s.r.IntN(s.window-1))
 	s.next += uint16(len(left))
 	for i, n := range left {
 		s.data(base+uint16(n), false, 0)
@@ -40,10 +40,10 @@ func (s *script) shuffled(n int) (p []int, acked []bool) {
 			}
 			newest = max(newest, k+1)
 			for ; here[next]; next++ {
-				ok = ok && unacked < window/2
+				ok = ok && unacked < s.window/2
 				unacked++
 			}
-			if unacked >= window/2 {
+			if unacked >= s.window/2 {
 				unacked = 0
 			}
 			acked = append(acked, unacked == 0)
@@ -72,7 +72,7 @@ func (s *script) naks() {
 		return
 	}
 	for range s.r.IntN(3) {
-		if s.flying() < window {
+		if s.flying() < s.window {
 			s.post()
 		}
 	}

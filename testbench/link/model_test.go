@@ -23,10 +23,25 @@ const (
 	tickClocks = 1000
 	clockTime  = 40 * time.Nanosecond
 	tickTime   = tickClocks * clockTime
-	window     = 8
-	replay     = 100 // ticks
-	settled    = 120 // ticks
 )
+
+// A shape is the times of a link in hardware, and how its frames are compared.
+//
+//	window   frames in flight in each direction
+//	replay   ticks until a frame is sent again
+//	settled  ticks after which nothing is in flight, and a Nak may be sent again
+//	pace     clocks of the link for one of the model
+//	view     what is compared of the frames of an end, and the last number that it acknowledged
+type shape struct {
+	window  int
+	replay  int
+	settled int
+	pace    int
+	view    func(acked *uint16, frames [][]byte) []string
+}
+
+// hardShape is that of the hardwired link, which sends the same bytes.
+var hardShape = shape{window: 8, replay: 100, settled: 120, pace: 1, view: func(_ *uint16, frames [][]byte) []string { return hexes(frames) }}
 
 // A written is a write of a dword.
 type written struct {
@@ -36,7 +51,9 @@ type written struct {
 
 // A board is the data link in hardware at its frames, with ports that take everything.
 type board struct {
-	m      dlink.Module
+	link   engine
+	up     func() bool
+	pace   int       // clocks of the link for one of the model
 	writes []written // that arrived at the target port
 	offers []written // for the initiator port; the header of the first one was taken if taken is set
 	taken  bool
@@ -46,14 +63,23 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{m: dlink.New(dlink.Config{
-		MapHash: 0x12345678, Window: window, TickClocks: tickClocks, TickMicros: 40,
-		Ack: 5, Replay: replay, Limit: 255, Nak: 20, Ping: 1 << 14, Dead: 1 << 15, Expiry: 1 << 15,
-	})}
+	m := dlink.New(dlink.Config{
+		MapHash: 0x12345678, Window: hardShape.window, TickClocks: tickClocks, TickMicros: 40,
+		Ack: 5, Replay: uint8(hardShape.replay), Limit: 255, Nak: 20, Ping: 1 << 14, Dead: 1 << 15, Expiry: 1 << 15,
+	})
+	return &board{link: hardwired{&m}, up: func() bool { return m.Status().Up }, pace: hardShape.pace}
 }
 
-// tick is a clock.
+// tick is a clock of the model.
 func (b *board) tick(in linkport.Piece) {
+	for range b.pace {
+		b.clock(in)
+		in = linkport.Piece{}
+	}
+}
+
+// clock is a clock of the link.
+func (b *board) clock(in linkport.Piece) {
 	var gpu linkport.GPU
 	if len(b.offers) > 0 {
 		o := b.offers[0]
@@ -62,22 +88,22 @@ func (b *board) tick(in linkport.Piece) {
 		}
 		gpu.Beat = port.Beat{Valid: true, Last: true, Enable: 0xf << (o.addr & 4), Data: uint64(o.data) << (8 * (o.addr & 4))}
 	}
-	_, req, beat := b.m.Takes()
+	_, req, beat := b.link.Takes()
 	if b.taken = b.taken || req && gpu.Req.Kind != port.None; b.taken && beat {
 		b.taken, b.offers = false, b.offers[1:]
 	}
-	if r, _ := b.m.Target(); r.Kind != port.None {
+	if r, _ := b.link.Target(); r.Kind != port.None {
 		b.head = r
 	}
-	if _, d := b.m.Target(); d.Valid {
+	if _, d := b.link.Target(); d.Valid {
 		b.writes = append(b.writes, written{b.head.Addr, uint32(d.Data >> (8 * (b.head.Addr & 4)))})
 	}
-	if s := b.m.Sent(); s.Valid {
+	if s := b.link.Sent(); s.Valid {
 		if b.frame = append(b.frame, s.Data); s.Last {
 			b.frames, b.frame = append(b.frames, b.frame), nil
 		}
 	}
-	b.m.Tick(in, true, gpu, true, true, 0)
+	b.link.Tick(in, true, gpu, true, true)
 }
 
 func (b *board) run(clocks int) {
@@ -96,6 +122,7 @@ func (b *board) receive(frame []byte) {
 // A script is a host that sends what it likes to a board in hardware and to bus/datalink,
 // and compares, frame by frame, what they send and deliver.
 type script struct {
+	shape
 	t     *testing.T
 	r     *rand.Rand
 	hard  *board
@@ -111,6 +138,7 @@ type script struct {
 	frames [][]byte  // that it sent
 	keeps  bool      // the host keeps frames out of order
 	counts map[string]int
+	acked  [2]uint16 // last number that the software and the hardware acknowledged, see view
 }
 
 func (s *script) do(f func(l *datalink.Link, now time.Duration, out *datalink.Output)) {
@@ -151,7 +179,7 @@ func (s *script) frame(body []byte, word uint32) {
 // compare compares what both have sent and delivered.
 func (s *script) compare(what string) {
 	s.counts[what]++
-	require.Equal(s.t, hexes(s.frames), hexes(s.hard.frames), "after %s: frames of the software and of the hardware", what)
+	require.Equal(s.t, s.view(&s.acked[0], s.frames), s.view(&s.acked[1], s.hard.frames), "after %s: frames of the software and of the hardware", what)
 	require.Equal(s.t, s.got, s.hard.writes, "after %s: packets delivered", what)
 	for _, f := range s.frames {
 		if f[0]&0x80 != 0 {
@@ -172,9 +200,10 @@ func hexes(frames [][]byte) (all []string) {
 
 // open begins a session.
 func (s *script) open(nonce uint32, credits uint16) {
-	hello := []byte{5 << 4, datalink.Version, 40, 0, 0, 144, 0, window, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200}
-	if s.keeps = s.r.IntN(4) != 0; s.keeps {
-		hello[9] = window - 1
+	hello := []byte{5 << 4, datalink.Version, 40, 0, 0, 144, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200}
+	hello[7] = byte(s.window)
+	if s.keeps {
+		hello[9] = byte(s.window - 1)
 	}
 	hello = binary.BigEndian.AppendUint32(hello, 0x12345678)
 	hello = binary.BigEndian.AppendUint32(hello, nonce)
@@ -208,7 +237,7 @@ func (s *script) open(nonce uint32, credits uint16) {
 func (s *script) settle() {
 	s.first += uint16(s.flying())
 	s.frame(number(0, s.first), 0)
-	s.run(settled * tickClocks)
+	s.run(s.settled * tickClocks)
 	s.compare("settle")
 }
 
@@ -278,7 +307,7 @@ func (s *script) step() {
 	case 9:
 		what, long = "Nak", 40
 		s.settle()
-		for range 1 + s.r.IntN(window-1) {
+		for range 1 + s.r.IntN(s.window-1) {
 			s.post()
 		}
 		s.run(10 * tickClocks)
@@ -288,7 +317,7 @@ func (s *script) step() {
 		what = "Ping"
 		s.frame(number(3, s.first), 0)
 	default:
-		what, long = "silence", replay+20
+		what, long = "silence", s.settled
 		s.settle()
 		s.post()
 	}
@@ -296,7 +325,7 @@ func (s *script) step() {
 	for range s.r.IntN(3) {
 		// After a time-out the hardware sends everything again, and the software one frame to
 		// a host that keeps the others.
-		if s.flying() < window && what != "silence" {
+		if s.flying() < s.window && what != "silence" {
 			s.post()
 		}
 	}
@@ -336,13 +365,14 @@ func TestModel(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(4) {
 		soft, err := datalink.New(datalink.Config{
-			Role: datalink.Board, MapHash: 0x12345678, MaxPacket: 144, ShortSequence: true, Window: window,
-			AckDelay: 5 * tickTime, AckEvery: window / 2, ReplayMin: replay * tickTime, ReplayMax: replay * tickTime, ReplayLimit: 1000,
+			Role: datalink.Board, MapHash: 0x12345678, MaxPacket: 144, ShortSequence: true, Window: hardShape.window,
+			AckDelay: 5 * tickTime, AckEvery: hardShape.window / 2, ReplayMin: time.Duration(hardShape.replay) * tickTime, ReplayMax: time.Duration(hardShape.replay) * tickTime, ReplayLimit: 1000,
 			KeepAlive: time.Hour, DeadAfter: 2 * time.Hour,
 		})
 		require.NoError(t, err)
-		s := &script{t: t, r: rand.New(rand.NewPCG(seed, 9)), hard: newBoard(), soft: soft, counts: counts}
+		s := &script{shape: hardShape, t: t, r: rand.New(rand.NewPCG(seed, 9)), hard: newBoard(), soft: soft, counts: counts}
 		for session := range 3 {
+			s.keeps = s.r.IntN(4) != 0
 			s.open(uint32(100*seed)+uint32(session)+1, 0)
 			for range *stepsFlag / 3 {
 				s.step()
@@ -351,7 +381,7 @@ func TestModel(t *testing.T) {
 			s.run(600)
 			s.compare("Down")
 			require.Equal(t, datalink.Down, soft.State())
-			require.False(t, s.hard.m.Status().Up)
+			require.False(t, s.hard.up())
 		}
 	}
 	t.Log(counts)

@@ -21,6 +21,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 	"github.com/hilgpu/hilgpu/rtl/uart"
@@ -55,6 +56,8 @@ func TestMutants(t *testing.T) {
 		{"uart", 20, func() any { m := uart.New(); return &m }, ofUART, []string{"Received", "Errors", "Ready", "Line"}},
 		{"datagram decoder", 10, func() any { m := datagram.NewDecoder(); return &m }, ofDecoder, []string{"Piece"}},
 		{"datagram encoder", 20, func() any { m := datagram.NewEncoder(); return &m }, ofEncoder, []string{"Ready", "Byte"}},
+		{"rate", 40, freshRate, ofRate, []string{"Period", "Slow", "Took", "Answer"}},
+		{"registers", 20, freshVSEC, ofVSEC, vsec.Outputs},
 	} {
 		if *moduleFlag != "all" && *moduleFlag != tt.name {
 			continue
