@@ -3,10 +3,12 @@ package boards
 import (
 	"encoding/binary"
 	"errors"
+	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -48,12 +50,19 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+var pinsFlag = flag.Bool("boards.pins", false, "TestPinsConformance of the other boards too, which takes a minute more")
+
 // TestPinsConformance is TestConformance for gateware at its pins.
 func TestPinsConformance(t *testing.T) {
-	for _, selector := range []string{
+	selectors := []string{
 		"pins:ice40-hx8k",
 		"pins:ice40-hx8k?hostclock=980&faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3",
-	} {
+	}
+	if *pinsFlag {
+		selectors = append(selectors, "pins:ulx3s", "pins:ulx3s-25f", "pins:colorlight-i5",
+			"pins:colorlight-i5?faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3")
+	}
+	for _, selector := range selectors {
 		t.Run(selector, func(t *testing.T) {
 			bustest.Run(t, func(t *testing.T) bustest.Fixture {
 				h := bustest.NewHost(64 << 10)
@@ -63,11 +72,19 @@ func TestPinsConformance(t *testing.T) {
 					Link: link, Clock: clock, Host: h,
 					Register: idreg.Scratch0, Unmapped: 0xf000,
 					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
-					Kill:     link.(ratedPins).wire.Cut,
+					Kill:     wireOf(link).Cut,
 				}
 			})
 		})
 	}
+}
+
+// wireOf returns the wire of gateware at its pins.
+func wireOf(link bus.Link) *pins.Wire {
+	if l, ok := link.(ratedPins); ok {
+		return l.wire
+	}
+	return link.(*pinned).wire
 }
 
 // fence makes node 0 write a fence to addr, from a ring in host memory.

@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x7c56cceb,
+		"ice40-hx8k":    0x2bc11801,
 		"ulx3s":         0x9c17bc7b,
 		"ulx3s-25f":     0xb3d5e25e,
 		"ulx3s-12f":     0x28349840,

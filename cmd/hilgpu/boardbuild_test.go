@@ -26,6 +26,7 @@ func TestBoardBuildRefuses(t *testing.T) {
 		{"a missing tool", "build ice40-hx8k --source ../.. -o " + dir, "synth: missing tool: yosys (Debian package yosys)"},
 		{"a directory that cannot be made", "build ice40-hx8k --source ../.. -o " + file + "/x", "synth: bad directory: mkdir "},
 		{"a directory that is a file", "build ice40-hx8k --source ../.. -o " + file, "synth: bad directory: mkdir "},
+		{"a directory that cannot be written", "build ice40-hx8k --source ../.. -o " + sealed(t), "synth: bad directory: open "},
 		{"no source", "build ice40-hx8k --source /", "not in the source tree"},
 		{"a MAC address of a group", "build colorlight-i5 --mac 03:00:00:00:00:01", "gateware: bad address: mac=03:00:00:00:00:01, want that of one station"},
 		{"no MAC address", "build colorlight-i5 --mac 00:00:00:00:00:00", "mac=00:00:00:00:00:00"},
@@ -44,6 +45,16 @@ func TestBoardBuildRefuses(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 		})
 	}
+}
+
+// sealed returns a directory in which nothing can be written. /proc refuses root too.
+func sealed(t *testing.T) string {
+	if runtime.GOOS == "linux" {
+		return "/proc"
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o500))
+	return dir
 }
 
 func TestBoardFlash(t *testing.T) {

@@ -33,7 +33,6 @@ type talker struct {
 	up     bool
 	quiet  int // clocks in which nothing disturbs
 	left   int // bytes of the frame of the data link
-	calm   int // clocks until the board is disturbed
 	chosen uint32
 }
 
