@@ -5,10 +5,10 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x2bc11801,
-		"ulx3s":         0x9c17bc7b,
-		"ulx3s-25f":     0xb3d5e25e,
-		"ulx3s-12f":     0x28349840,
+		"ice40-hx8k":    0x84082eed,
+		"ulx3s":         0x4a6845a9,
+		"ulx3s-25f":     0x2ff46be7,
+		"ulx3s-12f":     0x77aa8651,
 		"colorlight-i5": 0x78a07ed8,
 	}
 }

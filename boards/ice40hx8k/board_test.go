@@ -3,7 +3,6 @@ package ice40hx8k
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards/pins"
@@ -27,21 +26,4 @@ func TestPins(t *testing.T) {
 		require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
 		t.Logf("%x", p)
 	}
-}
-
-// TestSilence: the light of the link is on after a byte, and goes out when silence has passed.
-func TestSilence(t *testing.T) {
-	m, err := New(0)
-	require.NoError(t, err)
-	for clock := range 12 * Hz / Baud {
-		m.Tick(clock/(Hz/Baud) != 1) // a start bit, then ones
-	}
-	assert.Equal(t, uint8(1), m.LEDs())
-	m.silent = silence - 1
-	assert.Equal(t, uint8(1), m.LEDs())
-	for range 2 {
-		m.Tick(true)
-		assert.Zero(t, m.LEDs())
-	}
-	assert.InEpsilon(t, Hz/8, silence, 0.25, "an eighth of a second")
 }

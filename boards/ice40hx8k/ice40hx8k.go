@@ -8,6 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/link"
+	"github.com/hilgpu/hilgpu/rtl/link/lights"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
 	"github.com/hilgpu/hilgpu/rtl/link/vsec"
@@ -52,14 +53,9 @@ type Module struct {
 	uart   uart.Module
 	link   link.Module
 	regs   vsec.Module
+	lights lights.Module
 	gpu    gpu.GPU
-	silent uint32 `w:"22"` // clocks since a byte arrived, to silence
-	fault  bool
 }
-
-// silence is how many clocks after a byte the light of the link goes out, a tenth of a
-// second. A power of two needs no comparator.
-const silence = 1 << 21
 
 // Outputs are the methods of Module that are ports of its Verilog.
 func Outputs() []string { return []string{"Line", "LEDs"} }
@@ -83,7 +79,7 @@ func New(build uint32) (*Module, error) {
 	}
 	return &Module{
 		uart: uart.New(), link: link.New(p.Words, Hz/1000),
-		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence,
+		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), lights: lights.New(), gpu: *g,
 	}, nil
 }
 
@@ -95,25 +91,15 @@ func (m *Module) Reset() {
 	m.uart.Reset()
 	m.link.Reset()
 	m.regs.Reset()
+	m.lights.Reset()
 	m.gpu.Reset()
-	m.silent, m.fault = silence, false
 }
 
 // Line returns the level of the line to the host.
 func (m *Module) Line() bool { return m.uart.Line() }
 
-// LEDs returns the lights: 0 bytes arrive, 1 a session, 2 a node works, 3 a node has
-// stopped on a fault since the session began. The others are off.
-func (m *Module) LEDs() uint8 {
-	return bit(m.silent&silence == 0) | m.link.LEDs()&1<<1 | bit(m.gpu.Busy())<<2 | bit(m.fault)<<3
-}
-
-func bit(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
-}
+// LEDs returns the lights, see package lights.
+func (m *Module) LEDs() uint8 { return m.lights.LEDs() }
 
 // period is the clocks of a bit, in 1/16.
 const period = (16*Hz + Baud/2) / Baud
@@ -132,19 +118,9 @@ func (m *Module) Tick(rx bool) {
 	complete := m.link.Complete()
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
-	m.tickLights(valid)
+	m.lights.Tick(valid, status.Up, m.gpu.Busy(), m.gpu.Faulted())
 	m.uart.Tick(rx, period, sends, what)
 	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
 	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, period, vsec.Asked{Req: req, Taken: reqReady})
 	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
-}
-
-// tickLights is the clock edge of the lights. received reports whether a byte has arrived.
-func (m *Module) tickLights(received bool) {
-	m.fault = (m.fault || m.gpu.Faulted()) && m.link.LEDs()&1 != 0
-	if received {
-		m.silent = 0
-	} else if m.silent&silence == 0 {
-		m.silent = (m.silent + 1) & 0x3fffff
-	}
 }

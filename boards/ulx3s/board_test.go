@@ -57,20 +57,3 @@ func TestResetOfRate(t *testing.T) {
 		m.Reset()
 	}
 }
-
-// TestSilence: the light of the link is on after a byte, and goes out when silence has passed.
-func TestSilence(t *testing.T) {
-	m, err := New(1, 64<<10, 0)
-	require.NoError(t, err)
-	for clock := range 12 * Hz / Rates()[0] {
-		m.Tick(clock/(Hz/Rates()[0]) != 1) // a start bit, then ones
-	}
-	assert.Equal(t, uint8(1), m.LEDs())
-	m.silent = silence - 1
-	assert.Equal(t, uint8(1), m.LEDs())
-	for range 2 {
-		m.Tick(true)
-		assert.Zero(t, m.LEDs())
-	}
-	assert.InEpsilon(t, Hz/8, silence, 0.25, "an eighth of a second")
-}

@@ -6,52 +6,48 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/link/hard"
+	"github.com/hilgpu/hilgpu/rtl/link/lights"
 	"github.com/hilgpu/hilgpu/rtl/link/vsec"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 2 + uart.ModuleWords + hard.ModuleWords + vsec.ModuleWords + gpu.GPUWords
+const ModuleWords = 0 + uart.ModuleWords + hard.ModuleWords + vsec.ModuleWords + lights.ModuleWords + gpu.GPUWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
-	s[0] = uint64(m.silent)
-	s[1] = hdl.Bit(m.fault)
-	s = s[2:]
 	m.uart.Snapshot(s)
 	s = s[uart.ModuleWords:]
 	m.link.Snapshot(s)
 	s = s[hard.ModuleWords:]
 	m.regs.Snapshot(s)
 	s = s[vsec.ModuleWords:]
+	m.lights.Snapshot(s)
+	s = s[lights.ModuleWords:]
 	m.gpu.Snapshot(s)
 }
 
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
-	m.silent = uint32(s[0])
-	m.fault = s[1] != 0
-	s = s[2:]
 	m.uart.Restore(s)
 	s = s[uart.ModuleWords:]
 	m.link.Restore(s)
 	s = s[hard.ModuleWords:]
 	m.regs.Restore(s)
 	s = s[vsec.ModuleWords:]
+	m.lights.Restore(s)
+	s = s[lights.ModuleWords:]
 	m.gpu.Restore(s)
 }
 
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
-	s = append(s,
-		hdl.Signal{Name: at + ".silent", Width: 23},
-		hdl.Signal{Name: at + ".fault", Width: 1},
-	)
 	s = m.uart.Signals(at+".uart", s)
 	s = m.link.Signals(at+".link", s)
 	s = m.regs.Signals(at+".regs", s)
+	s = m.lights.Signals(at+".lights", s)
 	s = m.gpu.Signals(at+".gpu", s)
 	return s
 }
@@ -61,5 +57,6 @@ func (m *Module) Memories(v hdl.Visitor) {
 	m.uart.Memories(v)
 	m.link.Memories(v)
 	m.regs.Memories(v)
+	m.lights.Memories(v)
 	m.gpu.Memories(v)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/link/hard"
 	"github.com/hilgpu/hilgpu/rtl/link/hard/dlink"
+	"github.com/hilgpu/hilgpu/rtl/link/lights"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/link/vsec"
@@ -48,14 +49,9 @@ type Module struct {
 	uart   uart.Module
 	link   hard.Module
 	regs   vsec.Module
+	lights lights.Module
 	gpu    gpu.GPU
-	silent uint32 `w:"23"` // clocks since a byte arrived, to silence
-	fault  bool
 }
-
-// silence is how many clocks after a byte the light of the link goes out, an eighth of a
-// second.
-const silence = Hz / 8
 
 // linkConfig returns the configuration of the link. A tick is 100 us. At 3 Mbit/s a window
 // of eight frames takes 4.4 ms on the line; the host and the FT231X, with its latency timer
@@ -87,7 +83,7 @@ func New(nodes int, vram uint64, build uint32) (*Module, error) {
 	}
 	return &Module{
 		uart: uart.New(), link: hard.New(linkConfig(), rate.Config{Hz: Hz, Rates: Rates()}),
-		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), gpu: *g, silent: silence,
+		regs: vsec.New(vsec.Config{Hz: Hz, UART: true}), lights: lights.New(), gpu: *g,
 	}, nil
 }
 
@@ -99,25 +95,15 @@ func (m *Module) Reset() {
 	m.uart.Reset()
 	m.link.Reset()
 	m.regs.Reset()
+	m.lights.Reset()
 	m.gpu.Reset()
-	m.silent, m.fault = silence, false
 }
 
 // Line returns the level of the line to the host.
 func (m *Module) Line() bool { return m.uart.Line() }
 
-// LEDs returns the lights: 0 bytes arrive, 1 a session, 2 a node works, 3 a node has
-// stopped on a fault since the session began. The others are off.
-func (m *Module) LEDs() uint8 {
-	return bit(m.silent != silence) | m.link.LEDs()&1<<1 | bit(m.gpu.Busy())<<2 | bit(m.fault)<<3
-}
-
-func bit(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
-}
+// LEDs returns the lights, see package lights.
+func (m *Module) LEDs() uint8 { return m.lights.LEDs() }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx bool) {
@@ -134,19 +120,9 @@ func (m *Module) Tick(rx bool) {
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
 	period := m.link.Period()
-	m.tickLights(valid)
+	m.lights.Tick(valid, status.Up, m.gpu.Busy(), m.gpu.Faulted())
 	m.uart.Tick(rx, period, sends, what)
 	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
 	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, uint16(period), vsec.Asked{Req: req, Taken: reqReady})
 	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)
-}
-
-// tickLights is the clock edge of the lights. received reports whether a byte has arrived.
-func (m *Module) tickLights(received bool) {
-	m.fault = (m.fault || m.gpu.Faulted()) && m.link.LEDs()&1 != 0
-	if received {
-		m.silent = 0
-	} else if m.silent != silence {
-		m.silent = (m.silent + 1) & 0x7fffff
-	}
 }

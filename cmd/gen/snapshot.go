@@ -57,6 +57,7 @@ var snapshotPackages = []struct {
 	{"rtl/link/rate", []string{"Module"}},
 	{"rtl/link/seq", []string{"Module"}},
 	{"rtl/link/vsec", []string{"Module"}},
+	{"rtl/link/lights", []string{"Module"}},
 	{"rtl/mcu", []string{"Module"}},
 	{"rtl/mcu/core", []string{"Module"}},
 	{"rtl/mem", []string{"Module"}},
