@@ -60,6 +60,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -70,8 +71,11 @@ import (
 
 // Defaults of Config.
 const (
-	defaultTdrSeconds = 2
-	defaultDMABuffers = 4
+	defaultTdrSeconds    = 2
+	defaultTdrDDISeconds = 5
+	defaultTdrLimit      = 5
+	defaultTdrWindow     = 60 // seconds
+	defaultDMABuffers    = 4
 )
 
 // maxNodes is the maximum number of nodes.
@@ -87,6 +91,9 @@ type Config struct {
 	Driver  kmddi.DriverInitializationData
 
 	TdrDelay   uint64                    // ticks without progress until the GPU counts as hung; 0: two seconds
+	TdrDDI     uint64                    // TdrDdiDelay: ticks that a function may take which resets the GPU; 0: five seconds
+	TdrLimit   int                       // TdrLimitCount: how often the adapter may reset itself in TdrWindow; 0: 5; less than 0: always
+	TdrWindow  uint64                    // TdrLimitTime, in ticks; 0: sixty seconds
 	LinkDelay  func(bytes uint64) uint64 // ticks that a slow link takes for them, at its rate of the moment; nil: none
 	DMABuffers int                       // number of DMA buffers per context; 0: 4
 	Quantum    uint64                    // ticks of a node that a context gets in a turn; 0: a millisecond
@@ -131,7 +138,8 @@ type Stats struct {
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
 	Preemptions    uint64 // calls of PreemptCommand
-	Recoveries     uint64 // successful recoveries
+	NodeResets     uint64 // resets of a node, after which the rest of the adapter went on
+	Recoveries     uint64 // successful resets of the adapter
 }
 
 // A Kernel is the graphics kernel of one adapter.
@@ -140,6 +148,9 @@ type Kernel struct {
 	dev        *hal.Device
 	driver     kmddi.DriverInitializationData
 	tdrTicks   uint64 // without the link's
+	tdrDDI     uint64 // without the link's
+	tdrLimit   int
+	tdrWindow  uint64
 	linkDelay  func(bytes uint64) uint64
 	largest    uint64 // span of the largest allocation so far
 	dmaBuffers int
@@ -158,8 +169,11 @@ type Kernel struct {
 	visits  int         // threads that are inside or wait there
 	closing bool        // Stop has begun
 	moving  bool        // a thread places allocations
+	lost    []*device   // devices that were lost meanwhile
 	pins    int         // allocations that are pinned
-	resets  uint64      // times that Recover has begun
+	resets  uint64      // times that a reset of the adapter has begun
+	itself  []uint64    // times at which the adapter reset itself, the last tdrLimit
+	byHand  bool        // such a reset has failed, and only Recover tries again
 	serial  uint64      // fences given so far
 	jobs    uint64      // DMA buffers queued so far
 	able    []*context  // contexts that have work, see rank
@@ -188,7 +202,6 @@ type Kernel struct {
 
 	scheduling bool // BuildPagingBuffer or Patch runs
 	dpcDone    bool // NotifyDpc called in this DpcRoutine
-	faulted    *fault
 	err        *DeviceError
 	access     error     // the first failed access of the miniport
 	crashed    *Bugcheck // the miniport must not be called; nil: it works
@@ -213,6 +226,9 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if cfg.TdrDelay == 0 {
 		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
 	}
+	cfg.TdrDDI = cmp.Or(cfg.TdrDDI, defaultTdrDDISeconds*cfg.Device.Hz())
+	cfg.TdrLimit = cmp.Or(cfg.TdrLimit, defaultTdrLimit)
+	cfg.TdrWindow = cmp.Or(cfg.TdrWindow, defaultTdrWindow*cfg.Device.Hz())
 	if cfg.LinkDelay == nil {
 		cfg.LinkDelay = func(uint64) uint64 { return 0 }
 	}
@@ -227,7 +243,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrTicks: cfg.TdrDelay, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, quantum: cfg.Quantum, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
+		tdrTicks: cfg.TdrDelay, tdrDDI: cfg.TdrDDI, tdrLimit: cfg.TdrLimit, tdrWindow: cfg.TdrWindow, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, quantum: cfg.Quantum, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
 		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
 		observer: cfg.Observe, thread: t,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},

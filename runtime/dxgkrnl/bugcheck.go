@@ -8,6 +8,7 @@ import (
 
 // The codes of a Bugcheck (bugcodes.h).
 const (
+	CodeTimeout   = 0x116 // VIDEO_TDR_ERROR
 	CodeScheduler = 0x119 // VIDEO_SCHEDULER_INTERNAL_ERROR
 	CodeMemory    = 0x10e // VIDEO_MEMORY_MANAGEMENT_INTERNAL
 	CodeVerifier  = 0xc4  // DRIVER_VERIFIER_DETECTED_VIOLATION
@@ -15,11 +16,19 @@ const (
 
 // P1 of CodeScheduler.
 const (
-	SchedulerFence  = 0x1 // a fence id that is not outstanding was reported
-	SchedulerSubmit = 0x2 // SubmitCommand or PreemptCommand failed
-	SchedulerPatch  = 0x3 // Patch failed
-	SchedulerPaging = 0x5 // SubmitCommand of a paging buffer failed
-	SchedulerCancel = 0x9 // CancelCommand failed
+	SchedulerFence  = 0x1  // a fence id that is not outstanding was reported
+	SchedulerSubmit = 0x2  // SubmitCommand or PreemptCommand failed
+	SchedulerPatch  = 0x3  // Patch failed
+	SchedulerPaging = 0x5  // SubmitCommand of a paging buffer failed
+	SchedulerCancel = 0x9  // CancelCommand failed
+	SchedulerAbort  = 0xa  // ResetEngine returned a fence that cannot be the aborted one
+	SchedulerReset  = 0x10 // an interrupt between ResetEngine and the next work of the node
+)
+
+// P1 of CodeTimeout. The numbers are specific to this kernel; Windows gives an address.
+const (
+	TimeoutLimit = 0x1 // more resets of the adapter in a time than TdrLimitCount allows
+	TimeoutDDI   = 0x2 // a function that resets took longer than TdrDdiDelay
 )
 
 // P1 of CodeMemory.

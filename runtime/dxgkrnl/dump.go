@@ -38,8 +38,8 @@ func (kd Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(kd))
 }
 
-// A DeviceError describes why the adapter was stopped. It is sticky: every
-// thunk that needs the GPU fails until Recover succeeds.
+// A DeviceError describes why the adapter was stopped, or why a device was lost. A stopped
+// adapter is sticky: every thunk that needs the GPU fails until a reset succeeds.
 type DeviceError struct {
 	Kind  Kind
 	Node  uint32 // of the GPU fault or time-out
@@ -76,6 +76,20 @@ func (e *DeviceError) status() ddi.Status {
 // Unwrap returns the cause.
 func (e *DeviceError) Unwrap() error { return e.Cause }
 
+// Lost returns why the GPU lost a device: a *DeviceError, or nil if it did not, or there is
+// no such device. Of a stopped adapter it is that of Err for any device.
+func (k *Kernel) Lost(dev ddi.KMHandle) error {
+	var err error
+	k.gate.peek(func() {
+		if d, ok := k.device(dev); ok && d.lost != nil {
+			err = d.lost
+		} else if k.err != nil {
+			err = k.err
+		}
+	})
+	return err
+}
+
 // Err returns why the adapter was stopped, a *DeviceError, or nil.
 func (k *Kernel) Err() error {
 	var err error
@@ -87,25 +101,19 @@ func (k *Kernel) Err() error {
 	return err
 }
 
-// stopFault stops the adapter because the GPU reported a fault.
-func (k *Kernel) stopFault(t *ddi.Thread) {
-	e := &DeviceError{
-		Kind: Fault, Node: k.faulted.node, Fence: k.faulted.fence, Cause: ddi.Status(k.faulted.status),
-	}
-	e.Work = k.workOf(e.Node, e.Fence)
-	k.stop(t, reasonAdapter, e)
-	k.reportWork(t, "gpu-fault", e, fmt.Sprintf("faulted with %v", e.Cause))
+// faultOf returns the error for the fault that a node has reported.
+func (k *Kernel) faultOf(n *node) *DeviceError {
+	f := n.faulted
+	return &DeviceError{Kind: Fault, Node: n.ordinal, Fence: f.fence, Cause: ddi.Status(f.status), Work: k.workOf(n.ordinal, f.fence)}
 }
 
-// stopTimeout stops the adapter because node n made no progress.
-func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
-	e := &DeviceError{
-		Kind: Timeout, Node: n.ordinal, Fence: n.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
+// timeOutOf returns the error for a node that made no progress.
+func (k *Kernel) timeOutOf(n *node) *DeviceError {
+	fence := n.fenceID(n.completed + 1)
+	if len(n.hardware) > 0 {
+		fence = n.hardware[0].arg.SubmissionFenceID
 	}
-	e.Work = k.workOf(e.Node, e.Fence)
-	e.Storm = k.storm()
-	k.stop(t, reasonTimeout, e)
-	k.reportWork(t, "gpu-time-out", e, fmt.Sprintf("made no progress in %d clocks", k.tdrDelay()))
+	return &DeviceError{Kind: Timeout, Node: n.ordinal, Fence: fence, Cause: ddi.StatusIOTimeout, Work: k.workOf(n.ordinal, fence), Storm: k.storm()}
 }
 
 // stormRate is the rate of messages without progress of an interrupt storm, per second.
@@ -135,11 +143,17 @@ func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
 		return
 	}
 	k.err = e
+	if e.Dump == "" { // not of a reset that has failed
+		k.collect(t, reason, e)
+	}
+	k.observe(Event{Kind: EventStop, Node: e.Node, Fence: e.Fence, Text: e.Error() + "\n" + e.Dump})
+	k.reportWork(t, e)
+}
+
+// collect describes the state of the kernel and of the GPU in an error.
+func (k *Kernel) collect(t *ddi.Thread, reason uint32, e *DeviceError) {
 	e.Dump = k.dump()
 	p := make([]byte, dbgInfoBytes)
-	defer func() {
-		k.observe(Event{Kind: EventStop, Node: e.Node, Fence: e.Fence, Text: e.Error() + "\n" + e.Dump})
-	}()
 	out, s := k.driver.CollectDbgInfo(t, k.adapter, kmddi.CollectDbgInfo{Reason: reason, Buffer: p})
 	if s.Failed() {
 		e.Dump += fmt.Sprintf("CollectDbgInfo: %v\n", s)
@@ -154,8 +168,10 @@ func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
 // dump describes the state of the kernel.
 func (k *Kernel) dump() string {
 	var b strings.Builder
-	if k.faulted != nil {
-		fmt.Fprintf(&b, "kernel: node %d reported fault %v in fence %d\n", k.faulted.node, ddi.Status(k.faulted.status), k.faulted.fence)
+	for i := range k.nodes {
+		if f := k.nodes[i].faulted; f != nil {
+			fmt.Fprintf(&b, "kernel: node %d reported fault %v in fence %d\n", i, ddi.Status(f.status), f.fence)
+		}
 	}
 	for i := range k.nodes {
 		k.dumpNode(&b, &k.nodes[i])

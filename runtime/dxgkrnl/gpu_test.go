@@ -35,6 +35,7 @@ const (
 	opFault
 	opMap   // gives page n of the aperture the page of host memory at src
 	opFlush // of the entries of the aperture that are kept
+	opHang  // never ends
 	opBytes = 32
 	srcAt   = 8
 	dstAt   = 16
@@ -195,8 +196,23 @@ func (g *gpu) step() bool {
 		first = g.choose()
 	}
 	for i := range g.queues {
-		if node := (first + i) % len(g.queues); len(g.queues[node]) > 0 {
+		if node := (first + i) % len(g.queues); len(g.queues[node]) > 0 && !g.hangs(node) {
 			g.complete(node)
+			return true
+		}
+	}
+	return false
+}
+
+// hangs reports whether the oldest job of a node never ends.
+func (g *gpu) hangs(node int) bool {
+	j := g.queues[node][0]
+	b := make([]byte, j.bytes)
+	if err := g.machine.ReadMem(j.addr, b); err != nil && j.bytes > 0 {
+		g.fail("%v", err)
+	}
+	for ; len(b) >= opBytes; b = b[opBytes:] {
+		if le.Uint32(b) == opHang {
 			return true
 		}
 	}
@@ -253,6 +269,9 @@ func (g *gpu) stop(node, n int) {
 		b := make([]byte, min(uint32(n)*opBytes, j.bytes))
 		if err := g.machine.ReadMem(j.addr, b); err != nil {
 			g.fail("%v", err)
+		}
+		if g.hangs(node) {
+			b = nil
 		}
 		if le.Uint32(j.place[4:]) != j.part {
 			le.PutUint32(j.place, 0)

@@ -71,8 +71,6 @@ func checkCaps(c kmddi.DriverCaps) string {
 		return fmt.Sprintf("PagingNode is %d, want less than NumberOfNodes, %d", c.PagingNode, c.NumberOfNodes)
 	case c.NumberOfNodes > 1 && !c.MultiEngineAware:
 		return fmt.Sprintf("MultiEngineAware is false, want true for %d nodes", c.NumberOfNodes)
-	case c.SupportPerEngineTDR:
-		return "SupportPerEngineTDR is true, want false: this kernel does not call DxgkDdiResetEngine"
 	}
 	return ""
 }
@@ -86,6 +84,9 @@ func checkClaims(c kmddi.DriverCaps, d *kmddi.DriverInitializationData) string {
 	}{
 		{"PreemptionAware", "PreemptCommand", c.PreemptionAware, d.PreemptCommand != nil},
 		{"CancelCommandAware", "CancelCommand", c.CancelCommandAware, d.CancelCommand != nil},
+		{"SupportPerEngineTDR", "QueryDependentEngineGroup", c.SupportPerEngineTDR, d.QueryDependentEngineGroup != nil},
+		{"SupportPerEngineTDR", "QueryEngineStatus", c.SupportPerEngineTDR, d.QueryEngineStatus != nil},
+		{"SupportPerEngineTDR", "ResetEngine", c.SupportPerEngineTDR, d.ResetEngine != nil},
 	} {
 		if f.claimed && !f.is {
 			return fmt.Sprintf("%s is true, but the miniport has no DxgkDdi%s", f.cap, f.name)

@@ -34,8 +34,6 @@ func TestAdapterInfo(t *testing.T) {
 		{"", func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) {
 			c.MultiEngineAware, c.NumberOfNodes, c.PagingNode = false, 1, 0
 		}},
-		{"DRIVERCAPS: SupportPerEngineTDR is true, want false: this kernel does not call DxgkDdiResetEngine",
-			func(c *kmddi.DriverCaps, _ *kmddi.QuerySegment) { c.SupportPerEngineTDR = true }},
 
 		{"QUERYSEGMENT: the number of segments is 0, want 1 to 32", func(_ *kmddi.DriverCaps, q *kmddi.QuerySegment) { q.Segments = nil }},
 		{"QUERYSEGMENT: the number of segments is 33, want 1 to 32",

@@ -8,9 +8,7 @@ import (
 )
 
 // fault is a reported DMA_FAULTED.
-type fault struct {
-	node, fence, status uint32
-}
+type fault struct{ fence, status uint32 }
 
 // interrupt is the interrupt service routine. hal calls it at DIRQL.
 func (k *Kernel) interrupt(t *ddi.Thread, message int) {
@@ -53,7 +51,8 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	        the node; the last one again is ignored, which package kmcheck
 //	        reports
 //	Returns by Bugcheck 0x119/1 for any other fence, or a node that does not
-//	        exist
+//	        exist; by Bugcheck 0x119/0x10 between ResetEngine of a node and its
+//	        next work. What arrives just before a reset is ignored
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
 func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
 	k.checkHandle(h, "DxgkCbNotifyInterrupt")
@@ -68,14 +67,20 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 		k.bugcheck("DxgkCbNotifyInterrupt", CodeScheduler, SchedulerFence, "NodeOrdinal is %d, want less than %d", arg.NodeOrdinal, len(k.nodes))
 	}
 	n := &k.nodes[arg.NodeOrdinal]
+	switch {
+	case n.reset:
+		k.bugcheck("DxgkCbNotifyInterrupt", CodeScheduler, SchedulerReset, "node %d: type %d, fence %d after %s and before the node goes on", n.ordinal, arg.InterruptType, arg.FenceID, resetEngine)
+	case n.masked:
+		return
+	}
 	switch arg.InterruptType {
 	case kmddi.InterruptDMACompleted:
 		k.reported("DxgkCbNotifyInterrupt", n, arg.FenceID)
 	case kmddi.InterruptDMAPreempted:
 		k.notePreempted(n, &arg)
 	case kmddi.InterruptDMAFaulted:
-		if k.faulted == nil {
-			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
+		if n.faulted == nil {
+			n.faulted = &fault{arg.FenceID, arg.Status}
 			k.observe(Event{Kind: EventFault, Node: arg.NodeOrdinal, Fence: arg.FenceID, Text: ddi.Status(arg.Status).Error()})
 		}
 	default:
@@ -129,8 +134,8 @@ func (k *Kernel) notifyDPC(t *ddi.Thread, h kmddi.HDxgkrnl) {
 		return
 	}
 	k.retire(t)
-	if k.faulted != nil {
-		k.stopFault(t)
+	if n := k.faultedNode(); n != nil && !k.caps.SupportPerEngineTDR {
+		k.stop(t, reasonAdapter, k.faultOf(n))
 		return
 	}
 	k.pump(t)

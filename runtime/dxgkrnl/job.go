@@ -118,6 +118,7 @@ func (d *dmaBuffer) writes(i int) bool { return d.list[d.patches[i].AllocationIn
 // work makes and submits what can be, at PASSIVE_LEVEL. One thread at a time does so; it
 // may have to wait for a paging buffer, and the others go on.
 func (k *Kernel) work(t *ddi.Thread) {
+	k.endFaults(t)
 	if k.moving || k.err != nil {
 		return
 	}
@@ -139,7 +140,7 @@ func (k *Kernel) step(t *ddi.Thread) bool {
 			continue
 		}
 		for _, c := range k.candidates(n) {
-			if c.waits() && k.advance(t, c) {
+			if c.runs() && k.advance(t, c) {
 				return true
 			}
 			if k.err != nil {
@@ -272,10 +273,14 @@ func (k *Kernel) dropWork(c *context) {
 	c.line.settle()
 }
 
-// loseDevice removes a device and cancels its work that is not in the hardware. Other
-// devices go on.
-func (k *Kernel) loseDevice(t *ddi.Thread, d *device, s ddi.Status) {
+// loseDevice removes a device and cancels its work that is not in the hardware, at the
+// latest when the thread that places allocations ends that. Other devices go on.
+func (k *Kernel) loseDevice(d *device, s ddi.Status) {
 	d.removed = s
+	if k.moving {
+		k.lost = append(k.lost, d)
+		return
+	}
 	for _, c := range d.contexts {
 		k.dropWork(c)
 	}

@@ -18,7 +18,7 @@ func (k *Kernel) make(t *ddi.Thread, c *context) bool {
 	k.flush()
 	if st.Failed() {
 		if k.err == nil {
-			k.loseDevice(t, c.device, st)
+			k.loseDevice(c.device, st)
 		}
 		return false
 	}
@@ -102,7 +102,7 @@ func (k *Kernel) placeAgain(t *ddi.Thread, s *submission) bool {
 	k.flush()
 	if st.Failed() {
 		if k.err == nil {
-			k.loseDevice(t, d.context.device, st)
+			k.loseDevice(d.context.device, st)
 		}
 		return false
 	}

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -43,7 +44,8 @@ type miniport struct {
 	log  []string
 	live int // number of contexts, devices, allocations and opened allocations
 	fail map[string]ddi.Status
-	irql []string // calls at a wrong level
+	irql []string          // calls at a wrong level
+	at   map[string]func() // called in the next call of a function
 
 	// Functions replaced by tests.
 	isr    func(t *ddi.Thread)
@@ -54,6 +56,10 @@ type miniport struct {
 
 	patched func(arg kmddi.Patch) // called at the end of Patch
 	preempt func(node int)        // called by PreemptCommand; nil: the GPU stops after a command
+
+	responsive bool                                                                    // what QueryEngineStatus answers
+	group      uint64                                                                  // what QueryDependentEngineGroup answers; 0: the node alone
+	engine     func(t *ddi.Thread, node uint32) (last uint32, s ddi.Status, done bool) // called by ResetEngine
 
 	stopping []uint32 // preemption fence, by node
 	cancels  int      // calls of CancelCommand
@@ -67,6 +73,10 @@ func (m *miniport) call(t *ddi.Thread, level ddi.IRQL, format string, args ...an
 	}
 	var name string
 	fmt.Sscan(line, &name)
+	if f := m.at[name]; f != nil {
+		delete(m.at, name)
+		f()
+	}
 	return m.fail[name]
 }
 
@@ -106,6 +116,14 @@ func (m *miniport) table() kmddi.DriverInitializationData {
 		Render: m.renderCommand, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
 		QueryCurrentFence: m.queryFence, CollectDbgInfo: m.collect,
 		PreemptCommand: m.preemptCommand, CancelCommand: m.cancelCommand,
+		QueryEngineStatus: func(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryEngineStatus) (kmddi.QueryEngineStatusOut, ddi.Status) {
+			return kmddi.QueryEngineStatusOut{Responsive: m.responsive}, m.call(t, 0, "QueryEngineStatus node=%d", arg.NodeOrdinal)
+		},
+		QueryDependentEngineGroup: func(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryDependentEngineGroup) (kmddi.QueryDependentEngineGroupOut, ddi.Status) {
+			s := m.call(t, 0, "QueryDependentEngineGroup node=%d", arg.NodeOrdinal)
+			return kmddi.QueryDependentEngineGroupOut{DependentNodeOrdinalMask: cmp.Or(m.group, 1<<arg.NodeOrdinal)}, s
+		},
+		ResetEngine:      m.resetEngine,
 		ResetFromTimeout: m.reset,
 		RestartFromTimeout: func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 			s := m.call(t, 0, "RestartFromTimeout")
@@ -136,6 +154,30 @@ func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	s := m.call(t, 0, "StopDevice")
 	m.cb.UnmapMemory(t, m.cb.DeviceHandle, m.regs)
 	return s
+}
+
+// resetEngine drops the jobs of a node.
+func (m *miniport) resetEngine(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
+	n := arg.NodeOrdinal
+	s := m.call(t, 0, "ResetEngine node=%d", n)
+	if m.engine != nil {
+		if last, s, done := m.engine(t, n); done {
+			return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
+		}
+	}
+	m.last[n] = le.Uint32(m.gpu.bar0[regFence+4*n:])
+	if q := m.gpu.queues[n]; len(q) > 0 {
+		m.last[n] = q[0].fence
+	}
+	m.gpu.queues[n], m.stopping[n] = nil, 0
+	le.PutUint32(m.gpu.bar0[regFence+4*n:], m.last[n])
+	for _, reg := range []int{regStatus, regStopped} {
+		le.PutUint32(m.gpu.bar0[reg:], le.Uint32(m.gpu.bar0[reg:])&^(1<<n))
+	}
+	if le.Uint32(m.gpu.bar0[regFault:]) == n+1 {
+		le.PutUint32(m.gpu.bar0[regFault:], 0)
+	}
+	return kmddi.ResetEngineOut{LastAbortedFenceID: m.last[n]}, s
 }
 
 // reset drops the jobs of the GPU.
@@ -353,6 +395,6 @@ func (m *miniport) queryFence(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryCu
 }
 
 func (m *miniport) collect(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
-	m.log = append(m.log, fmt.Sprintf("CollectDbgInfo %#x", arg.Reason))
+	m.call(t, t.IRQL(), "CollectDbgInfo %#x", arg.Reason)
 	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, "miniport: state\n")}, m.fail["CollectDbgInfo"]
 }

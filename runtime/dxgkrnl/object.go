@@ -16,6 +16,7 @@ type device struct {
 	contexts    []*context    // in order of creation
 	allocations []*allocation // in order of creation, without destroyed ones
 	removed     ddi.Status    // the status of a removed device, else StatusSuccess
+	lost        *DeviceError  // why the GPU lost it, or nil
 	busy        bool          // a thread is in a thunk of the device
 }
 

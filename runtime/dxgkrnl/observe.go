@@ -30,6 +30,8 @@ const (
 	EventPreempted                     // Submission, which is taken back; it goes on as another one, or is cancelled
 	EventCancelled                     // Submission, which was preempted and does not go on
 	EventPending                       // Job, Node, Context, Device, End, Text, Commands, Uses: a DMA buffer enters its software queue
+	EventReset                         // Submission that is aborted, or 0; Node; Fence, the last aborted one; Device that is lost; Text: the error, and the dump from the next line on
+	EventRestart                       // none: the adapter works again after a reset
 )
 
 // An Event is a step of the kernel's work. Submissions are numbered from 1, across all

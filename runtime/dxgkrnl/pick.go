@@ -23,7 +23,7 @@ func (k *Kernel) rank() {
 	k.able = k.able[:0]
 	for _, d := range k.devices {
 		for _, c := range d.contexts {
-			if c.waits() {
+			if c.runs() {
 				c.level = k.levelOf(c)
 				k.able = append(k.able, c)
 			}
@@ -57,6 +57,9 @@ func (k *Kernel) candidates(n *node) []*context {
 
 // waits reports whether a context has work that is not in the hardware.
 func (c *context) waits() bool { return len(c.jobs) > 0 || len(c.pending) > 0 }
+
+// runs reports whether a context has work that is not in the hardware and may go there.
+func (c *context) runs() bool { return c.waits() && !c.device.removed.Failed() }
 
 // first returns the job of the first work that waits.
 func (c *context) first() *job {

@@ -21,7 +21,7 @@ func (k *Kernel) contend(t *ddi.Thread, n *node) bool {
 		return false
 	}
 	for _, c := range k.candidates(n) {
-		if !n.executes() || !c.waits() {
+		if !n.executes() || !c.runs() {
 			return false // others were let in meanwhile
 		}
 		if !k.outranks(c, c.level, c.oldest(), n) {
@@ -60,7 +60,7 @@ func (k *Kernel) contendInside(t *ddi.Thread, n *node) bool {
 
 // executes reports whether a node executes a DMA buffer, and is not asked to stop.
 func (n *node) executes() bool {
-	return n.preemption == 0 && len(n.hardware) > 0 && n.hardware[0].dma != nil
+	return n.preemption == 0 && n.faulted == nil && !n.masked && len(n.hardware) > 0 && n.hardware[0].dma != nil
 }
 
 // free reports whether a part of a DMA buffer can be the first work of its node after a

@@ -232,7 +232,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	low := q.kernel.handles.get(q.devices[0].dev).(*device)
-	q.kernel.loseDevice(q.thread, low, ddi.StatusDeviceRemoved)
+	q.kernel.loseDevice(low, ddi.StatusDeviceRemoved)
 	assert.Equal(t, 1, q.mini.cancels, "it waits in its software queue")
 	q.gpu.stop(0, 0)
 	q.enter()
@@ -307,7 +307,7 @@ func TestFailedPreemptions(t *testing.T) {
 					return
 				}
 				q.work(0)
-				q.kernel.loseDevice(q.thread, q.kernel.handles.get(q.devices[0].dev).(*device), ddi.StatusDeviceRemoved)
+				q.kernel.loseDevice(q.kernel.handles.get(q.devices[0].dev).(*device), ddi.StatusDeviceRemoved)
 			})
 			require.NotNil(t, b)
 			assert.EqualValues(t, CodeScheduler, b.Code)

@@ -27,9 +27,11 @@ import (
 //	        or the miniport's status with the error of the first failed access.
 //	        The adapter then remains stopped, and Recover may be called again
 //
+// After a fault or a time-out the adapter recovers by itself when somebody next creates a
+// device, and Recover is needed only if that fails: a board may have to be plugged in first.
+//
 // Design note: Windows resets as soon as it finds the adapter hung, and
-// bugchecks (0x116) if that does not help. Here a board may have to be plugged
-// in first, so the caller decides when to recover.
+// bugchecks (0x116) if that does not help.
 func (k *Kernel) Recover(t *ddi.Thread) error {
 	v := k.enter(t)
 	defer k.leave(t, &v)
@@ -52,29 +54,69 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 	if err := k.recover(t); err != nil {
 		return err
 	}
-	k.err, k.faulted = nil, nil
-	k.stats.Recoveries++
 	return nil
 }
 
-// recover performs the steps of Recover.
+// recoverItself resets an adapter that a fault or a time-out has stopped, when somebody
+// wants to use it again. Until then the state of the GPU can be looked at. If it fails, the
+// adapter remains stopped, and only Recover tries again.
+func (k *Kernel) recoverItself(t *ddi.Thread) {
+	if !k.recovers() {
+		return
+	}
+	k.alone(t)
+	if !k.recovers() { // another thread has done it
+		return
+	}
+	now := k.dev.Now()
+	if k.tdrLimit > 0 {
+		if len(k.itself) == k.tdrLimit && now-k.itself[0] < k.tdrWindow {
+			k.bugcheck("DxgkDdiResetFromTimeout", CodeTimeout, TimeoutLimit, "%d resets of the adapter in %d clocks, want at most %d in %d",
+				k.tdrLimit+1, now-k.itself[0], k.tdrLimit, k.tdrWindow)
+		}
+		k.itself = append(k.itself, now)
+		k.itself = k.itself[max(len(k.itself)-k.tdrLimit, 0):]
+	}
+	k.byHand = k.recover(t) != nil
+}
+
+// recovers reports whether recoverItself has something to do.
+func (k *Kernel) recovers() bool {
+	return !k.closing && k.crashed == nil && !k.byHand && k.driver.ResetFromTimeout != nil &&
+		k.err != nil && (k.err.Kind == Fault || k.err.Kind == Timeout)
+}
+
+// recover performs the steps of a reset of the adapter.
 func (k *Kernel) recover(t *ddi.Thread) error {
 	if err := k.dev.Restore(t); err != nil {
 		return fmt.Errorf("dxgkrnl: recovery: %w", err)
 	}
 	k.access, k.running = nil, false
 	k.resets++
-	if s := k.driver.ResetFromTimeout(t, k.adapter); s.Failed() {
-		return k.recoveryError("DxgkDdiResetFromTimeout", s)
+	if err := k.resetStep(t, "DxgkDdiResetFromTimeout", k.driver.ResetFromTimeout); err != nil {
+		return err
 	}
 	k.removeDevices()
 	k.loseSegments(t)
 	k.dropSubmissions()
 	k.releaseHeld()
-	if s := k.driver.RestartFromTimeout(t, k.adapter); s.Failed() {
-		return k.recoveryError("DxgkDdiRestartFromTimeout", s)
+	if err := k.resetStep(t, "DxgkDdiRestartFromTimeout", k.driver.RestartFromTimeout); err != nil {
+		return err
 	}
-	k.running = true
+	k.running, k.byHand, k.err = true, false, nil
+	k.stats.Recoveries++
+	k.observe(Event{Kind: EventRestart})
+	return nil
+}
+
+// resetStep calls a function of the miniport that is a part of a reset of the adapter.
+func (k *Kernel) resetStep(t *ddi.Thread, name string, call func(*ddi.Thread, kmddi.HAdapter) ddi.Status) error {
+	began := k.dev.Now()
+	s := call(t, k.adapter)
+	k.checkDDI(name, began)
+	if s.Failed() {
+		return k.recoveryError(name, s)
+	}
 	return nil
 }
 
@@ -92,7 +134,7 @@ func (k *Kernel) recoveryError(what string, s ddi.Status) error {
 func (k *Kernel) removeDevices() {
 	for _, d := range k.devices {
 		if d.handle != 0 && !d.removed.Failed() {
-			d.removed = k.err.status()
+			d.removed, d.lost = k.err.status(), k.err
 		}
 	}
 }
@@ -138,6 +180,7 @@ func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		n.base, n.preemption, n.preempted = n.submitted, 0, false
+		n.faulted, n.masked, n.reset = nil, false, false
 		n.reported, n.completed = n.submitted, n.submitted
 		for _, s := range n.hardware {
 			l := s.line // that of a context that was destroyed, too

@@ -18,8 +18,18 @@ func (k *Kernel) beginMove(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// endMove lets other threads place allocations.
-func (k *Kernel) endMove() { k.moving = false }
+// endMove lets other threads place allocations, and cancels the work of devices that were
+// lost meanwhile.
+func (k *Kernel) endMove() {
+	k.moving = false
+	lost := k.lost
+	k.lost = nil
+	for _, d := range lost {
+		for _, c := range d.contexts {
+			k.dropWork(c)
+		}
+	}
+}
 
 // touch adds a to the working set.
 func (k *Kernel) touch(a *allocation) {

@@ -35,6 +35,7 @@ type options struct {
 	linkDelay       func(uint64) uint64
 	quantum         uint64
 	preempts        bool // the miniport claims PreemptionAware and CancelCommandAware
+	resets          bool // the miniport claims SupportPerEngineTDR
 }
 
 // rig is a kernel on the fake miniport and GPU, with a device and a context on
@@ -81,7 +82,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 		caps: kmddi.DriverCaps{
 			HighestAcceptableAddress: math.MaxUint32, NumberOfNodes: uint32(o.nodes), PagingNode: uint32(o.nodes - 1),
 			HwQueuePacketCap: uint32(o.capacity), WDDMVersion: 1300, MultiEngineAware: o.nodes > 1,
-			PreemptionAware: o.preempts, CancelCommandAware: o.preempts,
+			PreemptionAware: o.preempts, CancelCommandAware: o.preempts, SupportPerEngineTDR: o.resets,
 		},
 		segments: kmddi.QuerySegment{PagingBufferSize: o.pagingBytes, PagingBufferPrivateDataSize: 16, Segments: []kmddi.SegmentDescriptor{
 			{BaseAddress: vramBase, Size: uint64(o.vram), BAR: 2, Flags: kmddi.SegmentFlags{CPUVisible: !o.hiddenVRAM}},

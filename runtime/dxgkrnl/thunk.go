@@ -35,6 +35,7 @@ func (k *Kernel) Thunks() kmt.Thunks {
 func (k *Kernel) queryAdapterInfoThunk(t *ddi.Thread, p []byte) ddi.Status {
 	v := k.enter(t)
 	defer k.leave(t, &v)
+	k.recoverItself(t)
 	if s := k.begin(t); s.Failed() {
 		return s
 	}
@@ -54,6 +55,7 @@ func (k *Kernel) queryAdapterInfoThunk(t *ddi.Thread, p []byte) ddi.Status {
 func (k *Kernel) createDeviceThunk(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
 	v := k.enter(t)
 	defer k.leave(t, &v)
+	k.recoverItself(t)
 	if s := k.begin(t); s.Failed() {
 		return 0, s
 	}

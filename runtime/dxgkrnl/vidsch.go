@@ -23,6 +23,9 @@ type node struct {
 	hardware   []*submission // in the hardware, in order
 	preemption uint64        // number of the preemption that is not yet answered; 0: none
 	preempted  bool          // it is answered, and the work is to be taken back
+	faulted    *fault        // that it has reported; nil: none
+	masked     bool          // its interrupts are ignored, since it is about to be reset
+	reset      bool          // DxgkDdiResetEngine has returned, and it does not yet go on
 	progressAt uint64        // time of the last retirement, or of the first work after idle
 }
 
@@ -40,6 +43,9 @@ type submission struct {
 	job    *job       // nil for a paging buffer
 	paging *pagingBuffer
 
+	late          bool    // its node was asked to stop because it made no progress
+	spared        bool    // it got more time since the node was responsive
+	fruitless     bool    // a reset of the node has not aborted it
 	level         int     // of the context when it was submitted
 	part          part    // of a DMA buffer
 	follows       bool    // it cannot go before a stopped submission, see markFollowers
@@ -80,7 +86,7 @@ func (k *Kernel) number(s *submission) {
 
 // room reports whether a node accepts a submission.
 func (k *Kernel) room(n *node) bool {
-	return n.preemption == 0 && len(n.hardware) < int(k.caps.HwQueuePacketCap)
+	return n.preemption == 0 && n.faulted == nil && !n.masked && len(n.hardware) < int(k.caps.HwQueuePacketCap)
 }
 
 // kick submits paging buffers, from PASSIVE_LEVEL, and reports whether it did.

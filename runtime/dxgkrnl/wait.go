@@ -1,10 +1,7 @@
 package dxgkrnl
 
 import (
-	"fmt"
-
 	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
 // wait lets other threads in, and time pass, until done returns true, at
@@ -103,55 +100,4 @@ func (k *Kernel) working() bool {
 		}
 	}
 	return false
-}
-
-// expire handles nodes without progress: a lost interrupt, completed work that
-// is not retired, or a hang.
-func (k *Kernel) expire(t *ddi.Thread) {
-	if !k.working() {
-		k.stopTimeout(t, &k.nodes[0])
-		return
-	}
-	for i := range k.nodes {
-		n := &k.nodes[i]
-		if !n.busy() || k.dev.Now() < n.progressAt+k.tdrDelay() {
-			continue
-		}
-		interrupts, before, asked := k.stats.Interrupts, n.completed, n.preemption != 0
-		moved := k.poll(t, n)
-		switch {
-		case k.err != nil:
-			return
-		case asked && n.preemption == 0: // it has answered
-		case moved && k.stats.Interrupts == interrupts:
-			k.stats.LostInterrupts++
-			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
-				n.ordinal, n.fenceID(n.reported), k.tdrDelay()))
-		case n.completed == before:
-			k.stopTimeout(t, n)
-			return
-		}
-	}
-}
-
-// poll asks the miniport for the last completed fence of a node that has work,
-// retires up to it and reports whether the fence moved. If the status is not
-// success, the fence is unknown.
-func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
-	before := n.reported
-	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
-	none := before == n.base && out.CurrentFence == 0 // no fence has completed yet
-	if !s.Failed() && k.err == nil && !none {
-		old := t.Raise(ddi.DIRQL)
-		// An interrupt may have reported a later fence after it was read.
-		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {
-			k.reported("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
-		}
-		t.Lower(old)
-	}
-	if n.completed != n.reported || n.preempted || k.faulted != nil {
-		k.dev.QueueDPC()
-		k.dev.Deliver(t)
-	}
-	return n.reported != before
 }

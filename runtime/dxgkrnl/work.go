@@ -150,8 +150,13 @@ func (s *submission) work() string {
 
 // reportWork reports that the GPU did not do the work of a fence. The miniport or
 // the hardware may have caused it.
-func (k *Kernel) reportWork(t *ddi.Thread, rule string, e *DeviceError, what string) {
-	if e.Work != "" && k.err == e {
-		k.report(t, rule, submitCommand, fmt.Sprintf("node %d: fence %d %s: %s", e.Node, e.Fence, what, e.Work))
+func (k *Kernel) reportWork(t *ddi.Thread, e *DeviceError) {
+	if e.Work == "" {
+		return
 	}
+	rule, what := "gpu-fault", fmt.Sprintf("faulted with %v", e.Cause)
+	if e.Kind == Timeout {
+		rule, what = "gpu-time-out", fmt.Sprintf("made no progress in %d clocks", k.tdrDelay())
+	}
+	k.report(t, rule, submitCommand, fmt.Sprintf("node %d: fence %d %s: %s", e.Node, e.Fence, what, e.Work))
 }

@@ -1,0 +1,155 @@
+package dxgkrnl
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// resetEngine is the function of the miniport that resets a node.
+const resetEngine = "DxgkDdiResetEngine"
+
+// resetNode resets a node. The device of the work that it executed is lost because of e, and
+// the other work of the node goes on. It reports false if the adapter must be reset: other
+// nodes would lose work too, the reset fails, or it hit a paging buffer.
+//
+//	DDI     DxgkDdiQueryDependentEngineGroup, DxgkDdiCollectDbgInfo, DxgkDdiResetEngine
+//	Caller  at PASSIVE_LEVEL
+//	Order   the node's interrupts are ignored from here on. What has completed retires, and
+//	        if the node then has no work, or has made progress, nothing is reset. If
+//	        work completes later, the next one may be aborted in its place
+//	Source  learn.microsoft.com, "TDR changes in Windows 8"
+func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError) bool {
+	before := n.completed
+	k.mask(t, n, true)
+	k.collect(t, reason, e)
+	if !k.unshared(t, n) {
+		return false
+	}
+	k.poll(t, n)
+	k.dev.QueueDPC()
+	k.dev.Deliver(t)
+	switch {
+	case k.err != nil:
+		return true
+	case n.faulted == nil && (!n.busy() || n.completed != before):
+		k.mask(t, n, false)
+		k.progressed(n)
+		return true
+	}
+	began := k.dev.Now()
+	k.scheduling = true
+	out, s := k.driver.ResetEngine(t, k.adapter, kmddi.ResetEngine{NodeOrdinal: n.ordinal})
+	k.scheduling = false
+	k.checkDDI(resetEngine, began)
+	if s != ddi.StatusSuccess || k.err != nil {
+		return k.err != nil
+	}
+	n.reset = true
+	k.dev.Deliver(t) // none may come from the node
+	last := k.abortedNumber(n, out.LastAbortedFenceID)
+	old := t.Raise(ddi.DispatchLevel)
+	done := k.abort(t, n, last, e)
+	n.reset, n.masked = false, !done
+	k.dev.Lower(t, old)
+	return done
+}
+
+// mask makes the kernel ignore the interrupts of a node, or not.
+func (k *Kernel) mask(t *ddi.Thread, n *node, on bool) {
+	old := t.Raise(ddi.DIRQL)
+	n.masked = on
+	k.dev.Lower(t, old)
+}
+
+// unshared reports whether a reset of a node affects no other one.
+func (k *Kernel) unshared(t *ddi.Thread, n *node) bool {
+	k.scheduling = true
+	out, s := k.driver.QueryDependentEngineGroup(t, k.adapter, kmddi.QueryDependentEngineGroup{NodeOrdinal: n.ordinal})
+	k.scheduling = false
+	return s == ddi.StatusSuccess && out.DependentNodeOrdinalMask == 1<<n.ordinal
+}
+
+// abortedNumber returns the number of the fence that ResetEngine returned.
+func (k *Kernel) abortedNumber(n *node, id uint32) uint64 {
+	if n.completed == n.base && id == 0 && !n.given(id) {
+		return n.completed // no fence has completed yet
+	}
+	after := id - n.fenceID(n.completed)
+	if uint64(after) > n.submitted-n.completed {
+		k.bugcheck(resetEngine, CodeScheduler, SchedulerAbort, "node %d: LastAbortedFenceID is %d, want %s: from the last completed fence to the last submitted one",
+			n.ordinal, id, rangeOf(fmt.Sprint(n.fenceID(n.completed)), fmt.Sprint(n.fenceID(n.submitted))))
+	}
+	return n.completed + uint64(after)
+}
+
+// given reports whether a submission in the hardware of a node has a fence.
+func (n *node) given(id uint32) bool {
+	for _, s := range n.hardware {
+		if s.arg.SubmissionFenceID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// abort retires what has completed before the fence of number last, takes its device from
+// the work that has it, and takes the rest back, at DISPATCH_LEVEL. It reports false if that
+// work is a paging buffer, or if a reset has aborted nothing for the second time.
+func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool {
+	if n.reported = max(n.reported, last-min(last, 1)); n.reported != n.completed {
+		k.retireNode(t, n)
+	}
+	var guilty *submission
+	if len(n.hardware) > 0 {
+		s := n.hardware[0]
+		switch {
+		case s.fence == last && s.paging != nil, s.fence != last && s.fruitless:
+			return false
+		case s.fence == last:
+			guilty = s
+		default:
+			s.fruitless = true
+		}
+	}
+	k.stats.NodeResets++
+	event := Event{Kind: EventReset, Node: n.ordinal, Fence: n.fenceID(last), Text: e.Error() + "\n" + e.Dump}
+	if guilty != nil {
+		d := guilty.line.context.device
+		event.Submission, event.Device = guilty.serial, d.handle
+		d.lost, e.Fence = e, event.Fence
+	}
+	k.observe(event)
+	k.reportWork(t, e)
+	n.completed, n.reported, n.faulted = last, last, nil
+	if guilty != nil {
+		k.abortWork(n, e)
+	}
+	k.requeue(n)
+	k.progressed(n)
+	return true
+}
+
+// abortWork ends the first submission of a node, whose device is lost. Its fence counts as
+// completed.
+func (k *Kernel) abortWork(n *node, e *DeviceError) {
+	s, now := n.hardware[0], k.dev.Now()
+	n.hardware = n.hardware[1:]
+	if len(n.hardware) > 0 {
+		n.hardware[0].began = now
+	}
+	s.line.completed = s.mark.number
+	k.charge(s, now)
+	k.loseDevice(s.line.context.device, e.status())
+	s.line.settle()
+	k.recycle(s)
+}
+
+// checkDDI bugchecks if a function that resets has taken longer than TdrDdiDelay.
+func (k *Kernel) checkDDI(function string, began uint64) {
+	limit := k.tdrDDI + k.linkDelay(max(LeastMove, k.largest))
+	if took := k.dev.Now() - began; took > limit {
+		k.bugcheck(function, CodeTimeout, TimeoutDDI, "took %d clocks, want at most %d", took, limit)
+	}
+}

@@ -1,0 +1,118 @@
+package dxgkrnl
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// expire handles nodes without progress: a lost interrupt, completed work that
+// is not retired, or a hang.
+func (k *Kernel) expire(t *ddi.Thread) {
+	if !k.working() {
+		k.stop(t, reasonTimeout, k.timeOutOf(&k.nodes[0]))
+		return
+	}
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if !n.busy() || k.dev.Now() < n.progressAt+k.tdrDelay() {
+			continue
+		}
+		interrupts, before, asked := k.stats.Interrupts, n.completed, n.preemption != 0
+		moved := k.poll(t, n)
+		switch {
+		case k.err != nil:
+			return
+		case asked && n.preemption == 0: // it has answered
+		case moved && k.stats.Interrupts == interrupts:
+			k.stats.LostInterrupts++
+			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
+				n.ordinal, n.fenceID(n.reported), k.tdrDelay()))
+		case n.faulted == nil && n.completed == before:
+			k.hang(t, n)
+		}
+	}
+}
+
+// poll asks the miniport for the last completed fence of a node that has work,
+// retires up to it and reports whether the fence moved. If the status is not
+// success, the fence is unknown.
+func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
+	before := n.reported
+	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
+	none := before == n.base && out.CurrentFence == 0 // no fence has completed yet
+	if !s.Failed() && k.err == nil && !none {
+		old := t.Raise(ddi.DIRQL)
+		// An interrupt may have reported a later fence after it was read.
+		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {
+			k.reported("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
+		}
+		t.Lower(old)
+	}
+	if n.completed != n.reported || n.preempted || n.faulted != nil {
+		k.dev.QueueDPC()
+		k.dev.Deliver(t)
+	}
+	return n.reported != before
+}
+
+// hang handles a node that made no progress in TdrDelay. First it is asked to stop, and what
+// it executes goes on later. If it does not stop in another TdrDelay, or if the same work
+// makes no progress again, the work is ended.
+func (k *Kernel) hang(t *ddi.Thread, n *node) {
+	if k.caps.PreemptionAware && n.preemption == 0 && !n.hardware[0].late {
+		n.hardware[0].late = true
+		k.preempt(t, n)
+		return
+	}
+	if k.responsive(t, n) {
+		k.progressed(n)
+		return
+	}
+	k.end(t, n, reasonTimeout, k.timeOutOf(n))
+}
+
+// responsive reports whether a node gets another TdrDelay, since it makes progress although no
+// fence shows it. Each submission gets it once.
+//
+//	DDI     DxgkDdiQueryEngineStatus
+func (k *Kernel) responsive(t *ddi.Thread, n *node) bool {
+	if !k.caps.SupportPerEngineTDR || len(n.hardware) == 0 || n.hardware[0].spared {
+		return false
+	}
+	n.hardware[0].spared = true
+	k.scheduling = true
+	out, s := k.driver.QueryEngineStatus(t, k.adapter, kmddi.QueryEngineStatus{NodeOrdinal: n.ordinal})
+	k.scheduling = false
+	return s == ddi.StatusSuccess && out.Responsive
+}
+
+// endFaults ends the work in which nodes have faulted, at PASSIVE_LEVEL.
+func (k *Kernel) endFaults(t *ddi.Thread) {
+	for k.err == nil {
+		n := k.faultedNode()
+		if n == nil {
+			return
+		}
+		k.end(t, n, reasonTimeout, k.faultOf(n))
+	}
+}
+
+// faultedNode returns a node that has reported a fault, or nil.
+func (k *Kernel) faultedNode() *node {
+	for i := range k.nodes {
+		if n := &k.nodes[i]; n.faulted != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// end ends the work that a node executes, because of e. If the node alone cannot be reset,
+// the adapter is stopped.
+func (k *Kernel) end(t *ddi.Thread, n *node, reason uint32, e *DeviceError) {
+	if !k.caps.SupportPerEngineTDR || !k.resetNode(t, n, reason, e) {
+		k.stop(t, reason, e)
+	}
+}
