@@ -293,9 +293,17 @@ func (s *System) report(t *ddi.Thread, name, function, found string) {
 // CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{
-		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed, Err: s.Err, Stopped: s.stopped(),
+		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed, Err: s.lost, Stopped: s.stopped(),
 		Observer: s.observeAPI(),
 	})
+}
+
+// lost returns why the GPU lost a device, as Err does for the system.
+func (s *System) lost(device ddi.KMHandle) error {
+	if s.monitor.Stopped() {
+		return s.monitor.Err()
+	}
+	return s.kernel.Lost(device)
 }
 
 // stopped returns a function that returns the violation that stopped the system,
@@ -344,7 +352,8 @@ func (s *System) Err() error {
 }
 
 // Recover restarts the GPU after it stopped, and its link if that was down; while
-// the GPU works it does nothing. Earlier Direct3D devices stay removed and can be
+// the GPU works it does nothing. After a fault or a time-out the kernel does it by itself when
+// a device is created. Earlier Direct3D devices stay removed and can be
 // closed; new ones work as after Open. Recover fails with the cause while the board
 // does not answer or is another one than before, and may be called again;
 // dxgkrnl.Kernel.Recover lists the other errors. After a *verifier.Violation

@@ -44,6 +44,7 @@ func (a *adapter) preempts() bool {
 func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
 	c.PreemptionAware = a.preempts() || a.queues != nil
 	c.CancelCommandAware = c.PreemptionAware
+	c.SupportPerEngineTDR = true
 	switch {
 	case a.queues != nil:
 		c.PreemptionCaps.GraphicsPreemptionGranularity = kmddi.GraphicsPreemptionDMABufferBoundary

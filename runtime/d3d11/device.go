@@ -21,10 +21,10 @@ type Config struct {
 	Process        uint32 // ID of the application's process
 	Seed           uint64 // random choices of the runtime, such as when a table moves; 0: it chooses none
 
-	// Err returns why the kernel stopped the GPU, or nil. It may be nil. The
-	// runtime asks it when a thunk first reports that the GPU is lost, or
+	// Err returns why the kernel took a device away or stopped the GPU, or nil. It may be
+	// nil. The runtime asks it when a thunk first reports that the device is lost, or
 	// CreateDevice fails, and wraps the answer in the errors of the device.
-	Err func() error
+	Err func(device ddi.KMHandle) error
 
 	// Stopped returns why the system was stopped from outside, or nil. It may be nil.
 	// The runtime asks it in each call and calls Stop with the answer. It must be
@@ -65,9 +65,9 @@ type Device struct {
 	coreCb       umddi.CoreLayerCallbacks
 	dxgiCb       umddi.DXGIBaseCallbacks
 	immediate    *Context
-	removal      atomic.Pointer[Error] // why the device was removed, or nil
-	loss         atomic.Pointer[loss]  // how the kernel lost the GPU, or nil
-	kernelErr    func() error          // Config.Err
+	removal      atomic.Pointer[Error]    // why the device was removed, or nil
+	loss         atomic.Pointer[loss]     // how the kernel lost the GPU, or nil
+	kernelErr    func(ddi.KMHandle) error // Config.Err
 	queue        InfoQueue
 	refs         deviceRefs
 	private      privateData
@@ -137,7 +137,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		case l != nil:
 			e.cause = l.cause
 		case d.kernelErr != nil:
-			e.cause = d.kernelErr()
+			e.cause = d.kernelErr(d.km)
 		}
 		return nil, nil, e
 	}

@@ -116,7 +116,7 @@ func TestKernelsReason(t *testing.T) {
 	hung := errors.New("the GPU hung: node 0, fence 12")
 	asked := 0
 	b := newBench(t, func(_ *fakeDriver, c *Config) {
-		c.Err = func() error { asked++; return hung }
+		c.Err = func(ddi.KMHandle) error { asked++; return hung }
 	})
 	b.drv.hook = func(th *ddi.Thread, name string) {
 		if name == "Flush" {
@@ -159,7 +159,7 @@ func TestOpenReasons(t *testing.T) {
 			f.fail["early"] = ddi.OK
 		},
 		"DXGI_ERROR_DEVICE_REMOVED: CreateDevice of the kernel returned STATUS_IO_DEVICE_ERROR: the link failed": func(_ *fakeDriver, k *fakeKernel, c *Config) {
-			k.status, c.Err = ddi.StatusIODeviceError, func() error { return lost }
+			k.status, c.Err = ddi.StatusIODeviceError, func(ddi.KMHandle) error { return lost }
 		},
 	} {
 		f, k := newFakeDriver(), &fakeKernel{}

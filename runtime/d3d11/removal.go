@@ -20,7 +20,7 @@ func (d *Device) lose(thunk string, s ddi.Status, reason ddi.HRESULT) {
 	}
 	l := &loss{reason: reason, text: fmt.Sprintf("%s of the kernel returned %v", thunk, s)}
 	if d.kernelErr != nil {
-		l.cause = d.kernelErr()
+		l.cause = d.kernelErr(d.km)
 	}
 	d.loss.CompareAndSwap(nil, l)
 }

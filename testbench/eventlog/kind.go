@@ -56,6 +56,8 @@ const (
 	Preempted          // a submission is taken back from a node that has stopped
 	Continue           // a submission continues a preempted one
 	Cancelled          // a preempted submission does not go on
+	Reset              // the kernel resets a node
+	Restart            // the kernel has reset the adapter
 	kinds
 )
 
@@ -160,6 +162,8 @@ var Table = []Description{
 	{Preempted, "preempted", "a node has stopped before the end of a submission, which goes on as another one or is cancelled", dec("submission"), "", ""},
 	{Continue, "continue", "a submission continues a preempted one, from the place at which that was stopped", dec("submission", "preempted"), "", ""},
 	{Cancelled, "cancelled", "a preempted submission does not go on, since its device is lost", dec("submission"), "", ""},
+	{Reset, "reset", "the kernel resets a node, because its work hangs or has faulted; the submission is aborted and its device is lost, both are 0 if there is none", join(dec("submission", "node", "fence"), hex("device")), "reason, and the state before the reset", ""},
+	{Restart, "restart", "the kernel has reset the adapter, which works again", nil, "", ""},
 }
 
 // Names returns the names of the kinds.

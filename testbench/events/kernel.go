@@ -41,7 +41,7 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 	if e.Kind == dxgkrnl.EventQueue {
 		r.contents(t, now, e)
 	}
-	if e.Kind == dxgkrnl.EventWait || e.Kind == dxgkrnl.EventStop {
+	if e.Kind == dxgkrnl.EventWait || e.Kind == dxgkrnl.EventStop || e.Kind == dxgkrnl.EventReset {
 		r.sink.Flush() // the writer keeps its error
 	}
 }
@@ -87,6 +87,10 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.Preempted, e.Submission)
 	case dxgkrnl.EventCancelled:
 		return eventlog.New(eventlog.Cancelled, e.Submission)
+	case dxgkrnl.EventReset:
+		return eventlog.New(eventlog.Reset, e.Submission, node, fence, uint64(e.Device)).WithText(e.Text)
+	case dxgkrnl.EventRestart:
+		return eventlog.New(eventlog.Restart)
 	case dxgkrnl.EventFault:
 		return eventlog.New(eventlog.Fault, node, fence).WithText(e.Text)
 	default:

@@ -34,10 +34,14 @@ func (s *Source) chains() (func(e eventlog.Event) string, error) {
 			first = false
 			return once(run.Fault().Text())
 		}
-		if e.Kind != eventlog.Fault && e.Kind != eventlog.Stop || e.Fields[1] == 0 {
+		at := e.Fields[:]
+		if e.Kind == eventlog.Reset {
+			at = at[1:]
+		}
+		if e.Kind != eventlog.Fault && e.Kind != eventlog.Stop && e.Kind != eventlog.Reset || at[1] == 0 {
 			return ""
 		}
-		a, err := run.Fence(int(e.Fields[0]), uint32(e.Fields[1]))
+		a, err := run.Fence(int(at[0]), uint32(at[1]))
 		if err != nil {
 			return "" // the submission is not in the log
 		}

@@ -120,11 +120,14 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 		r.work.add(e)
 	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
+	case eventlog.Reset:
+		r.work.add(e)
+		r.incident(e, chain)
 	case eventlog.Read, eventlog.Write:
 		r.regs.add(e)
 	case eventlog.Open:
 		r.open(e)
-	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
+	case eventlog.Fault, eventlog.Stop, eventlog.Restart, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		r.incident(e, chain)
 	}
 }

@@ -82,6 +82,8 @@ func (w *work) add(e *eventlog.Event) {
 		s.State = "preempted"
 	case eventlog.Cancelled:
 		s.State = "cancelled"
+	case eventlog.Reset:
+		s.State = "aborted"
 	}
 }
 

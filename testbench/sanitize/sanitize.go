@@ -171,7 +171,7 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.each(e.Submission, func(u *submission) { u.submitted = true })
 	case dxgkrnl.EventPreempted:
 		s.each(e.Submission, func(u *submission) { u.submitted = false })
-	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled:
+	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled, dxgkrnl.EventReset:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop:
 		s.on, s.unfinished = false, nil

@@ -81,7 +81,7 @@ func (s *system) start(dev port.Device, hz uint64) error {
 
 // CreateDevice creates a Direct3D device.
 func (s *system) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
-	return d3d11.CreateDevice(d3d11.Config{Driver: umd.OpenAdapter, Kernel: s.kernel.Thunks(), Process: 1, Err: s.kernel.Err})
+	return d3d11.CreateDevice(d3d11.Config{Driver: umd.OpenAdapter, Kernel: s.kernel.Thunks(), Process: 1, Err: s.kernel.Lost})
 }
 
 // Err returns why the GPU stopped.

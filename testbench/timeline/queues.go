@@ -63,7 +63,7 @@ func (b *builder) work(e *eventlog.Event) {
 		if o := b.innermost(e); o != nil {
 			b.step(s, "report", o.Track, b.now)
 		}
-	case eventlog.Preempted:
+	case eventlog.Preempted, eventlog.Reset:
 		b.ended(s)
 		b.finish(s, b.innermost(e))
 	case eventlog.Retire:

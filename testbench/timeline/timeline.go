@@ -187,7 +187,10 @@ func (b *builder) add(e *eventlog.Event) {
 		b.message(e)
 	case eventlog.Place, eventlog.Evict, eventlog.Free:
 		b.place(e)
-	case eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
+	case eventlog.Reset:
+		b.work(e)
+		b.mark(e)
+	case eventlog.Fault, eventlog.Stop, eventlog.Restart, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		b.mark(e)
 	}
 }

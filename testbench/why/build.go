@@ -40,7 +40,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
 	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
 		b.memory(e, at)
-	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.End:
+	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.End:
 		b.happened(e)
 	default:
 		b.scheduler(e, at)
@@ -100,8 +100,13 @@ func (b *builder) happened(e *eventlog.Event) {
 			b.faults = append(b.faults, b.happening(e))
 		}
 	case eventlog.Stop:
-		b.stops = append(b.stops, b.happening(e))
+		b.stops, b.epoch = append(b.stops, b.happening(e)), b.epoch+1
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
+	case eventlog.Reset:
+		b.stops = append(b.stops, b.happening(e))
+		if s := b.subs[e.Fields[0]]; s != nil {
+			b.landed(s)
+		}
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.FrameRepeated:
@@ -353,13 +358,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		if !s.message.In() && !s.back {
 			b.asking = append(b.asking, s)
 		}
-		flight := b.flight(uint64(s.node))
-		for i, other := range *flight {
-			if other == s {
-				*flight = append((*flight)[:i:i], (*flight)[i+1:]...)
-				break
-			}
-		}
+		b.landed(s)
 	}
 }
 
@@ -367,7 +366,7 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 	f := &e.Fields
 	s := &submission{
 		serial: f[0], node: uint32(f[1]), fence: uint32(f[2]), context: f[3], buffer: f[4], start: f[5], end: f[6],
-		kind: e.Text(), queued: at, stack: b.open(e), epoch: len(b.stops),
+		kind: e.Text(), queued: at, stack: b.open(e), epoch: b.epoch,
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
 	if s.kind != "paging buffer" {
@@ -383,17 +382,5 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 	}
 	if caller != nil {
 		caller.subs = append(caller.subs, s.serial)
-	}
-}
-
-// reported notes that the fence of s was reported, and with it those before it on the node.
-func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
-	for _, before := range *b.flight(uint64(s.node)) {
-		if !before.reported.In() {
-			before.reported, before.reportStack = at, b.open(e)
-		}
-		if before == s {
-			return
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // Fault answers why the run stopped: a broken rule, a fault or a time-out of the GPU, the link, or
@@ -121,20 +122,34 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	return a.lacks(MissingRule, "%s", firstLine(text))
 }
 
-// stopped explains why the kernel stopped the adapter.
+// stopped returns the node and the fence of a stop of the adapter or a reset of a node, and
+// what the kernel does.
+func (h *happening) stopped() (node, fence uint32, what string) {
+	f := &h.Fields
+	switch {
+	case h.Kind != eventlog.Reset:
+		return uint32(f[0]), uint32(f[1]), "stops the adapter"
+	case f[3] == 0:
+		return uint32(f[1]), uint32(f[2]), fmt.Sprintf("resets node %d", f[1])
+	}
+	return uint32(f[1]), uint32(f[2]), fmt.Sprintf("resets node %d and takes device %#x away", f[1], f[3])
+}
+
+// stopped explains why the kernel stopped the adapter or reset a node.
 func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 	text := strings.TrimPrefix(firstLine(stop.Text()), "dxgkrnl: ")
+	node, fence, what := stop.stopped()
 	for _, s := range r.order {
-		if s.node == uint32(stop.Fields[0]) && s.fence == uint32(stop.Fields[1]) && !s.retired.In() && strings.HasPrefix(text, "GPU") {
+		if s.node == node && s.fence == fence && !s.retired.In() && strings.HasPrefix(text, "GPU") {
 			of := r.submission(s)
 			of.Question, of.Verdict = a.Question, strings.SplitN(text, ": its ", 2)[0]
-			of.step(Point{stop.ID, stop.Time}, "the kernel stops the adapter")
+			of.step(Point{stop.ID, stop.Time}, "the kernel %s", what)
 			return of
 		}
 	}
 	a.Verdict = text
 	a.frames(stop.stack)
-	a.step(Point{stop.ID, stop.Time}, "the kernel stops the adapter")
+	a.step(Point{stop.ID, stop.Time}, "the kernel %s", what)
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingLink, "%s", reason)
 	}

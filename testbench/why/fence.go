@@ -379,7 +379,8 @@ func (r *Run) ending() string {
 		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.breaks().Time, firstLine(r.breaks().Text()))
 	case len(r.stops) > 0:
 		s := &r.stops[len(r.stops)-1]
-		return fmt.Sprintf("; the kernel stopped the adapter at clock %d", s.Time)
+		_, _, what := s.stopped()
+		return fmt.Sprintf("; the kernel %s at clock %d", what, s.Time)
 	}
 	return fmt.Sprintf("; the log ends at clock %d", r.last.Time)
 }

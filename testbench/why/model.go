@@ -188,6 +188,7 @@ type builder struct {
 	patterns []pattern
 	arena    []byte              // for the data of packets
 	flying   [][]*submission     // by node: submitted and not retired
+	epoch    int                 // stops of the adapter
 	asking   []*submission       // reported without a message
 	words    map[uint32]uint64   // address of the fence in host memory, by node
 	driver   map[uint64]uint64   // memory of the miniport: end by address
@@ -351,11 +352,6 @@ func (b *builder) caller(e *eventlog.Event) *call {
 		}
 	}
 	return nil
-}
-
-// flight returns the submissions of a node in the hardware, oldest first.
-func (b *builder) flight(node uint64) *[]*submission {
-	return ofNode(&b.flying, node)
 }
 
 // maxNodes bounds the numbers of nodes. A log with a larger number is wrong, and gets wrong answers.
