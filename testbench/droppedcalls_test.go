@@ -32,7 +32,7 @@ func TestWhyOfDroppedCalls(t *testing.T) {
 		ctx.UpdateSubresource(b, 0, nil, make([]byte, 64), 0, 0)
 		ctx.Flush()
 	}
-	require.Error(t, s.WaitForIdle())
+	require.NoError(t, s.WaitForIdle()) // the work is aborted
 	ctx.UpdateSubresource(b, 0, nil, make([]byte, 64), 0, 0)
 	ctx.Flush() // here the driver finds that the GPU is lost
 	ctx.ClearState()

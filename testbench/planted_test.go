@@ -205,10 +205,12 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 		ring = eventlog.NewRing(64<<20, h)
 		return ring, nil
 	}
-	drivers := HostDrivers()
-	if p.kernel != nil {
-		drivers = withKernel(p.kernel)
-	}
+	drivers := withKernel(func(d *kmddi.DriverInitializationData) {
+		unclaim(d)
+		if p.kernel != nil {
+			p.kernel(d)
+		}
+	})
 	if p.user != nil {
 		drivers.UserMode = withUser(p.user).UserMode
 	}

@@ -13,11 +13,11 @@ import (
 
 func TestSchedulingCaps(t *testing.T) {
 	for caps, want := range map[uint32]kmddi.DriverCaps{
-		0:       {},
-		1 << 25: {},
-		1 << 26: {},
+		0:       {SupportPerEngineTDR: true},
+		1 << 25: {SupportPerEngineTDR: true},
+		1 << 26: {SupportPerEngineTDR: true},
 		capsPreempt: {
-			PreemptionAware: true, CancelCommandAware: true,
+			PreemptionAware: true, CancelCommandAware: true, SupportPerEngineTDR: true,
 			PreemptionCaps: kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionPrimitiveBoundary},
 		},
 	} {

@@ -191,7 +191,7 @@ func (a *adapter) enter(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) er
 // cancelCommand forgets where a buffer was stopped.
 //
 //	DDI     DxgkDdiCancelCommand, d3dkmddi.h
-//	Caller  the GPU scheduler, at DISPATCH_LEVEL; may be called again
+//	Caller  the GPU scheduler, at PASSIVE_LEVEL; may be called again
 //	In      arg.DmaBufferPrivateData of a buffer that is in no ring
 //	Returns always StatusSuccess: the system bugchecks (0x119/9) on any other
 //	        value

@@ -25,7 +25,7 @@ func (k *kernel) bufferOf(t testing.TB, ctx kmddi.HContext, id uint32, private [
 func TestQueuesSchedulingCaps(t *testing.T) {
 	k, _ := withQueues(t, 1)
 	assert.Equal(t, kmddi.DriverCaps{
-		PreemptionAware: true, CancelCommandAware: true,
+		PreemptionAware: true, CancelCommandAware: true, SupportPerEngineTDR: true,
 		PreemptionCaps: kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionDMABufferBoundary},
 	}, miniport.SchedulingCaps(k.adapter))
 }

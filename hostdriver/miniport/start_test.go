@@ -243,7 +243,7 @@ func TestQueryAdapterInfo(t *testing.T) {
 		}
 		assert.Equal(t, kmddi.DriverCaps{
 			HighestAcceptableAddress: 0xff_ffff_ffff, WDDMVersion: 1300, NumberOfNodes: tt.nodes, PagingNode: tt.paging,
-			HwQueuePacketCap: 8, MultiEngineAware: tt.multi,
+			HwQueuePacketCap: 8, MultiEngineAware: tt.multi, SupportPerEngineTDR: true,
 		}, query(kmddi.InfoDriverCaps).DriverCaps)
 		assert.Equal(t, kmddi.QuerySegment{PagingBufferSize: 4096, Segments: []kmddi.SegmentDescriptor{
 			{BaseAddress: 0, Size: 1 << 20, Flags: kmddi.SegmentFlags{CPUVisible: true}, BAR: 2},

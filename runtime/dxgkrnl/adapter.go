@@ -34,20 +34,22 @@
 //
 // # Time-outs
 //
-// Every wait ends at the latest TdrDelay after the last progress of a node that
-// has work. The kernel then delivers the interrupts that have arrived, and calls
-// DxgkDdiQueryCurrentFence, which recovers a lost interrupt. If there was no
-// progress, the adapter is stopped and Err returns the reason. Preemption and engine reset are not supported.
+// TdrDelay after the last progress of a node that has work, the kernel delivers the
+// interrupts that have arrived, and calls DxgkDdiQueryCurrentFence, which recovers a lost
+// interrupt. If there was no progress, the node is asked to stop. If that does not help, it
+// is reset with DxgkDdiResetEngine: the device of its work is lost, Lost returns the reason,
+// and everything else goes on. A fault is handled alike. The adapter is stopped, and Err
+// returns the reason, if the miniport does not claim these functions or they fail.
 //
 // # A stopped adapter
 //
-// A fault, a time-out or a link failure stops the adapter: every wait ends, and
+// A link failure, or a fault or a time-out that no reset of a node ends, stops the adapter: every wait ends, and
 // every thunk that needs the GPU returns StatusDeviceRemoved, or
 // StatusIODeviceError after a link failure. A link failure is noticed by the
 // first access that fails, at the latest at the end of the thunk. Memory that
-// the GPU may have used is kept as long as the GPU may write to it. Recover
-// resets the adapter and, if necessary, the link. After that new devices work;
-// earlier devices remain removed.
+// the GPU may have used is kept as long as the GPU may write to it. After a fault or a
+// time-out the adapter is reset when somebody next creates a device; Recover also begins
+// the link again. After that new devices work; earlier devices remain removed.
 //
 // # Threads
 //
@@ -170,15 +172,17 @@ type Kernel struct {
 	closing bool        // Stop has begun
 	moving  bool        // a thread places allocations
 	lost    []*device   // devices that were lost meanwhile
-	pins    int         // allocations that are pinned
-	resets  uint64      // times that a reset of the adapter has begun
-	itself  []uint64    // times at which the adapter reset itself, the last tdrLimit
-	byHand  bool        // such a reset has failed, and only Recover tries again
-	serial  uint64      // fences given so far
-	jobs    uint64      // DMA buffers queued so far
-	able    []*context  // contexts that have work, see rank
-	picked  []*context  // candidates, reused
-	quantum uint64      // ticks
+
+	cancelled []*submission // preempted, and to be cancelled at PASSIVE_LEVEL
+	pins      int           // allocations that are pinned
+	resets    uint64        // times that a reset of the adapter has begun
+	itself    []uint64      // times at which the adapter reset itself, the last tdrLimit
+	byHand    bool          // such a reset has failed, and only Recover tries again
+	serial    uint64        // fences given so far
+	jobs      uint64        // DMA buffers queued so far
+	able      []*context    // contexts that have work, see rank
+	picked    []*context    // candidates, reused
+	quantum   uint64        // ticks
 
 	adapter   kmddi.HAdapter
 	cb        *kmddi.DxgkrnlInterface

@@ -119,6 +119,7 @@ func (d *dmaBuffer) writes(i int) bool { return d.list[d.patches[i].AllocationIn
 // may have to wait for a paging buffer, and the others go on.
 func (k *Kernel) work(t *ddi.Thread) {
 	k.endFaults(t)
+	k.cancelRest()
 	if k.moving || k.err != nil {
 		return
 	}

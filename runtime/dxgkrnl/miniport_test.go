@@ -372,7 +372,7 @@ func (m *miniport) preemptCommand(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Pre
 
 func (m *miniport) cancelCommand(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.CancelCommand) ddi.Status {
 	m.cancels++
-	return m.call(t, ddi.DispatchLevel, "Cancel")
+	return m.call(t, 0, "Cancel")
 }
 
 func (m *miniport) dpcRoutine(t *ddi.Thread, _ kmddi.HAdapter) {

@@ -183,8 +183,8 @@ func (k *Kernel) notePreempted(n *node, arg *kmddi.NotifyInterrupt) {
 	n.preempted = true
 }
 
-// requeue takes back the work of a node that has stopped, at DISPATCH_LEVEL. Paging buffers
-// go first again, with their fences. The others get new ones, and are patched again.
+// requeue takes back the work of a node that has stopped, at DISPATCH_LEVEL or below. Paging
+// buffers go first again, with their fences. The others get new ones, and are patched again.
 func (k *Kernel) requeue(n *node) {
 	work := n.hardware
 	n.hardware, n.preemption, n.preempted = nil, 0, false
@@ -203,8 +203,7 @@ func (k *Kernel) requeue(n *node) {
 		case c == nil:
 			paging = append(paging, s)
 		case s.line.cut:
-			k.discard(s)
-			c.line.settle()
+			k.cancelled = append(k.cancelled, s)
 		default:
 			s.fence = 0
 			s.dma.expect(s.part, 1)
@@ -284,6 +283,17 @@ func (k *Kernel) makeWay(d *dmaBuffer, p part) bool {
 	return fits
 }
 
+// cancelRest cancels the work that requeue has taken back, but that does not go on.
+func (k *Kernel) cancelRest() {
+	all := k.cancelled
+	k.cancelled = nil
+	for _, s := range all {
+		l := s.line
+		k.discard(s)
+		l.settle()
+	}
+}
+
 // discard cancels a part of a DMA buffer that is made, but not in the hardware.
 func (k *Kernel) discard(s *submission) {
 	if s.again != 0 {
@@ -295,14 +305,12 @@ func (k *Kernel) discard(s *submission) {
 
 // cancel tells the miniport that the rest of a DMA buffer will not be executed.
 //
-//	DDI     DxgkDdiCancelCommand, at DISPATCH_LEVEL
+//	DDI     DxgkDdiCancelCommand, at PASSIVE_LEVEL
 func (k *Kernel) cancel(d *dmaBuffer, p part) {
 	if !k.caps.CancelCommandAware || k.err != nil {
 		return
 	}
-	t := k.thread
-	old := t.Raise(ddi.DispatchLevel)
-	st := k.driver.CancelCommand(t, k.adapter, kmddi.CancelCommand{
+	st := k.driver.CancelCommand(k.thread, k.adapter, kmddi.CancelCommand{
 		Context: d.context.driver, DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
 		DmaBufferSubmissionStartOffset: p.at, DmaBufferSubmissionEndOffset: p.to,
 		AllocationList: d.list[:d.nList:d.nList], PatchLocationList: d.patches[:d.nPatches:d.nPatches],
@@ -312,5 +320,4 @@ func (k *Kernel) cancel(d *dmaBuffer, p part) {
 	if st != ddi.StatusSuccess {
 		k.bugcheck("DxgkDdiCancelCommand", CodeScheduler, SchedulerCancel, "returned %v, want STATUS_SUCCESS", st)
 	}
-	t.Lower(old)
 }

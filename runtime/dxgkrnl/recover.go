@@ -51,10 +51,7 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 	if k.driver.ResetFromTimeout == nil {
 		return fmt.Errorf("dxgkrnl: the miniport has no DxgkDdiResetFromTimeout: %w", ddi.StatusNotSupported)
 	}
-	if err := k.recover(t); err != nil {
-		return err
-	}
-	return nil
+	return k.recover(t)
 }
 
 // recoverItself resets an adapter that a fault or a time-out has stopped, when somebody
@@ -77,7 +74,7 @@ func (k *Kernel) recoverItself(t *ddi.Thread) {
 		k.itself = append(k.itself, now)
 		k.itself = k.itself[max(len(k.itself)-k.tdrLimit, 0):]
 	}
-	k.byHand = k.recover(t) != nil
+	k.recover(t)
 }
 
 // recovers reports whether recoverItself has something to do.
@@ -88,6 +85,7 @@ func (k *Kernel) recovers() bool {
 
 // recover performs the steps of a reset of the adapter.
 func (k *Kernel) recover(t *ddi.Thread) error {
+	k.byHand = true
 	if err := k.dev.Restore(t); err != nil {
 		return fmt.Errorf("dxgkrnl: recovery: %w", err)
 	}
@@ -192,6 +190,7 @@ func (k *Kernel) dropSubmissions() {
 		}
 		n.hardware, n.waiting = nil, nil
 	}
+	k.cancelRest() // without calls of the miniport
 	k.paging.waits = k.paging.waits[:0]
 	l := &k.paging.line
 	l.submitted, l.completed = l.made, l.made

@@ -49,10 +49,8 @@ func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError
 	n.reset = true
 	k.dev.Deliver(t) // none may come from the node
 	last := k.abortedNumber(n, out.LastAbortedFenceID)
-	old := t.Raise(ddi.DispatchLevel)
 	done := k.abort(t, n, last, e)
 	n.reset, n.masked = false, !done
-	k.dev.Lower(t, old)
 	return done
 }
 
@@ -95,8 +93,7 @@ func (n *node) given(id uint32) bool {
 }
 
 // abort retires what has completed before the fence of number last, takes its device from
-// the work that has it, and takes the rest back, at DISPATCH_LEVEL. It reports false if that
-// work is a paging buffer, or if a reset has aborted nothing for the second time.
+// the work that has it, and takes the rest back. It reports false if that work is a paging buffer, or if a reset has aborted nothing for the second time.
 func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool {
 	if n.reported = max(n.reported, last-min(last, 1)); n.reported != n.completed {
 		k.retireNode(t, n)

@@ -62,7 +62,8 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 // makes no progress again, the work is ended.
 func (k *Kernel) hang(t *ddi.Thread, n *node) {
 	if k.caps.PreemptionAware && n.preemption == 0 && !n.hardware[0].late {
-		n.hardware[0].late = true
+		s := n.hardware[0]
+		s.late, s.first = true, s.arg.SubmissionFenceID
 		k.preempt(t, n)
 		return
 	}
@@ -110,9 +111,9 @@ func (k *Kernel) faultedNode() *node {
 }
 
 // end ends the work that a node executes, because of e. If the node alone cannot be reset,
-// the adapter is stopped.
+// or interrupts keep the host busy, the adapter is stopped.
 func (k *Kernel) end(t *ddi.Thread, n *node, reason uint32, e *DeviceError) {
-	if !k.caps.SupportPerEngineTDR || !k.resetNode(t, n, reason, e) {
+	if !k.caps.SupportPerEngineTDR || e.Storm > 0 || !k.resetNode(t, n, reason, e) {
 		k.stop(t, reason, e)
 	}
 }

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -44,6 +45,7 @@ type submission struct {
 	paging *pagingBuffer
 
 	late          bool    // its node was asked to stop because it made no progress
+	first         uint32  // its fence then
 	spared        bool    // it got more time since the node was responsive
 	fruitless     bool    // a reset of the node has not aborted it
 	level         int     // of the context when it was submitted
@@ -208,6 +210,10 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 		s.line.settle()
 		k.charge(s, n.progressAt)
 		k.observe(Event{Kind: EventRetire, Submission: s.serial})
+		if s.late {
+			k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: fence %d, which was fence %d, ended after a time of %d clocks without progress and a preemption",
+				n.ordinal, s.arg.SubmissionFenceID, s.first, k.tdrDelay()))
+		}
 		k.checkPaging(t, s)
 		k.checkDummy(s)
 		k.recycle(s)

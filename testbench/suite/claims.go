@@ -141,6 +141,7 @@ type queueHook struct {
 	want    int                 // number after which release is called
 	release func()              // nil: after the call
 	early   bool                // a submission completed before the call
+	resets  int                 // of a node
 }
 
 func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
@@ -151,6 +152,9 @@ func (q *queueHook) Enter(_ *ddi.Thread, _ *verifier.Func, args ...any) {
 		case kmddi.SubmitCommand:
 			q.pending[a.NodeOrdinal] = append(q.pending[a.NodeOrdinal], a.SubmissionFenceID)
 			q.most = max(q.most, len(q.pending[a.NodeOrdinal]))
+		case kmddi.ResetEngine:
+			q.resets++
+			delete(q.pending, a.NodeOrdinal) // what was not aborted is submitted again
 		case kmddi.NotifyInterrupt:
 			if a.InterruptType == kmddi.InterruptDMAPreempted {
 				delete(q.pending, a.NodeOrdinal) // they are submitted again
@@ -216,6 +220,7 @@ func claimedQueue(t *T) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	assert.Zero(t, q.resets, "resets of a node that hung with at most %d submissions: HwQueuePacketCap is %d", q.most, q.claimed)
 	assert.LessOrEqual(t, q.most, int(q.claimed), "the kernel respects HwQueuePacketCap")
 	if q.early {
 		t.Skipf("the miniport completes submissions without an interrupt: a node had at most %d of %d at a time", q.most, want)

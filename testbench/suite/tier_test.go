@@ -102,7 +102,7 @@ func TestFalseClaims(t *testing.T) {
 		{"claimed-formats", renders, "a render target of 1 sample in R8G8B8A8_UNORM has a quality level"},
 		{"claimed-nodes[nodes=1]", capable(func(c *kmddi.DriverCaps) { c.NumberOfNodes, c.MultiEngineAware = 2, true }),
 			"NumberOfNodes is 2: D3DKMTCreateContext on node 1"},
-		{"claimed-queue", capable(func(c *kmddi.DriverCaps) { c.HwQueuePacketCap = 16 }), "GPU time-out"},
+		{"claimed-queue", capable(func(c *kmddi.DriverCaps) { c.HwQueuePacketCap = 16 }), "resets of a node that hung with at most 16 submissions"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			res := suite.Run(suite.Options{

@@ -103,8 +103,8 @@ func (b *builder) happened(e *eventlog.Event) {
 		b.stops, b.epoch = append(b.stops, b.happening(e)), b.epoch+1
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Reset:
-		b.stops = append(b.stops, b.happening(e))
-		if s := b.subs[e.Fields[0]]; s != nil {
+		if s := b.subs[e.Fields[0]]; s != nil { // its device is lost
+			b.stops = append(b.stops, b.happening(e))
 			b.landed(s)
 		}
 	case eventlog.Broken:

@@ -126,11 +126,8 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 // what the kernel does.
 func (h *happening) stopped() (node, fence uint32, what string) {
 	f := &h.Fields
-	switch {
-	case h.Kind != eventlog.Reset:
+	if h.Kind != eventlog.Reset {
 		return uint32(f[0]), uint32(f[1]), "stops the adapter"
-	case f[3] == 0:
-		return uint32(f[1]), uint32(f[2]), fmt.Sprintf("resets node %d", f[1])
 	}
 	return uint32(f[1]), uint32(f[2]), fmt.Sprintf("resets node %d and takes device %#x away", f[1], f[3])
 }

@@ -228,6 +228,10 @@ func (k *Checker) leaveFence(fr *frame, results []any) {
 		k.checkQuery(fr, results[0].(kmddi.QueryCurrentFenceOut))
 	case "DxgkDdiResetFromTimeout", stopDevice:
 		k.drop()
+	case "DxgkDdiResetEngine":
+		q := k.queueOf(fr.args[1].(kmddi.ResetEngine).NodeOrdinal)
+		q.last, q.any, q.moved = results[0].(kmddi.ResetEngineOut).LastAbortedFenceID, true, true
+		q.pending = q.pending[:0]
 	case "READ_REGISTER_ULONG", "DxgkCbReadDeviceSpace":
 		k.news++
 		k.see(results[0].(uint32))

@@ -103,22 +103,13 @@ func userErrors() []Break {
 	return out
 }
 
-// miniportEntries are the functions of the miniport that the kernel calls.
-func miniportEntries() []string {
-	return slices.DeleteFunc(entriesOf[kmddi.DriverInitializationData](), func(name string) bool {
-		switch name {
-		case "PreemptCommand", "CancelCommand", "QueryEngineStatus", "QueryDependentEngineGroup", "ResetEngine":
-			return true
-		}
-		return false
-	})
-}
-
 // miniportWork is the workload that calls a function of the miniport.
 func miniportWork(name string) (work string, own bool) {
 	switch name {
 	case "CollectDbgInfo", "ResetFromTimeout", "RestartFromTimeout":
 		return Recover, true
+	case "PreemptCommand", "CancelCommand", "QueryEngineStatus", "QueryDependentEngineGroup", "ResetEngine":
+		return Reset, true
 	case "QueryCurrentFence":
 		return Recover, true
 	case "AddDevice", "StartDevice", "StopDevice", "RemoveDevice":
@@ -130,7 +121,7 @@ func miniportWork(name string) (work string, own bool) {
 // miniportPanics are the panics in the functions of the miniport.
 func miniportPanics() []Break {
 	var out []Break
-	for _, name := range miniportEntries() {
+	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
 		work, own := miniportWork(name)
 		out = append(out, Break{
 			Name: "panic in DxgkDdi" + name, Doc: "The miniport panics in DxgkDdi" + name + ".",
@@ -144,7 +135,7 @@ func miniportPanics() []Break {
 // miniportLevels are the functions of the miniport that return at another level.
 func miniportLevels() []Break {
 	var out []Break
-	for _, name := range miniportEntries() {
+	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
 		work, own := miniportWork(name)
 		change := func(t *ddi.Thread) { t.Raise(ddi.DIRQL) }
 		doc := "The miniport raises the level in DxgkDdi" + name + " and does not lower it."
@@ -162,13 +153,16 @@ func miniportLevels() []Break {
 }
 
 // statusRules are the rules for statuses that the kernel checks.
-var statusRules = map[string]string{"BuildPagingBuffer": "paging-result", "Patch": "patch-result", "SubmitCommand": "submit-result"}
+var statusRules = map[string]string{
+	"BuildPagingBuffer": "paging-result", "Patch": "patch-result",
+	"SubmitCommand": "submit-result", "PreemptCommand": "submit-result", "CancelCommand": "cancel-result",
+}
 
 // miniportStatuses are the functions of the miniport that return STATUS_PENDING.
 func miniportStatuses() []Break {
 	var out []Break
 	typ := reflect.TypeFor[kmddi.DriverInitializationData]()
-	for _, name := range miniportEntries() {
+	for _, name := range entriesOf[kmddi.DriverInitializationData]() {
 		f, _ := typ.FieldByName(name)
 		last := f.Type.NumOut() - 1
 		if last < 0 || f.Type.Out(last) != reflect.TypeFor[ddi.Status]() {

@@ -56,7 +56,7 @@ func infoBreaks() []Break {
 		adapter("no acceptable address", 0, "HighestAcceptableAddress is 0.", func(o *caps) { o.DriverCaps.HighestAcceptableAddress = 0 }),
 		adapter("wrong version", 0, "WDDMVersion is 0.", func(o *caps) { o.DriverCaps.WDDMVersion = 0 }),
 		adapter("preemption claimed", 3, "PreemptionAware is claimed without DxgkDdiPreemptCommand.", func(o *caps) { o.DriverCaps.PreemptionAware = true }),
-		adapter("reset of an engine claimed", 30, "SupportPerEngineTDR is claimed without DxgkDdiResetEngine.", func(o *caps) { o.DriverCaps.SupportPerEngineTDR = true }),
+		adapter("reset of a node claimed", 30, "SupportPerEngineTDR is claimed without DxgkDdiResetEngine.", func(o *caps) { o.DriverCaps.SupportPerEngineTDR = true }),
 		adapter("no segment", 0, "There is no segment.", func(o *caps) { o.Segments.Segments = nil }),
 		adapter("empty segment", 0, "A segment has no bytes.", func(o *caps) { o.Segments.Segments[0].Size = 0 }),
 		adapter("endless segment", 0, "A segment ends above 2^64.", func(o *caps) { o.Segments.Segments[0].Size = 1<<64 - 1; o.Segments.Segments[0].BaseAddress = 16 }),
@@ -138,6 +138,72 @@ func tableBreaks() []Break {
 			d.ResetFromTimeout = func(*ddi.Thread, kmddi.HAdapter) ddi.Status { return ddi.StatusSuccess }
 		}),
 		missing("version", func(d *kmddi.DriverInitializationData) { d.Version = 0 }),
+	}
+}
+
+// lateFence makes a miniport report a fence in the DPC after the reset of a node.
+func lateFence(d *interrupted) {
+	reset, dpc, last, due := d.ResetEngine, d.DpcRoutine, uint32(0), false
+	d.ResetEngine = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
+		out, s := reset(t, h, arg)
+		last, due = out.LastAbortedFenceID, true
+		d.cb.QueueDpc(t, d.cb.DeviceHandle)
+		return out, s
+	}
+	d.DpcRoutine = func(t *ddi.Thread, h kmddi.HAdapter) {
+		if due {
+			due = false
+			d.cb.SynchronizeExecution(t, d.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+				d.cb.NotifyInterrupt(t, d.cb.DeviceHandle, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: last + 1})
+				return true
+			})
+		}
+		dpc(t, h)
+	}
+}
+
+// firstFences makes a miniport report what was preempted with its first fence.
+func firstFences(d *kmddi.DriverInitializationData) {
+	submit, buffers, first := d.SubmitCommand, map[*byte]uint32{}, map[uint32]uint32{}
+	d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+		buffer := &arg.DmaBufferPrivateData[0]
+		if arg.Flags.Resubmission {
+			first[arg.SubmissionFenceID] = buffers[buffer]
+		}
+		buffers[buffer] = arg.SubmissionFenceID
+		return submit(t, h, arg)
+	}
+	kernelTable(d, func(cb *kmddi.DxgkrnlInterface) {
+		notify := cb.NotifyInterrupt
+		cb.NotifyInterrupt = func(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
+			if old, ok := first[arg.FenceID]; ok && arg.InterruptType == kmddi.InterruptDMACompleted {
+				arg.FenceID = old
+			}
+			notify(t, h, arg)
+		}
+	})
+}
+
+// nodeBreaks are mistakes in the reset of a node, and in what is submitted again.
+func nodeBreaks() []Break {
+	own := func(name string, pitfall int, doc, rule, function string, drivers change) Break {
+		return Break{Name: name, Pitfall: pitfall, Doc: doc, Rule: rule, Function: function, Own: true, Work: Reset, Drivers: drivers}
+	}
+	resubmission := own("resubmission with its first fence", 27, "The miniport reports the fence of the first submission when a preempted one ends.", "fence-reported", "DxgkCbNotifyInterrupt",
+		miniport(firstFences))
+	resubmission.Work = Late
+	return []Break{
+		own("aborted fence that was not submitted", 25, "DxgkDdiResetEngine returns a fence that the node was not given.", "reset-fence", "DxgkDdiResetEngine",
+			miniport(func(d *kmddi.DriverInitializationData) {
+				f := d.ResetEngine
+				d.ResetEngine = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
+					out, s := f(t, h, arg)
+					out.LastAbortedFenceID += 1000
+					return out, s
+				}
+			})),
+		own("fence reported after a reset", 25, "The miniport reports a fence that was lost in the reset after DxgkDdiResetEngine.", "reset-interrupt", "DxgkCbNotifyInterrupt", withCallbacks(lateFence)),
+		resubmission,
 	}
 }
 

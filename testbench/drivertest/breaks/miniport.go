@@ -12,7 +12,7 @@ import (
 
 // miniportBreaks are the breaks of a miniport.
 func miniportBreaks() []Break {
-	return slices.Concat(levelBreaks(), kernelHandleBreaks(), fenceBreaks(), statusBreaks(), outputBreaks(), memoryBreaks(), infoBreaks(), resetBreaks(), deviceBreaks())
+	return slices.Concat(levelBreaks(), kernelHandleBreaks(), fenceBreaks(), statusBreaks(), outputBreaks(), memoryBreaks(), infoBreaks(), nodeBreaks(), resetBreaks(), deviceBreaks())
 }
 
 // levelBreaks are callbacks at a wrong level or in a wrong place.

@@ -36,7 +36,7 @@ func Pitfalls() []Pitfall {
 		{Text: "An aperture is unmapped without a dummy page.", Test: "not applicable: the interface has no aperture segment"},
 		{Text: "After a reset a TRANSFER of 0 bytes is refused, or a fence is reported that was lost."},
 		{Text: "The state of the GPU is not set again at a split."},
-		{Text: "A resubmission has the wrong fence.", Test: "not applicable: the interface has no preemption, so nothing is resubmitted"},
+		{Text: "A resubmission has the wrong fence."},
 		{Text: "A fence wraps around."},
 		{Text: "The handles of a device, a context and an adapter are confused."},
 		{Text: "Capabilities are claimed that the driver lacks."},

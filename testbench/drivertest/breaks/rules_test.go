@@ -19,7 +19,9 @@ var without = map[string]string{
 
 	"access-unwritten": "it is a mistake of an application: testbench/sanitize has such a test",
 
-	"cancel-result": "a device must be lost while its work waits: runtime/dxgkrnl has such a driver",
+	"gpu-late":    "a device must lose a doorbell: the workload late",
+	"reset-limit": "six resets of the adapter: runtime/dxgkrnl has such a driver",
+	"reset-time":  "five seconds of accesses: runtime/dxgkrnl has such a driver",
 
 	"callback-thread": "two calls must run at the same time: runtime/verifier has such a driver, with two goroutines",
 }

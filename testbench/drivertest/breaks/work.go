@@ -19,13 +19,17 @@ const (
 	Split   = "split"   // the same without memory in other segments, so that DMA buffers are split
 	Lists   = "lists"   // records, executes, recycles and abandons command lists
 	Mapped  = "mapped"  // copies between more host memory than the aperture has, several times
-	Recover = "recover" // loses work to a time-out and recovers
+	Late    = "late"    // gets on after a node was asked to stop
+	Reset   = "reset"   // loses a device to a time-out, while the adapter goes on
+	Recover = "recover" // loses all devices to a time-out, with a miniport that claims neither preemption nor the reset of a node
 )
 
 // boards are the boards of the workloads.
 var boards = map[string]string{
 	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
 	Mapped:  "emu?vram=64KiB&gart=1",
+	Late:    "emu?vram=64KiB&fault=lost-doorbell&after=12&count=4",
+	Reset:   "emu?vram=64KiB&fault=lost-doorbell&after=12&count=9",
 	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=9&count=1",
 }
 
@@ -43,6 +47,20 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).mapped)
 	case Lists:
 		return withDevice(s, (*program).lists)
+	case Late:
+		return withDevice(s, (*program).flushes)
+	case Reset:
+		lost := errors.New("")
+		err := withDevice(s, func(p *program) error {
+			if err := p.flushes(); err == nil {
+				return fmt.Errorf("%w: no work was lost", errWrong)
+			}
+			return lost
+		})
+		if !errors.Is(err, lost) || s.Err() != nil {
+			return err
+		}
+		return withDevice(s, (*program).draw)
 	case Recover:
 		recovered := errors.New("")
 		err := withDevice(s, func(p *program) error {
@@ -103,6 +121,23 @@ func (p *program) sized(usage d3d11.Usage, bind uint32, size uint32, data []byte
 		p.end = append(p.end, func() { b.Release() })
 	}
 	return b, err
+}
+
+// flushes submits more copies than the hardware takes at a time.
+func (p *program) flushes() error {
+	from, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
+	if err != nil {
+		return err
+	}
+	to, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
+	if err != nil {
+		return err
+	}
+	for range 30 {
+		p.ctx.CopyResource(to, from)
+		p.ctx.Flush()
+	}
+	return p.want(to, pattern(bytesOf))
 }
 
 // mapped copies around between staging buffers that do not fit into the aperture of 2 MiB

@@ -1,0 +1,41 @@
+package testbench
+
+import "github.com/hilgpu/hilgpu/runtime/ddi"
+
+// WaitForIdle waits until all submitted work of all devices is done. If the GPU has
+// stopped, it returns the error of Err.
+func (s *System) WaitForIdle() error {
+	return s.guard(func() error { return s.kernel.WaitForIdle(s.thread) })
+}
+
+// Err returns why the system stopped: nil, a *verifier.Violation, or a
+// *dxgkrnl.DeviceError.
+func (s *System) Err() error {
+	if s.monitor.Stopped() {
+		return s.monitor.Err()
+	}
+	return s.kernel.Err()
+}
+
+// Recover restarts the GPU after it stopped, and its link if that was down; while
+// the GPU works it does nothing. After a fault or a time-out the kernel does it by itself when
+// a device is created. Earlier Direct3D devices stay removed and can be
+// closed; new ones work as after Open. Recover fails with the cause while the board
+// does not answer or is another one than before, and may be called again;
+// dxgkrnl.Kernel.Recover lists the other errors. After a *verifier.Violation
+// nothing recovers.
+func (s *System) Recover() error {
+	err := s.guard(func() error { return s.kernel.Recover(s.thread) })
+	if err == nil && s.recorder != nil {
+		s.recorder.LinkUp(s.thread)
+	}
+	return err
+}
+
+// lost returns why the GPU lost a device, as Err does for the system.
+func (s *System) lost(device ddi.KMHandle) error {
+	if s.monitor.Stopped() {
+		return s.monitor.Err()
+	}
+	return s.kernel.Lost(device)
+}

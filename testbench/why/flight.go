@@ -1,0 +1,30 @@
+package why
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// flight returns the submissions of a node in the hardware, oldest first.
+func (b *builder) flight(node uint64) *[]*submission {
+	return ofNode(&b.flying, node)
+}
+
+// landed notes that the hardware no longer has s.
+func (b *builder) landed(s *submission) {
+	flight := b.flight(uint64(s.node))
+	*flight = slices.DeleteFunc(*flight, func(other *submission) bool { return other == s })
+}
+
+// reported notes that the fence of s was reported, and with it those before it on the node.
+func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
+	for _, before := range *b.flight(uint64(s.node)) {
+		if !before.reported.In() {
+			before.reported, before.reportStack = at, b.open(e)
+		}
+		if before == s {
+			return
+		}
+	}
+}
