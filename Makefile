@@ -116,6 +116,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
+	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu -v -run "TestLockstep|TestSleeps" -mcu.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gart -v -run TestLockstep -gart.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/rv32 -v -rv32.qemu 1000000

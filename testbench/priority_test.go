@@ -82,6 +82,7 @@ func (p *copier) result(t *testing.T) []byte {
 	desc := d3d11.BufferDesc{ByteWidth: uint32(len(p.data)), Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead}
 	staging, err := p.dev.CreateBuffer(desc, nil)
 	require.NoError(t, err)
+	defer staging.Release()
 	p.ctx.CopyResource(staging, p.target)
 	var m d3d11.MappedSubresource
 	require.NoError(t, p.ctx.Map(staging, 0, d3d11.MapRead, 0, &m))

@@ -169,6 +169,10 @@ func (a *adapter) enter(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) er
 	a.nodes[arg.NodeOrdinal].buffers[slot] = buffer{
 		id: arg.SubmissionFenceID, private: arg.DmaBufferPrivateData, addr: addr, start: start, end: end,
 	}
+	if a.privateBytes() == 0 { // after a reset of the node: it had not begun
+		r.Submit(t, addr+uint64(start), (end-start)/4, arg.SubmissionFenceID)
+		return nil
+	}
 	if _, ok := takePlace(arg.DmaBufferPrivateData); !ok && arg.Flags.Resubmission && start != end {
 		return fmt.Errorf("%w: fence %d is resubmitted without its private data", errPlace, arg.SubmissionFenceID)
 	}

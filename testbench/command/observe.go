@@ -23,8 +23,8 @@ func (a *App) addObserver(c *cobra.Command) {
 		return
 	}
 	l := a.Links
-	c.Flags().StringVar(&l.core, "firmware-core", "", "write the core file of the first hang of the firmware to this `file`, for gdb")
-	c.Flags().StringVar(&l.samples, "firmware-telemetry", "", "write busy times and bytes of the nodes, as --firmware-queues samples them, to this `file`: .csv, .jsonl, or text")
+	c.Flags().StringVar(&l.core, "firmware-core", "", "write the core of the first hang of the firmware to this `file`")
+	c.Flags().StringVar(&l.samples, "firmware-telemetry", "", "write samples of --firmware-queues to this `file`: .csv, .jsonl, text")
 	c.Flags().Uint32Var(&l.period, "firmware-period", 0, "`clocks` between two samples of --firmware-telemetry; 0: 16384")
 }
 

@@ -1,0 +1,119 @@
+package testbench
+
+import (
+	"errors"
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+)
+
+// hangs is how often TestHangsAreRecovered injects a hang of each kind. "make soak" does 1,000.
+var hangs = flag.Int("recovery.hangs", 4, "injected hangs of each kind")
+
+// A spoiler changes a submission of the device that was created last, once it is armed.
+type spoiler struct {
+	packet []byte
+	device kmddi.HDevice
+	owners map[kmddi.HContext]kmddi.HDevice
+	armed  bool
+}
+
+// drivers returns the drivers of this GPU with the spoiler in the miniport.
+func (s *spoiler) drivers() Drivers {
+	return withKernel(func(d *kmddi.DriverInitializationData) {
+		s.owners = map[kmddi.HContext]kmddi.HDevice{}
+		create, patch := d.CreateContext, d.Patch
+		d.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+			s.device = dev
+			s.owners[ctx] = dev
+			return create(t, dev, ctx, arg)
+		}
+		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			st := patch(t, h, arg)
+			part := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+			if s.armed && s.owners[arg.Context] == s.device && !arg.Flags.Resubmission {
+				s.armed = false
+				copy(part, s.packet)
+			}
+			return st
+		}
+	})
+}
+
+// A device whose work hangs or faults is lost with the reason. The work of two others, in the
+// hardware and in the queues at the same time, has its result each time. Nothing leaks, and
+// the adapter never stops.
+func TestHangsAreRecovered(t *testing.T) {
+	unknown := []byte{1, 0, 0, 0x7e}
+	for _, tt := range []struct {
+		name, board string
+		queues      Queues
+		packet      []byte // nil: the work takes longer than TdrDelay
+		kind        dxgkrnl.Kind
+	}{
+		{"fault", "emu?vram=64KiB", Queues{}, unknown, dxgkrnl.Fault},
+		{"long work", "emu?vram=8MiB", Queues{}, nil, dxgkrnl.Timeout},
+		{"long work, PREEMPT ignored", "emu?vram=8MiB&fault=ignore-preempt", Queues{}, nil, dxgkrnl.Timeout},
+		{"one node, no preemption", "emu?vram=64KiB&nodes=1&preemption=0", Queues{}, unknown, dxgkrnl.Fault},
+		{"fault in a queue of the firmware", "emu?config=full&vram=64KiB", Queues{Use: true}, unknown, dxgkrnl.Fault},
+		{"long work in a queue of the firmware", "emu?config=full&vram=8MiB", Queues{Use: true}, nil, dxgkrnl.Timeout},
+		{"fault on a line", "line?vram=64KiB", Queues{}, unknown, dxgkrnl.Fault},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &spoiler{packet: tt.packet}
+			o, size, copies := Options{Queues: tt.queues, Sanitize: true}, 1500, 1
+			if tt.packet == nil {
+				o.TdrDelay, size, copies = 200_000, 512<<10, 60
+			}
+			sys, err := Open(tt.board, s.drivers(), o)
+			require.NoError(t, err)
+			others := []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}
+			inUse := 0
+			for n := range *hangs {
+				guilty := newCopier(t, sys, size, 7)
+				require.NoError(t, sys.WaitForIdle())
+				for i, p := range others {
+					p.copies(3)
+					if i == 0 {
+						s.armed = tt.packet != nil
+						guilty.copies(copies)
+						guilty.copies(1)
+					}
+				}
+				for _, p := range others {
+					require.Equal(t, p.data, p.result(t), "hang %d", n)
+					require.NoError(t, p.dev.GetDeviceRemovedReason())
+				}
+				require.NoError(t, sys.WaitForIdle())
+				guilty.copies(1) // here the driver learns of it
+				var e *dxgkrnl.DeviceError
+				require.ErrorAs(t, guilty.dev.GetDeviceRemovedReason(), &e, "hang %d", n)
+				require.Equal(t, tt.kind, e.Kind, "%v: %s", e, e.Dump)
+				require.True(t, errors.Is(guilty.dev.GetDeviceRemovedReason(), ddi.DXGIDeviceHung))
+				guilty.source.Release()
+				guilty.target.Release()
+				guilty.dev.Close()
+				if used := int(sys.machine.InUse()); n > 2 {
+					require.Equal(t, inUse, used, "hang %d leaks host memory", n)
+				} else {
+					inUse = used
+				}
+			}
+			assert.EqualValues(t, *hangs, sys.kernel.Stats().NodeResets)
+			assert.Zero(t, sys.kernel.Stats().Recoveries)
+			for _, f := range sys.Findings() {
+				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "access-unwritten"}, f.Rule, "%v", f) // the spoiled upload writes nothing
+			}
+			for _, p := range others {
+				p.dev.Close()
+			}
+			require.NoError(t, sys.Close())
+		})
+	}
+}
