@@ -1,6 +1,8 @@
 package testbench
 
 import (
+	"strings"
+
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/dma"
@@ -138,7 +140,24 @@ func (s *System) followBuffers() verifier.Hook {
 }
 
 // observeKernel returns the observer of the graphics kernel, or nil.
-func (s *System) observeKernel() func(*ddi.Thread, dxgkrnl.Event) {
+func (s *System) observeKernel(lost func(reason, state string)) func(*ddi.Thread, dxgkrnl.Event) {
+	seen := s.observed()
+	if lost == nil {
+		return seen
+	}
+	return func(t *ddi.Thread, e dxgkrnl.Event) {
+		if e.Kind == dxgkrnl.EventReset || e.Kind == dxgkrnl.EventStop {
+			reason, state, _ := strings.Cut(e.Text, "\n")
+			lost(reason, state)
+		}
+		if seen != nil {
+			seen(t, e)
+		}
+	}
+}
+
+// observed returns the observer for the log and the sanitizer, or nil.
+func (s *System) observed() func(*ddi.Thread, dxgkrnl.Event) {
 	switch {
 	case s.sanitizer == nil && s.recorder == nil:
 		return nil

@@ -19,6 +19,9 @@ type Stats struct {
 	Interrupts    uint64 `json:"interrupts"`
 	Lost          uint64 `json:"lost_interrupts,omitempty"` // found by polling the GPU
 	DPCs          uint64 `json:"dpcs"`
+	Late          uint64 `json:"late,omitempty"`        // submissions that went on after a time without progress
+	NodeResets    uint64 `json:"node_resets,omitempty"` // after a time-out or a fault
+	Recoveries    uint64 `json:"recoveries,omitempty"`  // resets of the adapter
 	Preemptions   uint64 `json:"preemptions,omitempty"` // nodes that were stopped for other work
 	BytesMoved    uint64 `json:"bytes_moved,omitempty"` // written by the DMA engine
 }
@@ -29,6 +32,7 @@ func (s *System) Stats() Stats {
 	out := Stats{
 		DMABuffers: k.DMABuffers, PagingBuffers: k.PagingBuffers,
 		Fences: k.Fences, Interrupts: k.Interrupts, Lost: k.LostInterrupts, DPCs: k.DPCs, Preemptions: k.Preemptions,
+		Late: k.Late, NodeResets: k.NodeResets, Recoveries: k.Recoveries,
 	}
 	board, ok := bus.As[boards.Counters](s.link)
 	if !ok {

@@ -73,6 +73,10 @@ type Options struct {
 	Observer   miniport.Observer         // of the firmware, if the drivers have Observed
 	Hook       verifier.Hook             // sees each DDI call; nil: none
 
+	// Lost gets why a node is about to be reset or the GPU has stopped, and the state of the
+	// kernel and of the GPU then, as text. nil: it is in the error alone.
+	Lost func(reason, state string)
+
 	// Record begins the log of the run: it is called when the board is open, with the header,
 	// and returns what takes the events. nil: there is no log.
 	Record func(h eventlog.Header) (events.Sink, error)
@@ -259,7 +263,7 @@ func (s *System) start(o Options) error {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
 			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
-			Log: o.Log, Observe: s.observeKernel(),
+			Log: o.Log, Observe: s.observeKernel(o.Lost),
 		})
 		return err
 	})

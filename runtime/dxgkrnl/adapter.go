@@ -139,6 +139,7 @@ type Stats struct {
 	BytesPagedIn   uint64 // moved from host memory to a segment
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
+	Late           uint64 // submissions that completed after a time without progress and a preemption
 	Preemptions    uint64 // calls of PreemptCommand
 	NodeResets     uint64 // resets of a node, after which the rest of the adapter went on
 	Recoveries     uint64 // successful resets of the adapter

@@ -211,6 +211,7 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 		k.charge(s, n.progressAt)
 		k.observe(Event{Kind: EventRetire, Submission: s.serial})
 		if s.late {
+			k.stats.Late++
 			k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: fence %d, which was fence %d, ended after a time of %d clocks without progress and a preemption",
 				n.ordinal, s.arg.SubmissionFenceID, s.first, k.tdrDelay()))
 		}

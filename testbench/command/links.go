@@ -31,6 +31,7 @@ type Links struct {
 	core    string // of --firmware-core
 	samples string // of --firmware-telemetry
 	period  uint32 // of --firmware-period
+	dump    string // of --dump
 
 	gdb     *turns.Server   // nil: not yet started
 	inspect *inspect.Server // nil: not yet started

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,7 @@ slow: --verify=false turns them off.`,
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
 	a.addObserver(c)
+	a.addDump(c)
 	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
@@ -87,8 +89,12 @@ func runLists(f *listsFlags) error {
 	if err != nil {
 		return err
 	}
+	dumped, err := f.app.Links.Dump(&o.System)
+	if err != nil {
+		return err
+	}
 	r, err := lists.Run(o)
-	if cerr := end(); err == nil {
+	if cerr := errors.Join(end(), dumped()); err == nil {
 		err = cerr
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ type ruleFlags struct {
 // add adds the flags to a command.
 func (r *ruleFlags) add(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&r.waive, "waive", nil, "count violations of this `rule` instead of stopping; may be repeated")
+	fl.StringArrayVar(&r.waive, "waive", nil, "count violations of this `rule` instead of stopping; repeatable")
 	fl.BoolVar(&r.collect, "collect", false, "continue after a violation that the call survives")
 	fl.DurationVar(&r.limit, "call-limit", 0, "`time` after which a call of a driver counts as hung; 0: 4 times --tdr-delay, at least 1m")
 }

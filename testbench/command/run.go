@@ -63,6 +63,7 @@ images it uses built-in samples.`,
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
 	a.addObserver(c)
+	a.addDump(c)
 	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of recording deferred contexts")
@@ -125,11 +126,15 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	if err != nil {
 		return done, err
 	}
+	dumped, err := f.app.Links.Dump(&o)
+	if err != nil {
+		return done, err
+	}
 	w := f.app.Progress("run compose")
 	defer w.End()
 	done, err = session.OnBoard(f.board, f.app.program.Drivers, o, plan)
 	// Keep the trace and the files of the firmware of a failed run.
-	for _, keep := range [...]func() error{ddi.Finish, end} {
+	for _, keep := range [...]func() error{ddi.Finish, end, dumped} {
 		if kerr := keep(); err == nil {
 			err = kerr
 		}

@@ -48,6 +48,9 @@ func (s Summary) Text() string {
 	if s.Lost != 0 {
 		fmt.Fprintf(&b, "         %d interrupts were lost: the kernel found their fences by polling, after its time-out\n", s.Lost)
 	}
+	if s.Late != 0 {
+		fmt.Fprintf(&b, "         %d submissions made no progress: the kernel stopped their nodes after its time-out, and they went on\n", s.Late)
+	}
 	fmt.Fprintf(&b, "host     %.0f ms", s.HostMS)
 	if s.Cycles != 0 {
 		fmt.Fprintf(&b, ", %.2f million cycles/s", s.CyclesPerSecond/1e6)

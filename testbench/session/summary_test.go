@@ -20,12 +20,13 @@ import (
 
 func TestSummary(t *testing.T) {
 	frame := image.NewNRGBA(image.Rect(0, 0, 1, 1)) // four bytes of 0
-	stats := testbench.Stats{Cycles: 3_000_000, Packets: 7, DMABuffers: 2, PagingBuffers: 1, Fences: 3, Interrupts: 4, Lost: 5, DPCs: 6, BytesMoved: 8}
+	stats := testbench.Stats{Cycles: 3_000_000, Packets: 7, DMABuffers: 2, PagingBuffers: 1, Fences: 3, Interrupts: 4, Lost: 5, DPCs: 6, Late: 9, BytesMoved: 8}
 	s := session.NewSummary(frame, stats, 2*time.Second)
 	assert.Equal(t, "df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119", s.FrameSHA256)
 	assert.Equal(t, `gpu      3000000 cycles, 7 packets, 8 bytes moved
 kernel   2 DMA buffers, 1 paging buffers, 3 fences, 4 interrupts, 6 DPCs
          5 interrupts were lost: the kernel found their fences by polling, after its time-out
+         9 submissions made no progress: the kernel stopped their nodes after its time-out, and they went on
 host     2000 ms, 1.50 million cycles/s
 `, s.Text())
 	s = session.NewSummary(frame, testbench.Stats{}, 0)

@@ -69,6 +69,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"baseline":           file(anyFile),
 		"junit":              file(byExtension, "xml"),
 		"firmware-core":      file(anyFile),
+		"dump":               file(folders),
 		"firmware-telemetry": file(byExtension, "csv", "jsonl"),
 		"ddi":                file(anyFile),
 		"output":             outputFile(c.Name()),

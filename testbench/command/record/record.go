@@ -68,7 +68,7 @@ type Recorder struct {
 
 // AddCapture adds the flag for packets.
 func (r *Recorder) AddCapture(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link to the board in this pcapng `file`, with a comment")
+	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link in this pcapng `file`, with a comment")
 }
 
 // Options returns the options with which to open boards so that they are
