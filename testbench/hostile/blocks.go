@@ -27,7 +27,7 @@ func decode(b []byte) (picture, bool) {
 	}
 	w := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 	d := picture{place: w(1), bytes: binary.LittleEndian.Uint64(b[8:]), width: w(4), height: w(5), pitch: w(6), format: w(7)}
-	legal := w(0) == 0x31524748 && d.place <= 2 && d.bytes >= 1 && d.bytes <= 1<<40 &&
+	legal := w(0) == 0x31524748 && d.place <= 3 && d.bytes >= 1 && d.bytes <= 1<<40 &&
 		d.width <= maxCoord && d.height <= maxCoord && d.pitch <= maxPitch && d.format <= 4 && w(8) == 0 && w(9) == 0
 	return d, legal && d.end() <= d.bytes
 }
@@ -50,7 +50,7 @@ func block(r *rand.Rand) []byte {
 	end := picture{width: w, height: h, pitch: pitch, format: f}.end()
 	size := max(1, end) + r.Uint64N(2)*r.Uint64N(1<<r.IntN(40))
 	var b []byte
-	for _, v := range []uint32{0x31524748, r.Uint32N(3), uint32(size), uint32(size >> 32), w, h, pitch, f, 0, 0} {
+	for _, v := range []uint32{0x31524748, r.Uint32N(4), uint32(size), uint32(size >> 32), w, h, pitch, f, 0, 0} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	for range max(0, r.IntN(5)-1) {
@@ -177,8 +177,8 @@ func (b *blocks) allocate(r *rand.Rand) error {
 		return nil
 	}
 	b.accepted++
-	sets := []uint32{0: 1, 1: 3, 2: 2} // VRAM, both, host memory
-	if info.Size != d.bytes || info.SupportedSegmentSet != sets[d.place] || info.CPUVisible != (d.place == 2) {
+	sets := []uint32{0: 1, 1: 3, 2: 2, 3: 2} // VRAM, both, host memory, results without an aperture
+	if info.Size != d.bytes || info.SupportedSegmentSet != sets[d.place] || info.CPUVisible != (d.place >= 2) {
 		return fmt.Errorf("private data %x: %+v", data, info)
 	}
 	clear(data) // the miniport may not keep it
