@@ -110,19 +110,23 @@ func (k *Kernel) charge(s *submission, now uint64) {
 	if c := s.line.context; c != nil {
 		c.used += now - min(s.began, now)
 		c.turn = now
+		c.line.node.floor = max(c.line.node.floor, k.least(c))
 	}
 }
 
-// wake is called when a context gets work after it had none. It does not keep time that
-// it did not use.
-func (k *Kernel) wake(c *context) {
-	least, found := c.used, false
+// least returns the least ticks that c, or a context that has work for its node, has used.
+func (k *Kernel) least(c *context) uint64 {
+	least := c.used
 	for _, d := range k.devices {
 		for _, o := range d.contexts {
-			if o != c && o.line.node == c.line.node && !o.idle() && (!found || o.used < least) {
-				least, found = o.used, true
+			if o.line.node == c.line.node && !o.idle() {
+				least = min(least, o.used)
 			}
 		}
 	}
-	c.used = max(c.used, least)
+	return least
 }
+
+// wake is called when a context gets work after it had none. It does not keep time that it
+// did not use, also if the others have no work at the moment.
+func (k *Kernel) wake(c *context) { c.used = max(c.used, c.line.node.floor) }

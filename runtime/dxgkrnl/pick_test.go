@@ -118,6 +118,27 @@ func TestQuantum(t *testing.T) {
 	assert.Equal(t, "001100110000", got)
 }
 
+// A context that begins to work has no more turns than one that has worked before, also if
+// that one had nothing to do at the moment.
+func TestNewContextTakesTurns(t *testing.T) {
+	q := newQueues(t, 2, options{buffers: 16})
+	q.gpu.latency = q.kernel.quantum / 2
+	q.gpu.auto = true
+	for range 8 {
+		q.work(0)
+	}
+	q.devices[0].wait()
+	q.gpu.auto, *q.order = false, nil
+	for range 6 {
+		q.work(1)
+	}
+	for range 6 {
+		q.work(0)
+	}
+	got := strings.Trim(strings.ReplaceAll(fmt.Sprint(q.end()), " ", ""), "[]")
+	assert.Equal(t, "110011001100", got)
+}
+
 // Work of the lowest priority is not delayed for ever by that of the highest.
 func TestWaitingWorkRises(t *testing.T) {
 	q := newQueues(t, 2, options{buffers: 16, quantum: 10})

@@ -127,7 +127,7 @@ func (k *Kernel) nextTurn(deadline uint64) uint64 {
 		for _, d := range k.devices {
 			for _, c := range d.contexts {
 				if c.line.node == n && c != n.hardware[0].line.context && c.waits() {
-					deadline = min(deadline, k.turnEnds(n.hardware[0], k.levelOf(c)))
+					deadline = min(deadline, k.turnEnds(n.hardware[0], max(k.levelOf(c), c.level)))
 				}
 			}
 		}

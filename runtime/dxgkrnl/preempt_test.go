@@ -119,6 +119,27 @@ func TestQuantumDuringAWait(t *testing.T) {
 	q.finish()
 }
 
+// Work of a low priority that work of a high one waits for takes turns with the high ones.
+func TestInheritedLevelTakesTurns(t *testing.T) {
+	q := newQueues(t, 2, options{preempts: true, quantum: 100, nodes: 2})
+	low, high := q.devices[0], q.devices[0].context(1)
+	q.priority(0, MinPriority)
+	q.priority(1, MaxPriority)
+	q.ok(q.thunks.SetContextSchedulingPriority(q.thread, high.Context, MaxPriority))
+	q.gpu.latency, q.gpu.auto = 1_000_000, true
+	began, asked := q.gpu.now, uint64(0)
+	q.mini.preempt = func(node int) {
+		asked, q.gpu.latency = q.gpu.now, 10
+		q.gpu.stop(node, 0)
+	}
+	q.work(1)
+	low.ok(low.submit(q.contexts[0], fill(q.targets[0], 0, 64, 1)))
+	low.ok(low.submit(high, fill(q.targets[0], 0, 32, 2)))
+	q.kernel.Run(1, []Task{{low.thread, func(*ddi.Thread) { low.wait() }}})
+	assert.InDelta(t, 100, asked-began, 30)
+	q.end()
+}
+
 // QueryCurrentFence may report a preemption whose interrupt was lost.
 func TestLostAnswer(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true})

@@ -28,6 +28,7 @@ type node struct {
 	masked     bool          // its interrupts are ignored, since it is about to be reset
 	reset      bool          // DxgkDdiResetEngine has returned, and it does not yet go on
 	progressAt uint64        // time of the last retirement, or of the first work after idle
+	floor      uint64        // ticks that a context has at least used that gets work, see wake
 }
 
 // A submission is the work of one fence: a paging buffer, or a part of a DMA buffer.
