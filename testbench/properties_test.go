@@ -1,0 +1,51 @@
+package testbench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each letter of docs/properties.md has a row, and each row a test that exists or a reason.
+func TestProperties(t *testing.T) {
+	page, err := os.ReadFile("../docs/properties.md")
+	require.NoError(t, err)
+	row := regexp.MustCompile(`(?m)^\| ([FST]\d+) \| [^|]+ \| ([^|]+) \|$`)
+	named := regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)`")
+	rows := map[string]bool{}
+	for _, r := range row.FindAllStringSubmatch(string(page), -1) {
+		rows[r[1]] = true
+		tests := named.FindAllStringSubmatch(r[2], -1)
+		if len(tests) == 0 {
+			assert.Contains(t, r[2], "does not apply: ", r[1])
+		}
+		for _, n := range tests {
+			assert.True(t, declares(t, filepath.Join("..", n[1]), n[2]), "%s names %s of %s", r[1], n[2], n[1])
+		}
+	}
+	for letter, count := range map[string]int{"F": 15, "S": 10, "T": 9} {
+		for n := range count {
+			assert.True(t, rows[fmt.Sprint(letter, n+1)], "%s%d", letter, n+1)
+		}
+	}
+}
+
+// declares reports whether a test file of a package has a test.
+func declares(t *testing.T, folder, test string) bool {
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	require.NoError(t, err)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "\nfunc "+test+"(") {
+			return true
+		}
+	}
+	return false
+}
