@@ -82,6 +82,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000
 	$(GO) test -count 1 -timeout 60m ./testbench/lists -run TestMemory -lists.soak 10000000
 	$(GO) test -count 1 -timeout 60m ./runtime/dxgkrnl -run TestNoWakeUpIsLost -dxgkrnl.interleavings 100000
+	$(GO) test -count 1 -timeout 120m ./runtime/dxgkrnl -v -run TestExplore -dxgkrnl.explored 0
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
@@ -123,7 +124,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
 	$(MAKE) synth
-	$(GO) test -count 1 -timeout 60m -tags timer ./rtl/synth -v -run TestTimer
+	$(GO) test -count 1 -timeout 60m -tags timer ./rtl/synth -v -run "TestTimer|TestMCUInDefault"
 	$(MAKE) mutants
 
 tools: ## install the other tools of tests and targets, from Debian packages

@@ -71,15 +71,16 @@ type gpu struct {
 	latency uint64 // ticks per job
 	spent   uint64 // of the latency of the next job, by waits that ended before it
 
-	auto       bool       // Wait completes jobs
-	ignores    bool       // jobs complete without being executed
-	onComplete func()     // called before a job completes
-	onWait     func()     // called by Wait
-	onNow      func()     // called when the time is read, as if between two accesses
-	choose     func() int // node to complete next, if it has a job; nil: the lowest
-	lostIRQ    bool       // interrupts do not arrive
-	hidden     bool       // BAR 2 has no memory
-	storm      bool       // each read of the status sends a message again
+	auto       bool        // Wait completes jobs
+	ignores    bool        // jobs complete without being executed
+	onComplete func()      // called before a job completes
+	onWait     func()      // called by Wait
+	acts       func() bool // decides what happens in Wait, and reports false if only time passes; nil: auto does
+	onNow      func()      // called when the time is read, as if between two accesses
+	choose     func() int  // node to complete next, if it has a job; nil: the lowest
+	lostIRQ    bool        // interrupts do not arrive
+	hidden     bool        // BAR 2 has no memory
+	storm      bool        // each read of the status sends a message again
 	queues     [][]work
 	capacity   int            // maximum number of jobs per node
 	entries    []uint64       // of the aperture, by page; 0: not mapped
@@ -174,6 +175,14 @@ func (g *gpu) Wait(deadline uint64) (bool, error) {
 	}
 	if g.linkErr != nil {
 		return false, g.linkErr
+	}
+	if g.acts != nil {
+		if g.acts() {
+			g.now++
+			return true, nil
+		}
+		g.now = max(g.now, deadline)
+		return false, nil
 	}
 	left := g.latency - min(g.spent, g.latency)
 	if g.auto && g.now+left <= deadline && g.step() {

@@ -47,6 +47,8 @@ type miniport struct {
 	irql []string          // calls at a wrong level
 	at   map[string]func() // called in the next call of a function
 
+	every func(name string) // called in each call of a function
+
 	// Functions replaced by tests.
 	isr    func(t *ddi.Thread)
 	query  func(t *ddi.Thread, node uint32) (uint32, ddi.Status)
@@ -73,6 +75,9 @@ func (m *miniport) call(t *ddi.Thread, level ddi.IRQL, format string, args ...an
 	}
 	var name string
 	fmt.Sscan(line, &name)
+	if m.every != nil {
+		m.every(name)
+	}
 	if f := m.at[name]; f != nil {
 		delete(m.at, name)
 		f()
@@ -154,30 +159,6 @@ func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	s := m.call(t, 0, "StopDevice")
 	m.cb.UnmapMemory(t, m.cb.DeviceHandle, m.regs)
 	return s
-}
-
-// resetEngine drops the jobs of a node.
-func (m *miniport) resetEngine(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
-	n := arg.NodeOrdinal
-	s := m.call(t, 0, "ResetEngine node=%d", n)
-	if m.engine != nil {
-		if last, s, done := m.engine(t, n); done {
-			return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
-		}
-	}
-	m.last[n] = le.Uint32(m.gpu.bar0[regFence+4*n:])
-	if q := m.gpu.queues[n]; len(q) > 0 {
-		m.last[n] = q[0].fence
-	}
-	m.gpu.queues[n], m.stopping[n] = nil, 0
-	le.PutUint32(m.gpu.bar0[regFence+4*n:], m.last[n])
-	for _, reg := range []int{regStatus, regStopped} {
-		le.PutUint32(m.gpu.bar0[reg:], le.Uint32(m.gpu.bar0[reg:])&^(1<<n))
-	}
-	if le.Uint32(m.gpu.bar0[regFault:]) == n+1 {
-		le.PutUint32(m.gpu.bar0[regFault:], 0)
-	}
-	return kmddi.ResetEngineOut{LastAbortedFenceID: m.last[n]}, s
 }
 
 // reset drops the jobs of the GPU.
