@@ -23,7 +23,7 @@ func allCases() []ruleCase {
 }
 
 // kernelRules are the rules without a bugcheck that the graphics kernel checks.
-var kernelRules = []string{"interrupt-lost", "miniport-table", "command-twice", "adapter-info", "context-info", "allocation-info", "gpu-fault", "gpu-time-out", "paging-content"}
+var kernelRules = []string{"interrupt-lost", "miniport-table", "command-twice", "adapter-info", "context-info", "allocation-info", "gpu-fault", "gpu-time-out", "gpu-late", "paging-content"}
 
 // Every rule of the kernel-mode interface that the graphics kernel does not check
 // has a program that breaks it, alone, and a program at its boundary that breaks
