@@ -1,6 +1,8 @@
 package miniport
 
 import (
+	"cmp"
+
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -81,8 +83,8 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 //	Out     LastAbortedFenceID: the submission that the node executed; all before
 //	        it have completed, also those that were not yet reported. Without one
 //	        the last completed fence
-//	Effect  from the call on nothing is reported of the node, and a preemption that
-//	        is due is dropped. On success the node takes fences after
+//	Effect  what completes before the reset is reported, and nothing else of the node
+//	        from the call on. A preemption that is due is dropped. On success the node takes fences after
 //	        LastAbortedFenceID; on a failure none until RestartFromTimeout. With
 //	        the queues of the firmware, RESET, unless the firmware has done it
 //	        already; later submissions that have completed too have that in their
@@ -103,20 +105,38 @@ func resetEngine(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.
 	return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
 }
 
+// aborted reports what a node has completed before its reset, and returns the submission that
+// the reset has cut off, or the last completed one.
+func (a *adapter) aborted(t *ddi.Thread, ordinal uint32, r *ring.Ring) (last uint32, s ddi.Status) {
+	var read ddi.Status
+	_, s = a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		var newer bool
+		if last, newer, read = r.Abort(t); newer {
+			a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+				InterruptType: kmddi.InterruptDMACompleted, FenceID: r.Completed(), NodeOrdinal: ordinal,
+			})
+			a.cb.QueueDpc(t, a.cb.DeviceHandle)
+		}
+		return true
+	})
+	return last, cmp.Or(s, read)
+}
+
 // resetNode is resetEngine for a node that exists.
 func (a *adapter) resetNode(t *ddi.Thread, ordinal uint32, r *ring.Ring) (last uint32, s ddi.Status) {
 	if a.queues != nil {
 		return a.queues.reset(t, ordinal, r)
 	}
 	n := &a.nodes[ordinal]
-	read, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
-		var read ddi.Status
+	_, s = a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
 		n.resetting = true
-		last, read = r.Abort(t)
-		return read == ddi.StatusSuccess
+		return true
 	})
-	if s == ddi.StatusSuccess && !read {
-		s = ddi.StatusIODeviceError
+	if s == ddi.StatusSuccess {
+		s = r.Stop(t) // FENCE does not change any more
+	}
+	if s == ddi.StatusSuccess {
+		last, s = a.aborted(t, ordinal, r)
 	}
 	if s == ddi.StatusSuccess {
 		s = r.Restart(t, last)

@@ -102,17 +102,19 @@ func TestResetEngine(t *testing.T) {
 		name string
 		do   func(k *kernel)
 		last uint32
+		says []string
 	}{
-		{"the second executes", func(k *kernel) { k.gpu.complete(0, 0xffffffff) }, 0},
-		{"the first executes", func(*kernel) {}, 0xffffffff},
-		{"all have completed, and were not reported", func(k *kernel) { k.gpu.complete(0, 1) }, 1},
-		{"all are reported", func(k *kernel) { k.gpu.complete(0, 1); k.interrupt(0) }, 1},
-		{"after a fault", func(k *kernel) { k.gpu.complete(0, 0xffffffff); k.gpu.fault(0, 13); k.interrupt(0) }, 0},
+		{"the second executes", func(k *kernel) { k.gpu.complete(0, 0xffffffff) }, 0, []string{"completed node 0 fence 0xffffffff status 0x0", "QueueDpc"}},
+		{"the first executes", func(*kernel) {}, 0xffffffff, nil},
+		{"all have completed, and were not reported", func(k *kernel) { k.gpu.complete(0, 1) }, 1, []string{"completed node 0 fence 0x1 status 0x0", "QueueDpc"}},
+		{"all are reported", func(k *kernel) { k.gpu.complete(0, 1); k.interrupt(0); k.drain() }, 1, nil},
+		{"after a fault", func(k *kernel) { k.gpu.complete(0, 0xffffffff); k.gpu.fault(0, 13); k.interrupt(0); k.drain() }, 0, nil},
 		{"a node that does not answer PREEMPT", func(k *kernel) {
 			k.gpu.complete(0, 0xffffffff)
 			k.table.PreemptCommand(k.thread, k.adapter, kmddi.PreemptCommand{PreemptionFenceID: 2})
-		}, 0},
-		{"a fence that it cannot have reached", func(k *kernel) { k.gpu.complete(0, 9) }, 0xffffffff},
+			k.drain()
+		}, 0, nil},
+		{"a fence that it cannot have reached", func(k *kernel) { k.gpu.complete(0, 9) }, 0xffffffff, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := preemptible(t, 2)
@@ -132,7 +134,7 @@ func TestResetEngine(t *testing.T) {
 			last, s := k.resetNode(0)
 			require.Equal(t, success, s)
 			assert.Equal(t, tt.last, last)
-			assert.Empty(t, k.drain(), "nothing is reported of a reset")
+			assert.Equal(t, tt.says, k.drain(), "what has completed is reported, and nothing of the reset")
 			k.interrupt(0)
 			assert.NotContains(t, k.drain(), "preempted node 0 fence 0x2 last 0x0")
 			for off, v := range before {
@@ -152,7 +154,7 @@ func TestResetEngine(t *testing.T) {
 }
 
 // TestResetEngineInterrupts lets an interrupt arrive at each register access of a reset, in
-// which a fence completes: nothing is reported between the call and its return.
+// which a fence completes: it is reported only with what the reset finds, and then the next one is aborted.
 func TestResetEngineInterrupts(t *testing.T) {
 	accesses := 0
 	for at := 1; at == 1 || at <= accesses; at++ {
@@ -170,12 +172,14 @@ func TestResetEngineInterrupts(t *testing.T) {
 		last, s := k.resetNode(0)
 		k.hook = nil
 		require.Equal(t, success, s)
-		assert.Equal(t, uint32(1), last)
+		reported := false
 		for _, e := range k.drain() {
-			assert.Equal(t, "QueueDpc", e, "at %d", at)
+			reported = reported || e == "completed node 0 fence 0x1 status 0x0"
+			assert.Contains(t, []string{"QueueDpc", "completed node 0 fence 0x1 status 0x0"}, e, "at %d", at)
 		}
+		assert.Equal(t, map[bool]uint32{true: 2, false: 1}[reported], last, "at %d", at)
 		k.gpu.regs[cp0Fence] = last
-		k.submit(t, 0, 0, 4, 2)
+		k.submit(t, 0, 0, 4, last+1)
 		assert.NotContains(t, k.debug(t), "the ring has failed")
 	}
 	assert.Greater(t, accesses, 8)

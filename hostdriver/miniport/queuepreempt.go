@@ -34,7 +34,7 @@ func (q *queues) preempt(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) 
 // it. It runs at DIRQL.
 func (q *queues) yield(t *ddi.Thread, node uint32) bool {
 	w := &q.nodes[node]
-	if !w.preempting || w.working() {
+	if !w.preempting || w.working() || q.adapter.nodes[node].resetting {
 		return false
 	}
 	w.preempting = false

@@ -191,7 +191,7 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (moved, ok bo
 		newer = true
 	}
 	a := q.adapter
-	if newer && !a.nodes[node].resetting {
+	if newer {
 		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
 			InterruptType: kmddi.InterruptDMACompleted, FenceID: w.completed, NodeOrdinal: node,
 		})

@@ -129,22 +129,24 @@ func (r *Ring) ReadProgress(t *ddi.Thread) (p Progress, s ddi.Status) {
 	return p, s
 }
 
-// Abort gives up the submissions that have not completed, before Restart. It returns the id
-// of the first one, which the node executes, or the last completed id if all have. It reads
-// FENCE, and ignores a value that the node cannot have reached. It runs at DIRQL.
-func (r *Ring) Abort(t *ddi.Thread) (last uint32, s ddi.Status) {
+// Abort gives up the submissions that have not completed, after Stop, which keeps FENCE, and
+// before Restart. It returns the id of the first one, which the node has executed, or the last
+// completed id if all have, and whether that is newer than the last Complete. It reads FENCE, and
+// ignores a value that the node cannot have reached. It runs at DIRQL.
+func (r *Ring) Abort(t *ddi.Thread) (last uint32, newer bool, s ddi.Status) {
 	id, s := r.ReadFence(t)
 	if s != ddi.StatusSuccess {
-		return 0, s
+		return 0, false, s
 	}
-	if _, err := r.Complete(id); err != nil {
+	newer, err := r.Complete(id)
+	if err != nil {
 		r.Fail(err)
 	}
 	r.preempting = false
 	if sub, busy := r.Executing(); busy {
-		return sub.ID, s
+		return sub.ID, newer, s
 	}
-	return r.completed, s
+	return r.completed, newer, s
 }
 
 // Restart resets the node and starts it with an empty ring, as Start does, but the ids of

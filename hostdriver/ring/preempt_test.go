@@ -212,9 +212,10 @@ func TestRestart(t *testing.T) {
 			}
 			tt.do(r)
 			f.values[fence] = tt.done
-			last, s := r.Abort(nil)
+			last, newer, s := r.Abort(nil)
 			require.Equal(t, ddi.StatusSuccess, s)
 			assert.Equal(t, tt.last, last)
+			assert.Equal(t, tt.done >= 7 && tt.done <= 9, newer)
 			f.writes = nil
 			require.Equal(t, ddi.StatusSuccess, r.Restart(nil, last))
 			assert.NoError(t, r.Err())
@@ -247,11 +248,12 @@ func TestRestartFails(t *testing.T) {
 	require.Equal(t, ddi.StatusSuccess, r.Start(nil))
 	assert.NoError(t, r.Err())
 	f.failAt = f.accesses + 1
-	_, s := r.Abort(nil)
+	_, _, s := r.Abort(nil)
 	assert.Equal(t, ddi.StatusIODeviceError, s)
 
 	fresh, f, _ := newRing(t, 0, 4096)
-	last, s := fresh.Abort(nil)
+	last, newer, s := fresh.Abort(nil)
+	assert.False(t, newer)
 	assert.Equal(t, ddi.StatusSuccess, s)
 	assert.Zero(t, last)
 	require.Equal(t, ddi.StatusSuccess, fresh.Restart(nil, last))

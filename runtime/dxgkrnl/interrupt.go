@@ -71,13 +71,19 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 	case n.reset:
 		k.bugcheck("DxgkCbNotifyInterrupt", CodeScheduler, SchedulerReset, "node %d: type %d, fence %d after %s and before the node goes on", n.ordinal, arg.InterruptType, arg.FenceID, resetEngine)
 	case n.masked:
+		n.noted = append(n.noted, arg)
 		return
 	}
+	k.note(n, &arg)
+}
+
+// note records the reason of an interrupt of a node, at DIRQL.
+func (k *Kernel) note(n *node, arg *kmddi.NotifyInterrupt) {
 	switch arg.InterruptType {
 	case kmddi.InterruptDMACompleted:
 		k.reported("DxgkCbNotifyInterrupt", n, arg.FenceID)
 	case kmddi.InterruptDMAPreempted:
-		k.notePreempted(n, &arg)
+		k.notePreempted(n, arg)
 	case kmddi.InterruptDMAFaulted:
 		if n.faulted == nil {
 			n.faulted = &fault{arg.FenceID, arg.Status}

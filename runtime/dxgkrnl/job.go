@@ -254,6 +254,7 @@ func (k *Kernel) drain(t *ddi.Thread) ddi.Status {
 
 // dropWork cancels the work of a context that is not in the hardware.
 func (k *Kernel) dropWork(c *context) {
+	c.line.cut = true // also for what a preemption takes back meanwhile
 	for _, s := range c.pending {
 		if !s.placed {
 			s.dma.expect(s.part, -1)
@@ -270,14 +271,15 @@ func (k *Kernel) dropWork(c *context) {
 	clear(c.pending)
 	clear(c.jobs)
 	c.pending, c.jobs = c.pending[:0], c.jobs[:0]
-	c.line.cut = true
 	c.line.settle()
 }
 
 // loseDevice removes a device and cancels its work that is not in the hardware, at the
 // latest when the thread that places allocations ends that. Other devices go on.
 func (k *Kernel) loseDevice(d *device, s ddi.Status) {
-	d.removed = s
+	if !d.removed.Failed() {
+		d.removed = s
+	}
 	if k.moving {
 		k.lost = append(k.lost, d)
 		return

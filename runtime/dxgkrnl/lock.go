@@ -96,7 +96,7 @@ func (k *Kernel) pinnable(a *allocation) bool {
 // homeless reports whether a submission would find no room beside pinned allocations after
 // a preemption.
 func (k *Kernel) homeless(s *submission) bool {
-	return k.caps.PreemptionAware && s.dma != nil && !k.groupFits(s.dma, s.part.start, s.part.end, isPinned)
+	return k.takesBack() && s.dma != nil && !k.groupFits(s.dma, s.part.start, s.part.end, isPinned)
 }
 
 // evictLocked evicts an allocation from a segment that the CPU cannot access.

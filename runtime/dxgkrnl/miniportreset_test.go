@@ -14,6 +14,10 @@ func (m *miniport) resetEngine(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.ResetE
 			return kmddi.ResetEngineOut{LastAbortedFenceID: last}, s
 		}
 	}
+	m.cb.SynchronizeExecution(t, m.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+		m.advance(t, n)
+		return true
+	})
 	m.last[n] = le.Uint32(m.gpu.bar0[regFence+4*n:])
 	if q := m.gpu.queues[n]; len(q) > 0 {
 		m.last[n] = q[0].fence

@@ -11,6 +11,9 @@ import (
 // preemptCommand is the function of the miniport that stops a node.
 const preemptCommand = "DxgkDdiPreemptCommand"
 
+// takesBack reports whether work in the hardware may be taken back, and needs its places again.
+func (k *Kernel) takesBack() bool { return k.caps.PreemptionAware || k.caps.SupportPerEngineTDR }
+
 // busy reports whether a node has work in the hardware, or has not answered a preemption.
 func (n *node) busy() bool { return len(n.hardware) > 0 || n.preemption != 0 }
 
@@ -153,6 +156,10 @@ func (k *Kernel) preempt(t *ddi.Thread, n *node) {
 	n.submitted++
 	n.preemption = n.submitted
 	n.progressAt = k.dev.Now() // the time-out counts from here
+	if len(n.hardware) > 0 {
+		s := n.hardware[0]
+		s.spent += n.progressAt - min(s.began, n.progressAt)
+	}
 	k.stats.Preemptions++
 	fence := n.fenceID(n.preemption)
 	k.observe(Event{Kind: EventPreempt, Node: n.ordinal, Fence: fence})

@@ -178,7 +178,7 @@ func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		n.base, n.preemption, n.preempted = n.submitted, 0, false
-		n.faulted, n.masked, n.reset = nil, false, false
+		n.faulted, n.masked, n.reset, n.noted = nil, false, false, nil
 		n.reported, n.completed = n.submitted, n.submitted
 		for _, s := range n.hardware {
 			l := s.line // that of a context that was destroyed, too

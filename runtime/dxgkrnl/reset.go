@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -16,27 +17,28 @@ const resetEngine = "DxgkDdiResetEngine"
 //
 //	DDI     DxgkDdiQueryDependentEngineGroup, DxgkDdiCollectDbgInfo, DxgkDdiResetEngine
 //	Caller  at PASSIVE_LEVEL
-//	Order   the node's interrupts are ignored from here on. What has completed retires, and
-//	        if the node then has no work, or has made progress, nothing is reset. If
-//	        work completes later, the next one may be aborted in its place
+//	Order   the node's interrupts are only noted from here on. What has completed retires,
+//	        and if the node then has no work, has made progress, or has answered a
+//	        preemption, nothing is reset. If work completes later, the next one may be
+//	        aborted in its place
 //	Source  learn.microsoft.com, "TDR changes in Windows 8"
 func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError) bool {
 	before := n.completed
-	k.mask(t, n, true)
+	k.mask(t, n)
 	k.collect(t, reason, e)
-	if !k.unshared(t, n) {
-		return false
-	}
+	alone := k.unshared(t, n)
 	k.poll(t, n)
 	k.dev.QueueDPC()
 	k.dev.Deliver(t)
 	switch {
 	case k.err != nil:
 		return true
-	case n.faulted == nil && (!n.busy() || n.completed != before):
-		k.mask(t, n, false)
+	case n.faulted == nil && (!n.busy() || n.completed != before || n.answered()):
 		k.progressed(n)
+		k.unmask(t, n)
 		return true
+	case !alone:
+		return false
 	}
 	began := k.dev.Now()
 	k.scheduling = true
@@ -50,15 +52,43 @@ func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError
 	k.dev.Deliver(t) // none may come from the node
 	last := k.abortedNumber(n, out.LastAbortedFenceID)
 	done := k.abort(t, n, last, e)
-	n.reset, n.masked = false, !done
+	n.reset, n.masked, n.noted = false, !done, nil
+	k.kick(t) // paging buffers that are taken back; none if the node stays masked
 	return done
 }
 
-// mask makes the kernel ignore the interrupts of a node, or not.
-func (k *Kernel) mask(t *ddi.Thread, n *node, on bool) {
+// mask makes the kernel only note the interrupts of a node.
+func (k *Kernel) mask(t *ddi.Thread, n *node) {
 	old := t.Raise(ddi.DIRQL)
-	n.masked = on
+	n.masked = true
 	k.dev.Lower(t, old)
+}
+
+// unmask takes the interrupts that were noted, and submits what had to wait.
+func (k *Kernel) unmask(t *ddi.Thread, n *node) {
+	old := t.Raise(ddi.DIRQL)
+	n.masked = false
+	for _, arg := range n.noted {
+		if arg.InterruptType != kmddi.InterruptDMACompleted || n.given(arg.FenceID) { // not what a poll has found
+			k.note(n, &arg)
+		}
+	}
+	n.noted = nil
+	k.dev.QueueDPC()
+	k.dev.Lower(t, old)
+	k.kick(t)
+}
+
+// answered reports whether a node that is masked has answered the preemption.
+func (n *node) answered() bool {
+	return slices.ContainsFunc(n.noted, func(arg kmddi.NotifyInterrupt) bool { return arg.InterruptType == kmddi.InterruptDMAPreempted })
+}
+
+// ended reports whether a masked node has reported the completion of a fence.
+func (n *node) ended(id uint32) bool {
+	return slices.ContainsFunc(n.noted, func(arg kmddi.NotifyInterrupt) bool {
+		return arg.InterruptType == kmddi.InterruptDMACompleted && arg.FenceID == id
+	})
 }
 
 // unshared reports whether a reset of a node affects no other one.
@@ -95,7 +125,11 @@ func (n *node) given(id uint32) bool {
 // abort retires what has completed before the fence of number last, takes its device from
 // the work that has it, and takes the rest back. It reports false if that work is a paging buffer, or if a reset has aborted nothing for the second time.
 func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool {
-	if n.reported = max(n.reported, last-min(last, 1)); n.reported != n.completed {
+	through := last - min(last, 1)
+	if n.ended(n.fenceID(last)) { // all of it has completed
+		through = last
+	}
+	if n.reported = max(n.reported, through); n.reported != n.completed {
 		k.retireNode(t, n)
 	}
 	var guilty *submission
@@ -111,14 +145,20 @@ func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool
 		}
 	}
 	k.stats.NodeResets++
-	event := Event{Kind: EventReset, Node: n.ordinal, Fence: n.fenceID(last), Text: e.Error() + "\n" + e.Dump}
+	event := Event{Kind: EventReset, Node: n.ordinal, Fence: n.fenceID(last)}
 	if guilty != nil {
 		d := guilty.line.context.device
 		event.Submission, event.Device = guilty.serial, d.handle
-		d.lost, e.Fence = e, event.Fence
+		if d.lost == nil {
+			d.lost = e
+		}
+		if e.Fence != event.Fence {
+			e.Fence, e.Work = event.Fence, k.workOf(n.ordinal, event.Fence)
+		}
+		k.reportWork(t, e)
 	}
+	event.Text = e.Error() + "\n" + e.Dump
 	k.observe(event)
-	k.reportWork(t, e)
 	n.completed, n.reported, n.faulted = last, last, nil
 	if guilty != nil {
 		k.abortWork(n, e)

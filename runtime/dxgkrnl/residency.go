@@ -116,7 +116,7 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 // worthless reports whether no work needs the content of an allocation any more. Work in
 // the hardware may have to go on later if nodes can be preempted.
 func (k *Kernel) worthless(a *allocation) bool {
-	return a.destroyed && a.queued == 0 && (!k.caps.PreemptionAware || a.uses.passed())
+	return a.destroyed && a.queued == 0 && (!k.takesBack() || a.uses.passed())
 }
 
 // evict removes a from its segment. From an aperture segment, in which no running work may
@@ -198,7 +198,7 @@ func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.
 // again reports whether the groups [i, j) find room together once more, if they are
 // preempted.
 func (k *Kernel) again(d *dmaBuffer, i, j int) bool {
-	return !k.caps.PreemptionAware || k.ample(d) || k.groupFits(d, i, j, isPinned)
+	return !k.takesBack() || k.ample(d) || k.groupFits(d, i, j, isPinned)
 }
 
 // place makes the allocations of patches [i, j) resident. If host is set, those that may

@@ -64,14 +64,23 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 	if k.caps.PreemptionAware && n.preemption == 0 && !n.hardware[0].late {
 		s := n.hardware[0]
 		s.late, s.first = true, s.arg.SubmissionFenceID
+		k.extend(s)
 		k.preempt(t, n)
 		return
 	}
 	if k.responsive(t, n) {
 		k.progressed(n)
+		k.extend(n.hardware[0])
 		return
 	}
 	k.end(t, n, reasonTimeout, k.timeOutOf(n))
+}
+
+// extend gives a submission that a node executes another TdrDelay.
+func (k *Kernel) extend(s *submission) {
+	now := k.dev.Now()
+	k.charge(s, now)
+	s.began, s.spent = now, 0
 }
 
 // responsive reports whether a node gets another TdrDelay, since it makes progress although no
@@ -114,6 +123,8 @@ func (k *Kernel) faultedNode() *node {
 // or interrupts keep the host busy, the adapter is stopped.
 func (k *Kernel) end(t *ddi.Thread, n *node, reason uint32, e *DeviceError) {
 	if !k.caps.SupportPerEngineTDR || e.Storm > 0 || !k.resetNode(t, n, reason, e) {
-		k.stop(t, reason, e)
+		if !k.status(t).Failed() { // else the link is down
+			k.stop(t, reason, e)
+		}
 	}
 }

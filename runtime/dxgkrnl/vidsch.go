@@ -25,10 +25,11 @@ type node struct {
 	preemption uint64        // number of the preemption that is not yet answered; 0: none
 	preempted  bool          // it is answered, and the work is to be taken back
 	faulted    *fault        // that it has reported; nil: none
-	masked     bool          // its interrupts are ignored, since it is about to be reset
-	reset      bool          // DxgkDdiResetEngine has returned, and it does not yet go on
-	progressAt uint64        // time of the last retirement, or of the first work after idle
-	floor      uint64        // ticks that a context has at least used that gets work, see wake
+	masked     bool          // its interrupts are only noted, since it is about to be reset
+	noted      []kmddi.NotifyInterrupt
+	reset      bool   // DxgkDdiResetEngine has returned, and it does not yet go on
+	progressAt uint64 // time of the last retirement, or of the first work after idle
+	floor      uint64 // ticks that a context has at least used that gets work, see wake
 }
 
 // A submission is the work of one fence: a paging buffer, or a part of a DMA buffer.
@@ -47,6 +48,7 @@ type submission struct {
 
 	late          bool    // its node was asked to stop because it made no progress
 	first         uint32  // its fence then
+	spent         uint64  // ticks in which a node executed it, before it was asked to stop
 	spared        bool    // it got more time since the node was responsive
 	fruitless     bool    // a reset of the node has not aborted it
 	level         int     // of the context when it was submitted
@@ -153,9 +155,11 @@ func (k *Kernel) submit(t *ddi.Thread, s *submission) {
 	n := s.line.node
 	if len(n.hardware) == 0 {
 		k.progressed(n)
-		s.began = n.progressAt
 	}
 	n.hardware = append(n.hardware, s)
+	if len(n.hardware) == 1 {
+		k.executed(n)
+	}
 	s.line.submitted = s.mark.number
 	p1, count := uint32(SchedulerSubmit), &k.stats.DMABuffers
 	if s.paging != nil {
@@ -222,8 +226,17 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 	}
 	n.hardware = slices.Delete(n.hardware, 0, done)
 	if len(n.hardware) > 0 {
-		n.hardware[0].began = n.progressAt
+		k.executed(n)
 	}
+}
+
+// executed begins the time of the first submission in the hardware of a node, at progressAt.
+// A submission that was preempted has the rest of its TdrDelay: two that hang and are stopped
+// for each other do not go on for ever.
+func (k *Kernel) executed(n *node) {
+	s := n.hardware[0]
+	s.began = n.progressAt
+	n.progressAt -= min(s.spent, k.tdrDelay(), n.progressAt)
 }
 
 // recycle frees a submission and its buffer for reuse.

@@ -10,7 +10,7 @@ const srcPatch = "DXGKDDI_PATCH; DXGKARG_PATCH, PatchLocationListSubmissionStart
 func workRules() []Rule {
 	return []Rule{
 		{Name: "gpu-fault", Title: "The GPU executes each submission without a fault.", Fault: DriverOrDevice, Warning: true, Source: srcTDR,
-			Catches: "DXGK_INTERRUPT_DMA_FAULTED. The text names the calls that wrote, patched and submitted the buffer. It is a warning, since broken hardware, or commands of an application that the miniport may pass on, can cause it. The adapter stops.",
+			Catches: "DXGK_INTERRUPT_DMA_FAULTED. The text names the calls that wrote, patched and submitted the buffer. It is a warning, since broken hardware, or commands of an application that the miniport may pass on, can cause it. The node is reset, or the adapter stops.",
 			Example: "DxgkDdiSubmitCommand: node 0: fence 12 faulted with STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE: its DMA buffer of 96 bytes was written by DxgkDdiRender, patched by DxgkDdiPatch (7 of 7 locations), submitted by DxgkDdiSubmitCommand from 0x0 to 0x60, which wrote a register, 0x110 = 0x40 (WRITE_REGISTER_ULONG); since then the driver wrote no register"},
 		{Name: "gpu-time-out", Title: "The GPU completes each submission in time.", Fault: DriverOrDevice, Warning: true, Source: srcTDR,
 			Catches: "a node without progress for TdrDelay, whose fence DxgkDdiQueryCurrentFence does not report either. The text names the calls that made the submission. It is a warning, as gpu-fault is; submit-ignored is the rule for a driver that did not tell the GPU. The node is reset, or the adapter stops.",
