@@ -122,8 +122,10 @@ func (n *node) given(id uint32) bool {
 	return false
 }
 
-// abort retires what has completed before the fence of number last, takes its device from
-// the work that has it, and takes the rest back. It reports false if that work is a paging buffer, or if a reset has aborted nothing for the second time.
+// abort retires what has completed before the fence of number last. The device of the work with
+// that fence is lost, unless the node has reported that it has completed. The rest of the work is
+// taken back. abort reports false if the work is a paging buffer, or if a reset has aborted nothing
+// for the second time.
 func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool {
 	through := last - min(last, 1)
 	if n.ended(n.fenceID(last)) { // all of it has completed

@@ -186,6 +186,20 @@ func TestHungWorkBesideOthers(t *testing.T) {
 	assert.Error(t, q.kernel.Lost(q.devices[0].dev))
 }
 
+// Work may complete while a responsive node is asked.
+func TestCompletionMeetsTheQuestion(t *testing.T) {
+	q := newQueues(t, 1, options{resets: true})
+	q.mini.responsive = true
+	q.devices[0].ok(q.devices[0].submit(q.contexts[0], fill(q.targets[0], 0, 64, 1)))
+	q.mini.at = map[string]func(){"QueryEngineStatus": func() {
+		q.gpu.complete(0)
+		q.kernel.dev.Deliver(q.kernel.thread)
+	}}
+	q.devices[0].wait()
+	assert.Zero(t, q.kernel.Stats().NodeResets)
+	q.finish()
+}
+
 // A node of a group that has made progress does not cost the adapter.
 func TestProgressOfAGroup(t *testing.T) {
 	q := hung(t, options{})

@@ -70,7 +70,9 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 	}
 	if k.responsive(t, n) {
 		k.progressed(n)
-		k.extend(n.hardware[0])
+		if len(n.hardware) > 0 { // it may have completed meanwhile
+			k.extend(n.hardware[0])
+		}
 		return
 	}
 	k.end(t, n, reasonTimeout, k.timeOutOf(n))

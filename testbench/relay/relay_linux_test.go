@@ -3,6 +3,7 @@ package relay_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +29,13 @@ func ethernet(t *testing.T, n *ethertest.Net) path {
 	near, far := n.Between(t)
 	return path{"eth", false, true, func(t *testing.T) (l serve.Listener) {
 		var err error
-		n.Board(t, func() { l, err = serve.Listen("eth:" + ethertest.BoardInterface) })
+		for range 100 { // the socket of the session before may still be closing
+			n.Board(t, func() { l, err = serve.Listen("eth:" + ethertest.BoardInterface) })
+			if err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		require.NoError(t, err)
 		return l
 	}, func(_ *testing.T, _ string, p relay.Plan) (*relay.Relay, error) {

@@ -10,6 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
@@ -37,7 +39,7 @@ func TestSlowCompose(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ticks uint64 // TdrDelay; 0: the default
-	}{{"default", 0}, {"a twentieth of a second", 5e7}} {
+	}{{"default", 0}, {"two seconds", 2e9}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dev, err := boards.Device("emu?vram=8KiB")
@@ -48,7 +50,7 @@ func TestSlowCompose(t *testing.T) {
 			require.NoError(t, err)
 			defer r.Close()
 			limited(t, "the frame", limit, func() error {
-				sys, err := testbench.Open(r.Selector(), testbench.HostDrivers(), testbench.Options{TdrDelay: tt.ticks})
+				sys, err := testbench.Open(r.Selector(), withoutPreemption(), testbench.Options{TdrDelay: tt.ticks})
 				if err != nil {
 					return err
 				}
@@ -66,4 +68,23 @@ func TestSlowCompose(t *testing.T) {
 			})
 		})
 	}
+}
+
+// withoutPreemption returns the drivers of this GPU with a miniport that claims no preemption and no reset of a node,
+// with which slow work would go on.
+func withoutPreemption() testbench.Drivers {
+	d := testbench.HostDrivers()
+	entry := d.KernelMode
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		query := table.QueryAdapterInfo
+		table.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
+			out, s := query(t, h, arg)
+			c := &out.DriverCaps
+			c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
+			return out, s
+		}
+		return table
+	}
+	return d
 }
