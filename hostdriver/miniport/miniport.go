@@ -66,6 +66,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 		CancelCommand:     cancelCommand,
 		QueryCurrentFence: queryCurrentFence,
 		CollectDbgInfo:    collectDbgInfo,
+		Escape:            escape,
 
 		QueryEngineStatus:         queryEngineStatus,
 		QueryDependentEngineGroup: queryDependentEngineGroup,

@@ -28,6 +28,7 @@ func (k *Kernel) Thunks() kmt.Thunks {
 		WaitForIdle:       k.waitForIdleThunk,
 
 		SetContextSchedulingPriority: k.setContextSchedulingPriorityThunk,
+		Escape:                       k.escapeThunk,
 	}
 }
 

@@ -143,6 +143,8 @@ func (e *encoder) value(v any) bool {
 		showKmddiCreateDevice(e, &v)
 	case kmddi.DeviceInfo:
 		showKmddiDeviceInfo(e, &v)
+	case kmddi.Escape:
+		showKmddiEscape(e, &v)
 	case kmddi.HAdapter:
 		e.handle("km_adapter", v.Root)
 	case kmddi.HAllocation:
@@ -494,6 +496,23 @@ func showKmddiDeviceInfo(e *encoder, v *kmddi.DeviceInfo) {
 	e.signed(int64(v.Messages))
 	e.key("SystemMemoryBytes")
 	e.number("SystemMemoryBytes", uint64(v.SystemMemoryBytes))
+	e.close('}')
+}
+
+func showKmddiEscape(e *encoder, v *kmddi.Escape) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Device")
+	e.handle("km_device", v.Device.Root)
+	e.key("Context")
+	e.handle("km_context", v.Context.Root)
+	e.key("Flags")
+	showKmddiEscapeFlags(e, &v.Flags)
+	e.key("PrivateDriverData")
+	e.bytes(v.PrivateDriverData)
 	e.close('}')
 }
 
@@ -1326,6 +1345,17 @@ func showKmddiDriverCaps(e *encoder, v *kmddi.DriverCaps) {
 	showKmddiPreemptionCaps(e, &v.PreemptionCaps)
 	e.key("SupportPerEngineTDR")
 	e.truth(bool(v.SupportPerEngineTDR))
+	e.close('}')
+}
+
+func showKmddiEscapeFlags(e *encoder, v *kmddi.EscapeFlags) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("HardwareAccess")
+	e.truth(bool(v.HardwareAccess))
 	e.close('}')
 }
 

@@ -2253,6 +2253,25 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, m *Monitor,
 			return r0, r1
 		}
 	}
+	if f.Escape != nil {
+		c := &Func{Name: "DxgkDdiEscape", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
+		w.Escape = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.Escape) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.Escape(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
 	if f.QueryEngineStatus != nil {
 		c := &Func{Name: "DxgkDdiQueryEngineStatus", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.QueryEngineStatus = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryEngineStatus) (r0 kmddi.QueryEngineStatusOut, r1 ddi.Status) {

@@ -266,6 +266,8 @@ func Cases() []Case {
 			Source: "DXGK_DRIVERCAPS: GpuEngineTopology; DXGKARG_CREATECONTEXT", options: []string{"", "nodes=1"}, run: claimedNodes},
 		{Name: "claimed-queue", Tier: Caps, Doc: "HwQueuePacketCap: a node takes as many submissions at a time as claimed, up to 64",
 			Source: "DXGK_DRIVERCAPS: SchedulingCaps; DXGK_VIDSCHCAPS", options: []string{"", "nodes=1"}, run: claimedQueue},
+		{Name: "escape", Tier: Own, Doc: "a tool reads registers and the state of nodes through the miniport",
+			Source: "DXGKDDI_ESCAPE; hostdriver/privdata", options: []string{"", "nodes=1"}, run: escapes},
 		{Name: "malformed-buffers", Tier: Own, Doc: "bad command buffers are refused, and the next good one works",
 			Source: "DXGKDDI_RENDER, Return value; hostdriver/privdata", run: malformedCommandBuffers},
 		{Name: "random", Tier: API, Doc: "random API calls have the effect of a reference model",

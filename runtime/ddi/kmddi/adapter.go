@@ -52,6 +52,20 @@ type QueryAdapterInfoOut struct {
 	Segments        QuerySegment
 }
 
+// Escape is DXGKARG_ESCAPE: data of a tool, or of another part of the driver, for the miniport.
+type Escape struct {
+	Device            HDevice // no Root: of no device
+	Context           HContext
+	Flags             EscapeFlags
+	PrivateDriverData []byte // in and out
+}
+
+// EscapeFlags is D3DDDI_ESCAPEFLAGS. With HardwareAccess the GPU is idle, and no other thread is in
+// the miniport. A miniport that needs that fails without it.
+type EscapeFlags struct {
+	HardwareAccess bool
+}
+
 // DriverCaps is the part of DXGK_DRIVERCAPS that the kernel uses.
 type DriverCaps struct {
 	HighestAcceptableAddress uint64 // highest host address that the device can access

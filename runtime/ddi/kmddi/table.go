@@ -55,6 +55,10 @@ type DriverInitializationData struct {
 	QueryCurrentFence func(t *ddi.Thread, h HAdapter, arg QueryCurrentFence) (QueryCurrentFenceOut, ddi.Status)
 	CollectDbgInfo    func(t *ddi.Thread, h HAdapter, arg CollectDbgInfo) (CollectDbgInfoOut, ddi.Status)
 
+	// Escape answers a tool or another part of the driver. The kernel takes the private data
+	// back if it returns StatusSuccess.
+	Escape func(t *ddi.Thread, h HAdapter, arg Escape) ddi.Status
+
 	// ResetEngine stops one node: afterwards the node accesses no memory, and is ready
 	// for new submissions. The other nodes go on. After an error the kernel calls
 	// ResetFromTimeout.

@@ -5,6 +5,7 @@ package kmt
 
 import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
@@ -39,4 +40,17 @@ type Thunks struct {
 	Render      func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status
 	Present     func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status
 	WaitForIdle func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status
+
+	// Escape gives private data to the miniport, and gets them back with what it changed if
+	// it returns StatusSuccess. It returns StatusNotSupported if the miniport has no
+	// DxgkDdiEscape, and StatusInvalidParameter for more than 1 MiB.
+	Escape func(t *ddi.Thread, arg *Escape) ddi.Status
+}
+
+// Escape holds the arguments of D3DKMTEscape of the type DRIVERPRIVATE.
+type Escape struct {
+	Device            ddi.KMHandle // 0: none
+	Context           ddi.KMHandle // of Device; 0: none
+	Flags             kmddi.EscapeFlags
+	PrivateDriverData []byte // in and out
 }

@@ -17,7 +17,10 @@ var (
 	createDeviceErrors     = []ddi.Status{ddi.StatusNoMemory}
 	createContextErrors    = []ddi.Status{ddi.StatusInvalidParameter, ddi.StatusNoMemory, ddi.StatusDriverMismatch}
 	createAllocationErrors = []ddi.Status{ddi.StatusInvalidParameter, ddi.StatusNoMemory, ddi.StatusDriverMismatch}
-	renderErrors           = []ddi.Status{
+	escapeErrors           = []ddi.Status{
+		ddi.StatusInvalidParameter, ddi.StatusNoMemory, ddi.StatusPrivilegedInstruction, ddi.StatusIllegalInstruction, ddi.StatusDriverMismatch, ddi.StatusInvalidHandle,
+	}
+	renderErrors = []ddi.Status{
 		ddi.StatusNoMemory, ddi.StatusInsufficientResources, ddi.StatusInsufficientDMABuffer, ddi.StatusPrivilegedInstruction,
 		ddi.StatusIllegalInstruction, ddi.StatusInvalidParameter, ddi.StatusInvalidUserBuffer, ddi.StatusInvalidHandle,
 		ddi.StatusCannotColorConvert, ddi.StatusDriverMismatch, ddi.StatusGPUExceptionOnDevice,

@@ -59,6 +59,7 @@ var functions = map[string]spec{
 	"DxgkDdiRender":            {in: started, returns: renderErrors},
 	"DxgkDdiPresent":           {in: started, returns: renderErrors},
 	"DxgkDdiQueryCurrentFence": {in: started},
+	"DxgkDdiEscape":            {in: started, returns: escapeErrors},
 
 	"DxgkDdiBuildPagingBuffer": {class: scheduler, in: started, judged: true},
 	"DxgkDdiPatch":             {class: scheduler, in: started, judged: true},

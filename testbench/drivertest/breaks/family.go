@@ -112,6 +112,8 @@ func miniportWork(name string) (work string, own bool) {
 		return Reset, true
 	case "QueryCurrentFence":
 		return Recover, true
+	case "Escape":
+		return Draw, true
 	case "AddDevice", "StartDevice", "StopDevice", "RemoveDevice":
 		return Start, false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
@@ -227,7 +228,16 @@ func errorsOf(steps ...func() error) error {
 
 // draw is the workload Draw.
 func (p *program) draw() error {
-	return errorsOf(p.maps, p.copies, p.clears, p.state, p.queries, p.presents)
+	return errorsOf(p.maps, p.copies, p.clears, p.state, p.queries, p.presents, p.escape)
+}
+
+// escape asks the miniport for the state of a node, if it has DxgkDdiEscape.
+func (p *program) escape() error {
+	err := p.sys.Escape(privdata.Escape{Op: privdata.ReadNode}.Append(nil))
+	if errors.Is(err, ddi.StatusNotSupported) {
+		return nil
+	}
+	return err
 }
 
 // write maps a dynamic buffer.
