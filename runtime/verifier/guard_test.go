@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"errors"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -349,5 +350,13 @@ func TestPanicInSynchronizeExecution(t *testing.T) {
 		assert.Equal(t, tt.rule, m.Err().Rule.Name)
 		assert.Equal(t, "DxgkCbSynchronizeExecution", m.Err().Function)
 		assert.Equal(t, tt.text, m.Err().Text)
+	}
+}
+
+// Every thunk is wrapped.
+func TestAllThunksAreWrapped(t *testing.T) {
+	v := reflect.ValueOf(WrapThunks(kmt.Thunks{}, nil))
+	for i := range v.NumField() {
+		assert.False(t, v.Field(i).IsNil(), v.Type().Field(i).Name)
 	}
 }

@@ -49,6 +49,9 @@ func WrapThunks(k kmt.Thunks, m *Monitor) kmt.Thunks {
 		Present: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Present(t, dev, arg) })
 		},
+		Escape: func(t *ddi.Thread, arg *kmt.Escape) ddi.Status {
+			return m.thunk(t, func() ddi.Status { return k.Escape(t, arg) })
+		},
 		SetContextSchedulingPriority: func(t *ddi.Thread, ctx ddi.KMHandle, priority int) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.SetContextSchedulingPriority(t, ctx, priority) })
 		},
