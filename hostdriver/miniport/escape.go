@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -37,9 +38,8 @@ func escape(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Escape) ddi.Status {
 		if !ok {
 			return ddi.StatusInvalidParameter
 		}
-		e.Result = privdata.Node{
-			Submitted: r.Submitted(), Reported: a.reported(e.Argument), Busy: a.busy(e.Argument, r), Failed: r.Err() != nil,
-		}.Results()
+		submitted, reported := a.fencesOf(e.Argument, r)
+		e.Result = privdata.Node{Submitted: submitted, Reported: reported, Busy: a.busy(e.Argument, r), Failed: r.Err() != nil}.Results()
 	} else {
 		if !a.readable(e.Argument) {
 			return ddi.StatusInvalidParameter
@@ -54,12 +54,13 @@ func escape(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Escape) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// reported returns the last fence of a node that was reported.
-func (a *adapter) reported(node uint32) uint32 {
+// fencesOf returns the last fences of a node that were submitted and reported.
+func (a *adapter) fencesOf(node uint32, r *ring.Ring) (submitted, reported uint32) {
 	if a.queues != nil {
-		return a.queues.nodes[node].completed
+		w := &a.queues.nodes[node]
+		return w.job(w.next - 1).id, w.completed
 	}
-	return a.rings[node].Completed()
+	return r.Submitted(), r.Completed()
 }
 
 // readable reports whether the device has a register that can be read.
