@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
@@ -124,23 +123,6 @@ func (p *program) sized(usage d3d11.Usage, bind uint32, size uint32, data []byte
 	return b, err
 }
 
-// flushes submits more copies than the hardware takes at a time.
-func (p *program) flushes() error {
-	from, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
-	if err != nil {
-		return err
-	}
-	to, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
-	if err != nil {
-		return err
-	}
-	for range 30 {
-		p.ctx.CopyResource(to, from)
-		p.ctx.Flush()
-	}
-	return p.want(to, pattern(bytesOf))
-}
-
 // mapped copies around between staging buffers that do not fit into the aperture of 2 MiB
 // together, and checks the result.
 func (p *program) mapped() error {
@@ -229,15 +211,6 @@ func errorsOf(steps ...func() error) error {
 // draw is the workload Draw.
 func (p *program) draw() error {
 	return errorsOf(p.maps, p.copies, p.clears, p.state, p.queries, p.presents, p.escape)
-}
-
-// escape asks the miniport for the state of a node, if it has DxgkDdiEscape.
-func (p *program) escape() error {
-	err := p.sys.Escape(privdata.Escape{Op: privdata.ReadNode}.Append(nil))
-	if errors.Is(err, ddi.StatusNotSupported) {
-		return nil
-	}
-	return err
 }
 
 // write maps a dynamic buffer.
