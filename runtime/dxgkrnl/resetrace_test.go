@@ -1,14 +1,12 @@
 package dxgkrnl
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
@@ -255,12 +253,19 @@ func TestThreadThatPlacesWaits(t *testing.T) {
 	}
 }
 
+// linkDown is an error by which a link is down.
+type linkDown struct{}
+
+func (linkDown) Error() string { return "broken" }
+
+func (linkDown) Is(error) bool { return true }
+
 // A link that fails during a reset is no time-out.
 func TestLinkFailsInAReset(t *testing.T) {
 	for _, at := range []string{"QueryEngineStatus", "CollectDbgInfo", "QueryDependentEngineGroup", "ResetEngine"} {
 		q := hung(t, options{})
 		q.mini.at = map[string]func(){at: func() {
-			q.gpu.linkErr = fmt.Errorf("%w: broken", bus.ErrLinkDown)
+			q.gpu.linkErr = linkDown{}
 			q.mini.fail["ResetEngine"] = ddi.StatusIODeviceError
 		}}
 		q.devices[1].thunks.WaitForIdle(q.devices[1].thread, q.devices[1].dev)
