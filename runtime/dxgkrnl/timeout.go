@@ -61,7 +61,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 // it executes goes on later. If it does not stop in another TdrDelay, or if the same work
 // makes no progress again, the work is ended.
 func (k *Kernel) hang(t *ddi.Thread, n *node) {
-	if k.caps.PreemptionAware && n.preemption == 0 && !n.hardware[0].late {
+	if k.caps.PreemptionAware && n.preemption == 0 && len(n.hardware) > 0 && !n.hardware[0].late {
 		s := n.hardware[0]
 		s.late, s.first = true, s.arg.SubmissionFenceID
 		k.extend(s)
