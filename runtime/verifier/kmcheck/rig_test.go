@@ -134,6 +134,7 @@ func (r *rig) table() kmddi.DriverInitializationData {
 		CollectDbgInfo: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
 			return kmddi.CollectDbgInfoOut{Length: r.length}, do(t, "CollectDbgInfo")
 		},
+		Escape: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.Escape) ddi.Status { return do(t, "Escape") },
 		PreemptCommand: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.PreemptCommand) ddi.Status {
 			return do(t, "PreemptCommand")
 		},
