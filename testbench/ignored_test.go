@@ -35,7 +35,7 @@ func hang(t *testing.T, s *System) error {
 func TestIgnoredResets(t *testing.T) {
 	for count, recovers := range map[int]bool{1: true, 2: true, 3: false} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
-			s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=ignore-reset&after=3&count=%d", count), withKernel(unclaim), Options{})
+			s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=ignore-reset&after=3&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{})
 			require.NoError(t, err)
 			composes(t, s, smallPlan(t, 0))
 			hung := hang(t, s)
@@ -107,7 +107,7 @@ func TestIgnoredResetAtStart(t *testing.T) {
 
 // A device that never obeys again makes each recovery fail with the same cause.
 func TestResetsIgnoredForever(t *testing.T) {
-	s, err := Open("emu?vram=64KiB&fault=ignore-reset&after=3", withKernel(unclaim), Options{})
+	s, err := Open("emu?vram=64KiB&fault=ignore-reset&after=3", HostDrivers().WithoutNodeRecovery(), Options{})
 	require.NoError(t, err)
 	hung := hang(t, s)
 	began := s.clock.Now()

@@ -1,6 +1,9 @@
 package testbench
 
-import "github.com/hilgpu/hilgpu/runtime/ddi"
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
 
 // WaitForIdle waits until all submitted work of all devices is done. If the GPU has
 // stopped, it returns the error of Err.
@@ -38,4 +41,22 @@ func (s *System) lost(device ddi.KMHandle) error {
 		return s.monitor.Err()
 	}
 	return s.kernel.Lost(device)
+}
+
+// WithoutNodeRecovery returns drivers with a miniport that claims neither preemption nor the reset
+// of a node. A fault or a time-out then stops the adapter, and all devices are lost.
+func (d Drivers) WithoutNodeRecovery() Drivers {
+	entry := d.KernelMode
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		query := table.QueryAdapterInfo
+		table.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
+			out, s := query(t, h, arg)
+			c := &out.DriverCaps
+			c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
+			return out, s
+		}
+		return table
+	}
+	return d
 }

@@ -205,12 +205,10 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 		ring = eventlog.NewRing(64<<20, h)
 		return ring, nil
 	}
-	drivers := withKernel(func(d *kmddi.DriverInitializationData) {
-		unclaim(d)
-		if p.kernel != nil {
-			p.kernel(d)
-		}
-	})
+	drivers := HostDrivers()
+	if p.kernel != nil {
+		drivers = withKernel(p.kernel)
+	}
 	if p.user != nil {
 		drivers.UserMode = withUser(p.user).UserMode
 	}
@@ -218,7 +216,7 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 	if board == "" {
 		board = "emu"
 	}
-	s, err := Open(board, drivers, o)
+	s, err := Open(board, drivers.WithoutNodeRecovery(), o)
 	if err == nil {
 		if p.system != nil {
 			p.system(s)

@@ -12,18 +12,6 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// unclaim makes a miniport claim neither preemption nor the reset of a node, so that what stops
-// a node stops the adapter.
-func unclaim(d *kmddi.DriverInitializationData) {
-	query := d.QueryAdapterInfo
-	d.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
-		out, s := query(t, h, arg)
-		c := &out.DriverCaps
-		c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
-		return out, s
-	}
-}
-
 // preempting is a miniport that goes through the stages of a time-out as Windows does: it asks
 // node 0 to stop at a packet before it resets anything.
 type preempting struct {
@@ -37,7 +25,6 @@ const preemptPolls = 1000
 
 func (p *preempting) drivers() Drivers {
 	return withKernel(func(d *kmddi.DriverInitializationData) {
-		unclaim(d)
 		start, reset := d.StartDevice, d.ResetFromTimeout
 		d.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
 			p.cb = cb
@@ -53,7 +40,7 @@ func (p *preempting) drivers() Drivers {
 			p.stages = append(p.stages, fmt.Sprintf("%v, %s", s, kept))
 			return s
 		}
-	})
+	}).WithoutNodeRecovery()
 }
 
 // mapped calls f with the registers of node 0.

@@ -139,7 +139,7 @@ func TestUnplugReachesEveryThread(t *testing.T) {
 // succeeds.
 func TestRecoverFromTimeouts(t *testing.T) {
 	for count := 2; count <= 9; count++ {
-		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), withKernel(unclaim), Options{})
+		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{})
 		require.NoError(t, err)
 		hangs := 0
 		for ; ; hangs++ {

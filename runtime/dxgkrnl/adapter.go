@@ -43,7 +43,8 @@
 //
 // # A stopped adapter
 //
-// A link failure, or a fault or a time-out that no reset of a node ends, stops the adapter: every wait ends, and
+// A link failure stops the adapter, and so does a fault or a time-out that no reset of a
+// node ends: every wait ends, and
 // every thunk that needs the GPU returns StatusDeviceRemoved, or
 // StatusIODeviceError after a link failure. A link failure is noticed by the
 // first access that fails, at the latest at the end of the thunk. Memory that
@@ -205,7 +206,7 @@ type Kernel struct {
 	notified bool // NotifyInterrupt called in this InterruptRoutine, but not yet QueueDpc
 	inISR    bool
 
-	scheduling bool // BuildPagingBuffer or Patch runs
+	scheduling bool // a function of the GPU scheduler class runs
 	dpcDone    bool // NotifyDpc called in this DpcRoutine
 	err        *DeviceError
 	access     error     // the first failed access of the miniport

@@ -48,6 +48,8 @@ type DeviceError struct {
 	Work  string // the calls that made the work of the fence, or ""
 	Storm uint64 // interrupt messages since the last progress, in an interrupt storm; else 0
 	Dump  string // kernel state, then the text from CollectDbgInfo
+
+	Recovery error // why the adapter has not recovered by itself; nil: it has not tried
 }
 
 // Error describes the error in one line.
@@ -61,6 +63,9 @@ func (e *DeviceError) Error() string {
 	}
 	if e.Work != "" {
 		s += ": " + e.Work
+	}
+	if e.Recovery != nil {
+		s += fmt.Sprintf(": no recovery: %v", e.Recovery)
 	}
 	return s
 }

@@ -14,7 +14,7 @@ const maxEscape = 1 << 20
 // escapeThunk gives private data to the miniport, which may change them.
 //
 //	DDI     DxgkDdiEscape, at PASSIVE_LEVEL. With HardwareAccess all work has completed
-//	        before, and no other thread is in the kernel: the second level of "Threading and
+//	        before, and no other thread is in the miniport: the second level of "Threading and
 //	        Synchronization"
 //	In      arg.Device and arg.Context, 0 for none. The miniport gets a copy of the data
 //	Out     arg.PrivateDriverData, if the miniport returned StatusSuccess

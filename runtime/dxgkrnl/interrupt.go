@@ -52,7 +52,8 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	        reports
 //	Returns by Bugcheck 0x119/1 for any other fence, or a node that does not
 //	        exist; by Bugcheck 0x119/0x10 between ResetEngine of a node and its
-//	        next work. What arrives just before a reset is ignored
+//	        next work. The kernel keeps those that arrive just before
+//	        a reset, and acts on them if the node is not reset
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
 func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
 	k.checkHandle(h, "DxgkCbNotifyInterrupt")

@@ -74,7 +74,11 @@ func (k *Kernel) recoverItself(t *ddi.Thread) {
 		k.itself = append(k.itself, now)
 		k.itself = k.itself[max(len(k.itself)-k.tdrLimit, 0):]
 	}
-	k.recover(t)
+	if err := k.recover(t); err != nil {
+		failed := *k.err
+		failed.Recovery = err
+		k.err = &failed
+	}
 }
 
 // recovers reports whether recoverItself has something to do.

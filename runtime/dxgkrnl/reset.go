@@ -17,10 +17,10 @@ const resetEngine = "DxgkDdiResetEngine"
 //
 //	DDI     DxgkDdiQueryDependentEngineGroup, DxgkDdiCollectDbgInfo, DxgkDdiResetEngine
 //	Caller  at PASSIVE_LEVEL
-//	Order   the node's interrupts are only noted from here on. What has completed retires,
-//	        and if the node then has no work, has made progress, or has answered a
-//	        preemption, nothing is reset. If work completes later, the next one may be
-//	        aborted in its place
+//	Order   the kernel first stops acting on interrupts of the node, and keeps them. Then
+//	        it retires completed work. It resets nothing if the node has no work, has
+//	        made progress, or has answered a preemption. If work completes later, the
+//	        next one may be aborted in its place
 //	Source  learn.microsoft.com, "TDR changes in Windows 8"
 func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError) bool {
 	before := n.completed

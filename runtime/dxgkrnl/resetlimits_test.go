@@ -153,6 +153,7 @@ func TestRecoveryByItselfFails(t *testing.T) {
 		assert.Equal(t, ddi.StatusDeviceRemoved, s)
 	}
 	assert.Len(t, r.logged("ResetFromTimeout"), 1)
+	assert.ErrorContains(t, r.kernel.Err(), ": no recovery: dxgkrnl: DxgkDdiRestartFromTimeout: STATUS_IO_TIMEOUT")
 	clear(r.mini.fail)
 	require.NoError(t, r.kernel.Recover(r.thread))
 	r.another()

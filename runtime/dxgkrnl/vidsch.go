@@ -25,7 +25,7 @@ type node struct {
 	preemption uint64        // number of the preemption that is not yet answered; 0: none
 	preempted  bool          // it is answered, and the work is to be taken back
 	faulted    *fault        // that it has reported; nil: none
-	masked     bool          // its interrupts are only noted, since it is about to be reset
+	masked     bool          // the kernel keeps its interrupts in noted, since it is about to reset it
 	noted      []kmddi.NotifyInterrupt
 	reset      bool   // DxgkDdiResetEngine has returned, and it does not yet go on
 	progressAt uint64 // time of the last retirement, or of the first work after idle

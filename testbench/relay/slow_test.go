@@ -10,8 +10,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
-	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
@@ -50,7 +48,7 @@ func TestSlowCompose(t *testing.T) {
 			require.NoError(t, err)
 			defer r.Close()
 			limited(t, "the frame", limit, func() error {
-				sys, err := testbench.Open(r.Selector(), withoutPreemption(), testbench.Options{TdrDelay: tt.ticks})
+				sys, err := testbench.Open(r.Selector(), testbench.HostDrivers().WithoutNodeRecovery(), testbench.Options{TdrDelay: tt.ticks})
 				if err != nil {
 					return err
 				}
@@ -68,23 +66,4 @@ func TestSlowCompose(t *testing.T) {
 			})
 		})
 	}
-}
-
-// withoutPreemption returns the drivers of this GPU with a miniport that claims no preemption and no reset of a node,
-// with which slow work would go on.
-func withoutPreemption() testbench.Drivers {
-	d := testbench.HostDrivers()
-	entry := d.KernelMode
-	d.KernelMode = func() kmddi.DriverInitializationData {
-		table := entry()
-		query := table.QueryAdapterInfo
-		table.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
-			out, s := query(t, h, arg)
-			c := &out.DriverCaps
-			c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
-			return out, s
-		}
-		return table
-	}
-	return d
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
-// Host memory that is not contiguous gets contiguous addresses here, from linearStart on,
-// which no machine has. What the GPU accesses is translated to them page by page, and what
-// a packet accesses in an aperture segment allocation by allocation.
+// The sanitizer gives contiguous addresses to host memory that is not contiguous. They begin at
+// linearStart, where no machine has memory. It translates the GPU's accesses to them page by page,
+// and the accesses of packets to an aperture segment allocation by allocation.
 const (
 	linearStart = pkt.Host | 1<<56
 	pageBytes   = 4096

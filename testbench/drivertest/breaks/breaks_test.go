@@ -20,7 +20,7 @@ import (
 // base returns the drivers that a break changes.
 func (b Break) base() testbench.Drivers {
 	if b.Own && b.Work == Recover {
-		return unclaimed(testbench.HostDrivers())
+		return testbench.HostDrivers().WithoutNodeRecovery()
 	}
 	if b.Own {
 		return testbench.HostDrivers()

@@ -25,19 +25,6 @@ func miniport(edit func(d *kmddi.DriverInitializationData)) change {
 	}
 }
 
-// unclaimed makes a miniport claim neither preemption nor the reset of a node.
-func unclaimed(base testbench.Drivers) testbench.Drivers {
-	return miniport(func(d *kmddi.DriverInitializationData) {
-		f := d.QueryAdapterInfo
-		d.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
-			out, s := f(t, h, arg)
-			c := &out.DriverCaps
-			c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
-			return out, s
-		}
-	})(base)
-}
-
 // An interrupted miniport is one with the callbacks that it got.
 type interrupted struct {
 	*kmddi.DriverInitializationData

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
@@ -70,30 +68,11 @@ func composes(board string, o testbench.Options) (err error) {
 		return err
 	}
 	defer func() { _ = recover() }()
-	s, err := testbench.Open(board, drivers(), o)
+	s, err := testbench.Open(board, testbench.HostDrivers().WithoutNodeRecovery(), o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	_, err = compose.Run(s, plan)
 	return err
-}
-
-// drivers returns the drivers of this GPU, with a miniport that claims neither preemption nor
-// the reset of a node: so a fault stops the GPU, and nothing goes on after it.
-func drivers() testbench.Drivers {
-	all := testbench.HostDrivers()
-	entry := all.KernelMode
-	all.KernelMode = func() kmddi.DriverInitializationData {
-		d := entry()
-		query := d.QueryAdapterInfo
-		d.QueryAdapterInfo = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
-			out, s := query(t, h, arg)
-			c := &out.DriverCaps
-			c.PreemptionAware, c.CancelCommandAware, c.SupportPerEngineTDR = false, false, false
-			return out, s
-		}
-		return d
-	}
-	return all
 }
