@@ -37,7 +37,7 @@ type Link interface {
 
 // A Host serves the device's accesses to host memory. An interrupt is a write
 // to the message window. An error completes a read as an unsupported request, or
-// drops a write.
+// drops a write. A read that fails with ErrNoAnswer is never completed.
 //
 // The methods are safe for concurrent use. A link to a device in this process calls
 // them only on the goroutine that is inside a Link or Clock call. A link with its own
@@ -89,7 +89,8 @@ type Clock interface {
 	Wait(deadline uint64) (event bool, err error)
 }
 
-// Error kinds of a Link. Each is wrapped with a description of the access.
+// Error kinds of a Link. Each is wrapped with a description of the access. ErrNoAnswer is of a
+// Host alone.
 var (
 	ErrTimeout     = errors.New("bus: completion time-out")
 	ErrCRC         = errors.New("bus: CRC error")
@@ -99,6 +100,7 @@ var (
 	ErrStale       = errors.New("bus: stale epoch")
 	ErrClosed      = errors.New("bus: closed")
 	ErrArgument    = errors.New("bus: bad argument")
+	ErrNoAnswer    = errors.New("bus: no answer")
 )
 
 // ErrRecorded is an ErrUnsupported of a link that plays back a file: the file

@@ -32,6 +32,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/inject"
 	"github.com/hilgpu/hilgpu/testbench/sanitize"
 )
 
@@ -68,6 +69,7 @@ type Options struct {
 	HostMemory uint64                    // bytes of the PC's memory, allocated on use; 0: 4 GiB
 	TdrDelay   uint64                    // clocks without progress until the GPU counts as hung; 0: 2 s, and more on a slow link
 	Tdr        time.Duration             // the same as a time; 0: TdrDelay
+	TdrLimit   int                       // resets of the adapter by itself within a minute; 0: 5; less than 0: no limit
 	linkDelay  func(bytes uint64) uint64 // of a slow link without a given delay
 	DDI        io.Writer                 // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Observer   miniport.Observer         // of the firmware, if the drivers have Observed
@@ -87,6 +89,8 @@ type Options struct {
 	Seed uint64 // of the random choices of runtime and kernel: d3d11.Config, the first fences; 0: none
 
 	Queues Queues // settings of the miniport for the queues of the firmware
+
+	Inject *inject.Injector // faults between the PC and the board; nil: none
 
 	Sanitize bool     // checks the GPU's accesses to memory, with the rules of rule.Access; not with NoVerify
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
@@ -157,7 +161,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		s.sanitizer = sanitize.New(s.monitor.Report, s.machine.PeekMem)
 	}
 	s.observeBoard(&o)
-	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
+	if err = s.openBoard(selector, &o); err != nil {
 		s.notOpened(selector, &o)
 		return nil, err
 	}
@@ -188,6 +192,18 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		return nil, errors.Join(err, s.traceErr())
 	}
 	return s, nil
+}
+
+// openBoard opens the board, and puts the injector of faults in between.
+func (s *System) openBoard(selector string, o *Options) (err error) {
+	if o.Inject == nil {
+		s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board)
+		return err
+	}
+	if s.link, s.clock, err = boards.OpenWith(selector, o.Inject.Host(s.machine), o.Board); err == nil {
+		s.link = o.Inject.Link(s.link)
+	}
+	return err
 }
 
 // budgets returns the options for the budgets of time of the miniport. They need a
@@ -261,7 +277,7 @@ func (s *System) start(o Options) error {
 	}
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
-			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, LinkDelay: o.linkDelay,
+			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, TdrLimit: o.TdrLimit, LinkDelay: o.linkDelay,
 			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
 			Log: o.Log, Observe: s.observeKernel(o.Lost),
 		})
@@ -296,10 +312,7 @@ func (s *System) report(t *ddi.Thread, name, function, found string) {
 
 // CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
-	return d3d11.CreateDevice(d3d11.Config{
-		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed, Err: s.lost, Stopped: s.stopped(),
-		Observer: s.observeAPI(),
-	})
+	return s.NewProcess().CreateDevice()
 }
 
 // stopped returns a function that returns the violation that stopped the system,

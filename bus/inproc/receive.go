@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
@@ -65,7 +66,12 @@ func (l *Link) answer(req port.Request) {
 	lane := int(req.Addr & 7)
 	beats := int(port.Beats(req.Addr, req.Len))
 	data := r.buf[lane : lane+n]
-	if err := l.host.ReadMem(req.Addr, data); err != nil {
+	err := l.host.ReadMem(req.Addr, data)
+	if errors.Is(err, bus.ErrNoAnswer) {
+		l.wire.reserved -= beats
+		return
+	}
+	if err != nil {
 		l.stats.Refused++
 		l.observe(Down, req, port.CplUnsupported, nil)
 		l.wire.answers.push(port.Completion{Tag: req.Tag, Status: port.CplUnsupported, Last: true})

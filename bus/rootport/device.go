@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
@@ -102,7 +103,12 @@ func (r *RootPort) deviceRead(p *tlp.Packet) {
 	clear(a.data[:from])
 	clear(a.data[to:])
 	if p.First != 0 {
-		if err := r.host.ReadMem(p.Addr+uint64(from), a.data[from:to]); err != nil {
+		err := r.host.ReadMem(p.Addr+uint64(from), a.data[from:to])
+		if errors.Is(err, bus.ErrNoAnswer) {
+			r.answers.n--
+			return
+		}
+		if err != nil {
 			r.refuse(NoMemory, "%v", err)
 			a.status = tlp.UR
 			return

@@ -23,6 +23,7 @@ type gate struct {
 	queue []*visitor          // in order of arrival
 	order *rand.Rand          // during Run
 	crew  map[*ddi.Thread]int // the threads of Run, by number from 1
+	procs map[uint32]int      // the processes of RunProcesses, by number from 1
 	out   int                 // of them, those that are outside
 	turns int                 // given since one was given to a thread whose wait has not ended
 }
@@ -38,10 +39,18 @@ type visitor struct {
 	turn   chan struct{} // gets a value when it is its turn
 }
 
+// member returns the number of the task of Run to which a thread belongs, or 0.
+func (g *gate) member(t *ddi.Thread) int {
+	if n := g.crew[t]; n > 0 {
+		return n
+	}
+	return g.procs[t.Process]
+}
+
 // enter admits thread t.
 func (g *gate) enter(t *ddi.Thread) {
 	g.mu.Lock()
-	if g.crew[t] > 0 {
+	if g.member(t) > 0 {
 		g.out--
 	}
 	if !g.busy && !g.kept && g.out == 0 && g.peeks == 0 && len(g.queue) == 0 {
@@ -56,7 +65,7 @@ func (g *gate) enter(t *ddi.Thread) {
 func (g *gate) leave(t *ddi.Thread) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.crew[t] > 0 {
+	if g.member(t) > 0 {
 		g.out++
 	}
 	g.busy = false
@@ -97,7 +106,7 @@ func (g *gate) yield(t *ddi.Thread, ready func() bool) {
 
 // await waits for the turn of a thread. g.mu is held; it is not after the return.
 func (g *gate) await(t *ddi.Thread, ready func() bool) {
-	v := &visitor{number: g.crew[t], ready: ready, turn: make(chan struct{}, 1)}
+	v := &visitor{number: g.member(t), ready: ready, turn: make(chan struct{}, 1)}
 	g.queue = append(g.queue, v)
 	g.admit()
 	g.mu.Unlock()
@@ -169,17 +178,41 @@ type Task struct {
 // value, by the order of tasks, when all tasks have ended. Calls of Run must not
 // overlap, and each task needs a thread of its own: otherwise Run panics.
 func (k *Kernel) Run(seed uint64, tasks []Task) {
-	g := &k.gate
-	g.mu.Lock()
-	g.order, g.crew, g.out = rand.New(rand.NewPCG(seed, 0)), make(map[*ddi.Thread]int, len(tasks)), len(tasks)
+	crew := make(map[*ddi.Thread]int, len(tasks))
 	for i, task := range tasks {
-		g.crew[task.Thread] = i + 1
+		crew[task.Thread] = i + 1
 	}
-	if len(g.crew) < len(tasks) {
-		g.order, g.crew, g.out = nil, nil, 0
-		g.mu.Unlock()
+	if len(crew) < len(tasks) {
 		panic("dxgkrnl: Run: two tasks have one thread")
 	}
+	k.run(seed, crew, nil, tasks)
+}
+
+// A Process is a task of RunProcesses: all threads of a process, also those made during the
+// run. One of them runs at a time.
+type Process struct {
+	ID  uint32
+	Run func()
+}
+
+// RunProcesses is Run for processes. It panics if two have one ID.
+func (k *Kernel) RunProcesses(seed uint64, processes []Process) {
+	procs, tasks := make(map[uint32]int, len(processes)), make([]Task, len(processes))
+	for i, p := range processes {
+		procs[p.ID] = i + 1
+		tasks[i] = Task{&ddi.Thread{Process: p.ID}, func(*ddi.Thread) { p.Run() }}
+	}
+	if len(procs) < len(processes) {
+		panic("dxgkrnl: RunProcesses: two processes have one ID")
+	}
+	k.run(seed, nil, procs, tasks)
+}
+
+// run runs tasks, of which crew or procs has the numbers.
+func (k *Kernel) run(seed uint64, crew map[*ddi.Thread]int, procs map[uint32]int, tasks []Task) {
+	g := &k.gate
+	g.mu.Lock()
+	g.order, g.crew, g.procs, g.out = rand.New(rand.NewPCG(seed, 0)), crew, procs, len(tasks)
 	g.mu.Unlock()
 	panics := make([]any, len(tasks))
 	var all sync.WaitGroup
@@ -196,7 +229,7 @@ func (k *Kernel) Run(seed uint64, tasks []Task) {
 	}
 	all.Wait()
 	g.mu.Lock()
-	g.order, g.crew = nil, nil
+	g.order, g.crew, g.procs = nil, nil, nil
 	g.mu.Unlock()
 	for _, v := range panics {
 		if v != nil {
@@ -212,11 +245,12 @@ func (g *gate) runs() bool {
 	return g.order != nil
 }
 
-// end removes a thread of the crew, which is outside.
+// end removes the task of a thread, which is outside.
 func (g *gate) end(t *ddi.Thread) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.crew, t)
+	delete(g.procs, t.Process)
 	g.out--
 	g.admit()
 }

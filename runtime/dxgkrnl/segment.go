@@ -24,6 +24,17 @@ type segment struct {
 // memory reports whether s has memory of its own.
 func (s *segment) memory() bool { return !s.desc.Flags.System && !s.desc.Flags.Aperture }
 
+// MemoryBytes returns the bytes of all memory segments.
+func (k *Kernel) MemoryBytes() uint64 {
+	var total uint64
+	for _, s := range k.segments {
+		if s.memory() {
+			total += s.desc.Size
+		}
+	}
+	return total
+}
+
 // spanOf returns the bytes that a takes in s.
 func (s *segment) spanOf(a *allocation) uint64 {
 	if s.desc.Flags.Aperture {

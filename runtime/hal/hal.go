@@ -75,6 +75,7 @@ type Machine struct {
 
 	mu      sync.Mutex
 	lowest  uint64                               // address of memory that Alloc returns
+	refuse  func(bytes int) bool                 // decides about each allocation, or nil
 	written func(addr uint64, p []byte)          // called with each write of a device; nil: none
 	read    func(addr uint64, p []byte)          // called with each read of a device; nil: none
 	refused func(addr uint64, n int, write bool) // called with each other access; nil: none

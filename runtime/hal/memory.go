@@ -36,6 +36,9 @@ func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
 	n := (uint64(size) + PageSize - 1) &^ (PageSize - 1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.refuse != nil && m.refuse(size) {
+		return Pages{}, fmt.Errorf("%w: %d bytes were refused", ErrMemory, size)
+	}
 	phys, i, ok := m.findGap(n, align)
 	if !ok {
 		return Pages{}, fmt.Errorf("%w: no gap of %#x bytes at a multiple of %#x", ErrMemory, n, align)
@@ -56,6 +59,9 @@ func (m *Machine) AllocList(size int, top uint64) (Pages, error) {
 	n := (size + PageSize - 1) / PageSize
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.refuse != nil && m.refuse(size) {
+		return Pages{}, fmt.Errorf("%w: %d bytes were refused", ErrMemory, size)
+	}
 	list := m.freePages(n, top)
 	if len(list) < n {
 		return Pages{}, fmt.Errorf("%w: %d free pages below %#x, want %d", ErrMemory, len(list), top, n)
@@ -104,6 +110,14 @@ func (m *Machine) AllocFrom(addr uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lowest = addr
+}
+
+// Refuse makes refuse decide about each Alloc and AllocList, of the given bytes: they fail with
+// ErrMemory if it returns true. It must not call the machine. nil: none fails for that.
+func (m *Machine) Refuse(refuse func(bytes int) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = refuse
 }
 
 // findGap returns the lowest free address for n bytes and its index in blocks.

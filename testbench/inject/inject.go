@@ -1,0 +1,248 @@
+// Package inject injects faults between a host and a board, where a cable would be: reads of
+// the device that nobody answers, interrupt messages and register writes that are lost, and a
+// board that is pulled out. So a fault needs no help of the board, and hits a chosen access.
+package inject
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/bus"
+)
+
+// errUnplugged is the cause of a link whose board was pulled out.
+var errUnplugged = fmt.Errorf("%w: the board was unplugged", bus.ErrLinkDown)
+
+// errLost is returned to the device for a write that is lost.
+var errLost = errors.New("inject: the write is lost")
+
+// Messages are the addresses of the interrupt messages of a PC.
+const (
+	messageBase = 0xfee0_0000
+	messageEnd  = 0xfef0_0000
+)
+
+// An Injector is between a host and the link to a board. Its methods are safe for concurrent
+// use. The zero value injects nothing.
+type Injector struct {
+	mu        sync.Mutex
+	reads     []*span // of host memory: the next read of each is not answered
+	messages  int     // that will be lost
+	ignored   []register
+	unplugged bool
+	counts    Counts
+}
+
+// Counts are the numbers of faults that have hit an access.
+type Counts struct {
+	Reads, Messages, Writes uint64
+}
+
+// A span is a range of host memory, in bytes.
+type span struct{ addr, size uint64 }
+
+// A register is one in BAR0 of which writes are lost.
+type register struct {
+	off  uint64
+	bits uint32 // a write is lost if it sets one of them; 0: every write
+	left int
+}
+
+// LoseRead leaves the next read of the device that reaches into [addr, addr+size) without an
+// answer, until cancel is called.
+func (i *Injector) LoseRead(addr, size uint64) (cancel func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := &span{addr, size}
+	i.reads = append(i.reads, s)
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.reads = slices.DeleteFunc(i.reads, func(o *span) bool { return o == s })
+	}
+}
+
+// LoseMessages makes the next n interrupt messages disappear.
+func (i *Injector) LoseMessages(n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.messages += n
+}
+
+// LoseWrites makes the next n writes of a register disappear: the dword at off in BAR0, in
+// bytes. If bits is not 0, only writes that set one of them are lost.
+func (i *Injector) LoseWrites(n int, off uint64, bits uint32) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ignored = append(i.ignored, register{off, bits, n})
+}
+
+// Unplug pulls the board out: no access passes in either direction until the link is opened
+// again, which hal.Device.Restore does.
+func (i *Injector) Unplug() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unplugged = true
+}
+
+// Disarm takes back the faults that have hit nothing yet, but does not plug the board in.
+func (i *Injector) Disarm() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reads, i.messages, i.ignored = nil, 0, nil
+}
+
+// Counts returns the numbers of faults so far.
+func (i *Injector) Counts() Counts {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.counts
+}
+
+// Host returns h as the device sees it.
+func (i *Injector) Host(h bus.Host) bus.Host { return host{h, i} }
+
+// Link returns l as the host sees it.
+func (i *Injector) Link(l bus.Link) bus.Link { return link{l, i} }
+
+type host struct {
+	bus.Host
+	injector *Injector
+}
+
+// ReadMem implements bus.Host.
+func (h host) ReadMem(addr uint64, p []byte) error {
+	if h.injector.loses(addr, uint64(len(p))) {
+		return bus.ErrNoAnswer
+	}
+	return h.Host.ReadMem(addr, p)
+}
+
+// WriteMem implements bus.Host.
+func (h host) WriteMem(addr uint64, p []byte) error {
+	if h.injector.losesMessage(addr) {
+		return errLost
+	}
+	return h.Host.WriteMem(addr, p)
+}
+
+// PeekMem reads memory without an access of the device, if the host can.
+func (h host) PeekMem(addr uint64, p []byte) error {
+	if peeker, ok := h.Host.(interface {
+		PeekMem(addr uint64, p []byte) error
+	}); ok {
+		return peeker.PeekMem(addr, p)
+	}
+	return fmt.Errorf("%w: memory of this host at %#x, without an access", bus.ErrUnsupported, addr)
+}
+
+// loses reports whether a read of the device gets no answer.
+func (i *Injector) loses(addr, n uint64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for k, s := range i.reads {
+		if addr < s.addr+s.size && s.addr < addr+n {
+			i.reads = slices.Delete(i.reads, k, k+1)
+			i.counts.Reads++
+			return true
+		}
+	}
+	return i.unplugged
+}
+
+// losesMessage reports whether a write of the device is lost.
+func (i *Injector) losesMessage(addr uint64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.messages > 0 && addr >= messageBase && addr < messageEnd {
+		i.messages--
+		i.counts.Messages++
+		return true
+	}
+	return i.unplugged
+}
+
+type link struct {
+	bus.Link
+	injector *Injector
+}
+
+// Unwrap returns the link of the board, for bus.As.
+func (l link) Unwrap() bus.Link { return l.Link }
+
+// Reopen plugs the board in, and starts a new session of a link that can.
+func (l link) Reopen() error {
+	l.injector.mu.Lock()
+	l.injector.unplugged = false
+	l.injector.mu.Unlock()
+	if r, ok := bus.As[interface{ Reopen() error }](l.Link); ok {
+		return r.Reopen()
+	}
+	return nil
+}
+
+// down returns the error of an unplugged board.
+func (l link) down() error {
+	l.injector.mu.Lock()
+	defer l.injector.mu.Unlock()
+	if l.injector.unplugged {
+		return errUnplugged
+	}
+	return nil
+}
+
+// ReadConfig implements bus.Link.
+func (l link) ReadConfig(off int) (uint32, error) {
+	if err := l.down(); err != nil {
+		return 0, err
+	}
+	return l.Link.ReadConfig(off)
+}
+
+// WriteConfig implements bus.Link.
+func (l link) WriteConfig(off int, v uint32) error {
+	if err := l.down(); err != nil {
+		return err
+	}
+	return l.Link.WriteConfig(off, v)
+}
+
+// Read implements bus.Link.
+func (l link) Read(bar int, off uint64, p []byte) error {
+	if err := l.down(); err != nil {
+		return err
+	}
+	return l.Link.Read(bar, off, p)
+}
+
+// Write implements bus.Link.
+func (l link) Write(bar int, off uint64, p []byte) error {
+	if err := l.down(); err != nil {
+		return err
+	}
+	if bar == 0 && l.injector.ignores(off, p) {
+		return nil
+	}
+	return l.Link.Write(bar, off, p)
+}
+
+// ignores reports whether a write of BAR0 is lost.
+func (i *Injector) ignores(off uint64, p []byte) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for k := range i.ignored {
+		r := &i.ignored[k]
+		if r.left == 0 || r.off < off || r.off+4 > off+uint64(len(p)) {
+			continue
+		}
+		if v := binary.LittleEndian.Uint32(p[r.off-off:]); r.bits == 0 || v&r.bits != 0 {
+			r.left--
+			i.counts.Writes++
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,180 @@
+package stress
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/inject"
+)
+
+// pieces is the number of resources of a device that share its part of the working set.
+const pieces = 8
+
+// minPiece is the smallest size of a resource in bytes.
+const minPiece = 1 << 10
+
+// bench is a run.
+type bench struct {
+	Options
+	sys      *testbench.System
+	injector *inject.Injector
+	spoil    *spoiler
+
+	processes []*process
+	piece     int // bytes of a resource
+	round     int // from 1; 0: the baseline
+	calm      bool
+	totals    Totals
+	memory    uint64 // of the PC, in use without devices
+	failed    error  // the first failure
+}
+
+// open opens the board and prepares the processes.
+func open(o Options) (*bench, error) {
+	b := &bench{Options: o, injector: new(inject.Injector), totals: Totals{Injected: map[Fault]uint64{}}}
+	b.spoil = newSpoiler(b)
+	s := o.System
+	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
+	if s.TdrDelay == 0 && s.Tdr == 0 {
+		s.TdrDelay = tdrDelay
+	}
+	var err error
+	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {
+		return nil, err
+	}
+	b.piece = max(minPiece, int(o.Pressure*float64(b.sys.MemoryBytes())/float64(o.Processes*pieces)))
+	for i := range o.Processes {
+		b.processes = append(b.processes, &process{
+			bench: b, number: i, system: b.sys.NewProcess(), rand: rand.New(rand.NewPCG(o.Seed, uint64(i))), frames: sha256.New(),
+		})
+	}
+	b.sys.RefuseMemory(b.refuses)
+	return b, b.baseline()
+}
+
+// baseline runs a round without injections, closes the devices and notes the memory that is in
+// use afterwards.
+func (b *bench) baseline() error {
+	b.calm = true
+	err := b.next()
+	if err == nil {
+		b.close()
+		err = b.sys.WaitForIdle()
+	}
+	if err != nil {
+		return errors.Join(err, b.sys.Close())
+	}
+	b.memory = b.sys.MemoryInUse()
+	return nil
+}
+
+// close closes all devices.
+func (b *bench) close() {
+	for _, p := range b.processes {
+		p.close()
+	}
+}
+
+// run runs the rounds, and then one without injections in which each guilty device is found.
+func (b *bench) run() error {
+	begun := time.Now()
+	b.calm = false
+	for !b.over(time.Since(begun)) {
+		b.round++
+		if err := b.next(); err != nil {
+			return err
+		}
+		if b.Progress != nil {
+			b.Progress(b.state())
+		}
+	}
+	b.calm = true
+	b.injector.Disarm()
+	b.round++
+	return b.next()
+}
+
+// over reports whether the run ends after the rounds so far.
+func (b *bench) over(passed time.Duration) bool {
+	return b.Rounds > 0 && b.round >= b.Rounds || b.Time > 0 && b.round > 0 && passed >= b.Time
+}
+
+// next runs a round of all processes.
+func (b *bench) next() error {
+	tasks := make([]testbench.Task, len(b.processes))
+	for i, p := range b.processes {
+		tasks[i] = testbench.Task{Process: p.system, Run: p.round}
+	}
+	b.sys.Run(b.Seed+uint64(b.round)<<32, tasks)
+	if b.failed != nil {
+		return b.failed
+	}
+	b.sys.WaitForIdle() // Err has its error
+	return b.recover()
+}
+
+// recover restarts an adapter that stopped, which a fault must have caused.
+func (b *bench) recover() error {
+	err := b.sys.Err()
+	if err == nil {
+		return nil
+	}
+	if !b.spoil.global() {
+		return fmt.Errorf("%w: seed %d, round %d: the adapter stopped: %w", ErrFailed, b.Seed, b.round, err)
+	}
+	b.injector.Disarm()
+	if err := b.sys.Recover(); err != nil {
+		return fmt.Errorf("%w: seed %d, round %d: no recovery: %w", ErrFailed, b.Seed, b.round, err)
+	}
+	return nil
+}
+
+// settle closes all devices. Nothing may be left.
+func (b *bench) settle() error {
+	b.close()
+	if err := b.sys.WaitForIdle(); err != nil {
+		return err
+	}
+	if left := b.sys.MemoryInUse(); left != b.memory {
+		return fmt.Errorf("%w: seed %d: %d bytes of the PC's memory are in use at the end, want %d as at the beginning", ErrFailed, b.Seed, left, b.memory)
+	}
+	return nil
+}
+
+// fail notes the first failure, after which the processes end.
+func (b *bench) fail(p *process, err error) {
+	if b.failed != nil {
+		return
+	}
+	if cause := b.sys.Err(); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	b.failed = fmt.Errorf("%w: seed %d, round %d, process %d: %w", ErrFailed, b.Seed, b.round, p.number, err)
+}
+
+// state returns the state after a round.
+func (b *bench) state() Round {
+	t := b.totals
+	t.Injected = maps.Clone(t.Injected)
+	return Round{Seed: b.Seed, Round: b.round, Totals: t, Clocks: b.sys.Stats().Cycles}
+}
+
+// result returns the result of the run.
+func (b *bench) result() Result {
+	r := Result{Seed: b.Seed, Rounds: b.round, Totals: b.totals, Stats: b.sys.Stats()}
+	all := sha256.New()
+	for _, p := range b.processes {
+		all.Write(p.frames.Sum(nil))
+	}
+	if err := json.NewEncoder(all).Encode(r); err != nil {
+		panic(err) // numbers and strings alone
+	}
+	r.Digest = fmt.Sprintf("%x", all.Sum(nil)[:16])
+	return r
+}

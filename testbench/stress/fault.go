@@ -1,0 +1,91 @@
+package stress
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Fault is the name of a kind of injected fault.
+type Fault string
+
+// The faults.
+const (
+	BadPacket     Fault = "bad-packet"     // a submission begins with a packet that does not exist
+	HostRead      Fault = "host-read"      // a read of a submission's commands is not answered
+	IgnorePreempt Fault = "ignore-preempt" // a node does not see a request to preempt
+	IgnoreReset   Fault = "ignore-reset"   // a submission is bad, and its node does not see the reset
+	LostInterrupt Fault = "lost-interrupt" // an interrupt message does not arrive
+	NoMemory      Fault = "no-memory"      // an allocation of the PC's memory fails
+	Firmware      Fault = "firmware"       // the microcontroller stops
+	Unplug        Fault = "unplug"         // the board is pulled out, until the end of the round
+)
+
+// faultDocs describes the faults in the order of their documentation.
+var faultDocs = []struct {
+	Fault
+	doc string
+}{
+	{BadPacket, "the submission begins with a packet that does not exist"},
+	{HostRead, "a read of its commands from host memory is not answered"},
+	{IgnorePreempt, "its node does not see the next request to preempt"},
+	{IgnoreReset, "it is bad, and its node does not see the reset, so the adapter is reset"},
+	{LostInterrupt, "the next interrupt message does not arrive"},
+	{NoMemory, "an allocation of the PC's memory fails; the rate is per allocation"},
+	{Firmware, "the microcontroller stops"},
+	{Unplug, "the board is pulled out until the end of the round"},
+}
+
+// An Injection is a fault and the probability that a submission has it.
+type Injection struct {
+	Fault Fault
+	Rate  float64
+}
+
+// ParseFaults parses injections as in "bad-packet=0.01,unplug=0.001". Errors wrap ErrInput.
+func ParseFaults(text string) ([]Injection, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var all []Injection
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		rate, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(rate >= 0 && rate <= 1) {
+			return nil, fmt.Errorf("%w: fault %q, want NAME=RATE with a rate from 0 to 1", ErrInput, part)
+		}
+		if !known(Fault(name)) {
+			return nil, fmt.Errorf("%w: fault %q, want %s", ErrInput, name, strings.Join(FaultNames(), ", "))
+		}
+		all = append(all, Injection{Fault(name), rate})
+	}
+	return all, nil
+}
+
+// known reports whether there is a fault.
+func known(f Fault) bool {
+	for _, d := range faultDocs {
+		if d.Fault == f {
+			return true
+		}
+	}
+	return false
+}
+
+// FaultNames returns the names of the faults.
+func FaultNames() []string {
+	var names []string
+	for _, d := range faultDocs {
+		names = append(names, string(d.Fault))
+	}
+	return names
+}
+
+// FaultText describes the faults, a line each.
+func FaultText() string {
+	var b strings.Builder
+	for _, d := range faultDocs {
+		fmt.Fprintf(&b, "  %-15s %s\n", d.Fault, d.doc)
+	}
+	return b.String()
+}

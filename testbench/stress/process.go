@@ -1,0 +1,104 @@
+package stress
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// A process has one device at a time.
+type process struct {
+	bench  *bench
+	number int
+	system *testbench.Process
+	rand   *rand.Rand
+	frames hash.Hash // of all frames and losses
+	device *device   // nil: none
+}
+
+// round presents the frames of a round.
+func (p *process) round() {
+	for range p.bench.Frames {
+		if p.bench.failed != nil {
+			return
+		}
+		if err := p.frame(); err != nil {
+			p.bench.fail(p, err)
+			return
+		}
+	}
+}
+
+// frame presents one frame, and compares it. If the device is lost, it opens a new one the
+// next time.
+func (p *process) frame() error {
+	if p.device == nil {
+		if err := p.open(); err != nil {
+			return p.lost(err)
+		}
+	}
+	d := p.device
+	shown, err := d.frame(p.rand)
+	if err != nil {
+		return p.lost(err)
+	}
+	if d.offences > 0 && d.offended < p.bench.round {
+		return fmt.Errorf("the device is not lost, though a submission of it got %v in round %d", d.kinds[0], d.offended)
+	}
+	p.frames.Write(shown)
+	p.bench.totals.Frames++
+	return nil
+}
+
+// lost judges the error of a call. It returns nil if a fault explains it, after it has closed
+// the device.
+func (p *process) lost(err error) error {
+	d, b := p.device, p.bench
+	reason := err
+	if d.api != nil {
+		if removed := d.api.GetDeviceRemovedReason(); removed != nil {
+			reason = removed
+		}
+	}
+	var lost *dxgkrnl.DeviceError
+	errors.As(reason, &lost)
+	var kind dxgkrnl.Kind
+	switch {
+	case errors.Is(err, errDiffers):
+		return err
+	case b.spoil.hits() > d.hits:
+		b.totals.Others++
+	case b.spoil.memory > d.memory && (errors.Is(err, ddi.EOutOfMemory) || errors.Is(reason, ddi.EOutOfMemory)):
+		b.totals.Refused++
+	case d.offences > 0 && lost != nil && d.explains(lost.Kind):
+		b.totals.Guilty++
+	default:
+		return fmt.Errorf("%w: no fault of its own explains it (%d submissions of it got one)", reason, d.offences)
+	}
+	if lost != nil {
+		kind = lost.Kind
+	}
+	binary.Write(p.frames, binary.LittleEndian, uint64(kind)) // a hash takes everything
+	p.close()
+	return nil
+}
+
+// open opens a device.
+func (p *process) open() error {
+	p.device = &device{bench: p.bench, hits: p.bench.spoil.hits(), memory: p.bench.spoil.memory}
+	return p.device.open(p.system, p.rand, p.bench.piece)
+}
+
+// close closes the device, if there is one.
+func (p *process) close() {
+	if p.device != nil {
+		p.device.close()
+		p.device = nil
+	}
+}

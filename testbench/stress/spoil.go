@@ -1,0 +1,132 @@
+package stress
+
+import (
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// unknownPacket is a header with an opcode that does not exist.
+var unknownPacket = [4]byte{1, 0, 0, 0x7e}
+
+// lostResets is how many writes that reset a node are lost. The driver may repeat one.
+const lostResets = 16
+
+// A spoiler decides for each submission whether it gets a fault.
+type spoiler struct {
+	bench  *bench
+	rand   *rand.Rand
+	nodes  map[kmddi.HContext]uint32
+	owners map[kmddi.HContext]*device
+	faults uint64 // that may hit every device, so far
+	memory uint64 // refused allocations
+}
+
+func newSpoiler(b *bench) *spoiler {
+	return &spoiler{
+		bench: b, rand: rand.New(rand.NewPCG(b.Seed, 1<<32)), owners: map[kmddi.HContext]*device{}, nodes: map[kmddi.HContext]uint32{},
+	}
+}
+
+// drivers returns d with the spoiler in the miniport.
+func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
+	entry := d.KernelMode
+	d.Observed = nil
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		create, patch := table.CreateContext, table.Patch
+		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+			if p := s.bench.process(t.Process); p != nil {
+				s.owners[ctx], s.nodes[ctx] = p.device, arg.NodeOrdinal
+			}
+			return create(t, dev, ctx, arg)
+		}
+		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			st := patch(t, h, arg)
+			if owner := s.owners[arg.Context]; owner != nil && !arg.Flags.Paging && !arg.Flags.Resubmission && !s.bench.calm {
+				s.submitted(owner, arg)
+			}
+			return st
+		}
+		return table
+	}
+	return d
+}
+
+// process returns the process with an ID, or nil.
+func (b *bench) process(id uint32) *process {
+	for _, p := range b.processes {
+		if p.system.ID() == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// submitted injects faults into a submission of a device.
+func (s *spoiler) submitted(d *device, arg kmddi.Patch) {
+	for _, i := range s.bench.Faults {
+		if i.Fault != NoMemory && s.rand.Float64() < i.Rate {
+			s.bench.totals.Injected[i.Fault]++
+			s.inject(i.Fault, d, arg)
+		}
+	}
+}
+
+// inject injects a fault.
+func (s *spoiler) inject(f Fault, d *device, arg kmddi.Patch) {
+	part := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+	in := s.bench.injector
+	node := cpreg.Base + uint64(s.nodes[arg.Context])*cpreg.Stride
+	switch f {
+	case BadPacket:
+		copy(part, unknownPacket[:])
+		d.offend(f)
+	case HostRead:
+		d.cancels = append(d.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+uint64(arg.DmaBufferSubmissionStartOffset), uint64(len(part))))
+		d.offend(f)
+	case IgnorePreempt:
+		in.LoseWrites(1, node+cpreg.Preempt, 0)
+	case IgnoreReset:
+		copy(part, unknownPacket[:])
+		in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset)
+		d.offend(f)
+	case LostInterrupt:
+		in.LoseMessages(1)
+	case Firmware:
+		s.faults++
+		if err := s.bench.sys.StopFirmware(); err != nil {
+			s.bench.fail(s.bench.processes[0], err)
+		}
+	case Unplug:
+		s.faults++
+		in.Unplug()
+	}
+}
+
+// global reports whether a fault has hit, or has now hit, that any device may be lost for.
+func (s *spoiler) global() bool { return s.hits() > 0 }
+
+// hits returns the number of faults so far that any device may be lost for: those of the whole
+// adapter, and a request to preempt that was lost.
+func (s *spoiler) hits() uint64 {
+	return s.faults + s.bench.injector.Counts().Writes + s.bench.sys.Stats().Recoveries
+}
+
+// refuses decides about an allocation of the PC's memory.
+func (b *bench) refuses(int) bool {
+	if b.calm {
+		return false
+	}
+	for _, i := range b.Faults {
+		if i.Fault == NoMemory && b.spoil.rand.Float64() < i.Rate {
+			b.totals.Injected[NoMemory]++
+			b.spoil.memory++
+			return true
+		}
+	}
+	return false
+}

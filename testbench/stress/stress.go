@@ -1,0 +1,128 @@
+// Package stress runs many processes on one GPU under pressure: with devices and contexts of
+// all priorities, command lists, queries, maps and presents, with more resources than VRAM
+// holds, and with injected hangs and faults.
+//
+// Each process calls the API and the model of package
+// [github.com/hilgpu/hilgpu/testbench/model], and compares each presented frame, and one of its
+// resources, with what the model has. Only a device whose own work was made to fail may be
+// lost, unless a fault hits all of them, such as a reset of the adapter. The process then goes
+// on with a new device. At the end no memory of the PC may be left.
+//
+// One seed gives one run on a board in virtual time.
+package stress
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// ErrInput is wrapped by the errors of Options that are invalid, or that the board cannot run.
+var ErrInput = errors.New("stress: invalid options")
+
+// ErrFailed is wrapped by the error of a run in which something went wrong.
+var ErrFailed = errors.New("stress: failed")
+
+// Limits of Options.
+const (
+	MaxProcesses = 64
+	MaxPressure  = 16
+)
+
+// Options configure a run.
+type Options struct {
+	Board   string
+	Drivers testbench.Drivers
+	System  testbench.Options // without Inject, Seed, TdrDelay and TdrLimit, which Run sets
+
+	Processes int           // 1 to 64
+	Seed      uint64        // of everything that is random
+	Rounds    int           // number of rounds; 0: until Time has passed
+	Time      time.Duration // begins no new round after it; 0: no limit
+	Frames    int           // of each process in a round, at least 1
+	Hang      float64       // probability that a submission never ends in time, 0 to 1
+	Pressure  float64       // bytes of all resources over those of VRAM, more than 0 to 16
+	Faults    []Injection
+
+	Progress func(Round) // is called after each round; nil: it is not
+}
+
+// check returns what is wrong with the options.
+func (o *Options) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case o.Processes < 1 || o.Processes > MaxProcesses:
+		return bad("%d processes, want 1 to %d", o.Processes, MaxProcesses)
+	case o.Frames < 1:
+		return bad("%d frames, want at least 1", o.Frames)
+	case o.Rounds < 0 || o.Time < 0 || o.Rounds == 0 && o.Time == 0:
+		return bad("%d rounds and a time of %v, want one of them", o.Rounds, o.Time)
+	case !(o.Hang >= 0 && o.Hang <= 1):
+		return bad("a hang rate of %v, want 0 to 1", o.Hang)
+	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):
+		return bad("a pressure of %v, want more than 0 to %d", o.Pressure, MaxPressure)
+	}
+	for _, i := range o.Faults {
+		if !(i.Rate >= 0 && i.Rate <= 1) {
+			return bad("a rate of %v of %s, want 0 to 1", i.Rate, i.Fault)
+		}
+	}
+	return nil
+}
+
+// Totals are the counts of a run.
+type Totals struct {
+	Frames   uint64           `json:"frames"`   // that were presented, and compared
+	Checked  uint64           `json:"checked"`  // bytes that were compared
+	Hangs    uint64           `json:"hangs"`    // submissions made to hang
+	Injected map[Fault]uint64 `json:"injected"` // faults that were armed
+	Guilty   uint64           `json:"guilty"`   // devices lost for their own work
+	Others   uint64           `json:"others"`   // devices lost by a fault that hits all
+	Refused  uint64           `json:"refused"`  // devices given up for want of memory
+}
+
+// A Round is the state after a round.
+type Round struct {
+	Seed  uint64 `json:"seed"`
+	Round int    `json:"round"` // from 1
+	Totals
+	Clocks uint64 `json:"clocks,omitempty"`
+}
+
+// A Result is the result of a run.
+type Result struct {
+	Seed   uint64 `json:"seed"`
+	Rounds int    `json:"rounds"`
+	Totals
+	testbench.Stats
+	Digest string `json:"digest"` // hash of all frames, losses and counts
+}
+
+// Run runs the processes. Errors wrap ErrInput or ErrFailed, or are those of testbench.Open or
+// a broken rule of a driver.
+func Run(o Options) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	b, err := open(o)
+	if err != nil {
+		return Result{}, err
+	}
+	var result Result
+	err = b.sys.Watched(func() error {
+		err := b.run()
+		if err == nil {
+			err = b.settle()
+		}
+		result = b.result()
+		if cerr := b.sys.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	})
+	return result, err
+}
