@@ -22,7 +22,7 @@ func newRun(a *App) *cobra.Command {
 		Example: "  hilgpu run compose --check",
 	}
 	a.Links.AddWave(c.PersistentFlags())
-	c.AddCommand(newCompose(a), newLists(a), newCopy(a), newFill(a), newStorm(a))
+	c.AddCommand(newCompose(a), newLists(a), newCopy(a), newFill(a), newStorm(a), newStress(a))
 	a.Links.Add(c)
 	return c
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/inject"
 )
 
-// pieces is the number of resources of a device that share its part of the working set.
-const pieces = 8
-
-// minPiece is the smallest size of a resource in bytes.
-const minPiece = 1 << 10
+// A device has at least minPieces resources, of equal sizes in bytes.
+const (
+	minPieces = 8
+	minPiece  = 1 << 10
+	maxPiece  = 64 << 10
+)
 
 // bench is a run.
 type bench struct {
@@ -28,6 +29,7 @@ type bench struct {
 
 	processes []*process
 	piece     int // bytes of a resource
+	pieces    int // of a device
 	round     int // from 1; 0: the baseline
 	calm      bool
 	totals    Totals
@@ -48,7 +50,9 @@ func open(o Options) (*bench, error) {
 	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {
 		return nil, err
 	}
-	b.piece = max(minPiece, int(o.Pressure*float64(b.sys.MemoryBytes())/float64(o.Processes*pieces)))
+	share := int(o.Pressure * float64(b.sys.MemoryBytes()) / float64(o.Processes))
+	b.piece = min(max(minPiece, share/minPieces), maxPiece)
+	b.pieces = max(minPieces, share/b.piece)
 	for i := range o.Processes {
 		b.processes = append(b.processes, &process{
 			bench: b, number: i, system: b.sys.NewProcess(), rand: rand.New(rand.NewPCG(o.Seed, uint64(i))), frames: sha256.New(),
@@ -71,6 +75,7 @@ func (b *bench) baseline() error {
 		return errors.Join(err, b.sys.Close())
 	}
 	b.memory = b.sys.MemoryInUse()
+	b.totals = Totals{Injected: map[Fault]uint64{}}
 	return nil
 }
 
@@ -89,9 +94,6 @@ func (b *bench) run() error {
 		b.round++
 		if err := b.next(); err != nil {
 			return err
-		}
-		if b.Progress != nil {
-			b.Progress(b.state())
 		}
 	}
 	b.calm = true
@@ -116,7 +118,10 @@ func (b *bench) next() error {
 		return b.failed
 	}
 	b.sys.WaitForIdle() // Err has its error
-	return b.recover()
+	if err := b.recover(); err != nil || b.round == 0 || b.Progress == nil {
+		return err
+	}
+	return b.Progress(b.state())
 }
 
 // recover restarts an adapter that stopped, which a fault must have caused.
@@ -125,8 +130,8 @@ func (b *bench) recover() error {
 	if err == nil {
 		return nil
 	}
-	if !b.spoil.global() {
-		return fmt.Errorf("%w: seed %d, round %d: the adapter stopped: %w", ErrFailed, b.Seed, b.round, err)
+	if bad := b.spoil.check(); bad != nil {
+		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, bad, err)
 	}
 	b.injector.Disarm()
 	if err := b.sys.Recover(); err != nil {
@@ -160,14 +165,8 @@ func (b *bench) fail(p *process, err error) {
 
 // state returns the state after a round.
 func (b *bench) state() Round {
-	t := b.totals
-	t.Injected = maps.Clone(t.Injected)
-	return Round{Seed: b.Seed, Round: b.round, Totals: t, Clocks: b.sys.Stats().Cycles}
-}
-
-// result returns the result of the run.
-func (b *bench) result() Result {
-	r := Result{Seed: b.Seed, Rounds: b.round, Totals: b.totals, Stats: b.sys.Stats()}
+	r := Round{Seed: b.Seed, Round: b.round, Totals: b.totals, Stats: b.sys.Stats()}
+	r.Injected = maps.Clone(r.Injected)
 	all := sha256.New()
 	for _, p := range b.processes {
 		all.Write(p.frames.Sum(nil))

@@ -80,8 +80,8 @@ func (d *device) explains(k dxgkrnl.Kind) bool {
 	})
 }
 
-// open opens the device with resources of piece bytes.
-func (d *device) open(p *testbench.Process, r *rand.Rand, piece int) (err error) {
+// open opens the device and creates its resources.
+func (d *device) open(p *testbench.Process, r *rand.Rand) (err error) {
 	var ctx *d3d11.Context
 	if d.api, ctx, err = p.CreateDevice(); err != nil {
 		return err
@@ -99,18 +99,23 @@ func (d *device) open(p *testbench.Process, r *rand.Rand, piece int) (err error)
 	if err = d.api.SetGPUThreadPriority(r.IntN(15) - 7); err != nil {
 		return err
 	}
-	return d.create(r, piece)
+	return d.create(r)
 }
 
 // create creates the resources: textures and buffers, of which the last one is dynamic, and a
-// swap chain.
-func (d *device) create(r *rand.Rand, piece int) error {
+// swap chain, whose two textures count.
+func (d *device) create(r *rand.Rand) error {
+	piece, each := d.bench.piece, (d.bench.pieces-2)/2
 	shape := model.Shape{Family: rgba8, Bytes: texelBytes, Width: 16, Mips: 1, Layers: 1}
 	for shape.Width < 1024 && shape.Width*shape.Width*texelBytes < piece {
 		shape.Width *= 2
 	}
 	shape.Height = max(1, piece/(texelBytes*shape.Width))
-	for _, u := range []d3d11.Usage{d3d11.UsageDefault, d3d11.UsageDefault, d3d11.UsageDynamic} {
+	for i := range each {
+		u := d3d11.UsageDefault
+		if i == each-1 {
+			u = d3d11.UsageDynamic
+		}
 		if err := d.texture(r, shape, u); err != nil {
 			return err
 		}

@@ -72,7 +72,10 @@ func (p *process) lost(err error) error {
 	switch {
 	case errors.Is(err, errDiffers):
 		return err
-	case b.spoil.hits() > d.hits:
+	case b.spoil.hits() > d.hits || b.sys.Err() != nil:
+		if err := b.spoil.check(); err != nil {
+			return fmt.Errorf("%w: %w", err, reason)
+		}
 		b.totals.Others++
 	case b.spoil.memory > d.memory && (errors.Is(err, ddi.EOutOfMemory) || errors.Is(reason, ddi.EOutOfMemory)):
 		b.totals.Refused++
@@ -92,7 +95,7 @@ func (p *process) lost(err error) error {
 // open opens a device.
 func (p *process) open() error {
 	p.device = &device{bench: p.bench, hits: p.bench.spoil.hits(), memory: p.bench.spoil.memory}
-	return p.device.open(p.system, p.rand, p.bench.piece)
+	return p.device.open(p.system, p.rand)
 }
 
 // close closes the device, if there is one.

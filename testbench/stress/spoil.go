@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -21,8 +22,16 @@ type spoiler struct {
 	rand   *rand.Rand
 	nodes  map[kmddi.HContext]uint32
 	owners map[kmddi.HContext]*device
-	faults uint64 // that may hit every device, so far
+	last   patched
+	stops  uint64 // faults so far that may stop the adapter
 	memory uint64 // refused allocations
+}
+
+// patched is a submission. A checker may have it patched twice.
+type patched struct {
+	context kmddi.HContext
+	fence   uint32
+	bad     bool // it got a packet that does not exist
 }
 
 func newSpoiler(b *bench) *spoiler {
@@ -47,7 +56,13 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
 			if owner := s.owners[arg.Context]; owner != nil && !arg.Flags.Paging && !arg.Flags.Resubmission && !s.bench.calm {
-				s.submitted(owner, arg)
+				if s.last.context != arg.Context || s.last.fence != arg.SubmissionFenceID {
+					s.last = patched{arg.Context, arg.SubmissionFenceID, false}
+					s.submitted(owner, arg)
+				}
+				if s.last.bad {
+					copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset], unknownPacket[:])
+				}
 			}
 			return st
 		}
@@ -78,42 +93,53 @@ func (s *spoiler) submitted(d *device, arg kmddi.Patch) {
 
 // inject injects a fault.
 func (s *spoiler) inject(f Fault, d *device, arg kmddi.Patch) {
-	part := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
+	from, to := uint64(arg.DmaBufferSubmissionStartOffset), uint64(arg.DmaBufferSubmissionEndOffset)
 	in := s.bench.injector
 	node := cpreg.Base + uint64(s.nodes[arg.Context])*cpreg.Stride
 	switch f {
 	case BadPacket:
-		copy(part, unknownPacket[:])
+		s.last.bad = true
 		d.offend(f)
 	case HostRead:
-		d.cancels = append(d.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+uint64(arg.DmaBufferSubmissionStartOffset), uint64(len(part))))
+		d.cancels = append(d.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+from, to-from))
+		s.stops++
 		d.offend(f)
 	case IgnorePreempt:
 		in.LoseWrites(1, node+cpreg.Preempt, 0)
 	case IgnoreReset:
-		copy(part, unknownPacket[:])
+		s.last.bad = true
+		s.stops++
 		in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset)
 		d.offend(f)
 	case LostInterrupt:
 		in.LoseMessages(1)
 	case Firmware:
-		s.faults++
+		s.stops++
 		if err := s.bench.sys.StopFirmware(); err != nil {
 			s.bench.fail(s.bench.processes[0], err)
 		}
 	case Unplug:
-		s.faults++
+		s.stops++
 		in.Unplug()
 	}
 }
 
-// global reports whether a fault has hit, or has now hit, that any device may be lost for.
-func (s *spoiler) global() bool { return s.hits() > 0 }
-
-// hits returns the number of faults so far that any device may be lost for: those of the whole
-// adapter, and a request to preempt that was lost.
+// hits returns the number of faults so far that any device may be lost for: resets of the
+// adapter, and requests to preempt that were lost.
 func (s *spoiler) hits() uint64 {
-	return s.faults + s.bench.injector.Counts().Writes + s.bench.sys.Stats().Recoveries
+	return s.bench.injector.Counts().Writes + s.bench.sys.Stats().Recoveries
+}
+
+// check returns an error if the adapter has stopped more often than faults explain.
+func (s *spoiler) check() error {
+	n := s.bench.sys.Stats().Recoveries
+	if s.bench.sys.Err() != nil {
+		n++
+	}
+	if n > s.stops {
+		return fmt.Errorf("the adapter has stopped %d times, after %d faults that may do that", n, s.stops)
+	}
+	return nil
 }
 
 // refuses decides about an allocation of the PC's memory.

@@ -46,7 +46,7 @@ type Options struct {
 	Pressure  float64       // bytes of all resources over those of VRAM, more than 0 to 16
 	Faults    []Injection
 
-	Progress func(Round) // is called after each round; nil: it is not
+	Progress func(Round) error // is called after each round, and may end the run; nil: it is not
 }
 
 // check returns what is wrong with the options.
@@ -85,44 +85,41 @@ type Totals struct {
 	Refused  uint64           `json:"refused"`  // devices given up for want of memory
 }
 
-// A Round is the state after a round.
+// A Round is the state after a round, with the counts since the beginning.
 type Round struct {
 	Seed  uint64 `json:"seed"`
 	Round int    `json:"round"` // from 1
 	Totals
-	Clocks uint64 `json:"clocks,omitempty"`
-}
-
-// A Result is the result of a run.
-type Result struct {
-	Seed   uint64 `json:"seed"`
-	Rounds int    `json:"rounds"`
-	Totals
 	testbench.Stats
-	Digest string `json:"digest"` // hash of all frames, losses and counts
+	Digest string `json:"digest"` // hash of all frames, losses and counts so far
 }
 
-// Run runs the processes. Errors wrap ErrInput or ErrFailed, or are those of testbench.Open or
-// a broken rule of a driver.
-func Run(o Options) (Result, error) {
+// Run runs the processes. The last round is without injections, and the state after it is the
+// result. Errors wrap ErrInput or ErrFailed, or are those of testbench.Open or a broken rule of
+// a driver.
+func Run(o Options) (last Round, err error) {
 	if err := o.check(); err != nil {
-		return Result{}, err
+		return last, err
 	}
 	b, err := open(o)
 	if err != nil {
-		return Result{}, err
+		return last, err
 	}
-	var result Result
+	rounds := make(chan Round, 1)
 	err = b.sys.Watched(func() error {
 		err := b.run()
 		if err == nil {
 			err = b.settle()
 		}
-		result = b.result()
+		rounds <- b.state()
 		if cerr := b.sys.Close(); err == nil {
 			err = cerr
 		}
 		return err
 	})
-	return result, err
+	select {
+	case last = <-rounds:
+	default: // a call hangs
+	}
+	return last, err
 }

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/stress"
+)
+
+// stressFlags are the flags of run stress.
+type stressFlags struct {
+	stress.Options
+	faults string
+	verify verifyFlags
+	app    *App
+}
+
+func newStress(a *App) *cobra.Command {
+	f := &stressFlags{app: a}
+	c := &cobra.Command{
+		Use:   "stress",
+		Short: "Run many processes under pressure and faults, and check every frame",
+		Long: `Stress runs processes at once, each with a device, contexts, lists, queries, maps and a
+swap chain. Their resources need more memory than VRAM has, and submissions hang or get
+faults at the given rates. Each frame is compared with a model. Only the device whose own
+work was made to fail may be lost, or all of them if the whole adapter is reset; their
+processes go on with new devices. It prints a line for each round, with the seed first,
+or JSON lines. The last round is without faults.
+
+Faults of a submission, for --faults:
+` + stress.FaultText(),
+		Example: `  hilgpu run stress --hang 0.01
+  hilgpu run stress --processes 8 --pressure 2 --faults bad-packet=0.01,unplug=0.0005 --seed 7
+  hilgpu run stress --board line --rounds 0 --time 10m --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runStress(f) },
+	}
+	fl := c.Flags()
+	f.verify.add(c)
+	a.addInProcess(c)
+	a.Links.AddKernel(c)
+	a.addDump(c)
+	AddBoard(fl, &f.Board, "")
+	fl.IntVar(&f.Processes, "processes", 4, "`number` of processes, 1 to 64")
+	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the calls, the order of the processes and the faults")
+	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
+	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
+	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
+	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission never ends in time")
+	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
+	fl.StringVar(&f.faults, "faults", "", "`faults` to inject with the probability per submission, as in bad-packet=0.01,unplug=0.001")
+	a.AddJSON(fl)
+	return c
+}
+
+func runStress(f *stressFlags) error {
+	o := f.Options
+	var err error
+	if o.Faults, err = stress.ParseFaults(f.faults); err != nil {
+		return fmt.Errorf("%w: %w", exit.ErrInput, err)
+	}
+	if err := f.app.Links.CheckKernel(); err != nil {
+		return err
+	}
+	if err := f.verify.check(); err != nil {
+		return err
+	}
+	o.Drivers, o.System = f.app.program.Drivers, f.verify.options()
+	o.System.Tdr, o.System.Log, o.System.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
+	if o.System.Board, err = f.app.Links.Options(); err != nil {
+		return err
+	}
+	o.System.Record = f.app.Links.Events()
+	dumped, err := f.app.Links.Dump(&o.System)
+	if err != nil {
+		return err
+	}
+	print := func(r stress.Round) error {
+		_, err := fmt.Fprintln(f.app.Out, r)
+		return err
+	}
+	if f.app.JSON {
+		add := f.app.Lines("rounds")
+		print = func(r stress.Round) error { return add(r) }
+	}
+	o.Progress = print
+	_, err = stress.Run(o)
+	if derr := dumped(); err == nil {
+		err = derr
+	}
+	switch {
+	case errors.Is(err, stress.ErrInput):
+		return fmt.Errorf("%w: %w", exit.ErrInput, err)
+	case errors.Is(err, stress.ErrFailed):
+		return fmt.Errorf("%w: %w", exit.ErrCheck, err)
+	}
+	return err
+}
