@@ -16,8 +16,8 @@ import (
 // errUnplugged is the cause of a link whose board was pulled out.
 var errUnplugged = fmt.Errorf("%w: the board was unplugged", bus.ErrLinkDown)
 
-// errLost is returned to the device for a write that is lost.
-var errLost = errors.New("inject: the write is lost")
+// errLost is returned to the device for an access that does not reach the host.
+var errLost = errors.New("inject: the access is lost")
 
 // Messages are the addresses of the interrupt messages of a PC.
 const (
@@ -115,7 +115,11 @@ type host struct {
 
 // ReadMem implements bus.Host.
 func (h host) ReadMem(addr uint64, p []byte) error {
-	if h.injector.loses(addr, uint64(len(p))) {
+	lost, gone := h.injector.loses(addr, uint64(len(p)))
+	switch {
+	case gone:
+		return errLost
+	case lost:
 		return bus.ErrNoAnswer
 	}
 	return h.Host.ReadMem(addr, p)
@@ -139,18 +143,19 @@ func (h host) PeekMem(addr uint64, p []byte) error {
 	return fmt.Errorf("%w: memory of this host at %#x, without an access", bus.ErrUnsupported, addr)
 }
 
-// loses reports whether a read of the device gets no answer.
-func (i *Injector) loses(addr, n uint64) bool {
+// loses reports whether a read of the device gets no answer, and whether the board is unplugged:
+// its end of the link then answers with an error.
+func (i *Injector) loses(addr, n uint64) (lost, gone bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for k, s := range i.reads {
 		if addr < s.addr+s.size && s.addr < addr+n {
 			i.reads = slices.Delete(i.reads, k, k+1)
 			i.counts.Reads++
-			return true
+			return true, i.unplugged
 		}
 	}
-	return i.unplugged
+	return false, i.unplugged
 }
 
 // losesMessage reports whether a write of the device is lost.

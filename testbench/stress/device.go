@@ -80,6 +80,22 @@ func (d *device) explains(k dxgkrnl.Kind) bool {
 	})
 }
 
+// sound returns an error if the runtime has told that it dropped a call, or anything else.
+func (d *device) sound() error {
+	q := d.api.InfoQueue()
+	if q.NumStoredMessages() == 0 {
+		return nil
+	}
+	m, err := q.GetMessage(0)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errTold, m.Description)
+}
+
+// errTold is wrapped by the error of a device whose runtime has told something.
+var errTold = errors.New("a message of the runtime")
+
 // open opens the device and creates its resources.
 func (d *device) open(p *testbench.Process, r *rand.Rand) (err error) {
 	var ctx *d3d11.Context
@@ -243,6 +259,9 @@ func (d *device) mapped(from d3d11.Resource, x resource, what string) error {
 		return err
 	}
 	defer d.immediate.api.Unmap(from, 0)
+	if err := d.sound(); err != nil {
+		return err // the copy may have been dropped
+	}
 	row := x.Bytes * x.Width
 	for y := range x.Height {
 		want, got := x.Subs[0][y*row:][:row], m.Data[y*int(m.RowPitch):][:row]

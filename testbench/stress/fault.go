@@ -27,7 +27,7 @@ var faultDocs = []struct {
 	doc string
 }{
 	{BadPacket, "the submission begins with a packet that does not exist"},
-	{HostRead, "a read of its commands from host memory is not answered"},
+	{HostRead, "a read of its commands from host memory is not answered, at most 4 in a run"},
 	{IgnorePreempt, "its node does not see the next request to preempt"},
 	{IgnoreReset, "it is bad, and its node does not see the reset, so the adapter is reset"},
 	{LostInterrupt, "the next interrupt message does not arrive"},

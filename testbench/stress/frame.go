@@ -63,6 +63,9 @@ func (d *device) compare(r *rand.Rand) ([]byte, error) {
 	if err := polled(func() error { return d.immediate.api.GetData(d.query, nil, 0) }); err != nil {
 		return nil, err
 	}
+	if err := d.sound(); err != nil {
+		return nil, err
+	}
 	primary, err := d.chain.GetPrimary()
 	if err != nil {
 		return nil, err

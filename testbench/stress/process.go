@@ -77,7 +77,7 @@ func (p *process) lost(err error) error {
 			return fmt.Errorf("%w: %w", err, reason)
 		}
 		b.totals.Others++
-	case b.spoil.memory > d.memory && (errors.Is(err, ddi.EOutOfMemory) || errors.Is(reason, ddi.EOutOfMemory)):
+	case b.spoil.memory > d.memory && (errors.Is(err, errTold) || errors.Is(err, ddi.EOutOfMemory)):
 		b.totals.Refused++
 	case d.offences > 0 && lost != nil && d.explains(lost.Kind):
 		b.totals.Guilty++
