@@ -55,8 +55,9 @@ func (s *System) StopFirmware() error {
 	return s.device.Write32(&ddi.Thread{}, 0, mcureg.Base+mcureg.Ctl, 0)
 }
 
-// MemoryInUse returns the bytes of the PC's memory that are allocated for the GPU.
-func (s *System) MemoryInUse() uint64 { return s.machine.InUse() }
+// MemoryInUse returns the bytes of the PC's memory that are allocated for the GPU, without the
+// paging buffers, which the graphics kernel makes when it needs them and keeps.
+func (s *System) MemoryInUse() uint64 { return s.machine.InUse() - s.kernel.PagingMemory() }
 
 // RefuseMemory makes refuse decide about each allocation of the PC's memory for the GPU, of
 // the given bytes: it fails if refuse returns true. nil: none fails.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // maxPagingBuffers is the maximum number of paging buffers.
@@ -40,6 +41,15 @@ func (p *pager) release(k *Kernel) {
 
 // pagingNode returns the node for paging buffers.
 func (k *Kernel) pagingNode() *node { return &k.nodes[k.caps.PagingNode] }
+
+// PagingMemory returns the bytes of the PC's memory, in pages, that paging buffers have. The
+// kernel makes them when it needs them, up to a fixed number, and keeps them until Stop.
+func (k *Kernel) PagingMemory() (bytes uint64) {
+	for _, b := range k.paging.all {
+		bytes += (uint64(len(b.whole.Bytes)) + hal.PageSize - 1) &^ (hal.PageSize - 1)
+	}
+	return bytes
+}
 
 // page builds one paging operation for a.
 //

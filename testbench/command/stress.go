@@ -49,7 +49,7 @@ Faults of a submission, for --faults:
 	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
 	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
-	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission never ends in time")
+	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission does not end in time; on a slow link with --tdr-delay")
 	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
 	fl.StringVar(&f.faults, "faults", "", "`faults` to inject with the probability per submission, as in bad-packet=0.01,unplug=0.001")
 	a.AddJSON(fl)

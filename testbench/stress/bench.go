@@ -43,7 +43,7 @@ func open(o Options) (*bench, error) {
 	b.spoil = newSpoiler(b)
 	s := o.System
 	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
-	if s.TdrDelay == 0 && s.Tdr == 0 {
+	if s.TdrDelay == 0 && s.Tdr == 0 && inClocks(o.Board) {
 		s.TdrDelay = tdrDelay
 	}
 	var err error

@@ -36,9 +36,8 @@ type device struct {
 
 	hits     uint64   // spoiler.hits when it was opened
 	memory   uint64   // refused allocations then
-	offences int      // submissions that got a fault of their own
-	offended int      // round of the first
-	kinds    []Fault  // of them
+	kinds    []Fault  // of its submissions that got a fault of their own
+	offended int      // round of the first that ends in the loss of the device; 0: none
 	cancels  []func() // take back faults that have not hit yet
 }
 
@@ -59,12 +58,12 @@ type resource struct {
 // hang is the kind of a submission that the process itself makes too long.
 const hang Fault = "hang"
 
-// offend notes a fault in a submission.
+// offend notes a fault in a submission. The read of a fetch that is dropped, since the node is
+// preempted, harms nobody.
 func (d *device) offend(f Fault) {
-	if d.offences++; d.offences == 1 {
+	if d.kinds = append(d.kinds, f); d.offended == 0 && f != HostRead {
 		d.offended = d.bench.round
 	}
-	d.kinds = append(d.kinds, f)
 }
 
 // explains reports whether one of the faults of the device ends in a loss of a kind.

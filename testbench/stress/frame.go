@@ -13,8 +13,8 @@ const (
 	hangs    = 64 // copies of a submission that hangs
 )
 
-// tdrDelay is the time-out of a node in clocks. hangBytes are such that the copies of a hang
-// take more than twice as long, and the calls of a frame less.
+// tdrDelay is the time-out of a node in clocks, if no other is given. hangBytes are such that the
+// copies of a hang take more than twice as long, and the calls of a frame less.
 const (
 	tdrDelay  = 400_000
 	hangBytes = 256 << 10

@@ -48,8 +48,8 @@ func (p *process) frame() error {
 	if err != nil {
 		return p.lost(err)
 	}
-	if d.offences > 0 && d.offended < p.bench.round {
-		return fmt.Errorf("the device is not lost, though a submission of it got %v in round %d", d.kinds[0], d.offended)
+	if d.offended > 0 && d.offended < p.bench.round {
+		return fmt.Errorf("the device is not lost, though a submission of it failed in round %d: %v", d.offended, d.kinds)
 	}
 	p.frames.Write(shown)
 	p.bench.totals.Frames++
@@ -79,10 +79,10 @@ func (p *process) lost(err error) error {
 		b.totals.Others++
 	case b.spoil.memory > d.memory && (errors.Is(err, errTold) || errors.Is(err, ddi.EOutOfMemory)):
 		b.totals.Refused++
-	case d.offences > 0 && lost != nil && d.explains(lost.Kind):
+	case lost != nil && d.explains(lost.Kind):
 		b.totals.Guilty++
 	default:
-		return fmt.Errorf("%w: no fault of its own explains it (%d submissions of it got one)", reason, d.offences)
+		return fmt.Errorf("%w: no fault of its own explains it (%d submissions of it got one)", reason, len(d.kinds))
 	}
 	if lost != nil {
 		kind = lost.Kind

@@ -14,6 +14,7 @@ package stress
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hilgpu/hilgpu/testbench"
@@ -35,7 +36,7 @@ const (
 type Options struct {
 	Board   string
 	Drivers testbench.Drivers
-	System  testbench.Options // without Inject, Seed, TdrDelay and TdrLimit, which Run sets
+	System  testbench.Options // without Inject, Seed and TdrLimit, which Run sets
 
 	Processes int           // 1 to 64
 	Seed      uint64        // of everything that is random
@@ -63,6 +64,8 @@ func (o *Options) check() error {
 		return bad("%d rounds and a time of %v, want one of them", o.Rounds, o.Time)
 	case !(o.Hang >= 0 && o.Hang <= 1):
 		return bad("a hang rate of %v, want 0 to 1", o.Hang)
+	case o.Hang > 0 && !inClocks(o.Board) && o.System.Tdr == 0 && o.System.TdrDelay == 0:
+		return bad("hangs on the board %s, want a time-out of the GPU, since its default of seconds is too long for them", o.Board)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):
 		return bad("a pressure of %v, want more than 0 to %d", o.Pressure, MaxPressure)
 	}
@@ -72,6 +75,13 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// inClocks reports whether the time of a board is counted in clocks of the GPU, without a slow
+// link.
+func inClocks(board string) bool {
+	scheme, _, _ := strings.Cut(board, "?")
+	return scheme == "emu" || scheme == "verilated"
 }
 
 // Totals are the counts of a run.

@@ -1,44 +1,215 @@
 package stress
 
 import (
+	"errors"
+	"flag"
+	"runtime"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
 )
+
+// seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
+var seeds = flag.Uint64("stress.seeds", 2, "seeds that are run with one and with two processors")
 
 // small returns the options of a short run.
 func small(board string) Options {
 	return Options{Board: board, Drivers: testbench.HostDrivers(), Processes: 3, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
 }
 
-func TestPressure(t *testing.T) {
+// Every process presents what the model has, and only the guilty lose their devices.
+func TestFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name, board string
 		change      func(o *Options)
+		check       func(t *testing.T, r Round)
 	}{
-		{"none", "emu?vram=64KiB", func(o *Options) {}},
-		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang = 0.1 }},
-		{"bad packet", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{BadPacket, 0.02}} }},
-		{"host read", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{HostRead, 0.02}} }},
-		{"host read, time-out of the node", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{HostRead, 0.02}}; o.System.TdrDelay = 1 << 26 }},
-		{"ignore-preempt", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{IgnorePreempt, 0.02}} }},
-		{"ignore-reset", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{IgnoreReset, 0.02}} }},
-		{"interrupt", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{LostInterrupt, 0.1}} }},
-		{"no memory", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{NoMemory, 0.3}} }},
-		{"firmware", "emu?config=full&vram=128KiB", func(o *Options) {
-			o.Faults = []Injection{{Firmware, 0.02}}
-			o.System.Queues.Use = true
+		{"none", "emu?vram=64KiB", func(o *Options) {}, func(t *testing.T, r Round) {
+			assert.EqualValues(t, 3*4*3, r.Frames, "three processes, three rounds and the last one, three frames")
+			assert.Positive(t, r.PagingBuffers)
+			assert.Positive(t, r.Preemptions)
+			assert.Zero(t, r.NodeResets+r.Recoveries+r.Guilty+r.Others+r.Refused)
 		}},
-		{"unplug", "emu?vram=64KiB", func(o *Options) { o.Faults = []Injection{{Unplug, 0.01}} }},
+		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang = 0.05 }, func(t *testing.T, r Round) {
+			assert.Positive(t, r.Hangs)
+			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
+		}},
+		{"bad packet", "emu?vram=64KiB", fault(BadPacket, 0.02), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Injected[BadPacket])
+			assert.Equal(t, r.Guilty, r.NodeResets)
+			assert.Zero(t, r.Others)
+		}},
+		{"bad packet on a line", "line?vram=64KiB", fault(BadPacket, 0.02), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Guilty)
+			assert.Zero(t, r.Others)
+		}},
+		{"host read", "emu?vram=64KiB", fault(HostRead, 0.02), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Recoveries, "the node waits for its read and cannot be reset")
+			assert.Positive(t, r.Others)
+		}},
+		{"host read with an end", "emu?vram=64KiB", func(o *Options) {
+			fault(HostRead, 0.02)(o)
+			o.System.TdrDelay = 1 << 26
+		}, func(t *testing.T, r Round) {
+			assert.Positive(t, r.Guilty)
+			assert.Zero(t, r.Recoveries+r.Others)
+		}},
+		{"host read on a line", "line?vram=64KiB", fault(HostRead, 0.02), func(t *testing.T, r Round) { assert.Positive(t, r.Guilty) }},
+		{"PREEMPT ignored", "emu?vram=64KiB", fault(IgnorePreempt, 0.05), func(t *testing.T, r Round) { assert.Positive(t, r.NodeResets) }},
+		{"reset ignored", "emu?vram=64KiB", fault(IgnoreReset, 0.02), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Recoveries)
+			assert.Zero(t, r.NodeResets)
+		}},
+		{"interrupt", "emu?vram=64KiB", fault(LostInterrupt, 0.1), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Lost, "found by asking the GPU")
+			assert.Zero(t, r.NodeResets+r.Recoveries+r.Guilty+r.Others)
+		}},
+		{"no memory", "emu?vram=64KiB", fault(NoMemory, 0.1), func(t *testing.T, r Round) {
+			assert.Positive(t, r.Refused)
+			assert.Zero(t, r.NodeResets+r.Recoveries)
+		}},
+		{"firmware", "emu?config=full&vram=128KiB", func(o *Options) {
+			fault(Firmware, 0.05)(o)
+			o.System.Queues.Use, o.Rounds = true, 1
+		}, func(t *testing.T, r Round) { assert.Positive(t, r.Recoveries) }},
+		{"unplug", "emu?vram=64KiB", fault(Unplug, 0.01), func(t *testing.T, r Round) { assert.Equal(t, r.Injected[Unplug], r.Recoveries) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := small(tt.board)
 			tt.change(&o)
 			r, err := Run(o)
-			t.Logf("%+v", r)
+			t.Log(r)
 			require.NoError(t, err)
+			tt.check(t, r)
 		})
 	}
+}
+
+// fault returns a change of options that adds a fault.
+func fault(f Fault, rate float64) func(o *Options) {
+	return func(o *Options) { o.Faults = append(o.Faults, Injection{f, rate}) }
+}
+
+// One seed gives one run, with one processor and with two, and another seed gives another.
+func TestOneSeedOneRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	digests := map[string]bool{}
+	for seed := range *seeds {
+		var want Round
+		for procs := 1; procs <= 2; procs++ {
+			runtime.GOMAXPROCS(procs)
+			o := small("emu?vram=64KiB")
+			o.Seed, o.Hang, o.Rounds = seed, 0.005, 1
+			for _, f := range []Fault{BadPacket, IgnorePreempt, IgnoreReset, LostInterrupt, NoMemory, Unplug} {
+				fault(f, 0.01)(&o)
+			}
+			r, err := Run(o)
+			require.NoError(t, err)
+			if procs == 1 {
+				want = r
+			}
+			require.Equal(t, want, r, "seed %d with %d processors", seed, procs)
+		}
+		digests[want.Digest] = true
+	}
+	assert.Len(t, digests, int(*seeds))
+}
+
+// changed returns the drivers with a miniport that changes one submission of a device.
+func changed(change func(part []byte)) testbench.Drivers {
+	d := testbench.HostDrivers()
+	entry := d.KernelMode
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		patch, fences := table.Patch, map[uint32]bool{}
+		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			s := patch(t, h, arg)
+			if !arg.Flags.Paging {
+				if fences[arg.SubmissionFenceID] = true; len(fences) == 60 {
+					change(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset])
+				}
+			}
+			return s
+		}
+		return table
+	}
+	return d
+}
+
+// A packet that is not executed is found, and so is a device that is lost without its own fault.
+func TestDriverIsWrong(t *testing.T) {
+	for want, change := range map[string]func(part []byte){
+		"wrong contents":                  func(part []byte) { part[3] = 1 }, // a NOP with the same body
+		"no fault of its own explains it": func(part []byte) { part[3] = 0x7e },
+	} {
+		o := small("emu?vram=64KiB")
+		o.Drivers = changed(change)
+		_, err := Run(o)
+		require.ErrorIs(t, err, ErrFailed)
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "stress: failed: seed 1, round ")
+	}
+}
+
+// A guilty device that is not lost is found, and so is an adapter that stops without a fault, and
+// memory that is left.
+func TestJudge(t *testing.T) {
+	b, err := open(small("emu?vram=64KiB"))
+	require.NoError(t, err)
+	b.calm, b.round = false, 1
+	require.NoError(t, b.next())
+	b.processes[1].device.offend(BadPacket)
+	b.round = 2
+	err = b.next()
+	require.ErrorIs(t, err, ErrFailed)
+	assert.ErrorContains(t, err, "round 2, process 1: the device is not lost, though a submission of it failed in round 1: [bad-packet]")
+	b.failed = nil
+	b.memory--
+	err = b.settle()
+	require.ErrorIs(t, err, ErrFailed)
+	assert.ErrorContains(t, err, "of the PC's memory are in use at the end")
+
+	b.injector.Unplug()
+	err = b.next()
+	require.ErrorIs(t, err, ErrFailed)
+	assert.ErrorContains(t, err, "the adapter has stopped 1 times, after 0 faults that may do that")
+	b.failed = nil
+	require.NoError(t, b.sys.Recover())
+	require.NoError(t, b.sys.Close())
+}
+
+func TestOptions(t *testing.T) {
+	for want, change := range map[string]func(o *Options){
+		"0 processes, want 1 to 64":                   func(o *Options) { o.Processes = 0 },
+		"65 processes, want 1 to 64":                  func(o *Options) { o.Processes = 65 },
+		"0 frames, want at least 1":                   func(o *Options) { o.Frames = 0 },
+		"0 rounds and a time of 0s, want one of them": func(o *Options) { o.Rounds = 0 },
+		"a hang rate of 1.5, want 0 to 1":             func(o *Options) { o.Hang = 1.5 },
+		"hangs on the board line":                     func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a pressure of 0, want more than 0 to 16":     func(o *Options) { o.Pressure = 0 },
+		"a rate of -1 of unplug, want 0 to 1":         fault(Unplug, -1),
+	} {
+		o := small("emu")
+		change(&o)
+		_, err := Run(o)
+		assert.ErrorIs(t, err, ErrInput)
+		assert.ErrorContains(t, err, want)
+	}
+	all, err := ParseFaults("bad-packet=0.5,unplug=1")
+	require.NoError(t, err)
+	assert.Equal(t, []Injection{{BadPacket, 0.5}, {Unplug, 1}}, all)
+	for _, bad := range []string{"unplug", "unplug=x", "unplug=2", "unplug=NaN", "rain=0.1", ","} {
+		_, err := ParseFaults(bad)
+		assert.ErrorIs(t, err, ErrInput, bad)
+	}
+	stop := errors.New("enough")
+	o := small("emu?vram=64KiB")
+	o.Progress = func(Round) error { return stop }
+	_, err = Run(o)
+	assert.ErrorIs(t, err, stop)
 }
