@@ -20,6 +20,8 @@ run: build ## compose the sample images on the emulated GPU, check every pixel, 
 	@mkdir -p $(dir $(FRAME))
 	$(BIN) run compose --check -o $(FRAME)
 
+STRESS = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,ignore-preempt=0.02,ignore-reset=0.002,lost-interrupt=0.05,no-memory=0.01,unplug=0.002
+
 test: ## all tests of the fast set; the last line counts the skipped tests
 	$(GO) run ./cmd/testsum -timeout 30m ./...
 
@@ -118,6 +120,11 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000
+	$(GO) test -count 1 -timeout 120m ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000
+	$(BIN) run stress --board 'emu?vram=1MiB' --rounds 0 --time 1h $(STRESS)
+	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS),firmware=0.002
+	$(BIN) run stress --board 'line?vram=64KiB' --rounds 0 --time 10m --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05
+	$(BIN) run stress --board 'verilated?vram=64KiB' --rounds 0 --time 10m $(STRESS)
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu -v -run "TestLockstep|TestSleeps" -mcu.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gart -v -run TestLockstep -gart.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/rv32 -v -rv32.qemu 1000000

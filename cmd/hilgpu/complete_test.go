@@ -44,7 +44,7 @@ func TestCompletion(t *testing.T) {
 		directive string
 	}{
 		{"r", "reg report rules run", nothing},
-		{"run ", "compose copy fill lists storm", nothing},
+		{"run ", "compose copy fill lists storm stress", nothing},
 		{"help ", "bench board bringup completion drivertest exit-codes firmware lockstep log reg report rules run selectors synth test verilog version why", nothing},
 		{"help run co", "compose copy", nothing},
 		{"run compose --board ", "emu verilated serial: tcp: udp: eth: nettlp: line pins: snap: capture: inspect:", parts},

@@ -63,6 +63,7 @@ var jsonRuns = map[string]struct {
 	"run copy":          {good: "--size 64 --count 2", bad: "--size 64 --board emu?fault=stuck-data:D0=1", code: 1},
 	"run fill":          {good: "--size 64 --count 2", bad: "--size 64 --board tcp:127.0.0.1:1", code: 4},
 	"run lists":         {good: "--lists 20 --alive 5", bad: "--lists 0", code: 2},
+	"run stress":        {slow: "lines: TestStress reads them", bad: "--processes 0", code: 2},
 	"run storm":         {good: "--cycles 20000", bad: "--cycles 20000 --cover", code: 1, keeps: "bins"},
 	"synth":             {slow: "minutes: TestJSONOfSynth has the document", bad: "--config huge", code: 2},
 	"test":              {good: "--filter ^present$", bad: "--filter ^present$ --board emu?fault=lost-doorbell&after=2", code: 1, keeps: "results"},

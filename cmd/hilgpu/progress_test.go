@@ -73,7 +73,6 @@ func TestProgressOfCommands(t *testing.T) {
 		tool string
 	}{
 		{"lockstep --source ../.. --config small --sim icarus --cycles 3000", `lockstep, icarus, [\dhms]+s +\d+% .*\(\d+/3000\)`, "iverilog"},
-		{"lockstep mutants --source ../.. --config small --count 1 --seed 1 --cycles 20000", `mutants, .*, [\dhms]+s`, "verilator"},
 		{"lockstep prove --source ../.. --config small --filter ^(reset|fifo.count)", `prove, reset.kept, [\dhms]+s +50% .*\(1/2\)`, "yosys"},
 		{"test --filter ^(present|clears|asking)$", `test, [\dhms]+s +66% .*\(2/3\)`, ""},
 		{"bringup --only ident,mem.data", `bringup, mem.data, [\dhms]+s +66% .*\(2/3\)`, ""},

@@ -288,6 +288,36 @@ func TestRunRefusesOneThreadTwice(t *testing.T) {
 	r.finish()
 }
 
+// Threads that a process makes during RunProcesses belong to its task. One seed gives one order.
+func TestRunProcesses(t *testing.T) {
+	order := func(seed uint64) (all []uint32) {
+		r := newRig(t, options{})
+		var processes []Process
+		for i := range uint32(3) {
+			processes = append(processes, Process{i + 2, func() {
+				for range 3 {
+					p := r.process(i + 2) // a new thread
+					p.open(0)
+					all = append(all, i)
+					p.work(rand.New(rand.NewPCG(seed, uint64(i))), 3)
+				}
+			}})
+		}
+		r.kernel.RunProcesses(seed, processes)
+		assert.Panics(t, func() { r.kernel.RunProcesses(1, []Process{processes[0], processes[0]}) })
+		r.finish()
+		return all
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(8) {
+		want := order(seed)
+		require.Len(t, want, 9)
+		require.Equal(t, want, order(seed), "seed %d", seed)
+		seen[fmt.Sprint(want)] = true
+	}
+	assert.Greater(t, len(seen), 4)
+}
+
 // Several threads may recover at once: one does it, and the others find the adapter well.
 func TestSeveralRecover(t *testing.T) {
 	for seed := range uint64(20) {

@@ -254,6 +254,31 @@ func TestObserveRefused(t *testing.T) {
 	require.Equal(t, []string{"0xfff 2 true", "0x1000 8 false"}, seen)
 }
 
+// Refuse decides about each allocation, of both kinds.
+func TestRefuse(t *testing.T) {
+	m := hal.New(1 << 20)
+	var asked []int
+	m.Refuse(func(bytes int) bool {
+		asked = append(asked, bytes)
+		return len(asked)%2 == 1
+	})
+	_, err := m.Alloc(100, 0)
+	require.ErrorIs(t, err, hal.ErrMemory)
+	p, err := m.Alloc(100, 0)
+	require.NoError(t, err)
+	_, err = m.AllocList(5000, 1<<40)
+	require.ErrorIs(t, err, hal.ErrMemory)
+	l, err := m.AllocList(5000, 1<<40)
+	require.NoError(t, err)
+	assert.Equal(t, []int{100, 100, 5000, 5000}, asked)
+	assert.EqualValues(t, 3*hal.PageSize, m.InUse(), "what was refused takes nothing")
+	m.Refuse(nil)
+	_, err = m.Alloc(1, 0)
+	require.NoError(t, err)
+	m.Free(p)
+	m.Free(l)
+}
+
 // AllocFrom moves later memory up, and leaves earlier memory where it is.
 func TestAllocFrom(t *testing.T) {
 	m := hal.New(1 << 40)

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,10 +29,7 @@ swap chain. Their resources need more memory than VRAM has, and submissions hang
 faults at the given rates. Each frame is compared with a model. Only the device whose own
 work was made to fail may be lost, or all of them if the whole adapter is reset; their
 processes go on with new devices. It prints a line for each round, with the seed first,
-or JSON lines. The last round is without faults.
-
-Faults of a submission, for --faults:
-` + stress.FaultText(),
+or JSON lines. The last round is without faults. docs/stress.md describes all of it.`,
 		Example: `  hilgpu run stress --hang 0.01
   hilgpu run stress --processes 8 --pressure 2 --faults bad-packet=0.01,unplug=0.0005 --seed 7
   hilgpu run stress --board line --rounds 0 --time 10m --json`,
@@ -51,7 +49,7 @@ Faults of a submission, for --faults:
 	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
 	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission does not end in time; on a slow link with --tdr-delay")
 	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
-	fl.StringVar(&f.faults, "faults", "", "`faults` to inject with the probability per submission, as in bad-packet=0.01,unplug=0.001")
+	fl.StringVar(&f.faults, "faults", "", "`faults` of submissions, each with its probability, as in unplug=0.001: "+strings.Join(stress.FaultNames(), ", "))
 	a.AddJSON(fl)
 	return c
 }

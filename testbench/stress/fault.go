@@ -2,6 +2,7 @@ package stress
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,20 +22,8 @@ const (
 	Unplug        Fault = "unplug"         // the board is pulled out, until the end of the round
 )
 
-// faultDocs describes the faults in the order of their documentation.
-var faultDocs = []struct {
-	Fault
-	doc string
-}{
-	{BadPacket, "the submission begins with a packet that does not exist"},
-	{HostRead, "a read of its commands from host memory is not answered, at most 4 in a run"},
-	{IgnorePreempt, "its node does not see the next request to preempt"},
-	{IgnoreReset, "it is bad, and its node does not see the reset, so the adapter is reset"},
-	{LostInterrupt, "the next interrupt message does not arrive"},
-	{NoMemory, "an allocation of the PC's memory fails; the rate is per allocation"},
-	{Firmware, "the microcontroller stops"},
-	{Unplug, "the board is pulled out until the end of the round"},
-}
+// faults are all faults.
+var faults = []Fault{BadPacket, HostRead, IgnorePreempt, IgnoreReset, LostInterrupt, NoMemory, Firmware, Unplug}
 
 // An Injection is a fault and the probability that a submission has it.
 type Injection struct {
@@ -54,7 +43,7 @@ func ParseFaults(text string) ([]Injection, error) {
 		if err != nil || !(rate >= 0 && rate <= 1) {
 			return nil, fmt.Errorf("%w: fault %q, want NAME=RATE with a rate from 0 to 1", ErrInput, part)
 		}
-		if !known(Fault(name)) {
+		if !slices.Contains(faults, Fault(name)) {
 			return nil, fmt.Errorf("%w: fault %q, want %s", ErrInput, name, strings.Join(FaultNames(), ", "))
 		}
 		all = append(all, Injection{Fault(name), rate})
@@ -62,30 +51,11 @@ func ParseFaults(text string) ([]Injection, error) {
 	return all, nil
 }
 
-// known reports whether there is a fault.
-func known(f Fault) bool {
-	for _, d := range faultDocs {
-		if d.Fault == f {
-			return true
-		}
-	}
-	return false
-}
-
 // FaultNames returns the names of the faults.
 func FaultNames() []string {
 	var names []string
-	for _, d := range faultDocs {
-		names = append(names, string(d.Fault))
+	for _, f := range faults {
+		names = append(names, string(f))
 	}
 	return names
-}
-
-// FaultText describes the faults, a line each.
-func FaultText() string {
-	var b strings.Builder
-	for _, d := range faultDocs {
-		fmt.Fprintf(&b, "  %-15s %s\n", d.Fault, d.doc)
-	}
-	return b.String()
 }

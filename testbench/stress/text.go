@@ -11,9 +11,9 @@ func (r Round) String() string {
 	fmt.Fprintf(&b, "seed %d: round %d: %d frames, %d submissions, %d preemptions, %d paging buffers; ",
 		r.Seed, r.Round, r.Frames, r.DMABuffers, r.Preemptions, r.PagingBuffers)
 	fmt.Fprintf(&b, "%d hangs", r.Hangs)
-	for _, d := range faultDocs {
-		if n := r.Injected[d.Fault]; n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, d.Fault)
+	for _, f := range faults {
+		if n := r.Injected[f]; n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, f)
 		}
 	}
 	fmt.Fprintf(&b, "; %d node resets, %d adapter resets; devices lost: %d guilty, %d with the adapter or to a lost preemption, %d without memory; ",

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+)
+
+// Run stress prints a line for each round, the seed first, and as many JSON lines and one more. A
+// GPU that computes wrong is found.
+func TestStress(t *testing.T) {
+	run := "run stress --processes 2 --frames 2 --rounds 2 --seed 7 --faults bad-packet=0.02 --board emu?vram=32KiB"
+	code, stdout, stderr := hilgpu(strings.Fields(run)...)
+	require.Zero(t, code, stderr)
+	text := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+	require.Len(t, text, 3)
+	assert.Regexp(t, `^seed 7: round 3: \d+ frames, .*; digest [0-9a-f]{32}$`, text[2])
+
+	code, stdout, stderr = hilgpu(strings.Fields(run + " --json")...)
+	require.Zero(t, code, stderr)
+	all := lines(t, stdout)
+	require.Len(t, all, 4)
+	assert.True(t, strings.HasPrefix(stdout, `{"seed":7,"round":1,`), stdout)
+	assert.Contains(t, text[2], all[2]["digest"])
+	assert.Equal(t, map[string]any{"done": true, "rounds": 3.0, "exit_code": 0.0}, all[3])
+
+	code, stdout, stderr = hilgpu(strings.Fields(run + "&fault=stuck-data:D0=1 --json")...)
+	assert.Equal(t, exit.Check, code)
+	assert.Contains(t, stderr, "hilgpu: check failed: stress: failed: seed 7, round 0, process ")
+	all = lines(t, stdout)
+	wantError(t, all[len(all)-1], 1, "check", stderr)
+	for _, bad := range []string{"--faults rain=1", "--faults unplug", "--pressure 0", "--hang 2", "--rounds 0"} {
+		code, _, stderr := hilgpu(append(strings.Fields(run), strings.Fields(bad)...)...)
+		assert.Equal(t, exit.Usage, code, bad)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+}
