@@ -2,7 +2,6 @@ package testbench
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/testbench/overlay"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -216,18 +216,13 @@ func mutatedBinary(t *testing.T, dir string, all []mutated) string {
 		require.Equal(t, 1, strings.Count(sources[path], m.old), "%s: %q in %s", m.name, m.old, m.file)
 		sources[path] = strings.Replace(sources[path], m.old, strings.ReplaceAll(m.new, "NAME", `"`+m.name+`"`), 1)
 	}
-	replace := map[string]string{}
+	changed := map[string][]byte{}
 	for path, src := range sources {
-		src = strings.Replace(src, "import (", "import (\n\""+plantPackage+"\"", 1)
-		full, err := filepath.Abs(path)
-		require.NoError(t, err)
-		replace[full] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
-		require.NoError(t, os.WriteFile(replace[full], []byte(src), 0o644))
+		changed[path] = []byte(strings.Replace(src, "import (", "import (\n\""+plantPackage+"\"", 1))
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	file, err := overlay.Write(dir, changed)
 	require.NoError(t, err)
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.exe")
-	require.NoError(t, os.WriteFile(file, overlay, 0o644))
+	binary := filepath.Join(dir, "planted.exe")
 	out, err := exec.Command("go", "build", "-overlay", file, "-o", binary, "./testdata/planted").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
