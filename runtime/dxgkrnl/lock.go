@@ -155,6 +155,7 @@ func (k *Kernel) pollNodes(t *ddi.Thread) {
 			k.poll(t, n)
 		}
 	}
+	k.sample(t)
 	if k.err == nil && k.working() && k.late(t, k.dev.Now()) && k.err == nil {
 		k.expire(t)
 	}

@@ -243,7 +243,8 @@ func (m *miniport) patch(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Patch) ddi.S
 	first, n := arg.PatchLocationListSubmissionStart, arg.PatchLocationListSubmissionLength
 	for _, p := range arg.PatchLocationList[first : first+n] {
 		al := arg.AllocationList[p.AllocationIndex]
-		if al.SegmentID == 0 || p.PatchOffset < arg.DmaBufferSubmissionStartOffset || p.PatchOffset >= arg.DmaBufferSubmissionEndOffset {
+		null := al.SegmentID == 0 && le.Uint32(arg.DmaBuffer[p.PatchOffset/opBytes*opBytes:]) != opNop // which has no operand
+		if null || p.PatchOffset < arg.DmaBufferSubmissionStartOffset || p.PatchOffset >= arg.DmaBufferSubmissionEndOffset {
 			m.gpu.fail("patch at %#x in segment %d", p.PatchOffset, al.SegmentID)
 		}
 		le.PutUint64(arg.DmaBuffer[p.PatchOffset:], al.PhysicalAddress+uint64(p.AllocationOffset))

@@ -105,8 +105,8 @@ func (k *Kernel) abortedNumber(n *node, id uint32) uint64 {
 		return n.completed // no fence has completed yet
 	}
 	after := id - n.fenceID(n.completed)
-	if uint64(after) > n.submitted-n.completed {
-		k.bugcheck(resetEngine, CodeScheduler, SchedulerAbort, "node %d: LastAbortedFenceID is %d, want %s: from the last completed fence to the last submitted one",
+	if after != 0 && !n.given(id) {
+		k.bugcheck(resetEngine, CodeScheduler, SchedulerAbort, "node %d: LastAbortedFenceID is %d, want %s: the last completed fence, or that of a submission after it",
 			n.ordinal, id, rangeOf(fmt.Sprint(n.fenceID(n.completed)), fmt.Sprint(n.fenceID(n.submitted))))
 	}
 	return n.completed + uint64(after)

@@ -61,7 +61,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 // it executes goes on later. If it does not stop in another TdrDelay, or if the same work
 // makes no progress again, the work is ended.
 func (k *Kernel) hang(t *ddi.Thread, n *node) {
-	if k.caps.PreemptionAware && n.preemption == 0 && len(n.hardware) > 0 && !n.hardware[0].late {
+	if k.stopsFirst(n) {
 		s := n.hardware[0]
 		s.late, s.first = true, s.arg.SubmissionFenceID
 		k.extend(s)
@@ -78,6 +78,11 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 	k.end(t, n, reasonTimeout, k.timeOutOf(n))
 }
 
+// stopsFirst reports whether a node that makes no progress is asked to stop.
+func (k *Kernel) stopsFirst(n *node) bool {
+	return k.caps.PreemptionAware && n.preemption == 0 && len(n.hardware) > 0 && !n.hardware[0].late
+}
+
 // extend gives a submission that a node executes another TdrDelay.
 func (k *Kernel) extend(s *submission) {
 	now := k.dev.Now()
@@ -87,17 +92,54 @@ func (k *Kernel) extend(s *submission) {
 
 // responsive reports whether a node gets another TdrDelay, since it makes progress although no
 // fence shows it. Each submission gets it once.
-//
-//	DDI     DxgkDdiQueryEngineStatus
 func (k *Kernel) responsive(t *ddi.Thread, n *node) bool {
-	if !k.caps.SupportPerEngineTDR || len(n.hardware) == 0 || n.hardware[0].spared {
+	if !k.asks(n) {
 		return false
 	}
 	n.hardware[0].spared = true
+	return k.askNode(t, n)
+}
+
+// asks reports whether the progress of a node matters at its next time-out.
+func (k *Kernel) asks(n *node) bool {
+	return k.caps.SupportPerEngineTDR && len(n.hardware) > 0 && !n.hardware[0].spared
+}
+
+// askNode asks a node whether it has made progress since it was last asked.
+//
+//	DDI     DxgkDdiQueryEngineStatus
+func (k *Kernel) askNode(t *ddi.Thread, n *node) bool {
 	k.scheduling = true
 	out, s := k.driver.QueryEngineStatus(t, k.adapter, kmddi.QueryEngineStatus{NodeOrdinal: n.ordinal})
 	k.scheduling = false
 	return s == ddi.StatusSuccess && out.Responsive
+}
+
+// sampleAt returns when to ask a node for its progress, so that the question at the time-out
+// is about the second half of TdrDelay. It reports false if the node is not asked.
+func (k *Kernel) sampleAt(n *node) (at uint64, ok bool) {
+	return n.progressAt + k.tdrDelay()/2, k.asks(n) && !k.stopsFirst(n) && n.sampled != n.progressAt
+}
+
+// sample asks the nodes for their progress that are in the second half of TdrDelay.
+func (k *Kernel) sample(t *ddi.Thread) {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if at, ok := k.sampleAt(n); ok && k.err == nil && k.dev.Now() >= at {
+			n.sampled = n.progressAt
+			k.askNode(t, n)
+		}
+	}
+}
+
+// nextSample returns when to ask a node for its progress, or deadline if that is earlier.
+func (k *Kernel) nextSample(deadline uint64) uint64 {
+	for i := range k.nodes {
+		if at, ok := k.sampleAt(&k.nodes[i]); ok {
+			deadline = min(deadline, at)
+		}
+	}
+	return deadline
 }
 
 // endFaults ends the work in which nodes have faulted, at PASSIVE_LEVEL.

@@ -29,6 +29,7 @@ type node struct {
 	noted      []kmddi.NotifyInterrupt
 	reset      bool   // DxgkDdiResetEngine has returned, and it does not yet go on
 	progressAt uint64 // time of the last retirement, or of the first work after idle
+	sampled    uint64 // progressAt when it was last asked for its progress, see sample
 	floor      uint64 // ticks that a context has at least used that gets work, see wake
 }
 

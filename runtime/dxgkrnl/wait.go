@@ -27,7 +27,10 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 				k.expire(t)
 			}
 		default:
-			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.deadline(began)))); err != nil {
+			if k.sample(t); ended() {
+				break
+			}
+			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.nextSample(k.deadline(began))))); err != nil {
 				k.stopLink(t, err)
 			}
 		}
