@@ -26,7 +26,7 @@ func newRandomMachine(t *rapid.T) *machine {
 		aperture: rapid.SampledFrom([]int{0, 2, 4, 64}).Draw(t, "aperture"), maps: rapid.Bool().Draw(t, "maps"),
 		nodes: nodes, capacity: rapid.IntRange(1, 4).Draw(t, "capacity"), vram: 8192,
 		hiddenVRAM: rapid.Bool().Draw(t, "hidden"), first: rapid.SampledFrom([]uint32{0, 0xfffffff0}).Draw(t, "first"),
-		buffers: rapid.IntRange(1, 4).Draw(t, "buffers"), preempts: rapid.Bool().Draw(t, "preempts"), pagingBytes: rapid.SampledFrom([]uint32{opBytes, 96, 256}).Draw(t, "paging"),
+		buffers: rapid.IntRange(1, 4).Draw(t, "buffers"), preempts: rapid.Bool().Draw(t, "preempts"), resets: rapid.Bool().Draw(t, "resets"), pagingBytes: rapid.SampledFrom([]uint32{opBytes, 96, 256}).Draw(t, "paging"),
 	})
 	r.mini.piece = 1000
 	seed := rapid.Uint32().Draw(t, "order")
@@ -101,6 +101,9 @@ func (m *machine) command(t *rapid.T) command {
 func (m *machine) render(t *rapid.T) {
 	var cmds []command
 	for range rapid.IntRange(1, 8).Draw(t, "commands") {
+		if rapid.IntRange(0, 7).Draw(t, "null") == 0 {
+			cmds = append(cmds, null(rapid.Bool().Draw(t, "null is written")))
+		}
 		cmds = append(cmds, m.command(t))
 	}
 	m.ok(m.submit(rapid.SampledFrom(m.contexts).Draw(t, "context"), cmds...))

@@ -126,6 +126,7 @@ func (r *rig) finish() {
 	require.NoError(r, r.kernel.Err())
 	require.Empty(r, r.wrongContents(), "paging operations")
 	require.Empty(r, r.mini.irql)
+	r.balanced()
 	require.NoError(r, r.kernel.Stop(r.thread))
 	require.Zero(r, r.mini.live, "driver objects left")
 }
