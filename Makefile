@@ -10,8 +10,9 @@ ICARUS_CYCLES ?= 10000
 SEED          ?= 1
 MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
+KERNELMUTANTS ?= 200
 
-.PHONY: help run test build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants verilog dist
+.PHONY: help run test build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants kernelmutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -59,11 +60,11 @@ lint: ## staticcheck
 
 # Excluded: RTL, gateware at its pins, work without drivers, proofs and generators, which have
 # no goroutines; measurements; commands that only start simulators; drivers with mistakes,
-# which run the suite once for each; boards that an earlier host used, which differ from
+# which run the suite once for each; mutants of the kernel, which only start its tests; boards that an earlier host used, which differ from
 # clean ones only in their state; random calls and large images of one thread; and texts of help,
 # manual and completion.
 race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 12m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race -timeout 12m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
@@ -133,6 +134,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(MAKE) synth
 	$(GO) test -count 1 -timeout 60m -tags timer ./rtl/synth -v -run "TestTimer|TestMCUInDefault"
 	$(MAKE) mutants
+	$(MAKE) kernelmutants SEED=1000
 
 tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
@@ -164,6 +166,9 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
 	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)
+
+kernelmutants: ## mistakes in the source of the graphics kernel, of which its tests must catch 95 %; KERNELMUTANTS, SEED
+	$(GO) test -count 1 -timeout 0 ./testbench/kernelmutant -v -run TestMutants -kernelmutants.count $(KERNELMUTANTS) -kernelmutants.seed $(SEED)
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log and above a budget
 	$(BIN) synth
