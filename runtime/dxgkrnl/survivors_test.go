@@ -180,3 +180,19 @@ func TestFirstCauseIsKept(t *testing.T) {
 func TestBugcheckWithoutARule(t *testing.T) {
 	assert.Panics(t, func() { (&Bugcheck{Code: CodeScheduler, P1: 0xffff}).BrokenRule() })
 }
+
+// A call of Run that is refused leaves the kernel as it was. After one that ends, the threads
+// arrive in their own order again.
+func TestKernelAfterRun(t *testing.T) {
+	r := newRig(t, options{})
+	task := Task{r.thread, func(*ddi.Thread) { r.enter() }}
+	assert.Panics(t, func() { r.kernel.Run(1, []Task{task, task}) })
+	require.False(t, r.kernel.gate.runs())
+	require.Zero(t, r.kernel.gate.out)
+	require.Empty(t, r.kernel.gate.crew)
+	r.kernel.Run(1, []Task{task})
+	require.False(t, r.kernel.gate.runs())
+	require.Empty(t, r.kernel.gate.crew)
+	r.works(t)
+	r.finish()
+}
