@@ -20,6 +20,8 @@ type allocator struct {
 	rt      umddi.HRTResource
 	desc    privdata.Allocation
 	primary bool
+
+	priority uint32 // of eviction; 0: the kernel's
 }
 
 // system is an allocator for n bytes of host memory for the driver itself.
@@ -36,7 +38,14 @@ func (d *device) allocate(t *ddi.Thread, k *allocator) (*allocation, ddi.HRESULT
 	if hr := d.kt.AllocateCb(t, d.rt, arg); hr.Failed() {
 		return nil, hr
 	}
-	return &allocation{handle: arg.AllocationInfo[0].Allocation, bytes: k.desc.Bytes}, ddi.OK
+	a := &allocation{handle: arg.AllocationInfo[0].Allocation, bytes: k.desc.Bytes}
+	if k.priority == 0 {
+		return a, ddi.OK
+	}
+	if hr := d.setPriority(t, k.priority, a); hr.Failed() {
+		return nil, first(hr, d.free(t, a))
+	}
+	return a, ddi.OK
 }
 
 // free frees allocations: those used by the current batch after it is

@@ -26,6 +26,8 @@ type memory struct {
 	locks   int
 	queued  int // number of pending submissions that use it
 	freed   bool
+
+	priority uint32 // of eviction; 0: none was set
 }
 
 // submission is the kernel's copy of a command buffer.
@@ -86,8 +88,20 @@ func (k *kernel) enter(name string) ddi.HRESULT {
 func (k *kernel) callbacks() *umddi.DeviceCallbacks {
 	return &umddi.DeviceCallbacks{
 		AllocateCb: k.allocate, DeallocateCb: k.deallocate, CreateContextCb: k.createContext,
-		DestroyContextCb: k.destroyContext, LockCb: k.lock, UnlockCb: k.unlock, RenderCb: k.render,
+		DestroyContextCb: k.destroyContext, LockCb: k.lock, UnlockCb: k.unlock, SetPriorityCb: k.setPriority, RenderCb: k.render,
 	}
+}
+
+func (k *kernel) setPriority(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.SetPriority) ddi.HRESULT {
+	if hr := k.enter("SetPriority"); hr.Failed() {
+		return hr
+	}
+	require.Len(k.t, arg.Priorities, len(arg.Allocations))
+	for i, h := range arg.Allocations {
+		require.Contains(k.t, k.handles, h)
+		k.handles[h].priority = arg.Priorities[i]
+	}
+	return ddi.OK
 }
 
 func (k *kernel) queryAdapterInfo(_ *ddi.Thread, _ umddi.HRTAdapter, p []byte) ddi.HRESULT {

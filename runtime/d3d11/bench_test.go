@@ -44,15 +44,16 @@ func (k *fakeKernel) thunks() kmt.Thunks {
 			}
 			return ddi.StatusSuccess
 		},
-		CreateContext:     func(*ddi.Thread, ddi.KMHandle, *umddi.CreateContext) ddi.Status { return on("CreateContext") },
-		DestroyContext:    func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("DestroyContext") },
-		CreateAllocation:  func(*ddi.Thread, ddi.KMHandle, *umddi.Allocate) ddi.Status { return on("CreateAllocation") },
-		DestroyAllocation: func(*ddi.Thread, ddi.KMHandle, *umddi.Deallocate) ddi.Status { return on("DestroyAllocation") },
-		Lock:              func(*ddi.Thread, ddi.KMHandle, *umddi.Lock) ddi.Status { return on("Lock") },
-		Unlock:            func(*ddi.Thread, ddi.KMHandle, *umddi.Unlock) ddi.Status { return on("Unlock") },
-		Render:            func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return on("Render") },
-		Present:           func(*ddi.Thread, ddi.KMHandle, *umddi.PresentCB) ddi.Status { return on("Present") },
-		WaitForIdle:       func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("WaitForIdle") },
+		CreateContext:         func(*ddi.Thread, ddi.KMHandle, *umddi.CreateContext) ddi.Status { return on("CreateContext") },
+		DestroyContext:        func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("DestroyContext") },
+		CreateAllocation:      func(*ddi.Thread, ddi.KMHandle, *umddi.Allocate) ddi.Status { return on("CreateAllocation") },
+		DestroyAllocation:     func(*ddi.Thread, ddi.KMHandle, *umddi.Deallocate) ddi.Status { return on("DestroyAllocation") },
+		Lock:                  func(*ddi.Thread, ddi.KMHandle, *umddi.Lock) ddi.Status { return on("Lock") },
+		Unlock:                func(*ddi.Thread, ddi.KMHandle, *umddi.Unlock) ddi.Status { return on("Unlock") },
+		SetAllocationPriority: func(*ddi.Thread, ddi.KMHandle, *umddi.SetPriority) ddi.Status { return on("SetAllocationPriority") },
+		Render:                func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return on("Render") },
+		Present:               func(*ddi.Thread, ddi.KMHandle, *umddi.PresentCB) ddi.Status { return on("Present") },
+		WaitForIdle:           func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("WaitForIdle") },
 	}
 }
 

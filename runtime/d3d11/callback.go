@@ -14,6 +14,7 @@ func deviceCallbacks() umddi.DeviceCallbacks {
 		DestroyContextCb: destroyContextCb,
 		LockCb:           lockCb,
 		UnlockCb:         unlockCb,
+		SetPriorityCb:    setPriorityCb,
 		RenderCb:         renderCb,
 	}
 }
@@ -144,6 +145,15 @@ func unlockCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Unlock) ddi.HRESULT {
 		return ddi.EInvalidArg
 	}
 	return d.hresult("Unlock", d.kernel.Unlock(t, d.km, arg))
+}
+
+// setPriorityCb is pfnSetPriorityCb.
+func setPriorityCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.SetPriority) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult("SetAllocationPriority", d.kernel.SetAllocationPriority(t, d.km, arg))
 }
 
 // renderCb is pfnRenderCb.

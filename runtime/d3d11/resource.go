@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"sync/atomic"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -60,6 +62,10 @@ type Resource interface {
 	// GetDevice returns a reference to the device that created the resource.
 	GetDevice() *Device
 
+	// SetEvictionPriority sets how long the resource keeps its place in video memory.
+	SetEvictionPriority(priority uint32) error
+	GetEvictionPriority() uint32
+
 	core() *resource
 }
 
@@ -89,6 +95,8 @@ type resource struct {
 
 	// Subresources mapped by the immediate context; nil if the CPU has no access.
 	mapped []bool
+
+	priority atomic.Uint32 // of eviction; 0: ResourcePriorityNormal
 }
 
 // coreOf returns the resource of r, or nil for NULL.

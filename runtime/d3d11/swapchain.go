@@ -143,7 +143,7 @@ func (s *SwapChain) presentProblem(syncInterval, flags uint32) problem {
 	return p
 }
 
-// presented ends Present, which returned hr.
+// presented ends a function of DXGI, which returned hr.
 func (d *Device) presented(k *call, hr ddi.HRESULT) ddi.HRESULT {
 	if reported := k.end(); reported != ddi.OK {
 		return reported
@@ -151,7 +151,7 @@ func (d *Device) presented(k *call, hr ddi.HRESULT) ddi.HRESULT {
 	k.blame = k.entry
 	switch {
 	case hr == ddi.DDIDeviceRemoved:
-		d.removeLost(k, "pfnPresent returned "+hr.Error())
+		d.removeLost(k, k.entry+" returned "+hr.Error())
 		return ddi.DXGIDeviceRemoved
 	case hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing:
 		return apiResult(hr)

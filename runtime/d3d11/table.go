@@ -14,7 +14,8 @@ func missingThunk(k *kmt.Thunks) string {
 		entry{"CreateDevice", k.CreateDevice != nil}, entry{"DestroyDevice", k.DestroyDevice != nil},
 		entry{"CreateContext", k.CreateContext != nil}, entry{"DestroyContext", k.DestroyContext != nil},
 		entry{"CreateAllocation", k.CreateAllocation != nil}, entry{"DestroyAllocation", k.DestroyAllocation != nil},
-		entry{"Lock", k.Lock != nil}, entry{"Unlock", k.Unlock != nil}, entry{"Render", k.Render != nil},
+		entry{"Lock", k.Lock != nil}, entry{"Unlock", k.Unlock != nil},
+		entry{"SetAllocationPriority", k.SetAllocationPriority != nil}, entry{"Render", k.Render != nil},
 		entry{"Present", k.Present != nil}, entry{"WaitForIdle", k.WaitForIdle != nil})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
@@ -36,6 +37,7 @@ type allocation struct {
 	held       int      // patches of it in submissions that are made, but not in the hardware
 	user       uint64   // the last job that orderJob marked, and whether that writes it
 	writer     bool
+	priority   uint32 // of eviction, umddi.AllocationPriorityNormal at first
 	touched    uint64 // for LRU
 	epoch      uint64 // working set that it belongs to
 	locks      int
@@ -101,7 +103,7 @@ func (k *Kernel) firstSegment(a *allocation, is func(s *segment) bool) *segment 
 func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*allocation, ddi.Status) {
 	private = slices.Clone(private)
 	a := &allocation{
-		device: d, driver: kmddi.HAllocation{Root: new(ddi.Root)}, opened: kmddi.HDeviceAllocation{Root: new(ddi.Root)},
+		device: d, priority: umddi.AllocationPriorityNormal, driver: kmddi.HAllocation{Root: new(ddi.Root)}, opened: kmddi.HDeviceAllocation{Root: new(ddi.Root)},
 	}
 	info, s := k.driver.CreateAllocation(t, k.adapter, a.driver, kmddi.CreateAllocation{PrivateDriverData: private})
 	if s.Failed() {

@@ -39,7 +39,7 @@ func (k *Kernel) touch(a *allocation) {
 
 // makeResident gives a a place: in its preferred segment, else in another
 // segment it may be in, by id. One that is locked uses its host memory if it may. It evicts allocations outside the working set
-// from memory and aperture segments, least recently used first.
+// from memory and aperture segments, in the order of victim.
 //
 //	Returns StatusSuccess, StatusNoVideoMemory if it does not fit together with
 //	        the working set, StatusDeviceRemoved, StatusNoMemory

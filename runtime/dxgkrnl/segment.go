@@ -86,23 +86,6 @@ func (s *segment) remove(a *allocation) {
 	a.segment = nil
 }
 
-// victim returns the allocation of a segment to evict: the least recently used one that is
-// neither pinned, nor held for work, nor in the working set; or nil. Those whose content is
-// worthless come first.
-func (k *Kernel) victim(s *segment) *allocation {
-	var v *allocation
-	for _, a := range s.residents {
-		switch {
-		case isKept(a) || a.epoch == k.epoch:
-		case k.worthless(a):
-			return a
-		case v == nil || a.touched < v.touched:
-			v = a
-		}
-	}
-	return v
-}
-
 // only returns a copy of s with only the allocations that stay, to try placements.
 func (s *segment) only(stays func(*allocation) bool) *segment {
 	p := &segment{id: s.id, desc: s.desc}

@@ -27,6 +27,7 @@ func (k *Kernel) Thunks() kmt.Thunks {
 		Present:           k.presentThunk,
 		WaitForIdle:       k.waitForIdleThunk,
 
+		SetAllocationPriority:        k.setAllocationPriorityThunk,
 		SetContextSchedulingPriority: k.setContextSchedulingPriorityThunk,
 		Escape:                       k.escapeThunk,
 	}
@@ -198,7 +199,15 @@ func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umd
 // resolve returns the allocations of handles. It reports false if one is not of
 // the device.
 func (k *Kernel) resolve(t *ddi.Thread, v *visit, dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
-	d, ok := k.take(t, v, dev)
+	if _, ok := k.take(t, v, dev); !ok {
+		return nil, false
+	}
+	return k.named(dev, handles)
+}
+
+// named returns the allocations of handles. It reports false if one is not of the device.
+func (k *Kernel) named(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
+	d, ok := k.device(dev)
 	if !ok {
 		return nil, false
 	}

@@ -41,6 +41,8 @@ func (e *encoder) value(v any) bool {
 		showUmddiPresentCB(e, v)
 	case *umddi.Render:
 		showUmddiRender(e, v)
+	case *umddi.SetPriority:
+		showUmddiSetPriority(e, v)
 	case *umddi.Unlock:
 		showUmddiUnlock(e, v)
 	case [4]float32:
@@ -243,6 +245,8 @@ func (e *encoder) value(v any) bool {
 		showUmddiPresent(e, &v)
 	case umddi.Range:
 		showUmddiRange(e, &v)
+	case umddi.SetResourcePriority:
+		showUmddiSetResourcePriority(e, &v)
 	case umddi.Topology:
 		e.enum(nameUmddiTopology(v), uint64(v))
 	default:
@@ -1244,6 +1248,50 @@ func showUmddiRender(e *encoder, v *umddi.Render) {
 	e.length(len(v.NewPatchLocationList))
 	e.key("QueuedBufferCount")
 	e.number("QueuedBufferCount", uint64(v.QueuedBufferCount))
+	e.close('}')
+}
+
+func showUmddiSetPriority(e *encoder, v *umddi.SetPriority) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Allocations")
+	if v.Allocations == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Allocations {
+			e.hex(uint64(v.Allocations[i]))
+		}
+		e.close(']')
+	}
+	e.key("Priorities")
+	if v.Priorities == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Priorities {
+			e.number("Priorities", uint64(v.Priorities[i]))
+		}
+		e.close(']')
+	}
+	e.close('}')
+}
+
+func showUmddiSetResourcePriority(e *encoder, v *umddi.SetResourcePriority) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Device")
+	e.handle("device", v.Device.Root)
+	e.key("Resource")
+	e.handle("resource", v.Resource.Object)
+	e.key("Priority")
+	e.number("Priority", uint64(v.Priority))
 	e.close('}')
 }
 

@@ -134,6 +134,8 @@ func (k *Checker) beginWork(fr *frame) {
 		arg := args[0].(umddi.Present)
 		k.use(fr, arg.SurfaceToPresent.Object, umddi.HandleResource)
 		k.use(fr, arg.DstResource.Object, umddi.HandleResource)
+	case name == "pfnSetResourcePriority":
+		k.use(fr, args[0].(umddi.SetResourcePriority).Resource.Object, umddi.HandleResource)
 	}
 }
 

@@ -27,6 +27,8 @@ func callbackArguments(fr *frame, s *kernelState) string {
 	case *umddi.PresentCB:
 		return fmt.Sprintf(" with SrcAllocation %#x, DstAllocation %#x, Context %#x%s%s", arg.SrcAllocation, arg.DstAllocation, arg.Context,
 			s.unknown(arg.SrcAllocation, arg.DstAllocation), s.unknownContext(arg.Context))
+	case *umddi.SetPriority:
+		return fmt.Sprintf(" with Allocations %#x, Priorities %#x%s", arg.Allocations, arg.Priorities, s.unknown(arg.Allocations...))
 	case *umddi.Render:
 		return s.renderArguments(arg)
 	}

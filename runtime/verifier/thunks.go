@@ -43,6 +43,9 @@ func WrapThunks(k kmt.Thunks, m *Monitor) kmt.Thunks {
 		Unlock: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Unlock(t, dev, arg) })
 		},
+		SetAllocationPriority: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.SetPriority) ddi.Status {
+			return m.thunk(t, func() ddi.Status { return k.SetAllocationPriority(t, dev, arg) })
+		},
 		Render: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Render(t, dev, arg) })
 		},

@@ -1320,6 +1320,27 @@ func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, m *Monitor, h Hook) *umddi.DXGIBa
 			return r0
 		}
 	}
+	if f.SetResourcePriority != nil {
+		c := &Func{Name: "pfnSetResourcePriority", Callback: false, Params: []string{"arg"}, Results: []string{"hr"}}
+		w.SetResourcePriority = func(a0 *ddi.Thread, a1 umddi.SetResourcePriority) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.SetResourcePriority(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
 	return &w
 }
 
@@ -1737,6 +1758,28 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 				callEnter(h, m, a0, c, a1, a2)
 			}
 			r0 = f.UnlockCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.SetPriorityCb != nil {
+		c := &Func{Name: "pfnSetPriorityCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
+		w.SetPriorityCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.SetPriority) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
+			if m != nil {
+				defer m.pass(a0)
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.SetPriorityCb(a0, a1, a2)
 			if h != nil {
 				callLeave(h, m, a0, c, r0)
 			}

@@ -37,6 +37,10 @@ type Thunks struct {
 	Lock   func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status
 	Unlock func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status
 
+	// SetAllocationPriority returns StatusInvalidParameter for a priority of 0 and for another
+	// number of priorities. Then it changes nothing.
+	SetAllocationPriority func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.SetPriority) ddi.Status
+
 	Render      func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status
 	Present     func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status
 	WaitForIdle func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status

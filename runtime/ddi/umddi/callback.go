@@ -57,8 +57,29 @@ type DeviceCallbacks struct {
 	LockCb   func(t *ddi.Thread, h HRTDevice, arg *Lock) ddi.HRESULT
 	UnlockCb func(t *ddi.Thread, h HRTDevice, arg *Unlock) ddi.HRESULT
 
+	// SetPriorityCb sets the eviction priority of each allocation, or of none if it fails.
+	// Errors: EInvalidArg for a priority of 0 and for another number of priorities.
+	SetPriorityCb func(t *ddi.Thread, h HRTDevice, arg *SetPriority) ddi.HRESULT
+
 	// RenderCb submits a command buffer and returns the next one.
 	RenderCb func(t *ddi.Thread, h HRTDevice, arg *Render) ddi.HRESULT
+}
+
+// Eviction priorities (D3DDDI_ALLOCATIONPRIORITY, d3dukmdt.h). Values between them are legal.
+// Allocations of a lower priority leave a segment first, and the least recently used one of
+// one priority.
+const (
+	AllocationPriorityMinimum = 0x28000000
+	AllocationPriorityLow     = 0x50000000
+	AllocationPriorityNormal  = 0x78000000 // at first
+	AllocationPriorityHigh    = 0xa0000000
+	AllocationPriorityMaximum = 0xc8000000
+)
+
+// SetPriority is D3DDDICB_SETPRIORITY.
+type SetPriority struct {
+	Allocations []ddi.KMHandle
+	Priorities  []uint32 // one for each allocation, not 0
 }
 
 // DXGIBaseCallbacks is DXGI_DDI_BASE_CALLBACKS. Field X is pfnX.

@@ -163,6 +163,17 @@ const (
 type DXGIBaseFuncs struct {
 	// Present submits pending work through RenderCb, then calls PresentCb.
 	Present func(t *ddi.Thread, arg Present) ddi.HRESULT
+
+	// SetResourcePriority sets the eviction priority of a resource through SetPriorityCb.
+	// It returns OK or DDIDeviceRemoved. It may be nil: priorities are hints.
+	SetResourcePriority func(t *ddi.Thread, arg SetResourcePriority) ddi.HRESULT
+}
+
+// SetResourcePriority is DXGI_DDI_ARG_SETRESOURCEPRIORITY.
+type SetResourcePriority struct {
+	Device   HDevice
+	Resource HResource
+	Priority uint32 // of eviction
 }
 
 // Present is DXGI_DDI_ARG_PRESENT for a blit (Flags.Blt).
