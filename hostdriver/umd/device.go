@@ -65,7 +65,7 @@ func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.
 	if !a.options.EmulatedLists {
 		addListFuncs(arg.DeviceFuncs)
 	}
-	*arg.DXGIFuncs = umddi.DXGIBaseFuncs{Present: present, SetResourcePriority: setResourcePriority}
+	*arg.DXGIFuncs = umddi.DXGIBaseFuncs{Present: present, SetResourcePriority: setResourcePriority, OfferResources: offerResources, ReclaimResources: reclaimResources}
 	return ddi.OK
 }
 

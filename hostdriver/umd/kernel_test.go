@@ -28,6 +28,8 @@ type memory struct {
 	freed   bool
 
 	priority uint32 // of eviction; 0: none was set
+	offered  umddi.OfferPriority
+	lost     bool // the next reclaim reports that the content is lost
 }
 
 // submission is the kernel's copy of a command buffer.
@@ -88,7 +90,8 @@ func (k *kernel) enter(name string) ddi.HRESULT {
 func (k *kernel) callbacks() *umddi.DeviceCallbacks {
 	return &umddi.DeviceCallbacks{
 		AllocateCb: k.allocate, DeallocateCb: k.deallocate, CreateContextCb: k.createContext,
-		DestroyContextCb: k.destroyContext, LockCb: k.lock, UnlockCb: k.unlock, SetPriorityCb: k.setPriority, RenderCb: k.render,
+		DestroyContextCb: k.destroyContext, LockCb: k.lock, UnlockCb: k.unlock, SetPriorityCb: k.setPriority,
+		OfferAllocationsCb: k.offerAllocations, ReclaimAllocationsCb: k.reclaimAllocations, RenderCb: k.render,
 	}
 }
 
@@ -100,6 +103,29 @@ func (k *kernel) setPriority(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.SetPri
 	for i, h := range arg.Allocations {
 		require.Contains(k.t, k.handles, h)
 		k.handles[h].priority = arg.Priorities[i]
+	}
+	return ddi.OK
+}
+
+func (k *kernel) offerAllocations(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.OfferAllocations) ddi.HRESULT {
+	if hr := k.enter("Offer"); hr.Failed() {
+		return hr
+	}
+	for _, h := range arg.Allocations {
+		require.Zero(k.t, k.handles[h].offered)
+		require.Zero(k.t, k.handles[h].locks)
+		k.handles[h].offered = arg.Priority
+	}
+	return ddi.OK
+}
+
+func (k *kernel) reclaimAllocations(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.ReclaimAllocations) ddi.HRESULT {
+	if hr := k.enter("Reclaim"); hr.Failed() {
+		return hr
+	}
+	for i, h := range arg.Allocations {
+		require.NotZero(k.t, k.handles[h].offered)
+		arg.Discarded[i], k.handles[h].offered = k.handles[h].lost, 0
 	}
 	return ddi.OK
 }

@@ -50,6 +50,8 @@ func (k *fakeKernel) thunks() kmt.Thunks {
 		DestroyAllocation:     func(*ddi.Thread, ddi.KMHandle, *umddi.Deallocate) ddi.Status { return on("DestroyAllocation") },
 		Lock:                  func(*ddi.Thread, ddi.KMHandle, *umddi.Lock) ddi.Status { return on("Lock") },
 		Unlock:                func(*ddi.Thread, ddi.KMHandle, *umddi.Unlock) ddi.Status { return on("Unlock") },
+		OfferAllocations:      func(*ddi.Thread, ddi.KMHandle, *umddi.OfferAllocations) ddi.Status { return on("OfferAllocations") },
+		ReclaimAllocations:    func(*ddi.Thread, ddi.KMHandle, *umddi.ReclaimAllocations) ddi.Status { return on("ReclaimAllocations") },
 		SetAllocationPriority: func(*ddi.Thread, ddi.KMHandle, *umddi.SetPriority) ddi.Status { return on("SetAllocationPriority") },
 		Render:                func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return on("Render") },
 		Present:               func(*ddi.Thread, ddi.KMHandle, *umddi.PresentCB) ddi.Status { return on("Present") },

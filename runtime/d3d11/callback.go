@@ -15,7 +15,11 @@ func deviceCallbacks() umddi.DeviceCallbacks {
 		LockCb:           lockCb,
 		UnlockCb:         unlockCb,
 		SetPriorityCb:    setPriorityCb,
-		RenderCb:         renderCb,
+
+		OfferAllocationsCb:   offerAllocationsCb,
+		ReclaimAllocationsCb: reclaimAllocationsCb,
+
+		RenderCb: renderCb,
 	}
 }
 
@@ -154,6 +158,24 @@ func setPriorityCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.SetPriority) ddi
 		return ddi.EInvalidArg
 	}
 	return d.hresult("SetAllocationPriority", d.kernel.SetAllocationPriority(t, d.km, arg))
+}
+
+// offerAllocationsCb is pfnOfferAllocationsCb.
+func offerAllocationsCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.OfferAllocations) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult("OfferAllocations", d.kernel.OfferAllocations(t, d.km, arg))
+}
+
+// reclaimAllocationsCb is pfnReclaimAllocationsCb.
+func reclaimAllocationsCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.ReclaimAllocations) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult("ReclaimAllocations", d.kernel.ReclaimAllocations(t, d.km, arg))
 }
 
 // renderCb is pfnRenderCb.

@@ -337,7 +337,10 @@ func (c *Context) viewProblem(id MessageID, name string, v *RenderTargetView) pr
 	if v == nil {
 		return problem{id, name + " is nil"}
 	}
-	return v.misused(c.dev, id, name)
+	if text := v.misuse(c.dev); text != "" {
+		return problem{id, name + " " + text}
+	}
+	return problem{}
 }
 
 func (c *Context) clearTarget(v *RenderTargetView, color [4]float32) {

@@ -128,6 +128,8 @@ func (c *child) misuse(d *Device) string {
 		return "belongs to another device"
 	case c.refs.Load() < apiRef:
 		return "was released"
+	case c.offered.Load():
+		return "is offered, want ReclaimResources before its use"
 	}
 	return ""
 }

@@ -42,6 +42,8 @@ type child struct {
 	pins       *local // locals with a reference; guarded by dev.mu
 
 	private privateData
+
+	offered atomic.Bool // a resource that OfferResources has given away
 }
 
 // adopt makes self, which embeds c, an object of d with one application
@@ -154,7 +156,9 @@ func (c *child) releaseAll() {
 }
 
 // usable reports whether the application may pass the object to d.
-func (c *child) usable(d *Device) bool { return c.dev == d && c.refs.Load() >= apiRef }
+func (c *child) usable(d *Device) bool {
+	return c.dev == d && c.refs.Load() >= apiRef && !c.offered.Load()
+}
 
 // end removes the object from the device's list and destroys it.
 func (c *child) end() {

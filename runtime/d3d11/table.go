@@ -15,7 +15,8 @@ func missingThunk(k *kmt.Thunks) string {
 		entry{"CreateContext", k.CreateContext != nil}, entry{"DestroyContext", k.DestroyContext != nil},
 		entry{"CreateAllocation", k.CreateAllocation != nil}, entry{"DestroyAllocation", k.DestroyAllocation != nil},
 		entry{"Lock", k.Lock != nil}, entry{"Unlock", k.Unlock != nil},
-		entry{"SetAllocationPriority", k.SetAllocationPriority != nil}, entry{"Render", k.Render != nil},
+		entry{"SetAllocationPriority", k.SetAllocationPriority != nil},
+		entry{"OfferAllocations", k.OfferAllocations != nil}, entry{"ReclaimAllocations", k.ReclaimAllocations != nil}, entry{"Render", k.Render != nil},
 		entry{"Present", k.Present != nil}, entry{"WaitForIdle", k.WaitForIdle != nil})
 }
 

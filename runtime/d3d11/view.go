@@ -33,6 +33,20 @@ type RenderTargetView struct {
 	desc RTVDesc
 }
 
+// usable is that of the view and of its texture.
+func (v *RenderTargetView) usable(d *Device) bool {
+	return v.child.usable(d) && !v.res.offered.Load()
+}
+
+// misuse is that of the view and of its texture.
+func (v *RenderTargetView) misuse(d *Device) string {
+	text := v.child.misuse(d)
+	if text == "" && v.res.offered.Load() {
+		text = "has a texture that is offered, want ReclaimResources before its use"
+	}
+	return text
+}
+
 // CreateRenderTargetView creates a view of a texture with BindRenderTarget. A
 // nil desc means all slices of mip level 0 in the resource's format.
 //

@@ -135,6 +135,7 @@ type Stats struct {
 	DPCs           uint64 // calls of DpcRoutine
 	LostInterrupts uint64 // fences found only by QueryCurrentFence
 	Evictions      uint64 // allocations evicted from a segment
+	Discards       uint64 // of them, those whose content in a memory segment was worthless
 	PagesMapped    uint64 // of aperture segments
 	PagesUnmapped  uint64 // of aperture segments
 	BytesPagedIn   uint64 // moved from host memory to a segment

@@ -38,6 +38,8 @@ type allocation struct {
 	user       uint64   // the last job that orderJob marked, and whether that writes it
 	writer     bool
 	priority   uint32 // of eviction, umddi.AllocationPriorityNormal at first
+	offer      umddi.OfferPriority
+	discarded  bool   // it is offered, and its content is lost
 	touched    uint64 // for LRU
 	epoch      uint64 // working set that it belongs to
 	locks      int
@@ -196,10 +198,14 @@ func (a *allocation) unused() bool { return a.queued == 0 && a.uses.passed() }
 // list.
 func (a *allocation) forgotten() bool { return a.listed == 0 && a.unused() }
 
-// unmapDestroyed unmaps destroyed allocations that no work names any more. They
-// are destroyed when that has completed. The caller places allocations.
-func (k *Kernel) unmapDestroyed(t *ddi.Thread) {
-	leaves := func(a *allocation) bool { return a.inAperture() && a.forgotten() }
+// placed reports whether an allocation has a place that it must leave before it is destroyed.
+func (a *allocation) placed() bool { return a.inAperture() || a.inMemorySegment() }
+
+// displaceDestroyed takes the places from destroyed allocations that no work names any more:
+// it unmaps them, or discards their content. They are destroyed when that has completed. The
+// caller places allocations.
+func (k *Kernel) displaceDestroyed(t *ddi.Thread) {
+	leaves := func(a *allocation) bool { return a.placed() && a.forgotten() }
 	for k.err == nil {
 		i := slices.IndexFunc(k.destroyed, leaves)
 		if i < 0 {
@@ -216,45 +222,46 @@ func (k *Kernel) unmapDestroyed(t *ddi.Thread) {
 func (k *Kernel) retireAllocation(a *allocation) {
 	k.handles.remove(a.handle)
 	a.device.allocations = slices.DeleteFunc(a.device.allocations, func(e *allocation) bool { return e == a })
-	a.destroyed, a.locks = true, 0
+	a.destroyed, a.locks, a.offer = true, 0, umddi.OfferPriorityNone
+	k.observe(Event{Kind: EventDestroy, Allocation: a.handle})
 	k.pin(a, false)
 	k.destroyed = append(k.destroyed, a)
 }
 
-// awaitDestroyed waits until the destroyed allocations of a device are unmapped, and until
+// awaitDestroyed waits until the destroyed allocations of a device have no places, and until
 // the GPU no longer uses them.
 func (k *Kernel) awaitDestroyed(t *ddi.Thread, d *device) {
 	idle := func() bool {
 		return !slices.ContainsFunc(k.destroyed, func(a *allocation) bool { return a.device == d && !a.forgotten() })
 	}
-	mapped := func(a *allocation) bool { return a.device == d && a.inAperture() }
+	placed := func(a *allocation) bool { return a.device == d && a.placed() }
 	for {
 		s := k.wait(t, "the GPU to be done with destroyed allocations", idle)
-		if s.Failed() || !slices.ContainsFunc(k.destroyed, mapped) {
+		if s.Failed() || !slices.ContainsFunc(k.destroyed, placed) {
 			return
 		}
 		if s = k.beginMove(t); s.Failed() {
 			return
 		}
-		k.unmapDestroyed(t)
+		k.displaceDestroyed(t)
 		k.endMove()
 	}
 }
 
 // reap destroys the idle allocations among the destroyed ones, at
-// PASSIVE_LEVEL. It unmaps those in an aperture segment, and a later call destroys them. If
+// PASSIVE_LEVEL. It takes the places of those that have one, and a later call destroys them. If
 // the GPU has stopped, it destroys all of them but keeps their memory.
 //
 //	DDI     DxgkDdiCloseAllocation, DxgkDdiDestroyAllocation
 func (k *Kernel) reap(t *ddi.Thread) {
-	if !k.moving && slices.ContainsFunc(k.destroyed, (*allocation).inAperture) {
+	if !k.moving && slices.ContainsFunc(k.destroyed, (*allocation).placed) {
 		k.moving = true
-		k.unmapDestroyed(t)
+		k.displaceDestroyed(t)
 		k.endMove()
 	}
 	kept := k.destroyed[:0]
 	for _, a := range k.destroyed {
-		if k.err == nil && (!a.forgotten() || a.inAperture()) {
+		if k.err == nil && (!a.forgotten() || a.placed()) {
 			kept = append(kept, a)
 			continue
 		}

@@ -16,13 +16,13 @@ import (
 // back. A locked allocation may be evicted from a memory segment unless one of
 // its locks is IgnoreSync.
 //
-//	Returns StatusInvalidParameter: ReadOnly and WriteOnly
+//	Returns StatusInvalidParameter: ReadOnly and WriteOnly, or it is offered
 //	        StatusCantLockMemory: not created CPUVisible
 //	        StatusAllocationBusy: DoNotWait, and work uses it
 //	        StatusDeviceRemoved; StatusIODeviceError: also if the link fails
 //	        during the copy
 func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
-	if arg.ReadOnly && arg.WriteOnly {
+	if arg.ReadOnly && arg.WriteOnly || a.offered() {
 		return ddi.StatusInvalidParameter
 	}
 	if !a.info.CPUVisible {

@@ -32,6 +32,9 @@ const (
 	EventPending                       // Job, Node, Context, Device, End, Text, Commands, Uses: a DMA buffer enters its software queue
 	EventReset                         // Submission that is aborted, or 0; Node; Fence, the last aborted one; Device that is lost; Text: the error, and the dump from the next line on
 	EventRestart                       // none: the adapter works again after a reset
+	EventDestroy                       // Allocation: no work may use it any more
+	EventOffer                         // Allocation, Fence: the priority of the offer
+	EventReclaim                       // Allocation, Write: its content is lost
 )
 
 // An Event is a step of the kernel's work. Submissions are numbered from 1, across all
@@ -73,7 +76,7 @@ type Use struct {
 
 // An Operation is a paging operation.
 type Operation struct {
-	Name       string // TRANSFER, FILL, MAP_APERTURE_SEGMENT or UNMAP_APERTURE_SEGMENT
+	Name       string // TRANSFER, FILL, DISCARD_CONTENT, MAP_APERTURE_SEGMENT or UNMAP_APERTURE_SEGMENT
 	Allocation ddi.KMHandle
 	From, To   kmddi.PagingLocation
 	Bytes      uint64

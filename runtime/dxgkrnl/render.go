@@ -19,7 +19,8 @@ type writer func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut
 // render is the Render thunk after its check of handles.
 //
 //	DDI     DxgkDdiRender
-//	Returns StatusInvalidParameter: a range outside the buffers
+//	Returns StatusInvalidParameter: a range outside the buffers, or an allocation
+//	        that is offered
 //	        StatusInvalidHandle: an allocation of another device; 0 is an
 //	        element without allocation
 //	        StatusCantRenderLocked: a locked allocation, unless it is in a
@@ -209,6 +210,10 @@ func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.
 		if !ok {
 			clear(d.objects[:i])
 			return ddi.StatusInvalidHandle
+		}
+		if a.offered() {
+			clear(d.objects[:i])
+			return ddi.StatusInvalidParameter
 		}
 		if a.locks > 0 && (a.inMemorySegment() || a.segment == nil && k.firstSegment(a, (*segment).memory) != nil) {
 			clear(d.objects[:i])

@@ -3,6 +3,7 @@ package dxgkrnl
 import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
 // beginMove waits until no other thread places allocations. A thread that does may
@@ -113,15 +114,16 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	})
 }
 
-// worthless reports whether no work needs the content of an allocation any more. Work in
-// the hardware may have to go on later if nodes can be preempted.
+// worthless reports whether the content of an allocation may be lost: it is destroyed or
+// offered, and no work needs it any more. Work in the hardware may have to go on later if nodes
+// can be preempted.
 func (k *Kernel) worthless(a *allocation) bool {
-	return a.destroyed && a.queued == 0 && (!k.takesBack() || a.uses.passed())
+	return (a.destroyed || a.offer != umddi.OfferPriorityNone) && a.queued == 0 && (!k.takesBack() || a.uses.passed())
 }
 
 // evict removes a from its segment. From an aperture segment, in which no running work may
 // use it, it is unmapped. From a memory segment it copies the content to host memory
-// if that is outdated; while a is locked, host memory has the content anyway.
+// if that is outdated, or discards it; while a is locked, host memory has the content anyway.
 // Later paging operations wait until the uses of a have completed.
 func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.inAperture() {
@@ -135,7 +137,10 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.locks > 0 {
 		a.dirty, a.content = false, true
 	}
-	if !a.dirty || k.worthless(a) {
+	if k.worthless(a) {
+		return k.discardContent(t, a, from)
+	}
+	if !a.dirty {
 		return ddi.StatusSuccess
 	}
 	a.dirty, a.content = false, true

@@ -253,7 +253,7 @@ func TestContentOfTheDestroyedIsNotMoved(t *testing.T) {
 	r.ok(r.destroy(a))
 	r.mini.log = nil
 	r.render(fill(b, 0, 4096, 2))
-	assert.Equal(t, []string{"BuildPagingBuffer fill 0 to 1"}, r.logged("Build"))
+	assert.Equal(t, []string{"BuildPagingBuffer discard 0 to 1", "BuildPagingBuffer fill 0 to 1"}, r.logged("Build"))
 	r.gpu.auto = true
 	assert.Equal(t, repeat(2, 4096), r.read(b))
 	r.finish()

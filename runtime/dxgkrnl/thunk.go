@@ -27,6 +27,9 @@ func (k *Kernel) Thunks() kmt.Thunks {
 		Present:           k.presentThunk,
 		WaitForIdle:       k.waitForIdleThunk,
 
+		OfferAllocations:   k.offerAllocationsThunk,
+		ReclaimAllocations: k.reclaimAllocationsThunk,
+
 		SetAllocationPriority:        k.setAllocationPriorityThunk,
 		SetContextSchedulingPriority: k.setContextSchedulingPriorityThunk,
 		Escape:                       k.escapeThunk,

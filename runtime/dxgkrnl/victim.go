@@ -9,28 +9,28 @@ import (
 )
 
 // victim returns the allocation of a segment to evict, or nil. None is pinned, held for work
-// or in the working set. Those whose content is worthless come first. The others follow by
-// their priority, the lowest first, and the least recently used one of a priority first.
+// or in the working set. Those whose content is worthless come first: what is destroyed,
+// then what is offered, by the priority of the offer. The others follow by their priority, the lowest first, and the least recently used one of a priority first.
 //
 //	Source  learn.microsoft.com, ns-dxgiddi-dxgi_ddi_arg_setresourcepriority
 func (k *Kernel) victim(s *segment) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
-		if isKept(a) || a.epoch == k.epoch {
-			continue
-		}
-		if k.worthless(a) {
-			return a
-		}
-		if v == nil || a.before(v) {
+		if !isKept(a) && a.epoch != k.epoch && (v == nil || k.leavesBefore(a, v)) {
 			v = a
 		}
 	}
 	return v
 }
 
-// before reports whether a is evicted before b.
-func (a *allocation) before(b *allocation) bool {
+// leavesBefore reports whether a is evicted before b.
+func (k *Kernel) leavesBefore(a, b *allocation) bool {
+	switch x, y := k.worthless(a), k.worthless(b); {
+	case x != y:
+		return x
+	case x:
+		return cmp.Or(cmp.Compare(a.offer, b.offer), cmp.Compare(a.touched, b.touched)) < 0
+	}
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.touched, b.touched)) < 0
 }
 

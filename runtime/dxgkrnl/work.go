@@ -90,6 +90,8 @@ func (o pagingOp) name() string {
 	switch o.operation {
 	case kmddi.PagingTransfer:
 		return "TRANSFER"
+	case kmddi.PagingDiscardContent:
+		return "DISCARD_CONTENT"
 	case kmddi.PagingMapApertureSegment:
 		return "MAP_APERTURE_SEGMENT"
 	case kmddi.PagingUnmapApertureSegment:
@@ -100,6 +102,9 @@ func (o pagingOp) name() string {
 
 // String describes the operation.
 func (o pagingOp) String() string {
+	if o.operation == kmddi.PagingDiscardContent {
+		return fmt.Sprintf("%s of allocation %#x at %s", o.name(), o.allocation, placeName(o.destination))
+	}
 	text := fmt.Sprintf("%s of %d bytes of allocation %#x to %s", o.name(), o.size, o.allocation, placeName(o.destination))
 	if o.operation != kmddi.PagingFill {
 		text += " from " + placeName(o.source)

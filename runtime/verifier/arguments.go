@@ -35,10 +35,14 @@ func (e *encoder) value(v any) bool {
 		showUmddiDeallocate(e, v)
 	case *umddi.Lock:
 		showUmddiLock(e, v)
+	case *umddi.OfferAllocations:
+		showUmddiOfferAllocations(e, v)
 	case *umddi.OpenAdapter:
 		showUmddiOpenAdapter(e, v)
 	case *umddi.PresentCB:
 		showUmddiPresentCB(e, v)
+	case *umddi.ReclaimAllocations:
+		showUmddiReclaimAllocations(e, v)
 	case *umddi.Render:
 		showUmddiRender(e, v)
 	case *umddi.SetPriority:
@@ -241,10 +245,14 @@ func (e *encoder) value(v any) bool {
 		e.hex(uint64(v))
 	case umddi.Mapped:
 		showUmddiMapped(e, &v)
+	case umddi.OfferResources:
+		showUmddiOfferResources(e, &v)
 	case umddi.Present:
 		showUmddiPresent(e, &v)
 	case umddi.Range:
 		showUmddiRange(e, &v)
+	case umddi.ReclaimResources:
+		showUmddiReclaimResources(e, &v)
 	case umddi.SetResourcePriority:
 		showUmddiSetResourcePriority(e, &v)
 	case umddi.Topology:
@@ -1141,6 +1149,50 @@ func showUmddiMapped(e *encoder, v *umddi.Mapped) {
 	e.close('}')
 }
 
+func showUmddiOfferAllocations(e *encoder, v *umddi.OfferAllocations) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Allocations")
+	if v.Allocations == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Allocations {
+			e.hex(uint64(v.Allocations[i]))
+		}
+		e.close(']')
+	}
+	e.key("Priority")
+	e.enum(nameUmddiOfferPriority(v.Priority), uint64(v.Priority))
+	e.close('}')
+}
+
+func showUmddiOfferResources(e *encoder, v *umddi.OfferResources) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Device")
+	e.handle("device", v.Device.Root)
+	e.key("Resources")
+	if v.Resources == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Resources {
+			e.handle("resource", v.Resources[i].Object)
+		}
+		e.close(']')
+	}
+	e.key("Priority")
+	e.enum(nameUmddiOfferPriority(v.Priority), uint64(v.Priority))
+	e.close('}')
+}
+
 func showUmddiOpenAdapter(e *encoder, v *umddi.OpenAdapter) {
 	if v == nil {
 		e.null()
@@ -1204,6 +1256,66 @@ func showUmddiRange(e *encoder, v *umddi.Range) {
 	e.signed(int64(v.Base))
 	e.key("Count")
 	e.signed(int64(v.Count))
+	e.close('}')
+}
+
+func showUmddiReclaimAllocations(e *encoder, v *umddi.ReclaimAllocations) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Allocations")
+	if v.Allocations == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Allocations {
+			e.hex(uint64(v.Allocations[i]))
+		}
+		e.close(']')
+	}
+	e.key("Discarded")
+	if v.Discarded == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Discarded {
+			e.truth(bool(v.Discarded[i]))
+		}
+		e.close(']')
+	}
+	e.close('}')
+}
+
+func showUmddiReclaimResources(e *encoder, v *umddi.ReclaimResources) {
+	if v == nil {
+		e.null()
+		return
+	}
+	e.open('{')
+	e.key("Device")
+	e.handle("device", v.Device.Root)
+	e.key("Resources")
+	if v.Resources == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Resources {
+			e.handle("resource", v.Resources[i].Object)
+		}
+		e.close(']')
+	}
+	e.key("Discarded")
+	if v.Discarded == nil {
+		e.null()
+	} else {
+		e.open('[')
+		for i := range v.Discarded {
+			e.truth(bool(v.Discarded[i]))
+		}
+		e.close(']')
+	}
 	e.close('}')
 }
 
@@ -1803,6 +1915,20 @@ func nameUmddiMap(v umddi.Map) string {
 		return "MapWriteDiscard"
 	case umddi.MapWriteNoOverwrite:
 		return "MapWriteNoOverwrite"
+	}
+	return ""
+}
+
+func nameUmddiOfferPriority(v umddi.OfferPriority) string {
+	switch v {
+	case umddi.OfferPriorityNone:
+		return "OfferPriorityNone"
+	case umddi.OfferPriorityLow:
+		return "OfferPriorityLow"
+	case umddi.OfferPriorityNormal:
+		return "OfferPriorityNormal"
+	case umddi.OfferPriorityHigh:
+		return "OfferPriorityHigh"
 	}
 	return ""
 }

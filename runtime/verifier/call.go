@@ -106,6 +106,8 @@ func (k *Checker) begin(fr *frame) {
 func (k *Checker) beginWork(fr *frame) {
 	args, name := fr.args, fr.f.Name
 	switch {
+	case name == "pfnSetResourcePriority":
+		k.use(fr, args[0].(umddi.SetResourcePriority).Resource.Object, umddi.HandleResource)
 	case strings.Contains(name, "Set") && name != "pfnSetPredication":
 		k.set(fr)
 	case name == "pfnSetPredication":
@@ -134,8 +136,17 @@ func (k *Checker) beginWork(fr *frame) {
 		arg := args[0].(umddi.Present)
 		k.use(fr, arg.SurfaceToPresent.Object, umddi.HandleResource)
 		k.use(fr, arg.DstResource.Object, umddi.HandleResource)
-	case name == "pfnSetResourcePriority":
-		k.use(fr, args[0].(umddi.SetResourcePriority).Resource.Object, umddi.HandleResource)
+	case name == "pfnOfferResources":
+		k.useAll(fr, args[0].(umddi.OfferResources).Resources)
+	case name == "pfnReclaimResources":
+		k.useAll(fr, args[0].(umddi.ReclaimResources).Resources)
+	}
+}
+
+// useAll checks the handles of resources.
+func (k *Checker) useAll(fr *frame, resources []umddi.HResource) {
+	for _, r := range resources {
+		k.use(fr, r.Object, umddi.HandleResource)
 	}
 }
 

@@ -29,6 +29,10 @@ func callbackArguments(fr *frame, s *kernelState) string {
 			s.unknown(arg.SrcAllocation, arg.DstAllocation), s.unknownContext(arg.Context))
 	case *umddi.SetPriority:
 		return fmt.Sprintf(" with Allocations %#x, Priorities %#x%s", arg.Allocations, arg.Priorities, s.unknown(arg.Allocations...))
+	case *umddi.OfferAllocations:
+		return fmt.Sprintf(" with Allocations %#x, Priority %d%s", arg.Allocations, arg.Priority, s.unknown(arg.Allocations...))
+	case *umddi.ReclaimAllocations:
+		return fmt.Sprintf(" with Allocations %#x%s", arg.Allocations, s.unknown(arg.Allocations...))
 	case *umddi.Render:
 		return s.renderArguments(arg)
 	}

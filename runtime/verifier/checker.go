@@ -206,6 +206,12 @@ func (k *Checker) contextOf(arg any) *context {
 		return k.contexts[a.Root]
 	case umddi.Present:
 		return k.contexts[a.Device.Root]
+	case umddi.SetResourcePriority:
+		return k.contexts[a.Device.Root]
+	case umddi.OfferResources:
+		return k.contexts[a.Device.Root]
+	case umddi.ReclaimResources:
+		return k.contexts[a.Device.Root]
 	case umddi.HRTCoreLayer:
 		return k.layer(a.Runtime)
 	}

@@ -121,7 +121,7 @@ DestroyDevice R R`
 	n := 0
 	entries(new(umddi.DeviceFuncs), func(string, reflect.Value) { n++ })
 	assert.Equal(t, n, seen, "every entry of the table")
-	assert.Len(t, specs, n+2, "and Present and SetResourcePriority")
+	assert.Len(t, specs, n+4, "and the functions of DXGI")
 }
 
 // Only a map with DO_NOT_WAIT may report DXGI_DDI_ERR_WASSTILLDRAWING.

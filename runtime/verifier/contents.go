@@ -84,6 +84,13 @@ func (k *Checker) endContent(fr *frame) {
 	case "pfnPresent":
 		to := k.contentOf(a[0].(umddi.Present).DstResource)
 		k.does(fr, to, func(m *content.Model, _ uint64) { m.Lost(to) })
+	case "pfnReclaimResources":
+		arg := a[0].(umddi.ReclaimResources)
+		for i, h := range arg.Resources {
+			if to := k.contentOf(h); arg.Discarded[i] {
+				k.does(fr, to, func(m *content.Model, _ uint64) { m.Lost(to) })
+			}
+		}
 	case "pfnCommandListExecute":
 		k.executed(fr)
 	}

@@ -97,7 +97,8 @@ func makeSpecs() map[string]*spec {
 	add(spec{immediate: removed, deferred: removed, optional: true}, "RelocateDeviceFuncs")
 	add(spec{immediate: removed, deferred: removed, implicit: true}, "DestroyDevice", "Present")
 
-	add(spec{immediate: removed, excluded: true, optional: true}, "SetResourcePriority")
+	add(spec{immediate: removed, excluded: true, optional: true}, "SetResourcePriority", "ReclaimResources")
+	add(spec{immediate: removed, excluded: true, optional: true, implicit: true}, "OfferResources")
 
 	add(spec{place: always, excluded: true, lists: true}, "CalcPrivateCommandListSize", "CalcPrivateDeferredContextSize",
 		"CalcDeferredContextHandleSize")

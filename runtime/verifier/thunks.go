@@ -46,6 +46,12 @@ func WrapThunks(k kmt.Thunks, m *Monitor) kmt.Thunks {
 		SetAllocationPriority: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.SetPriority) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.SetAllocationPriority(t, dev, arg) })
 		},
+		OfferAllocations: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.OfferAllocations) ddi.Status {
+			return m.thunk(t, func() ddi.Status { return k.OfferAllocations(t, dev, arg) })
+		},
+		ReclaimAllocations: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.ReclaimAllocations) ddi.Status {
+			return m.thunk(t, func() ddi.Status { return k.ReclaimAllocations(t, dev, arg) })
+		},
 		Render: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Render(t, dev, arg) })
 		},

@@ -1341,6 +1341,48 @@ func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, m *Monitor, h Hook) *umddi.DXGIBa
 			return r0
 		}
 	}
+	if f.OfferResources != nil {
+		c := &Func{Name: "pfnOfferResources", Callback: false, Params: []string{"arg"}, Results: []string{"hr"}}
+		w.OfferResources = func(a0 *ddi.Thread, a1 umddi.OfferResources) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.OfferResources(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.ReclaimResources != nil {
+		c := &Func{Name: "pfnReclaimResources", Callback: false, Params: []string{"arg"}, Results: []string{"hr"}}
+		w.ReclaimResources = func(a0 *ddi.Thread, a1 umddi.ReclaimResources) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.ReclaimResources(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
 	return &w
 }
 
@@ -1780,6 +1822,50 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.De
 				callEnter(h, m, a0, c, a1, a2)
 			}
 			r0 = f.SetPriorityCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.OfferAllocationsCb != nil {
+		c := &Func{Name: "pfnOfferAllocationsCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
+		w.OfferAllocationsCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.OfferAllocations) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
+			if m != nil {
+				defer m.pass(a0)
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.OfferAllocationsCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.ReclaimAllocationsCb != nil {
+		c := &Func{Name: "pfnReclaimAllocationsCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
+		w.ReclaimAllocationsCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.ReclaimAllocations) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
+			if m != nil {
+				defer m.pass(a0)
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.ReclaimAllocationsCb(a0, a1, a2)
 			if h != nil {
 				callLeave(h, m, a0, c, r0)
 			}

@@ -58,6 +58,9 @@ const (
 	Cancelled          // a preempted submission does not go on
 	Reset              // the kernel resets a node
 	Restart            // the kernel has reset the adapter
+	Destroy            // an application destroys an allocation
+	Offer              // an application offers the memory of an allocation
+	Reclaim            // and wants it back
 	kinds
 )
 
@@ -125,7 +128,7 @@ var Table = []Description{
 	{DriverMemory, "driver-memory", "the miniport gets contiguous host memory, for rings and fences", join(hex("address"), dec("bytes")), "", ""},
 	{DriverFree, "driver-free", "the miniport gives such memory back", hex("address"), "", ""},
 	{Emit, "emit", "the function that is the cause has written packets into the command buffer of a context", hex("context", "start", "end"), "", ""},
-	{Paging, "paging", "an operation of a paging buffer; an address in segment 0 is in host memory", join(dec("submission"), hex("allocation"), dec("from segment"), hex("from"), dec("to segment"), hex("to"), dec("bytes")), "TRANSFER, FILL, MAP_APERTURE_SEGMENT or UNMAP_APERTURE_SEGMENT", ""},
+	{Paging, "paging", "an operation of a paging buffer; an address in segment 0 is in host memory", join(dec("submission"), hex("allocation"), dec("from segment"), hex("from"), dec("to segment"), hex("to"), dec("bytes")), "TRANSFER, FILL, DISCARD_CONTENT, MAP_APERTURE_SEGMENT or UNMAP_APERTURE_SEGMENT", ""},
 	{Use, "use", "a submission has the address of an allocation at an offset of its buffer", join(dec("submission"), hex("offset", "allocation", "in allocation"), write), "", ""},
 	{Depend, "depend", "a submission waits for another", dec("submission", "on"), "", ""},
 	{Packet, "packet", "a packet of a submission, at an offset of its buffer", join(dec("submission"), hex("offset")), "", "the packet"},
@@ -164,6 +167,9 @@ var Table = []Description{
 	{Cancelled, "cancelled", "a preempted submission does not go on, since its device is lost", dec("submission"), "", ""},
 	{Reset, "reset", "the kernel resets a node, because its work hangs or has faulted; the submission is aborted and its device is lost, both are 0 if there is none", join(dec("submission", "node", "fence"), hex("device")), "reason, and the state before the reset", ""},
 	{Restart, "restart", "the kernel has reset the adapter, which works again", nil, "", ""},
+	{Destroy, "destroy", "an application destroys an allocation; the kernel frees it when no work uses it", hex("allocation"), "", ""},
+	{Offer, "offer", "an application offers the memory of an allocation; low priorities are discarded first", join(hex("allocation"), dec("priority")), "", ""},
+	{Reclaim, "reclaim", "an application reclaims an allocation", join(hex("allocation"), []Field{{"discarded", Flag}}), "", ""},
 }
 
 // Names returns the names of the kinds.

@@ -89,6 +89,12 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.Cancelled, e.Submission)
 	case dxgkrnl.EventReset:
 		return eventlog.New(eventlog.Reset, e.Submission, node, fence, uint64(e.Device)).WithText(e.Text)
+	case dxgkrnl.EventDestroy:
+		return eventlog.New(eventlog.Destroy, allocation)
+	case dxgkrnl.EventOffer:
+		return eventlog.New(eventlog.Offer, allocation, fence)
+	case dxgkrnl.EventReclaim:
+		return eventlog.New(eventlog.Reclaim, allocation, write)
 	case dxgkrnl.EventRestart:
 		return eventlog.New(eventlog.Restart)
 	case dxgkrnl.EventFault:

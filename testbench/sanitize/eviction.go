@@ -17,6 +17,8 @@ type eviction struct {
 	lost    bool   // it was, and no copy to host memory has followed
 	arrives bool   // it has a place in a memory segment, and no operation has moved it there
 
+	offered, destroyed bool // its application does not need it: until it is reclaimed, or any more
+
 	out  uint64 // the last submission that copies it to host memory
 	kept []byte // that memory after that submission; nil: it may change
 }
@@ -39,6 +41,8 @@ func (s *Sanitizer) checkEvictions(u *submission, operations []dxgkrnl.Operation
 		a := s.allocations[o.Allocation]
 		switch {
 		case a == nil || o.Name == unmapName:
+		case o.Name == discardName:
+			s.checkDiscard(u, a, o)
 		case o.Name == mapName:
 			s.checkMap(u, a, o)
 		case o.To.SegmentID == 0:
@@ -61,6 +65,18 @@ func (s *Sanitizer) checkOut(u *submission, a *allocation, o dxgkrnl.Operation) 
 	}
 	a.lost, a.out, a.kept = false, u.serial, nil
 	s.out[u.serial] = append(s.out[u.serial], a)
+}
+
+// checkDiscard checks that nobody needs the content that the kernel discards. What only the
+// segment had is lost.
+func (s *Sanitizer) checkDiscard(u *submission, a *allocation, o dxgkrnl.Operation) {
+	if !a.offered && !a.destroyed {
+		s.find("access-eviction", buildPaging, "submission %d discards the content of %s at %s, which is neither offered nor destroyed", u.serial,
+			s.of(o.Allocation), pkt.FormatAddr(o.To.Address))
+	}
+	if a.lost {
+		a.written, a.lost = nil, false
+	}
 }
 
 // continueOut notes that a submission continues one that was preempted, with its copies.

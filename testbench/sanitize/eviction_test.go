@@ -168,6 +168,33 @@ func TestEvictionWhileLocked(t *testing.T) {
 	assert.Empty(t, p.found, "a lock may change it")
 }
 
+// Content may be discarded if its application has offered or destroyed it. What returns after that
+// is zero.
+func TestDiscard(t *testing.T) {
+	discarded := func(kinds ...dxgkrnl.EventKind) []string {
+		p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 28)), host: hostBase + 0x1000}
+		p.writes()
+		for _, k := range kinds {
+			p.Kernel(p.rig.t, dxgkrnl.Event{Kind: k, Allocation: 11})
+		}
+		p.Kernel(p.rig.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
+		p.serial++
+		p.Kernel(p.rig.t, dxgkrnl.Event{
+			Kind: dxgkrnl.EventQueue, Submission: p.serial, Address: 0x9000, Text: "paging buffer",
+			Operations: []dxgkrnl.Operation{{Name: "DISCARD_CONTENT", Allocation: 11, To: kmddi.PagingLocation{SegmentID: 1, Address: p.places[11]}}},
+		})
+		p.retire(p.serial)
+		p.place(11, 0x4000)
+		p.moves("FILL", kmddi.PagingLocation{}, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+		p.writes()
+		return p.found
+	}
+	assert.Empty(t, discarded(dxgkrnl.EventOffer))
+	assert.Empty(t, discarded(dxgkrnl.EventDestroy))
+	assert.Equal(t, []string{"access-eviction"}, discarded())
+	assert.Equal(t, []string{"access-eviction"}, discarded(dxgkrnl.EventOffer, dxgkrnl.EventReclaim))
+}
+
 // A device that stops loses what is in its memory.
 func TestEvictionAfterStop(t *testing.T) {
 	p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 27)), host: hostBase + 0x1000}

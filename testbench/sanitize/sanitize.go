@@ -151,6 +151,11 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		if a != nil {
 			a.evict()
 		}
+	case dxgkrnl.EventDestroy, dxgkrnl.EventOffer, dxgkrnl.EventReclaim:
+		if a != nil {
+			a.destroyed = a.destroyed || e.Kind == dxgkrnl.EventDestroy
+			a.offered = e.Kind == dxgkrnl.EventOffer
+		}
 	case dxgkrnl.EventLock:
 		if a != nil {
 			s.locked(a, e)

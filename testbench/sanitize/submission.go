@@ -20,6 +20,7 @@ const (
 	fillName     = "FILL"
 	mapName      = "MAP_APERTURE_SEGMENT"
 	unmapName    = "UNMAP_APERTURE_SEGMENT"
+	discardName  = "DISCARD_CONTENT"
 )
 
 // presentKind is the kind of a submission that presents a frame, which an application need not

@@ -190,13 +190,21 @@ func checkRun(t *testing.T, log []byte) {
 		assert.NotEmpty(t, all[name], name)
 	}
 	require.NotEmpty(t, flows)
+	reported := 0
 	for id, steps := range flows {
 		var names []string
 		for _, s := range steps {
 			names = append(names, s.Args["step"].(string))
 		}
-		assert.Equal(t, []string{"call", "queue", "submit", "executed", "message", "report", "retire"}, names, "flow %d", id)
+		want := []string{"call", "queue", "submit", "executed", "message", "report", "retire"}
+		if slices.Contains(names, "report") {
+			reported++
+		} else {
+			want = slices.Delete(want, 5, 6) // the report of a later fence retires it
+		}
+		assert.Equal(t, want, names, "flow %d", id)
 	}
+	assert.Greater(t, 2*reported, len(flows))
 }
 
 // logOf returns a log of events.

@@ -85,6 +85,10 @@ type PagingLocation struct {
 // BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is the unused part
 // of the buffer: several operations may share one.
 //
+// DISCARD_CONTENT tells the driver that an allocation leaves Destination and that its content
+// there is not needed any more: it moves nothing. The driver need not write anything to the
+// buffer. A buffer that stays empty is submitted all the same, and its fence completes.
+//
 // MAP_APERTURE_SEGMENT gives pages of an aperture segment the pages of MDL, and UNMAP gives
 // them the dummy page, which the GPU may access. The driver may do so at once, or by what it
 // writes to the buffer. No work that uses these pages of the segment is in the hardware

@@ -41,6 +41,15 @@ type Thunks struct {
 	// number of priorities. Then it changes nothing.
 	SetAllocationPriority func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.SetPriority) ddi.Status
 
+	// OfferAllocations offers the memory of allocations for other uses. Until they are reclaimed
+	// Lock and Render return StatusInvalidParameter for them. Work that was queued before may
+	// still use them. ReclaimAllocations reports whose content is lost; it then is zero.
+	//
+	// Both return StatusInvalidParameter and change nothing for a wrong priority, an allocation
+	// that is locked or offered already, and to reclaim for one that is not offered.
+	OfferAllocations   func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.OfferAllocations) ddi.Status
+	ReclaimAllocations func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.ReclaimAllocations) ddi.Status
+
 	Render      func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status
 	Present     func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status
 	WaitForIdle func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status

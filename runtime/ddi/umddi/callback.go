@@ -61,6 +61,12 @@ type DeviceCallbacks struct {
 	// Errors: EInvalidArg for a priority of 0 and for another number of priorities.
 	SetPriorityCb func(t *ddi.Thread, h HRTDevice, arg *SetPriority) ddi.HRESULT
 
+	// OfferAllocationsCb offers the memory of allocations for other uses, after the work that
+	// was submitted before. Then none may be locked or submitted before ReclaimAllocationsCb.
+	// Errors of both: EInvalidArg, DDIDeviceRemoved.
+	OfferAllocationsCb   func(t *ddi.Thread, h HRTDevice, arg *OfferAllocations) ddi.HRESULT
+	ReclaimAllocationsCb func(t *ddi.Thread, h HRTDevice, arg *ReclaimAllocations) ddi.HRESULT
+
 	// RenderCb submits a command buffer and returns the next one.
 	RenderCb func(t *ddi.Thread, h HRTDevice, arg *Render) ddi.HRESULT
 }
@@ -80,6 +86,29 @@ const (
 type SetPriority struct {
 	Allocations []ddi.KMHandle
 	Priorities  []uint32 // one for each allocation, not 0
+}
+
+// OfferPriority is D3DDDI_OFFER_PRIORITY of d3dukmdt.h: the value of the content of offered memory.
+type OfferPriority uint32
+
+// The priorities of offers. OfferPriorityNone is for what is not offered.
+const (
+	OfferPriorityNone   OfferPriority = 0
+	OfferPriorityLow    OfferPriority = 1 // useless: it is discarded first
+	OfferPriorityNormal OfferPriority = 2 // useful, and easy to make again
+	OfferPriorityHigh   OfferPriority = 3 // hard to make again
+)
+
+// OfferAllocations is D3DDDICB_OFFERALLOCATIONS.
+type OfferAllocations struct {
+	Allocations []ddi.KMHandle
+	Priority    OfferPriority // not OfferPriorityNone
+}
+
+// ReclaimAllocations is D3DDDICB_RECLAIMALLOCATIONS.
+type ReclaimAllocations struct {
+	Allocations []ddi.KMHandle
+	Discarded   []bool // out: whether the content of each is lost; nil: the driver does not need it
 }
 
 // DXGIBaseCallbacks is DXGI_DDI_BASE_CALLBACKS. Field X is pfnX.

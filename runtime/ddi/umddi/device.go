@@ -159,7 +159,7 @@ const (
 	FormatCopy         = 0x200
 )
 
-// DXGIBaseFuncs is DXGI_DDI_BASE_FUNCTIONS. Field X is pfnX.
+// DXGIBaseFuncs is DXGI1_2_DDI_BASE_FUNCTIONS. Field X is pfnX.
 type DXGIBaseFuncs struct {
 	// Present submits pending work through RenderCb, then calls PresentCb.
 	Present func(t *ddi.Thread, arg Present) ddi.HRESULT
@@ -167,6 +167,27 @@ type DXGIBaseFuncs struct {
 	// SetResourcePriority sets the eviction priority of a resource through SetPriorityCb.
 	// It returns OK or DDIDeviceRemoved. It may be nil: priorities are hints.
 	SetResourcePriority func(t *ddi.Thread, arg SetResourcePriority) ddi.HRESULT
+
+	// OfferResources offers the allocations of resources through OfferAllocationsCb, after the
+	// recorded work that uses them. ReclaimResources ends that through ReclaimAllocationsCb. They
+	// return OK or DDIDeviceRemoved. Both may be nil: then nothing is offered. They are
+	// functions of DXGI1_2_DDI_BASE_FUNCTIONS of WDDM 1.2.
+	OfferResources   func(t *ddi.Thread, arg OfferResources) ddi.HRESULT
+	ReclaimResources func(t *ddi.Thread, arg ReclaimResources) ddi.HRESULT
+}
+
+// OfferResources is DXGI_DDI_ARG_OFFERRESOURCES.
+type OfferResources struct {
+	Device    HDevice
+	Resources []HResource
+	Priority  OfferPriority
+}
+
+// ReclaimResources is DXGI_DDI_ARG_RECLAIMRESOURCES.
+type ReclaimResources struct {
+	Device    HDevice
+	Resources []HResource
+	Discarded []bool // out, one for each resource
 }
 
 // SetResourcePriority is DXGI_DDI_ARG_SETRESOURCEPRIORITY.

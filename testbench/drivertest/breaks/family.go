@@ -21,6 +21,9 @@ func families() []Break {
 // workload.
 var absent = []string{"ResourceIsStagingBusy", "QueryBegin", "SetPredication", "RelocateDeviceFuncs"}
 
+// offerCallbacks are the callbacks that the small user-mode driver does not make.
+var offerCallbacks = []string{"SetPriorityCb", "OfferAllocationsCb", "ReclaimAllocationsCb"}
+
 // listFunctions are the functions for command lists in the table of a device.
 var listFunctions = []string{
 	"CalcPrivateCommandListSize", "CreateCommandList", "RecycleCreateCommandList", "DestroyCommandList", "RecycleDestroyCommandList",
@@ -219,7 +222,11 @@ func goroutines() []Break {
 		}))
 	}
 	for _, name := range entriesOf[umddi.DeviceCallbacks]() {
-		add("pfn"+name, Draw, false, callbacks(func(kt *umddi.DeviceCallbacks) { elsewhere(kt, name) }))
+		work, own := Draw, false
+		if slices.Contains(offerCallbacks, name) {
+			work, own = Offers, true
+		}
+		add("pfn"+name, work, own, callbacks(func(kt *umddi.DeviceCallbacks) { elsewhere(kt, name) }))
 	}
 	add("pfnPresentCb", Draw, false, userCallbacks(func(d *umddi.CreateDevice) { elsewhere(d.DXGICallbacks, "PresentCb") }))
 	for _, name := range entriesOf[umddi.CoreLayerCallbacks]() {

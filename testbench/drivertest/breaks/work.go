@@ -19,6 +19,7 @@ const (
 	Split   = "split"   // the same without memory in other segments, so that DMA buffers are split
 	Lists   = "lists"   // records, executes, recycles and abandons command lists
 	Mapped  = "mapped"  // copies between more host memory than the aperture has, several times
+	Offers  = "offers"  // gives resources priorities, offers and reclaims them
 	Late    = "late"    // gets on after a node was asked to stop
 	Reset   = "reset"   // loses a device to a time-out, while the adapter goes on
 	Recover = "recover" // loses all devices to a time-out, with a miniport that claims neither preemption nor the reset of a node
@@ -26,7 +27,7 @@ const (
 
 // boards are the boards of the workloads.
 var boards = map[string]string{
-	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
+	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Offers: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
 	Mapped:  "emu?vram=64KiB&gart=1",
 	Late:    "emu?vram=64KiB&fault=lost-doorbell&after=12&count=4",
 	Reset:   "emu?vram=64KiB&fault=lost-doorbell&after=12&count=9",
@@ -47,6 +48,8 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).mapped)
 	case Lists:
 		return withDevice(s, (*program).lists)
+	case Offers:
+		return withDevice(s, (*program).offers)
 	case Late:
 		return withDevice(s, (*program).flushes)
 	case Reset:
@@ -121,6 +124,21 @@ func (p *program) sized(usage d3d11.Usage, bind uint32, size uint32, data []byte
 		p.end = append(p.end, func() { b.Release() })
 	}
 	return b, err
+}
+
+// offers offers a buffer that has content, and reclaims it.
+func (p *program) offers() error {
+	b, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
+	if err != nil {
+		return err
+	}
+	lost := make([]bool, 1)
+	err = errors.Join(b.SetEvictionPriority(d3d11.ResourcePriorityHigh), p.dev.OfferResources([]d3d11.Resource{b}, d3d11.OfferPriorityLow),
+		p.dev.ReclaimResources([]d3d11.Resource{b}, lost))
+	if err == nil && lost[0] {
+		return fmt.Errorf("%w: content is discarded while there is memory", errWrong)
+	}
+	return err
 }
 
 // mapped copies around between staging buffers that do not fit into the aperture of 2 MiB
