@@ -214,7 +214,11 @@ type Kernel struct {
 	crashed    *Bugcheck // the miniport must not be called; nil: it works
 	stopped    bool      // by Stop
 	epoch      uint64
-	clock      uint64 // counter of allocation uses, for LRU
+	shares     []share // of the segment that account has last looked at
+	budget     uint64  // of each of them, in bytes
+	needy      uint32  // the process for which account has looked at it, or noProcess
+	modest     bool    // no process may take memory of one within its budget
+	clock      uint64  // counter of allocation uses, for LRU
 	stats      Stats
 	calm       hal.Stats // of the device at the last progress of a node
 }

@@ -18,6 +18,7 @@ type device struct {
 	removed     ddi.Status    // the status of a removed device, else StatusSuccess
 	lost        *DeviceError  // why the GPU lost it, or nil
 	busy        bool          // a thread is in a thunk of the device
+	process     uint32        // that has created it
 }
 
 // context is a stream of command buffers to one node.
@@ -90,7 +91,7 @@ func (d *dmaBuffer) release() {
 
 // newDevice creates a device.
 func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
-	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}}
+	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}, process: t.Process}
 	if !system {
 		h, ok := k.handles.add(d)
 		if !ok {

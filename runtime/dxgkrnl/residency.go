@@ -84,7 +84,7 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 			k.observePlace(a)
 			return k.pageIn(t, a)
 		}
-		v := k.victim(seg)
+		v := k.victim(seg, a)
 		if v == nil {
 			return ddi.StatusNoVideoMemory
 		}
@@ -175,7 +175,8 @@ func (k *Kernel) placePart(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 func (d *dmaBuffer) object(i int) *allocation { return d.objects[d.patches[i].AllocationIndex] }
 
 // gather makes the allocations of as many groups as possible resident together,
-// starting at patch start, which begins a group.
+// starting at patch start, which begins a group. Only the first one may take memory of a
+// process that is within its budget.
 //
 //	Returns the first patch that is left, and StatusSuccess if at least one
 //	        group fits; StatusNoVideoMemory if none does
@@ -186,7 +187,9 @@ func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.
 		if end > start && !k.again(d, start, next) {
 			return end, ddi.StatusSuccess
 		}
+		k.modest = end > start
 		s = k.place(t, d, end, next, false)
+		k.modest = false
 		if s == ddi.StatusNoVideoMemory && end == start {
 			s = k.placeAlone(t, d, end, next)
 		} else if s == ddi.StatusNoVideoMemory {
@@ -247,7 +250,7 @@ func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	// In a new epoch the working set is empty.
 	k.epoch++
 	for _, seg := range k.segments {
-		for v := k.victim(seg); v != nil; v = k.victim(seg) {
+		for v := k.victim(seg, nil); v != nil; v = k.victim(seg, nil) {
 			if s := k.evictIdle(t, v); s.Failed() {
 				return s
 			}

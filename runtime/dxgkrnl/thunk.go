@@ -27,6 +27,8 @@ func (k *Kernel) Thunks() kmt.Thunks {
 		Present:           k.presentThunk,
 		WaitForIdle:       k.waitForIdleThunk,
 
+		QueryVideoMemoryInfo: k.queryVideoMemoryInfoThunk,
+
 		OfferAllocations:   k.offerAllocationsThunk,
 		ReclaimAllocations: k.reclaimAllocationsThunk,
 

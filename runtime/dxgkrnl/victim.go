@@ -8,27 +8,53 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// victim returns the allocation of a segment to evict, or nil. None is pinned, held for work
-// or in the working set. Those whose content is worthless come first: what is destroyed,
-// then what is offered, by the priority of the offer. The others follow by their priority, the lowest first, and the least recently used one of a priority first.
+// victim returns the allocation of a segment to evict for a, or nil; a is nil if no process gets
+// the memory. None is pinned, held for work or in the working set. Those whose content is
+// worthless come first: what is destroyed, then what is offered, by the priority of the offer.
+// Then those of processes above their budget come, those of the process of a, and others. Of each, the lowest priority
+// comes first, and the least recently used one of a priority.
 //
 //	Source  learn.microsoft.com, ns-dxgiddi-dxgi_ddi_arg_setresourcepriority
-func (k *Kernel) victim(s *segment) *allocation {
+func (k *Kernel) victim(s *segment, a *allocation) *allocation {
+	k.account(s, a)
 	var v *allocation
-	for _, a := range s.residents {
-		if !isKept(a) && a.epoch != k.epoch && (v == nil || k.leavesBefore(a, v)) {
-			v = a
+	for _, r := range s.residents {
+		if !isKept(r) && r.epoch != k.epoch && (v == nil || k.leavesBefore(r, v)) {
+			v = r
 		}
+	}
+	if v != nil && k.modest && k.turnOf(v) == turnOther {
+		return nil
 	}
 	return v
 }
 
+// The turns in which allocations leave a segment.
+const (
+	turnWorthless = iota
+	turnAbove     // of a process above its budget
+	turnOwn       // of the process that needs the memory
+	turnOther
+)
+
+// turnOf returns the turn of an allocation in the segment that account has noted.
+func (k *Kernel) turnOf(a *allocation) int {
+	switch {
+	case k.worthless(a):
+		return turnWorthless
+	case k.exceeds(a):
+		return turnAbove
+	case k.needy == a.device.process:
+		return turnOwn
+	}
+	return turnOther
+}
+
 // leavesBefore reports whether a is evicted before b.
 func (k *Kernel) leavesBefore(a, b *allocation) bool {
-	switch x, y := k.worthless(a), k.worthless(b); {
-	case x != y:
-		return x
-	case x:
+	if x, y := k.turnOf(a), k.turnOf(b); x != y {
+		return x < y
+	} else if x == turnWorthless {
 		return cmp.Or(cmp.Compare(a.offer, b.offer), cmp.Compare(a.touched, b.touched)) < 0
 	}
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.touched, b.touched)) < 0

@@ -58,6 +58,9 @@ func WrapThunks(k kmt.Thunks, m *Monitor) kmt.Thunks {
 		Present: func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Present(t, dev, arg) })
 		},
+		QueryVideoMemoryInfo: func(t *ddi.Thread, arg *kmt.QueryVideoMemoryInfo) ddi.Status {
+			return m.thunk(t, func() ddi.Status { return k.QueryVideoMemoryInfo(t, arg) })
+		},
 		Escape: func(t *ddi.Thread, arg *kmt.Escape) ddi.Status {
 			return m.thunk(t, func() ddi.Status { return k.Escape(t, arg) })
 		},

@@ -54,6 +54,10 @@ type Thunks struct {
 	Present     func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status
 	WaitForIdle func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status
 
+	// QueryVideoMemoryInfo describes the memory of the process of the thread. It returns
+	// StatusInvalidParameter for another group.
+	QueryVideoMemoryInfo func(t *ddi.Thread, arg *QueryVideoMemoryInfo) ddi.Status
+
 	// Escape gives private data to the miniport, and gets them back with what it changed if
 	// it returns StatusSuccess. It returns StatusNotSupported if the miniport has no
 	// DxgkDdiEscape, and StatusInvalidParameter for more than 1 MiB.
@@ -66,4 +70,24 @@ type Escape struct {
 	Context           ddi.KMHandle // of Device; 0: none
 	Flags             kmddi.EscapeFlags
 	PrivateDriverData []byte // in and out
+}
+
+// SegmentGroup is D3DKMT_MEMORY_SEGMENT_GROUP.
+type SegmentGroup uint32
+
+// The groups: memory of the device, and host memory.
+const (
+	SegmentGroupLocal    SegmentGroup = 0
+	SegmentGroupNonLocal SegmentGroup = 1
+)
+
+// QueryVideoMemoryInfo is D3DKMT_QUERYVIDEOMEMORYINFO, of WDDM 2.0. Numbers are in bytes. A
+// process that uses more than its budget loses memory first when others need it.
+type QueryVideoMemoryInfo struct {
+	MemorySegmentGroup SegmentGroup
+
+	Budget                  uint64 // out: an equal part for each process that uses the group
+	CurrentUsage            uint64 // out
+	CurrentReservation      uint64 // out: 0, nothing can be reserved
+	AvailableForReservation uint64 // out: 0
 }
