@@ -35,6 +35,8 @@ func (k *Kernel) canCompare(s *submission, o pagingOp) bool {
 		return false
 	case o.changes != a.changes:
 		return false
+	case o.source.SegmentID != kmddi.SegmentNone && o.destination.SegmentID != kmddi.SegmentNone:
+		return false // what is at the source may be gone
 	case o.destination.SegmentID != kmddi.SegmentNone:
 		return a.segment == seg && a.address() == o.destination.Address
 	}

@@ -84,6 +84,12 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 			k.observePlace(a)
 			return k.pageIn(t, a)
 		}
+		if moved, s := k.defragment(t, seg, a); moved || s.Failed() {
+			if s.Failed() {
+				return s
+			}
+			continue
+		}
 		v := k.victim(seg, a)
 		if v == nil {
 			return ddi.StatusNoVideoMemory

@@ -78,7 +78,7 @@ func (k *Kernel) describeAperture(o *pagingOp, op *kmddi.BuildPagingBuffer) {
 
 // memorySegment returns the memory segment of an operation, or nil.
 func (k *Kernel) memorySegment(o pagingOp) *segment {
-	id := max(o.source.SegmentID, o.destination.SegmentID) // one of them is 0
+	id := max(o.source.SegmentID, o.destination.SegmentID) // one of them is 0, or both are equal
 	if id == kmddi.SegmentNone || uint64(id) > uint64(len(k.segments)) {
 		return nil
 	}

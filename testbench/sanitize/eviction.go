@@ -13,7 +13,7 @@ import (
 // An eviction is the state of an allocation's content.
 type eviction struct {
 	newer   bool   // a packet has written it in a memory segment, after it was moved there
-	left    uint64 // the place of which it was evicted while newer
+	left    uint64 // the place of which it was evicted last
 	lost    bool   // it was, and no copy to host memory has followed
 	arrives bool   // it has a place in a memory segment, and no operation has moved it there
 
@@ -29,8 +29,8 @@ const buildPaging = "DxgkDdiBuildPagingBuffer"
 // evict takes the place of an allocation away. A locked one has its content in host memory.
 func (a *allocation) evict() {
 	a.placed, a.mapped, a.arrives = false, false, false
-	if a.newer && a.locks == 0 {
-		a.left, a.lost = a.place.from, true
+	if a.left = a.place.from; a.newer && a.locks == 0 {
+		a.lost = true
 	}
 	a.newer = false
 }
@@ -47,6 +47,8 @@ func (s *Sanitizer) checkEvictions(u *submission, operations []dxgkrnl.Operation
 			s.checkMap(u, a, o)
 		case o.To.SegmentID == 0:
 			s.checkOut(u, a, o)
+		case o.Name == transferName && o.From.SegmentID != 0:
+			s.checkMove(u, a, o)
 		default:
 			s.checkIn(u, a, o)
 		}
@@ -65,6 +67,18 @@ func (s *Sanitizer) checkOut(u *submission, a *allocation, o dxgkrnl.Operation) 
 	}
 	a.lost, a.out, a.kept = false, u.serial, nil
 	s.out[u.serial] = append(s.out[u.serial], a)
+}
+
+// checkMove checks a move within a segment: it takes the content along.
+func (s *Sanitizer) checkMove(u *submission, a *allocation, o dxgkrnl.Operation) {
+	if o.From.Address != a.left || o.Bytes != a.bytes {
+		s.find("access-eviction", buildPaging, "submission %d moves %d bytes of %s from %s, want %d from %s, its last place", u.serial, o.Bytes, s.of(o.Allocation),
+			pkt.FormatAddr(o.From.Address), a.bytes, pkt.FormatAddr(a.left))
+	}
+	a.newer, a.lost = a.newer || a.lost, false
+	if o.To.Address == a.place.from {
+		a.arrives = false
+	}
 }
 
 // checkDiscard checks that nobody needs the content that the kernel discards. What only the

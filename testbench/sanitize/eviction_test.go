@@ -195,6 +195,22 @@ func TestDiscard(t *testing.T) {
 	assert.Equal(t, []string{"access-eviction"}, discarded(dxgkrnl.EventOffer, dxgkrnl.EventReclaim))
 }
 
+// A move within a segment takes the content along, from the last place.
+func TestMoveWithin(t *testing.T) {
+	moved := func(from func(p *pager) uint64) []string {
+		p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 29)), host: hostBase + 0x1000}
+		p.writes()
+		source := kmddi.PagingLocation{SegmentID: 1, Address: from(p)}
+		p.Kernel(p.rig.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
+		p.place(11, 0x4000)
+		p.moves("TRANSFER", source, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+		p.cycle(noMistake)
+		return p.found
+	}
+	assert.Empty(t, moved(func(p *pager) uint64 { return p.places[11] }))
+	assert.Equal(t, []string{"access-eviction"}, moved(func(p *pager) uint64 { return p.elsewhere(p.places[11]) }))
+}
+
 // A device that stops loses what is in its memory.
 func TestEvictionAfterStop(t *testing.T) {
 	p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 27)), host: hostBase + 0x1000}

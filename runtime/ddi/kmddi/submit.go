@@ -85,6 +85,8 @@ type PagingLocation struct {
 // BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is the unused part
 // of the buffer: several operations may share one.
 //
+// Source and Destination of a TRANSFER may be in the same segment. They do not overlap.
+//
 // DISCARD_CONTENT tells the driver that an allocation leaves Destination and that its content
 // there is not needed any more: it moves nothing. The driver need not write anything to the
 // buffer. A buffer that stays empty is submitted all the same, and its fence completes.
