@@ -39,7 +39,7 @@ func TestDestroyedLeavesFirst(t *testing.T) {
 	r.ok(r.destroy(used))
 	r.mini.log = nil
 	r.render(fill(next, 0, 64, 3))
-	assert.Equal(t, []string{"BuildPagingBuffer fill 0 to 1"}, r.logged("Build"))
+	assert.Equal(t, []string{"BuildPagingBuffer discard 0 to 1", "BuildPagingBuffer fill 0 to 1"}, r.logged("Build"))
 	r.gpu.auto = true
 	assert.Equal(t, repeat(1, 64), r.read(old)[:64])
 	assert.Equal(t, repeat(3, 64), r.read(next)[:64])
