@@ -3,7 +3,6 @@ package kernelmutant
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"runtime"
 	"time"
+
+	"github.com/hilgpu/hilgpu/testbench/overlay"
 )
 
 // A tests is tests of a package.
@@ -66,14 +67,17 @@ var ErrBuild = errors.New("kernelmutant: the mutant does not build")
 func (b *Bench) Judge(m *Mutant, number int) (Result, error) {
 	r := Result{Mutant: m, Outcome: Survived}
 	dir := filepath.Join(b.Dir, fmt.Sprint(number))
-	overlay, err := b.overlay(m, dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return r, fmt.Errorf("kernelmutant: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	changed, err := overlay.Write(dir, map[string][]byte{b.Source.path(m.File): m.apply(b.Source.texts[m.File])})
 	if err != nil {
 		return r, err
 	}
-	defer os.RemoveAll(dir)
 	for i, j := range judges {
 		binary := filepath.Join(dir, "test.exe")
-		build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", overlay, "-o", binary, "./"+j.folder)
+		build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", changed, "-o", binary, "./"+j.folder)
 		build.Dir = b.Source.root
 		if out, err := build.CombinedOutput(); err != nil {
 			return r, fmt.Errorf("%w: %v: %w\n%s", ErrBuild, m, err, out)
@@ -92,22 +96,6 @@ func (b *Bench) Judge(m *Mutant, number int) (Result, error) {
 		}
 	}
 	return r, nil
-}
-
-// overlay writes the changed file and an overlay for it, and returns the name of that.
-func (b *Bench) overlay(m *Mutant, dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	changed, overlay := filepath.Join(dir, m.File), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{b.Source.path(m.File): changed}})
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(changed, m.apply(b.Source.texts[m.File]), 0o644); err != nil {
-		return "", err
-	}
-	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
 var (
