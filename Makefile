@@ -79,12 +79,14 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/device/storm -run 'TestStorm$$' -storm.cycles 20000000
 	$(GO) test -count 1 -timeout 60m ./testbench/scheduling -v -scheduling.stride 1
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
+	$(GO) test -count 1 -timeout 60m ./testbench -run TestWorkingSets -workingsets 100
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500
 	$(GO) test -count 1 -timeout 60m ./boards/dirty -dirty.seeds 20000
 	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000
 	$(GO) test -count 1 -timeout 60m ./testbench/lists -run TestMemory -lists.soak 10000000
 	$(GO) test -count 1 -timeout 60m ./runtime/dxgkrnl -run TestNoWakeUpIsLost -dxgkrnl.interleavings 100000
+	$(GO) test -count 1 -timeout 60m ./runtime/dxgkrnl -run TestWorkingSets -dxgkrnl.workingsets 2000
 	$(GO) test -count 1 -timeout 120m ./runtime/dxgkrnl -v -run TestExplore -dxgkrnl.explored 0
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m

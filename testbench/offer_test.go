@@ -13,7 +13,7 @@ import (
 
 // An app is an application with a device.
 type app struct {
-	t   *testing.T
+	t   testing.TB
 	dev *d3d11.Device
 	ctx *d3d11.Context
 }

@@ -35,6 +35,7 @@ type miniport struct {
 	segments kmddi.QuerySegment
 	info     kmddi.ContextInfo
 	piece    uint64 // bytes per paging command
+	most     int    // bytes of a DMA buffer that Render uses, a multiple of opBytes; 0: all
 	maps     bool   // the CPU maps pages of the aperture, and not what is in a paging buffer
 
 	cb   *kmddi.DxgkrnlInterface
@@ -205,6 +206,9 @@ func (m *miniport) renderCommand(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Rend
 	}
 	off := int(arg.MultipassOffset)
 	n := min(arg.Command.Size()-off, len(arg.DmaBuffer)/opBytes*opBytes)
+	if m.most > 0 {
+		n = min(n, m.most)
+	}
 	if s := arg.Command.Read(off, arg.DmaBuffer[:n]); s.Failed() {
 		return kmddi.RenderOut{}, s
 	}

@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -18,6 +19,7 @@ type machine struct {
 	contexts []*umddi.CreateContext
 	handles  []ddi.KMHandle
 	contents map[ddi.KMHandle][]byte
+	offered  []ddi.KMHandle // not in handles
 }
 
 func newRandomMachine(t *rapid.T) *machine {
@@ -114,6 +116,31 @@ func (m *machine) priority(t *rapid.T) {
 	m.ok(m.thunks.SetContextSchedulingPriority(m.thread, c.Context, rapid.IntRange(MinPriority, MaxPriority).Draw(t, "priority")))
 }
 
+// evictionPriority changes how long an allocation stays, and nothing else.
+func (m *machine) evictionPriority(t *rapid.T) {
+	m.prioritize(m.pick(t), rapid.Uint32Range(1, 1<<32-1).Draw(t, "eviction priority"))
+}
+
+// give offers an allocation.
+func (m *machine) give(t *rapid.T) {
+	a := m.pick(t)
+	m.offer(umddi.OfferPriority(rapid.IntRange(1, 3).Draw(t, "offer")), a)
+	m.handles, m.offered = slices.DeleteFunc(m.handles, func(h ddi.KMHandle) bool { return h == a }), append(m.offered, a)
+}
+
+// takeBack reclaims an allocation, which has its content or is zero.
+func (m *machine) takeBack(t *rapid.T) {
+	if len(m.offered) == 0 {
+		m.give(t)
+	}
+	a := rapid.SampledFrom(m.offered).Draw(t, "offered")
+	if m.reclaim(a)[0] {
+		clear(m.contents[a])
+	}
+	require.Equal(t, m.contents[a], m.read(a))
+	m.offered, m.handles = slices.DeleteFunc(m.offered, func(h ddi.KMHandle) bool { return h == a }), append(m.handles, a)
+}
+
 func (m *machine) check(t *rapid.T) {
 	a := m.pick(t)
 	require.Equal(t, m.contents[a], m.read(a))
@@ -136,6 +163,7 @@ func TestRandomWorkKeepsContents(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "destroy": m.remove, "render": m.render, "render more": m.render,
 			"read": m.check, "write": m.overwrite, "priority": m.priority,
+			"eviction priority": m.evictionPriority, "offer": m.give, "reclaim": m.takeBack,
 		})
 		for _, a := range m.handles {
 			require.Equal(t, m.contents[a], m.read(a))

@@ -13,7 +13,9 @@ import (
 // An eviction is the state of an allocation's content.
 type eviction struct {
 	newer   bool   // a packet has written it in a memory segment, after it was moved there
-	left    uint64 // the place of which it was evicted last
+	left    uint64 // the place of which it was evicted while newer
+	at      uint64 // where the last operation has put it in a segment
+	moved   bool   // there was one
 	lost    bool   // it was, and no copy to host memory has followed
 	arrives bool   // it has a place in a memory segment, and no operation has moved it there
 
@@ -29,8 +31,8 @@ const buildPaging = "DxgkDdiBuildPagingBuffer"
 // evict takes the place of an allocation away. A locked one has its content in host memory.
 func (a *allocation) evict() {
 	a.placed, a.mapped, a.arrives = false, false, false
-	if a.left = a.place.from; a.newer && a.locks == 0 {
-		a.lost = true
+	if a.newer && a.locks == 0 {
+		a.left, a.lost = a.place.from, true
 	}
 	a.newer = false
 }
@@ -65,17 +67,19 @@ func (s *Sanitizer) checkOut(u *submission, a *allocation, o dxgkrnl.Operation) 
 		s.find("access-eviction", buildPaging, "submission %d evicts %s from %s, want %s, its last place", u.serial, s.of(o.Allocation),
 			pkt.FormatAddr(o.From.Address), pkt.FormatAddr(a.left))
 	}
-	a.lost, a.out, a.kept = false, u.serial, nil
+	a.lost, a.newer, a.out, a.kept = false, false, u.serial, nil
 	s.out[u.serial] = append(s.out[u.serial], a)
 }
 
-// checkMove checks a move within a segment: it takes the content along.
+// checkMove checks a move within a segment: it takes the content along, from where the last
+// operation has put it. The kernel may move an allocation several times before it submits a buffer.
 func (s *Sanitizer) checkMove(u *submission, a *allocation, o dxgkrnl.Operation) {
-	if o.From.Address != a.left || o.Bytes != a.bytes {
+	if a.moved && o.From.Address != a.at || o.Bytes != a.bytes {
 		s.find("access-eviction", buildPaging, "submission %d moves %d bytes of %s from %s, want %d from %s, its last place", u.serial, o.Bytes, s.of(o.Allocation),
-			pkt.FormatAddr(o.From.Address), a.bytes, pkt.FormatAddr(a.left))
+			pkt.FormatAddr(o.From.Address), a.bytes, pkt.FormatAddr(a.at))
 	}
-	a.newer, a.lost = a.newer || a.lost, false
+	a.newer, a.lost, a.left = a.newer || a.lost, false, o.To.Address
+	a.at, a.moved = o.To.Address, true
 	if o.To.Address == a.place.from {
 		a.arrives = false
 	}
@@ -88,8 +92,8 @@ func (s *Sanitizer) checkDiscard(u *submission, a *allocation, o dxgkrnl.Operati
 		s.find("access-eviction", buildPaging, "submission %d discards the content of %s at %s, which is neither offered nor destroyed", u.serial,
 			s.of(o.Allocation), pkt.FormatAddr(o.To.Address))
 	}
-	if a.lost {
-		a.written, a.lost = nil, false
+	if a.lost || a.newer {
+		a.written, a.lost, a.newer = nil, false, false
 	}
 }
 
@@ -120,6 +124,7 @@ func (s *Sanitizer) checkIn(u *submission, a *allocation, o dxgkrnl.Operation) {
 		s.returning = append(s.returning, o.Allocation)
 	}
 	a.lost, a.newer = false, false
+	a.at, a.moved = o.To.Address, true
 	if o.To.Address == a.place.from {
 		a.arrives = false
 	}

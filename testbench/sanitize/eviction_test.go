@@ -200,10 +200,12 @@ func TestMoveWithin(t *testing.T) {
 	moved := func(from func(p *pager) uint64) []string {
 		p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 29)), host: hostBase + 0x1000}
 		p.writes()
+		p.cycle(noMistake)
 		source := kmddi.PagingLocation{SegmentID: 1, Address: from(p)}
 		p.Kernel(p.rig.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
 		p.place(11, 0x4000)
 		p.moves("TRANSFER", source, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+		p.writes()
 		p.cycle(noMistake)
 		return p.found
 	}
