@@ -15,7 +15,7 @@ func add(ir, a, b uint32) sum {
 	if minus {
 		y, in = ^b, 1
 	}
-	s := uint64(a) + uint64(y) + in
+	s := ((uint64(a)<<1 | 1) + (uint64(y)<<1 | in)) >> 1 // one adder, whose bit 0 makes the carry
 	unsigned := f3&1 != 0 && op != opBranch || f3&2 != 0 && op == opBranch
 	below := s>>32 == 0
 	if !unsigned && (a^b)>>31 != 0 {
@@ -31,29 +31,6 @@ func taken(ir uint32, s sum) bool {
 		holds = s.below
 	}
 	return holds != (funct3(ir)&1 != 0)
-}
-
-// operate returns the result of an operation, and the first operand of a shift, to which 0 is
-// added.
-func operate(ir, a, b uint32, s sum) uint32 {
-	if opcode(ir) != opReg && opcode(ir) != opImm {
-		return s.value
-	}
-	switch funct3(ir) {
-	case 2, 3:
-		if s.below {
-			return 1
-		}
-		return 0
-	case 4:
-		return a ^ b
-	case 6:
-		return a | b
-	case 7:
-		return a & b
-	default:
-		return s.value
-	}
 }
 
 // shifted returns v, shifted by one bit.

@@ -40,9 +40,7 @@ func register(ir uint32) csr {
 	case 0xb:
 		return counter(low)
 	case 0xf:
-		if low >= 0x11 && low <= 0x15 && ir>>20&0xf00 == 0xf00 {
-			return csrZero
-		}
+		return identity(low)
 	case 0x7:
 		if low == 0xb2 {
 			return csrScratch
@@ -50,6 +48,16 @@ func register(ir uint32) csr {
 	default:
 	}
 	return csrNone
+}
+
+// identity returns the CSR at 0xf00 and up: mvendorid, marchid, mimpid, mhartid and mconfigptr.
+func identity(low uint8) csr {
+	switch low {
+	case 0x11, 0x12, 0x13, 0x14, 0x15:
+		return csrZero
+	default:
+		return csrNone
+	}
 }
 
 // machine returns the CSR at 0x300 and up.
@@ -68,7 +76,7 @@ func machine(low uint8) csr {
 	case 0x10, 0x20:
 		return csrZero // mstatush, mcountinhibit
 	default:
-		if low>>5 == 1 && low&31 >= 3 {
+		if low>>5 == 1 && event(low) {
 			return csrZero // mhpmevent3 to 31
 		}
 		return csrNone
@@ -85,28 +93,33 @@ func counter(low uint8) csr {
 	case 0x80, 0x82:
 		return csrUpper
 	default:
-		if low&0x7f >= 3 && low&0x7f < 32 {
+		if low>>5&3 == 0 && event(low) {
 			return csrZero // mhpmcounter3 to 31
 		}
 		return csrNone
 	}
 }
 
+// event reports whether the lower 5 bits of the number of a CSR are 3 or more: those of a counter
+// of events.
+func event(low uint8) bool { return low&0x1c != 0 || low&3 == 3 }
+
 // row returns the row that is read for an instruction of the opcode SYSTEM: that of its CSR,
-// mepc for MRET, and x0 for a CSR that is no row.
+// mepc for MRET, and x0 for a CSR that is no row. It compares only those bits in which a CSR with a
+// row differs from the others that exist; what is read for one that does not exist is not used.
 func (m *Module) row(ir uint32) uint8 {
-	c := register(ir)
+	csr := uint16(ir >> 20)
 	switch {
 	case funct3(ir) == 0:
 		return rowEPC
-	case c == csrUpper && m.cfg.Counters:
-		return rowCycleH | uint8(ir>>21)&1
-	case c != csrRow:
-		return 0
-	case ir>>26&1 != 0:
-		return rowScratch | uint8(ir>>20)&3
-	default:
+	case csr&0x44 == 0x40: // 0x340 to 0x343
+		return rowScratch | uint8(csr)&3
+	case csr&0x865 == 0x005: // 0x305
 		return rowTVec
+	case csr&0x89d == 0x880 && m.cfg.Counters: // 0xb80, 0xb82
+		return rowCycleH | uint8(csr>>1)&1
+	default:
+		return 0
 	}
 }
 
@@ -122,9 +135,9 @@ func (m *Module) allowed(ir uint32) bool {
 	return ir>>30 != 3 || !changes(ir)
 }
 
-// read returns the value of a CSR that is no row, and 0 for others.
-func (m *Module) read(c csr, irq Interrupts, scratch uint32) uint32 {
-	switch c {
+// read returns the value of the CSR of an instruction if it is no row, and 0 for others.
+func (m *Module) read(ir uint32, irq Interrupts, scratch uint32) uint32 {
+	switch register(ir) {
 	case csrISA:
 		return isa
 	case csrStatus:

@@ -43,17 +43,17 @@ func valid(ir uint32) bool {
 	case opJALR:
 		return f3 == 0
 	case opBranch:
-		return f3 != 2 && f3 != 3
+		return f3>>1 != 1
 	case opLoad:
-		return f3 != 3 && f3 < 6
+		return f3 != 3 && f3>>1 != 3
 	case opStore:
-		return f3 < 3
+		return f3>>2 == 0 && f3 != 3
 	case opImm:
 		return f3&3 != 1 || f7 == 0 || f7 == 0x20 && f3 == 5
 	case opReg:
 		return f7 == 0 || f7 == 0x20 && (f3 == 0 || f3 == 5)
 	case opFence:
-		return f3 < 2
+		return f3>>1 == 0
 	case opSystem:
 		return f3 != 4 && f3 != 0 || ir == insECALL || ir == insEBREAK || ir == insWFI || ir == insMRET
 	default:

@@ -1,57 +1,45 @@
 package core
 
 // execute does what an instruction does with its operands.
-func (m *Module) execute(irq Interrupts, dbg Debug, in operands, near uint32) {
-	op, second := opcode(m.ir), in.b
-	if op != opReg && op != opBranch && op != opSystem {
-		second = immediate(m.ir)
-	}
-	amount := uint8(second) & 31
-	if shifts(m.ir) {
-		second = 0
-	}
-	s := add(m.ir, in.a, second)
+func (m *Module) execute(dbg Debug, r results) {
+	m.acc, m.count = r.acc, r.amount
 	if !valid(m.ir) || modifies(m.ir) && !m.allowed(m.ir) {
 		m.trap(causeIllegal)
 		return
 	}
-	switch op {
+	switch opcode(m.ir) {
 	case opAUIPC:
-		m.acc, m.state = near, stateNext
+		m.state = stateNext
 		return
 	case opJAL:
-		m.acc, m.state = near, stateJump
+		m.state = stateJump
 		return
 	case opJALR:
-		m.acc = near
-		m.jump(s.value &^ 1)
+		m.jump(r.pc)
 		return
 	case opBranch:
-		if taken(m.ir, s) {
+		if taken(m.ir, r.sum) {
 			m.state = stateJump
 			return
 		}
 	case opLoad, opStore:
-		m.address(s.value)
+		m.address(r.sum.value)
 		return
 	case opSystem:
-		m.acc = s.value | m.read(register(m.ir), irq, dbg.Data)
-		m.system(dbg, in.b, near)
+		m.system(dbg, r.pc)
 		return
 	default:
-		m.acc, m.count = operate(m.ir, in.a, second, s), amount
-		if shifts(m.ir) && amount != 0 {
+		if shifts(m.ir) && r.amount != 0 {
 			m.state = stateShift
 			return
 		}
 	}
-	m.finish(near)
+	m.finish(r.pc)
 }
 
 // jump ends a jump or a branch that is taken.
 func (m *Module) jump(to uint32) {
 	if to&2 != 0 {
-		m.acc = to
 		m.trap(causeJump)
 		return
 	}
@@ -63,18 +51,20 @@ func (m *Module) jump(to uint32) {
 
 // address begins a load or a store.
 func (m *Module) address(addr uint32) {
-	m.acc = addr
 	switch {
 	case misaligned(m.ir, addr) && opcode(m.ir) == opLoad:
 		m.trap(causeLoad)
 	case misaligned(m.ir, addr):
 		m.trap(causeStore)
-	case addr < m.words*4:
-		m.state = stateMemory
-	default:
+	case m.outside(addr):
 		m.state = stateBus
+	default:
+		m.state = stateMemory
 	}
 }
+
+// outside reports whether an address is not in the local memory.
+func (m *Module) outside(addr uint32) bool { return addr&^(m.words*4-1) != 0 }
 
 // access ends a load or a store of the local memory.
 func (m *Module) access(next uint32) {
@@ -101,7 +91,7 @@ func (m *Module) answer(bus Answer, next uint32) {
 }
 
 // system does an instruction of the opcode SYSTEM.
-func (m *Module) system(dbg Debug, b, next uint32) {
+func (m *Module) system(dbg Debug, next uint32) {
 	switch {
 	case funct3(m.ir) != 0:
 		m.state = stateModify
@@ -113,27 +103,12 @@ func (m *Module) system(dbg Debug, b, next uint32) {
 		m.trap(causeBreak)
 	case m.ir == insMRET:
 		m.mie, m.mpie = m.mpie, true
-		m.finish(b)
+		m.finish(next)
 	default:
 		waits := !m.debug && !m.steps
 		m.finish(next)
 		if waits {
 			m.state = stateWait
 		}
-	}
-}
-
-// modified returns the new value of a CSR.
-func modified(ir, old, a uint32) uint32 {
-	if funct3(ir)&4 != 0 {
-		a = uint32(rs1(ir))
-	}
-	switch funct3(ir) & 3 {
-	case 2:
-		return old | a
-	case 3:
-		return old &^ a
-	default:
-		return a
 	}
 }

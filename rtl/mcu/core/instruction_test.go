@@ -243,6 +243,51 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
+// The CSRs that exist are those of the Privileged Architecture, tables 2.5 and 2.6, without those of
+// physical memory protection and of debug mode. All others are illegal instructions.
+func TestEachCSR(t *testing.T) {
+	there := map[uint32]bool{}
+	for _, group := range [][2]uint32{
+		{0x300, 0x301}, {0x304, 0x305}, {0x310, 0x310}, {0x320, 0x320}, {0x323, 0x33f}, {0x340, 0x344},
+		{0xb00, 0xb00}, {0xb02, 0xb1f}, {0xb80, 0xb80}, {0xb82, 0xb9f}, {0xf11, 0xf15},
+	} {
+		for csr := group[0]; csr <= group[1]; csr++ {
+			there[csr] = true
+		}
+	}
+	for csr := range uint32(1 << 12) {
+		r := newRig(t, small, rv32test.I(0x73, 2, 3, 0, csr))
+		r.until("an end", func() bool { return r.m.retired || r.m.state == stateValue })
+		assert.Equal(t, there[csr], r.m.retired, "%#x", csr)
+		if !there[csr] {
+			assert.EqualValues(t, causeIllegal, r.m.cause, "%#x", csr)
+		}
+	}
+}
+
+// The CSRs that read 0 do so, and a write changes no row, whatever the rows of other CSRs have.
+func TestZeroCSRs(t *testing.T) {
+	for _, group := range [][2]uint32{{0x310, 0x310}, {0x320, 0x320}, {0x323, 0x33f}, {0xb03, 0xb1f}, {0xb83, 0xb9f}, {0xf11, 0xf15}} {
+		for csr := group[0]; csr <= group[1]; csr++ {
+			f3 := uint32(1) // CSRRW
+			if csr>>10 == 3 {
+				f3 = 2 // CSRRS of a register that is read only
+			}
+			r := newRig(t, small, rv32test.I(0x73, f3, 3, 0, csr))
+			for i := uint32(rowScratch); i < rows; i++ {
+				r.m.left.SetWord(i, 0x1234_5678)
+				r.m.right.SetWord(i, 0x1234_5678)
+			}
+			r.set(3, 1)
+			r.at(4)
+			assert.Zero(t, r.x(3), "%#x", csr)
+			for i := uint32(rowScratch); i < rows; i++ {
+				assert.EqualValues(t, 0x1234_5678, r.row(i), "%#x", csr)
+			}
+		}
+	}
+}
+
 // A core that is held writes nothing, not even the value that a memory has, since a GPU whose microcontroller
 // rests leaves out its clocks. x0 is 0 when the core starts, whatever the memory had.
 func TestHeld(t *testing.T) {

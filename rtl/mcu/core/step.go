@@ -1,5 +1,7 @@
 package core
 
+import "github.com/hilgpu/hilgpu/rtl/hdl"
+
 // operands are what the memories returned: the instruction, rs1, and rs2 or the CSR; and the
 // counters that wrap again.
 type operands struct {
@@ -16,7 +18,10 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	if m.state == stateFetch || m.state == stateHalt {
 		m.writes, m.loads, m.stored, m.carries = false, false, false, false
 	}
-	near := m.pc + m.offset()
+	var r results
+	if !hdl.Asleep(m.state == stateFetch || m.state == stateDecode || m.state == stateWait || m.state == stateHalt) {
+		r = m.compute(irq, dbg, in)
+	}
 	switch m.state {
 	case stateStart:
 		m.state = stateFetch
@@ -25,25 +30,28 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	case stateDecode:
 		m.ir, m.state = in.next, stateExecute
 	case stateExecute:
-		m.execute(irq, dbg, in, near)
+		m.execute(dbg, r)
 	case stateJump:
-		m.jump(near)
+		if r.pc&2 != 0 {
+			m.acc = r.acc
+		}
+		m.jump(r.pc)
 	case stateNext:
-		m.finish(near)
+		m.finish(r.pc)
 	case stateShift:
-		m.acc = shifted(m.ir, m.acc)
+		m.acc = r.acc
 		m.count = (m.count - 1) & 31
 		if m.count == 0 {
-			m.finish(near)
+			m.finish(r.pc)
 		}
 	case stateMemory:
-		m.access(near)
+		m.access(r.pc)
 	case stateBus:
-		m.answer(bus, near)
+		m.answer(bus, r.pc)
 	case stateModify:
-		m.acc, m.state = modified(m.ir, m.acc, in.a), stateCSR
+		m.acc, m.state = r.acc, stateCSR
 	case stateCSR:
-		m.finish(near)
+		m.finish(r.pc)
 		if changes(m.ir) {
 			m.write(register(m.ir))
 		}
@@ -54,7 +62,7 @@ func (m *Module) step(irq Interrupts, bus Answer, ctl Control, dbg Debug, in ope
 	case stateHalt:
 		m.halt(ctl, dbg.Exec && settled, in.next)
 	default:
-		m.enter(in.b, near)
+		m.enter(r)
 	}
 }
 
@@ -82,7 +90,7 @@ func (m *Module) fetch(ready uint8, halt, stop, carried bool, again uint8) {
 		} else if ready&1 != 0 {
 			m.cause = irqSoftware
 		}
-	case m.pc >= m.words*4:
+	case m.outside(m.pc):
 		m.trap(causeFetch)
 	default:
 	}
@@ -150,21 +158,19 @@ func (m *Module) trap(cause uint8) {
 }
 
 // enter does the clocks of an exception or an interrupt.
-func (m *Module) enter(vector, pc uint32) {
+func (m *Module) enter(r results) {
 	switch m.state {
 	case stateValue:
 		m.state = stateCause
-		if m.cause == causeFetch && !m.irq {
-			m.acc = pc
-		} else if m.irq || m.cause == causeIllegal || m.cause == causeBreak || m.cause == causeECALL {
-			m.acc = 0
+		if m.irq || m.cause == causeFetch || m.cause == causeIllegal || m.cause == causeBreak || m.cause == causeECALL {
+			m.acc = r.acc
 		}
 	case stateCause:
-		m.state, m.acc = stateVector, bit(m.irq)<<31|uint32(m.cause)
+		m.state, m.acc = stateVector, r.acc
 	case stateVector:
-		m.state, m.acc = stateTrap, pc
+		m.state, m.acc = stateTrap, r.acc
 	case stateTrap:
-		m.state, m.pc, m.mpie, m.mie = stateFetch, vector, m.mie, false
+		m.state, m.pc, m.mpie, m.mie = stateFetch, r.pc, m.mie, false
 	default:
 	}
 }
