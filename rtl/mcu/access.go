@@ -118,21 +118,25 @@ func (a *access) use() rowUse {
 	return u
 }
 
-// localRow returns the row of a register of the program: a mail word, or the base of the window
-// that it moves.
+// localRow returns the row of a register of the program: a mail word, the base of the window that
+// it moves, or the compare value.
 func localRow(addr uint32) uint8 {
-	if addr&mcureg.Mail != 0 {
+	switch {
+	case addr&mcureg.Mail != 0:
 		return mailRow | uint8(addr>>2)&7
+	case addr&mcureg.FreeLo != 0:
+		return freeRow | uint8(addr>>2)&1
+	default:
+		return compareRow | uint8(addr>>2)&1
 	}
-	return freeRow | uint8(addr>>2)&1
 }
 
 // end ends the access.
 func (a *access) end(fault bool) { a.state, a.fault = stateDone, fault }
 
 // step does the work of a clock. word is the output of the RAM. blocked reports that the host has
-// the RAM in this clock.
-func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, now uint64, blocked bool) {
+// the RAM in this clock, rings that it rings doorbells.
+func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, now uint64, blocked, rings bool) {
 	if m.access.state != stateIdle && !m.host.run {
 		m.access.orphan = true
 	}
@@ -143,7 +147,7 @@ func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, 
 			m.access.begin(m.host.blocks)
 		}
 	case stateLocal:
-		m.local(now)
+		m.local(now, rings)
 	case stateRow:
 		if !blocked {
 			m.access.state, m.access.fault = stateWord, false
@@ -194,7 +198,7 @@ func (a *access) begin(blocks uint32) {
 }
 
 // local reads or writes a register of the program.
-func (m *Module) local(now uint64) {
+func (m *Module) local(now uint64, rings bool) {
 	write, v := m.access.writes(), m.access.data
 	m.access.end(false)
 	switch m.access.low & 0xfc {
@@ -203,18 +207,20 @@ func (m *Module) local(now uint64) {
 	case mcureg.TimeHi:
 		m.access.data, m.access.fault = uint32(now>>32), write
 	case mcureg.CompareLo:
-		m.access.data = uint32(m.timer.compare)
+		m.access.state = stateRow
 		if write {
-			m.timer.compare = m.timer.compare&^0xffff_ffff | uint64(v)
+			m.timer.low = v
 		}
 	case mcureg.CompareHi:
-		m.access.data = uint32(m.timer.compare >> 32)
+		m.access.state = stateRow
 		if write {
-			m.timer.compare = m.timer.compare&0xffff_ffff | uint64(v)<<32
+			m.timer.high = v
 		}
 	case mcureg.LocalDoorbell:
 		m.access.data = m.host.bells
-		if write {
+		if rings {
+			m.access.state, m.access.data = stateLocal, v
+		} else if write {
 			m.host.bells &^= v
 		}
 	case mcureg.Kick:

@@ -15,34 +15,46 @@ type debug struct {
 	exec   bool // pulse
 	word   uint32
 	data   uint32
-	break0 point
-	break1 point
-	break2 point
-	break3 point
-	watch  point
+	break0 breakpoint
+	break1 breakpoint
+	break2 breakpoint
+	break3 breakpoint
+	watch  watchpoint
 }
 
-// A point is a breakpoint or a watchpoint.
-type point struct {
+// A breakpoint is at an instruction in the memory of the core.
+type breakpoint struct {
+	on   bool
+	addr uint16 `w:"14"` // of the word
+}
+
+// at reports whether the breakpoint is at a word address.
+func (p breakpoint) at(word uint32) bool { return p.on && uint32(p.addr) == word }
+
+// breakpointOf returns the breakpoint with a value of its register. words is the size of the
+// memory.
+func breakpointOf(v, words uint32) breakpoint {
+	inside := v>>2&^(words-1) == 0
+	return breakpoint{on: v&mcureg.PointEnable != 0 && inside, addr: uint16(v>>2&(words-1)) & 0x3fff}
+}
+
+// A watchpoint is at a word that the program may write.
+type watchpoint struct {
 	on   bool
 	addr uint32 `w:"30"` // of the word
 }
 
-// at reports whether the point is at an address.
-func (p point) at(addr uint32) bool { return p.on && p.addr == addr>>2 }
-
-// value returns the register of the point.
-func (p point) value() uint32 { return p.addr<<2 | bit(p.on) }
-
-// pointOf returns the point with a value of its register.
-func pointOf(v uint32) point { return point{on: v&mcureg.PointEnable != 0, addr: v >> 2} }
+// at reports whether the watchpoint is at an address.
+func (p watchpoint) at(addr uint32) bool { return p.on && p.addr == addr>>2 }
 
 // pulses reports whether the core has a new order.
 func (d *debug) pulses() bool { return d.resume || d.exec }
 
 // inputs returns what the core is asked. The last instruction stored at stored if stores is set.
-func (d *debug) inputs(pc, stored uint32, stores bool) core.Debug {
-	breaks := d.break0.at(pc) || d.break1.at(pc) || d.break2.at(pc) || d.break3.at(pc)
+// words is the size of the memory.
+func (d *debug) inputs(pc, stored uint32, stores bool, words uint32) core.Debug {
+	at := pc >> 2 & (words - 1)
+	breaks := pc>>2&^(words-1) == 0 && (d.break0.at(at) || d.break1.at(at) || d.break2.at(at) || d.break3.at(at))
 	return core.Debug{Exec: d.exec, Stop: breaks || stores && d.watch.at(stored), Catch: d.catch, Word: d.word, Data: d.data}
 }
 
@@ -79,43 +91,25 @@ func (d *debug) access(r regbus.Req, write bool, s core.State, pc uint32) regbus
 	case mcureg.PC:
 		rsp.Data = pc
 	default:
-		rsp = d.points(r, write)
+		rsp.Hit = false
 	}
 	return rsp
 }
 
-// points serves the registers of the breakpoints and the watchpoint.
-func (d *debug) points(r regbus.Req, write bool) regbus.Rsp {
-	rsp := regbus.Rsp{Hit: true}
-	p := pointOf(r.Data)
-	switch r.Off - mcureg.DebugBase {
-	case mcureg.Break:
-		rsp.Data = d.break0.value()
-		if write {
-			d.break0 = p
-		}
-	case mcureg.Break + 4:
-		rsp.Data = d.break1.value()
-		if write {
-			d.break1 = p
-		}
-	case mcureg.Break + 8:
-		rsp.Data = d.break2.value()
-		if write {
-			d.break2 = p
-		}
-	case mcureg.Break + 12:
-		rsp.Data = d.break3.value()
-		if write {
-			d.break3 = p
-		}
-	case mcureg.Watch:
-		rsp.Data = d.watch.value()
-		if write {
-			d.watch = p
-		}
+// point sets the breakpoint or the watchpoint at an offset in BAR0. words is the size of the memory.
+func (d *debug) point(off uint16, v, words uint32) {
+	b := breakpointOf(v, words)
+	switch off {
+	case mcureg.DebugBase + mcureg.Break:
+		d.break0 = b
+	case mcureg.DebugBase + mcureg.Break + 4:
+		d.break1 = b
+	case mcureg.DebugBase + mcureg.Break + 8:
+		d.break2 = b
+	case mcureg.DebugBase + mcureg.Break + 12:
+		d.break3 = b
+	case mcureg.DebugBase + mcureg.Watch:
+		d.watch = watchpoint{on: v&mcureg.PointEnable != 0, addr: v >> 2}
 	default:
-		rsp.Hit = false
 	}
-	return rsp
 }

@@ -1,6 +1,8 @@
 package mcu
 
 import (
+	"math"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/mcu/core"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
@@ -28,15 +30,16 @@ func (h *host) busy() bool {
 // clearing reports whether rows of the RAM still have to be cleared.
 func (h *host) clearing() bool { return h.cleared != rows }
 
-// rowOf returns the row of a register at an offset in BAR0, and whether it is in the RAM.
+// rowOf returns the row of a register at an offset in BAR0, and whether the RAM has its value.
 func rowOf(off uint16) (row uint8, ok bool) {
-	at := off - mcureg.Base
-	word := uint8(at>>2) & 31
+	word := uint8(off>>2) & 31
 	switch {
-	case at&^0x7f == mcureg.Window:
+	case off&^0x7f == mcureg.Base|mcureg.Window:
 		return word, word&3 != 3 && word != freeRow+2
-	case at&^0x1f == mcureg.Mail:
-		return mailRow | word&7, true
+	case off&^0x1f == mcureg.Base|mcureg.Mail, off == mcureg.Base|mcureg.Limit, off == mcureg.Base|mcureg.Blocks:
+		return hostRow | word, true
+	case off&^0xf == mcureg.DebugBase|mcureg.Break, off == mcureg.DebugBase|mcureg.Watch:
+		return pointRow | word&7, true
 	default:
 		return 0, false
 	}
@@ -45,11 +48,16 @@ func rowOf(off uint16) (row uint8, ok bool) {
 // use returns what the host's access does with the RAM. Until it is cleared, nobody else has it.
 func (h *host) use(r regbus.Req) rowUse {
 	if h.clearing() {
-		return rowUse{host: true, enable: 15, row: h.cleared & (rows - 1)}
+		u := rowUse{host: true, enable: 15, row: h.cleared & (rows - 1)}
+		if u.row&^1 == compareRow {
+			u.data = math.MaxUint32
+		}
+		return u
 	}
 	row, ok := rowOf(r.Off)
 	u := rowUse{host: ok && r.Op != regbus.None, read: ok && r.Op == regbus.Read, row: row, data: masked(row, r.Data)}
-	if ok && r.Op == regbus.Write && (row >= mailRow || row < freeRow && !h.run) {
+	locked := h.run || row&^3 == freeRow
+	if ok && r.Op == regbus.Write && !(locked && (row&hostRow == 0 || row == blocksRow)) {
 		u.enable = 15
 	}
 	return u
@@ -57,11 +65,14 @@ func (h *host) use(r regbus.Req) rowUse {
 
 // masked returns a value for a row, with its implemented bits.
 func masked(row uint8, v uint32) uint32 {
-	if row < mailRow && row&3 == 0 {
+	switch {
+	case row&hostRow == 0 && row&3 == 0:
 		v &= mcureg.BaseLoBytes
-	}
-	if row < mailRow && row&3 == 2 {
+	case row&hostRow == 0 && row&3 == 2:
 		v &= mcureg.SizeBytes | mcureg.SizeWrite
+	case row>>3 == pointRow>>3:
+		v &= mcureg.PointAddr | mcureg.PointEnable
+	default:
 	}
 	return v
 }
@@ -69,12 +80,12 @@ func masked(row uint8, v uint32) uint32 {
 // watch counts the clocks in which the program neither writes KICK nor sleeps.
 func (m *Module) watch(s core.State) {
 	m.host.hangs = false
-	if !m.host.run || m.host.limit == 0 || m.host.hung || s.Asleep || s.Halted {
+	age := uint64(m.host.age) + 1 // never 0, so it never equals a LIMIT of 0
+	m.host.age = uint32(age)
+	if !m.host.run || m.host.hung || s.Asleep || s.Halted {
 		m.host.age = 0
-	} else if m.host.age+1 >= m.host.limit {
+	} else if age == uint64(m.host.limit) {
 		m.host.hung, m.host.hangs, m.host.age = true, true, 0
-	} else {
-		m.host.age++
 	}
 }
 
@@ -94,6 +105,9 @@ func (m *Module) registers(r regbus.Req, s core.State, pc uint32) {
 	case row:
 		m.host.rsp = regbus.Rsp{Hit: true, Retry: clearing}
 		m.host.row = read && !clearing
+		if write && !clearing {
+			m.copied(r)
+		}
 	case r.Off&^(mcureg.Size-1) == mcureg.Base:
 		m.register(r, write, s)
 	case r.Off&^(mcureg.DebugSize-1) == mcureg.DebugBase:
@@ -104,6 +118,23 @@ func (m *Module) registers(r regbus.Req, s core.State, pc uint32) {
 		m.host.rsp.Data = 0
 	}
 }
+
+// copied writes a register that the RAM has for reads only.
+func (m *Module) copied(r regbus.Req) {
+	switch r.Off {
+	case mcureg.Base + mcureg.Limit:
+		m.host.limit, m.host.age = r.Data, 0
+	case mcureg.Base + mcureg.Blocks:
+		if !m.host.run {
+			m.host.blocks = r.Data
+		}
+	default:
+		m.debug.point(r.Off, r.Data, m.words())
+	}
+}
+
+// rings reports whether the host rings doorbells in this clock.
+func rings(r regbus.Req) bool { return r.Op == regbus.Write && r.Off == mcureg.Base+mcureg.Doorbell }
 
 // register serves the registers that are not in the RAM.
 func (m *Module) register(r regbus.Req, write bool, s core.State) {
@@ -119,21 +150,11 @@ func (m *Module) register(r regbus.Req, write bool, s core.State) {
 		}
 	case mcureg.Status:
 		m.host.rsp.Data = bit(s.Asleep) | bit(s.Halted)<<1 | bit(m.host.hung)<<2
-	case mcureg.Limit:
-		m.host.rsp.Data = m.host.limit
-		if write {
-			m.host.limit, m.host.age = r.Data, 0
-		}
 	case mcureg.LoadAddr, mcureg.LoadData, mcureg.CRC:
 		m.host.rsp = m.loader.access(r, write && !m.host.run)
 	case mcureg.Doorbell:
 		if write {
 			m.host.bells |= r.Data
-		}
-	case mcureg.Blocks:
-		m.host.rsp.Data = m.host.blocks
-		if write && !m.host.run {
-			m.host.blocks = r.Data
 		}
 	default:
 		m.host.rsp.Hit = false

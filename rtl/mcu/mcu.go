@@ -20,7 +20,7 @@ import (
 //
 //	Bytes      size of its memory, a power of two, core.MinBytes to core.MaxBytes
 //	HostBits   width of a host address, 32 to 62
-//	VRAMBytes  size of VRAM, a power of two
+//	VRAMBytes  size of VRAM, a power of two, at most 4 GiB
 type Params struct {
 	Bytes     int
 	HostBits  int
@@ -48,6 +48,8 @@ type Mem struct {
 //
 // A unit with one state machine does the accesses of the program outside of its memory. The
 // windows and the mail words are in a RAM that the host and this unit share. The host is first.
+// The RAM also has copies of LIMIT, BLOCKS, the breakpoints, the watchpoint and the compare value of
+// the timer: a read of them returns the copy.
 //
 //	In      regs regbus.Req; bus arbiter.Answer, to Ask; mem Mem; now, the time; events, EVENTS
 //	        of the second master; rst reset.Signals, with Whole in no clock of an access of the
@@ -55,17 +57,18 @@ type Mem struct {
 //	Out     Rsp regbus.Rsp; Ask regbus.Req, for one clock; Read port.Request and Write
 //	        port.Request, port.Beat, valid/ready each, of one dword; Hang, a pulse; all registered
 //	Timing  an answer 1 clock after its request, to retry while the RAM is cleared and during the
-//	        8 clocks in which the CRC takes a word. An access of the program takes 4 clocks to a
-//	        register of its own, 5 to a mail word, 4 and those of the arbiter to the register bus,
-//	        and 10 and those of the memory through a window; 1 more for each time that the
-//	        host has the RAM
-//	Reset   the processor is in reset; windows and mail words are 0 within 64 clocks; the timer is
-//	        set to its end. The memory keeps its contents. After a whole-device reset, an access
-//	        to the register bus is still answered, and its answer dropped
-//	Order   an access is complete before the next instruction. A doorbell that rings in the clock
-//	        in which it is cleared stays set
+//	        8 clocks in which the CRC takes a word. An access of the program takes 3 clocks to a
+//	        register of its own, 5 to one that the RAM has, 4 and those of the arbiter to the
+//	        register bus, and 10 and those of the memory through a window; 1 more for each time
+//	        that the host has the RAM or rings doorbells
+//	Reset   the processor is in reset; windows, mail words and copies are those of a reset within
+//	        64 clocks; the timer is set to its end. The memory keeps its contents. After a
+//	        whole-device reset, an access to the register bus is still answered, and its answer
+//	        dropped
+//	Order   an access is complete before the next instruction. The program reads or clears its
+//	        doorbells in a clock in which the host rings none
 //	Paths   none
-//	Size    Params.Bytes, 64 words, and 797 bits with those of the core
+//	Size    Params.Bytes, 64 words, and 795 bits with those of the core
 //	Faults  the program gets an access fault for an address without anything, a write that it may
 //	        not do, a write of a part of a register, a register that does not exist or belongs to
 //	        the host, and an access to memory that fails or is refused
@@ -73,10 +76,10 @@ type Mem struct {
 type Module struct {
 	memory   uint32 // KiB
 	hostMask uint32 // bits of the high half of an address that no host address has
-	vramMask uint64 // bits that no address in VRAM has
+	vramMask uint32 // bits of the low half that no address in VRAM has
 
 	core core.Module
-	rows hdl.RAM // rows 0 to 31: windows; from mailRow on: mail words
+	rows hdl.RAM // rows 0 to 31: windows; then mail words, and copies of registers for reads
 
 	host   host
 	loader loader
@@ -90,15 +93,19 @@ var Outputs = []string{"Rsp", "Ask", "Read", "Writing", "Write", "Hang"}
 
 // Rows of the RAM.
 const (
-	mailRow = 32
-	freeRow = mcureg.FreeWindow * mcureg.Stride / 4
-	rows    = 64
+	freeRow    = mcureg.FreeWindow * mcureg.Stride / 4
+	hostRow    = 32 // the registers of the host from 0x00 to 0x7f
+	compareRow = hostRow | 6
+	blocksRow  = hostRow | mcureg.Blocks/4
+	mailRow    = hostRow | mcureg.Mail/4
+	pointRow   = 56 // breakpoints, watchpoint
+	rows       = 64
 )
 
 // New returns a microcontroller after reset, with a memory of zeros.
 func New(p Params) Module {
 	m := Module{
-		memory: uint32(p.Bytes >> 10), hostMask: ^(uint32(1)<<(p.HostBits-32) - 1) &^ hostBit, vramMask: ^(p.VRAMBytes - 1),
+		memory: uint32(p.Bytes >> 10), hostMask: ^(uint32(1)<<(p.HostBits-32) - 1) &^ hostBit, vramMask: ^uint32(p.VRAMBytes - 1),
 		core: core.New(core.Config{Bytes: p.Bytes, Counters: true, Debug: true}),
 		rows: hdl.NewNarrowRAM(rows, 32),
 	}
@@ -117,14 +124,14 @@ func (m *Module) Reset() {
 func (m *Module) clear() {
 	m.host, m.debug = host{}, debug{}
 	m.loader = loader{crc: crc32.Init}
-	m.timer = timer{compare: math.MaxUint64}
+	m.timer = timer{low: math.MaxUint32, high: math.MaxUint32}
 }
 
 // Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
 	r := m.host.rsp
 	if m.host.row {
-		r.Data = uint32(m.rows.Out())
+		r.Data |= uint32(m.rows.Out())
 	}
 	return r
 }
@@ -140,7 +147,7 @@ func (m *Module) Sleeps(regs regbus.Req, now uint64, events uint16, rst reset.Si
 // Stays reports whether a Tick with these inputs changes nothing, if Sleeps or Stays was
 // true in the clock before. It is false for some that change nothing.
 func (m *Module) Stays(regs regbus.Req, now uint64, events uint16, rst reset.Signals) bool {
-	wakes := m.timer.due || now >= m.timer.compare || events&m.timer.events != 0
+	wakes := m.timer.due || m.timer.reached(now) || events&m.timer.events != 0
 	return regs.Op == regbus.None && !rst.Whole && !wakes
 }
 
@@ -156,10 +163,10 @@ func (m *Module) IdleFor(now uint64, events uint16) uint64 {
 	switch {
 	case !m.rests(events) || m.timer.due != m.timer.reached(now):
 		return 0
-	case m.timer.due || m.timer.compare == math.MaxUint64:
+	case m.timer.due || m.timer.compare() == math.MaxUint64:
 		return math.MaxUint64
 	}
-	return m.timer.compare - now
+	return m.timer.compare() - now
 }
 
 // Skip skips n clocks without input. It changes nothing.
@@ -171,7 +178,7 @@ func (m *Module) Tick(regs regbus.Req, bus arbiter.Answer, mem Mem, now uint64, 
 	sent, sends := m.core.Sent()
 	stored, stores := m.core.Stored()
 	irq, ctl, load := m.interrupts(events), m.control(), m.loader.load()
-	dbg := m.debug.inputs(pc, stored, stores)
+	dbg := m.debug.inputs(pc, stored, stores, m.words())
 	answer, word := m.access.answer(), uint32(m.rows.Out())
 
 	use := m.host.use(regs)
@@ -183,13 +190,16 @@ func (m *Module) Tick(regs regbus.Req, bus arbiter.Answer, mem Mem, now uint64, 
 	m.debug.tick(sent, sends)
 	m.watch(state)
 	m.registers(regs, state, pc)
-	m.step(request, bus, mem, word, now, use.host)
+	m.step(request, bus, mem, word, now, use.host, rings(regs))
 	m.core.Tick(irq, answer, ctl, dbg, load)
 	m.rows.Tick(use.read, uint32(use.row), use.enable, uint32(use.row), uint64(use.data))
 	if rst.Whole {
 		m.restart()
 	}
 }
+
+// words returns the size of the memory.
+func (m *Module) words() uint32 { return m.memory << 8 }
 
 // restart is a whole-device reset.
 func (m *Module) restart() {
@@ -222,10 +232,14 @@ type rowUse struct {
 
 // A timer has the compare value, and which events interrupt.
 type timer struct {
-	compare uint64
-	due     bool
-	events  uint16 `w:"12"`
+	low    uint32 // of the compare value
+	high   uint32
+	due    bool
+	events uint16 `w:"12"`
 }
 
+// compare returns the compare value.
+func (t *timer) compare() uint64 { return uint64(t.high)<<32 | uint64(t.low) }
+
 // reached reports whether the time has reached the compare value.
-func (t *timer) reached(now uint64) bool { return now >= t.compare }
+func (t *timer) reached(now uint64) bool { return now >= t.compare() }

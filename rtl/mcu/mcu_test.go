@@ -286,6 +286,111 @@ func TestDoorbellAndTime(t *testing.T) {
 	assert.Less(t, r.says(1)-1000, uint32(2000))
 }
 
+// The compare value of the timer is all ones after a reset, and the program reads what it wrote.
+func TestCompare(t *testing.T) {
+	r := newRig(t)
+	r.run(1)
+	for range 2 {
+		p := newProgram()
+		for i, at := range []uint32{mcureg.CompareLo, mcureg.CompareHi} {
+			p.lw(1, mcureg.Local+at)
+			p.say(uint32(i), 1)
+			p.put(2, mcureg.Local+at, 0x1234_5678<<i)
+			p.lw(1, mcureg.Local+at)
+			p.say(uint32(2+i), 1)
+		}
+		r.start(p, 600)
+		assert.Equal(t, []uint32{0xffff_ffff, 0xffff_ffff, 0x1234_5678, 0x2468_acf0}, []uint32{r.says(0), r.says(1), r.says(2), r.says(3)})
+		r.tick(regbus.Req{}, reset.Signals{Whole: true})
+		r.run(64)
+	}
+}
+
+// An access to a register of the program takes 3 clocks after the 3 of its instruction. One to a
+// register that the RAM has takes 5.
+func TestTiming(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		off    uint32
+		clocks uint32
+	}{
+		{"time", mcureg.TimeHi, 3},
+		{"doorbells", mcureg.LocalDoorbell, 3},
+		{"events", mcureg.Events, 3},
+		{"mail word", mcureg.Mail, 5},
+		{"compare value", mcureg.CompareHi, 5},
+		{"base of window 7", mcureg.FreeLo, 5},
+	} {
+		r, p := newRig(t), newProgram()
+		p.li(30, mcureg.Local)
+		for _, a := range [][2]uint32{{1, mcureg.TimeLo}, {2, tt.off}, {3, mcureg.TimeLo}} {
+			p.add(rv32test.I(0x03, 2, a[0], 30, a[1]))
+		}
+		p.add(0x40000000 | 1<<20 | 3<<15 | 3<<7 | 0x33) // SUB x3, x3, x1
+		p.say(0, 3)
+		r.start(p, 300)
+		assert.Equal(t, 3+3+3+tt.clocks, r.says(0), tt.name)
+	}
+}
+
+// A doorbell rings at each clock around the clear of another one: it stays set.
+func TestDoorbellAtEachClock(t *testing.T) {
+	for wait := range 60 {
+		r := newRig(t)
+		r.set(mcureg.Base+mcureg.Doorbell, 1)
+		p := newProgram()
+		p.put(2, mcureg.Local+mcureg.LocalDoorbell, 1)
+		p.lw(1, mcureg.Local+mcureg.LocalDoorbell)
+		p.say(0, 1)
+		p.put(2, mcureg.Local+mcureg.LocalDoorbell, 0)
+		p.lw(1, mcureg.Local+mcureg.LocalDoorbell)
+		p.say(1, 1)
+		r.start(p, wait)
+		r.tick(regbus.Req{Op: regbus.Write, Off: mcureg.Base + mcureg.Doorbell, Data: 2}, reset.Signals{})
+		r.run(300)
+		assert.EqualValues(t, 2, r.says(1), "after %d clocks", wait)
+		assert.Zero(t, r.says(0)&1, "after %d clocks", wait)
+	}
+}
+
+// A whole-device reset clears LIMIT, BLOCKS and the breakpoints: what they read, and what they do.
+func TestResetClears(t *testing.T) {
+	r := newRig(t)
+	offs := []uint16{mcureg.Base + mcureg.Limit, mcureg.Base + mcureg.Blocks, debug + mcureg.Break, debug + mcureg.Break + 12, debug + mcureg.Watch}
+	for _, off := range offs {
+		r.set(off, 0x9)
+	}
+	r.tick(regbus.Req{}, reset.Signals{Whole: true})
+	rsp := r.Access(regbus.Req{Op: regbus.Read, Off: offs[0]}, func(q regbus.Req) { r.tick(q, reset.Signals{}) })
+	assert.Zero(t, rsp.Data)
+	for _, off := range offs {
+		assert.Zero(t, r.get(off), "%#x", off)
+	}
+	r.bar[0x1004] = 7
+	p := newProgram()
+	p.put(2, mcureg.Bus, 1)
+	r.start(p, 300)
+	assert.EqualValues(t, putBad, r.says(6), "no block is open")
+	assert.Zero(t, r.Hangs)
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
+}
+
+// A breakpoint above the memory stops nothing. Its register keeps the address.
+func TestBreakpointOutside(t *testing.T) {
+	r := newRig(t)
+	r.load(0, rv32test.I(0x13, 0, 1, 1, 1), rv32test.J(0, 0x1ffffc))
+	for i, at := range []uint32{8 << 10, 64 << 10, 1 << 31, 4 | 8<<10} {
+		r.set(debug+mcureg.Break+4*uint16(i), at|mcureg.PointEnable)
+		assert.Equal(t, at|mcureg.PointEnable, r.get(debug+mcureg.Break+4*uint16(i)))
+	}
+	r.set(ctl, mcureg.CtlRun)
+	r.run(100)
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
+	r.set(debug+mcureg.Break, 4|mcureg.PointEnable)
+	r.run(100)
+	assert.EqualValues(t, mcureg.DebugHalted|mcureg.CausePoint<<4, r.get(debug+mcureg.DebugStatus))
+}
+
 // A program that is silent for LIMIT clocks is halted, with one event. One that writes KICK in
 // time, sleeps, or is halted is not.
 func TestLimit(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 49 + core.ModuleWords + hdl.RAMWords
+const ModuleWords = 50 + core.ModuleWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = uint64(m.memory)
 	s[1] = uint64(m.hostMask)
-	s[2] = m.vramMask
+	s[2] = uint64(m.vramMask)
 	s[3] = hdl.Bit(m.host.run)
 	s[4] = hdl.Bit(m.host.hung)
 	s[5] = hdl.Bit(m.host.hangs)
@@ -32,37 +32,38 @@ func (m *Module) Snapshot(s []uint64) {
 	s[16] = uint64(m.loader.word)
 	s[17] = uint64(m.loader.left)
 	s[18] = uint64(m.loader.crc)
-	s[19] = m.timer.compare
-	s[20] = hdl.Bit(m.timer.due)
-	s[21] = uint64(m.timer.events)
-	s[22] = uint64(m.access.state)
-	s[23] = hdl.Bit(m.access.orphan)
-	s[24] = hdl.Bit(m.access.fault)
-	s[25] = hdl.Bit(m.access.carry)
-	s[26] = hdl.Bit(m.access.header)
-	s[27] = hdl.Bit(m.access.beat)
-	s[28] = uint64(m.access.enable)
-	s[29] = uint64(m.access.low)
-	s[30] = uint64(m.access.high)
-	s[31] = uint64(m.access.data)
-	s[32] = hdl.Bit(m.debug.halt)
-	s[33] = hdl.Bit(m.debug.catch)
-	s[34] = hdl.Bit(m.debug.resume)
-	s[35] = hdl.Bit(m.debug.step)
-	s[36] = hdl.Bit(m.debug.exec)
-	s[37] = uint64(m.debug.word)
-	s[38] = uint64(m.debug.data)
-	s[39] = hdl.Bit(m.debug.break0.on)
-	s[40] = uint64(m.debug.break0.addr)
-	s[41] = hdl.Bit(m.debug.break1.on)
-	s[42] = uint64(m.debug.break1.addr)
-	s[43] = hdl.Bit(m.debug.break2.on)
-	s[44] = uint64(m.debug.break2.addr)
-	s[45] = hdl.Bit(m.debug.break3.on)
-	s[46] = uint64(m.debug.break3.addr)
-	s[47] = hdl.Bit(m.debug.watch.on)
-	s[48] = uint64(m.debug.watch.addr)
-	s = s[49:]
+	s[19] = uint64(m.timer.low)
+	s[20] = uint64(m.timer.high)
+	s[21] = hdl.Bit(m.timer.due)
+	s[22] = uint64(m.timer.events)
+	s[23] = uint64(m.access.state)
+	s[24] = hdl.Bit(m.access.orphan)
+	s[25] = hdl.Bit(m.access.fault)
+	s[26] = hdl.Bit(m.access.carry)
+	s[27] = hdl.Bit(m.access.header)
+	s[28] = hdl.Bit(m.access.beat)
+	s[29] = uint64(m.access.enable)
+	s[30] = uint64(m.access.low)
+	s[31] = uint64(m.access.high)
+	s[32] = uint64(m.access.data)
+	s[33] = hdl.Bit(m.debug.halt)
+	s[34] = hdl.Bit(m.debug.catch)
+	s[35] = hdl.Bit(m.debug.resume)
+	s[36] = hdl.Bit(m.debug.step)
+	s[37] = hdl.Bit(m.debug.exec)
+	s[38] = uint64(m.debug.word)
+	s[39] = uint64(m.debug.data)
+	s[40] = hdl.Bit(m.debug.break0.on)
+	s[41] = uint64(m.debug.break0.addr)
+	s[42] = hdl.Bit(m.debug.break1.on)
+	s[43] = uint64(m.debug.break1.addr)
+	s[44] = hdl.Bit(m.debug.break2.on)
+	s[45] = uint64(m.debug.break2.addr)
+	s[46] = hdl.Bit(m.debug.break3.on)
+	s[47] = uint64(m.debug.break3.addr)
+	s[48] = hdl.Bit(m.debug.watch.on)
+	s[49] = uint64(m.debug.watch.addr)
+	s = s[50:]
 	m.core.Snapshot(s)
 	s = s[core.ModuleWords:]
 	m.rows.Snapshot(s)
@@ -73,7 +74,7 @@ func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.memory = uint32(s[0])
 	m.hostMask = uint32(s[1])
-	m.vramMask = s[2]
+	m.vramMask = uint32(s[2])
 	m.host.run = s[3] != 0
 	m.host.hung = s[4] != 0
 	m.host.hangs = s[5] != 0
@@ -90,37 +91,38 @@ func (m *Module) Restore(s []uint64) {
 	m.loader.word = uint32(s[16])
 	m.loader.left = uint8(s[17])
 	m.loader.crc = uint32(s[18])
-	m.timer.compare = s[19]
-	m.timer.due = s[20] != 0
-	m.timer.events = uint16(s[21])
-	m.access.state = state(s[22])
-	m.access.orphan = s[23] != 0
-	m.access.fault = s[24] != 0
-	m.access.carry = s[25] != 0
-	m.access.header = s[26] != 0
-	m.access.beat = s[27] != 0
-	m.access.enable = uint8(s[28])
-	m.access.low = uint32(s[29])
-	m.access.high = uint32(s[30])
-	m.access.data = uint32(s[31])
-	m.debug.halt = s[32] != 0
-	m.debug.catch = s[33] != 0
-	m.debug.resume = s[34] != 0
-	m.debug.step = s[35] != 0
-	m.debug.exec = s[36] != 0
-	m.debug.word = uint32(s[37])
-	m.debug.data = uint32(s[38])
-	m.debug.break0.on = s[39] != 0
-	m.debug.break0.addr = uint32(s[40])
-	m.debug.break1.on = s[41] != 0
-	m.debug.break1.addr = uint32(s[42])
-	m.debug.break2.on = s[43] != 0
-	m.debug.break2.addr = uint32(s[44])
-	m.debug.break3.on = s[45] != 0
-	m.debug.break3.addr = uint32(s[46])
-	m.debug.watch.on = s[47] != 0
-	m.debug.watch.addr = uint32(s[48])
-	s = s[49:]
+	m.timer.low = uint32(s[19])
+	m.timer.high = uint32(s[20])
+	m.timer.due = s[21] != 0
+	m.timer.events = uint16(s[22])
+	m.access.state = state(s[23])
+	m.access.orphan = s[24] != 0
+	m.access.fault = s[25] != 0
+	m.access.carry = s[26] != 0
+	m.access.header = s[27] != 0
+	m.access.beat = s[28] != 0
+	m.access.enable = uint8(s[29])
+	m.access.low = uint32(s[30])
+	m.access.high = uint32(s[31])
+	m.access.data = uint32(s[32])
+	m.debug.halt = s[33] != 0
+	m.debug.catch = s[34] != 0
+	m.debug.resume = s[35] != 0
+	m.debug.step = s[36] != 0
+	m.debug.exec = s[37] != 0
+	m.debug.word = uint32(s[38])
+	m.debug.data = uint32(s[39])
+	m.debug.break0.on = s[40] != 0
+	m.debug.break0.addr = uint16(s[41])
+	m.debug.break1.on = s[42] != 0
+	m.debug.break1.addr = uint16(s[43])
+	m.debug.break2.on = s[44] != 0
+	m.debug.break2.addr = uint16(s[45])
+	m.debug.break3.on = s[46] != 0
+	m.debug.break3.addr = uint16(s[47])
+	m.debug.watch.on = s[48] != 0
+	m.debug.watch.addr = uint32(s[49])
+	s = s[50:]
 	m.core.Restore(s)
 	s = s[core.ModuleWords:]
 	m.rows.Restore(s)
@@ -131,7 +133,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".memory", Width: 32},
 		hdl.Signal{Name: at + ".hostMask", Width: 32},
-		hdl.Signal{Name: at + ".vramMask", Width: 64},
+		hdl.Signal{Name: at + ".vramMask", Width: 32},
 		hdl.Signal{Name: at + ".host_run", Width: 1},
 		hdl.Signal{Name: at + ".host_hung", Width: 1},
 		hdl.Signal{Name: at + ".host_hangs", Width: 1},
@@ -148,7 +150,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".loader_word", Width: 32},
 		hdl.Signal{Name: at + ".loader_left", Width: 4},
 		hdl.Signal{Name: at + ".loader_crc", Width: 32},
-		hdl.Signal{Name: at + ".timer_compare", Width: 64},
+		hdl.Signal{Name: at + ".timer_low", Width: 32},
+		hdl.Signal{Name: at + ".timer_high", Width: 32},
 		hdl.Signal{Name: at + ".timer_due", Width: 1},
 		hdl.Signal{Name: at + ".timer_events", Width: 12},
 		hdl.Signal{Name: at + ".access_state", Width: 8, Names: stateNames()},
@@ -169,13 +172,13 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".debug_word", Width: 32},
 		hdl.Signal{Name: at + ".debug_data", Width: 32},
 		hdl.Signal{Name: at + ".debug_break0_on", Width: 1},
-		hdl.Signal{Name: at + ".debug_break0_addr", Width: 30},
+		hdl.Signal{Name: at + ".debug_break0_addr", Width: 14},
 		hdl.Signal{Name: at + ".debug_break1_on", Width: 1},
-		hdl.Signal{Name: at + ".debug_break1_addr", Width: 30},
+		hdl.Signal{Name: at + ".debug_break1_addr", Width: 14},
 		hdl.Signal{Name: at + ".debug_break2_on", Width: 1},
-		hdl.Signal{Name: at + ".debug_break2_addr", Width: 30},
+		hdl.Signal{Name: at + ".debug_break2_addr", Width: 14},
 		hdl.Signal{Name: at + ".debug_break3_on", Width: 1},
-		hdl.Signal{Name: at + ".debug_break3_addr", Width: 30},
+		hdl.Signal{Name: at + ".debug_break3_addr", Width: 14},
 		hdl.Signal{Name: at + ".debug_watch_on", Width: 1},
 		hdl.Signal{Name: at + ".debug_watch_addr", Width: 30},
 	)

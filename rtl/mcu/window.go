@@ -8,8 +8,23 @@ import (
 // offsetMask has the bits of an address that are the offset in a window.
 const offsetMask = mcureg.WindowMax - 4
 
+// sum adds to a word of the window: the offset to the low half of its base, and the carry to the
+// high half. It subtracts the offset and 1 from the size: bit 32 reports that the offset is below.
+func (a *access) sum(word uint32) uint64 {
+	x, y := word&mcureg.BaseLoBytes, a.low&offsetMask
+	switch a.state {
+	case stateBound:
+		y = ^y
+	case stateCarry:
+		x, y = word, bit(a.carry)
+	default:
+	}
+	return uint64(x) + uint64(y)
+}
+
 // window does the clocks of an access through a window.
 func (m *Module) window(mem Mem, word uint32, blocked bool) {
+	sum := m.access.sum(word)
 	switch m.access.state {
 	case stateSize, stateLow, stateHigh:
 		if !blocked {
@@ -17,16 +32,15 @@ func (m *Module) window(mem Mem, word uint32, blocked bool) {
 		}
 	case stateBound:
 		m.access.state = stateLow
-		if m.access.low&offsetMask >= word&mcureg.SizeBytes || m.access.writes() && word&mcureg.SizeWrite == 0 {
+		if sum>>32 == 0 || m.access.writes() && word&mcureg.SizeWrite == 0 {
 			m.access.end(true)
 		}
 	case stateAdd:
-		sum := uint64(word&mcureg.BaseLoBytes) + uint64(m.access.low&offsetMask)
 		m.access.high = m.access.low >> 28 & 7
 		m.access.low, m.access.carry, m.access.state = uint32(sum), sum>>32 != 0, stateHigh
 	case stateCarry:
-		m.access.high = word + bit(m.access.carry)
-		m.check(word)
+		m.access.high = uint32(sum) &^ m.hostMask
+		m.check(word, uint32(sum))
 	case stateFree:
 		if mem.Free {
 			m.access.state, m.access.header, m.access.beat = stateHeader, true, true
@@ -51,11 +65,11 @@ func (a *access) advance() {
 }
 
 // check begins the request if the address is one of the memory that base selects, the high
-// half of the base of the window.
-func (m *Module) check(base uint32) {
-	outside := m.access.address()&m.vramMask != 0
+// half of the base of the window. high is that of the address.
+func (m *Module) check(base, high uint32) {
+	outside := high != 0 || m.access.low&m.vramMask != 0
 	if base&hostBit != 0 {
-		outside = m.access.high&m.hostMask != 0 || m.access.high&hostBit == 0
+		outside = high&m.hostMask != 0 || high&hostBit == 0
 	}
 	switch {
 	case outside:

@@ -67,9 +67,9 @@ func TestTimer(t *testing.T) {
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	var cells [2]int
 	for i, root := range []string{"../..", without(t, "../..", "rtl/mcu",
-		"return now >= t.compare }", "return false }",
-		"m.timer.compare = m.timer.compare&^0xffff_ffff | uint64(v)", "m.timer.events &= 0xfff",
-		"m.timer.compare = m.timer.compare&0xffff_ffff | uint64(v)<<32", "m.timer.events &= 0xfff")} {
+		"return now >= t.compare() }", "return false }",
+		"m.timer.low = v", "m.timer.events &= 0xfff",
+		"m.timer.high = v", "m.timer.events &= 0xfff")} {
 		m := mcu.New(mcu.Params{Bytes: core.MinBytes, HostBits: gpu.Small().HostBits, VRAMBytes: VRAMBytes})
 		d, err := verilog.TranslateModule(root, &m, mcu.Outputs...)
 		require.NoError(t, err)

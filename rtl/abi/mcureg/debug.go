@@ -76,7 +76,7 @@ func points() []reg.Reg {
 	var rs []reg.Reg
 	for i := range uint32(Breakpoints) {
 		rs = append(rs, reg.Reg{Off: Break + 4*i, Name: fmt.Sprintf("BREAK%d", i), Access: reg.RW, Doc: "a breakpoint: the processor halts before the instruction there", Fields: []reg.Field{
-			enable, {Mask: PointAddr, Name: "ADDR", Unit: "bytes", Doc: "address of the instruction"},
+			enable, {Mask: PointAddr, Name: "ADDR", Unit: "bytes", Doc: "address of the instruction. One outside of the memory halts nothing"},
 		}})
 	}
 	return append(rs, reg.Reg{Off: Watch, Name: "WATCH", Access: reg.RW, Doc: "the watchpoint: the processor halts after an instruction that stored to this word", Fields: []reg.Field{
