@@ -15,7 +15,7 @@ import (
 )
 
 // mcuLUT is the most LUT4 of an ECP5 that a microcontroller adds to the configuration default.
-const mcuLUT = 4100
+const mcuLUT = 3500
 
 // TestMCUInDefault checks the size that a microcontroller adds to the configuration default with
 // the second master port, which it is at.
