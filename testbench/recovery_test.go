@@ -56,7 +56,7 @@ func TestLineIsCutAnywhere(t *testing.T) {
 				if err == nil {
 					_, wrong := compose.Diff(frame, tinyPlan(t, 1).Reference())
 					require.Zero(t, wrong, what)
-					require.Greater(t, n, packets-10, "only the last packets may pass unnoticed")
+					require.Greater(t, n, packets-30, "only the last packets may pass unnoticed: they discard the content of what is destroyed")
 					err = w.WaitForIdle()
 					for err == nil { // the cut has not been noticed yet
 						require.NoError(t, w.System.Err())
