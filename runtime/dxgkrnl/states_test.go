@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -205,4 +206,29 @@ func TestDeviceIsLostWhileALockWaits(t *testing.T) {
 			q.finish()
 		}
 	}
+}
+
+// A device that can access all addresses gets any page.
+func TestPagesWithoutALimit(t *testing.T) {
+	r := newRig(t, options{aperture: 4})
+	r.kernel.caps.HighestAcceptableAddress = math.MaxUint64
+	_, ok := r.kernel.pageList(4096)
+	assert.True(t, ok)
+}
+
+// After the adapter has stopped no interrupt counts, whatever it reports.
+func TestInterruptAfterTheStop(t *testing.T) {
+	r := newRig(t, options{})
+	r.gpu.auto = false
+	r.render(command{op: opHang})
+	r.wantStopped(t)
+	reported := false
+	r.mini.isr = func(th *ddi.Thread) {
+		reported = true
+		r.mini.notify(th, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: 999})
+		r.mini.cb.QueueDpc(th, r.mini.cb.DeviceHandle)
+	}
+	r.gpu.interrupt(0)
+	assert.Nil(t, crash(func() { r.kernel.dev.Deliver(r.thread) }))
+	assert.True(t, reported)
 }
