@@ -39,7 +39,7 @@ func (r *rig) balanced() {
 		seg.check(r)
 	}
 	assert.Len(r, k.paging.free, len(k.paging.all), "paging buffers")
-	assert.False(r, k.moving)
+	assert.False(r, k.moving || k.scheduling)
 	assert.Empty(r, k.lost)
 }
 
