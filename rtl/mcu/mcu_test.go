@@ -375,6 +375,68 @@ func TestResetClears(t *testing.T) {
 	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
 }
 
+// The registers that the RAM has are apart: each keeps its own value.
+func TestRegistersApart(t *testing.T) {
+	r := newRig(t)
+	want := map[uint16]uint32{}
+	for _, b := range []reg.Block{mcureg.Block, mcureg.Debug} {
+		for _, e := range b.Regs {
+			if off := uint16(b.Base + e.Off); e.Access == reg.RW && e.Name != "CTL" && e.Name != "LOAD_ADDR" {
+				want[off] = (0x0100_4010 * uint32(len(want)+1)) & e.Mask()
+				r.set(off, want[off])
+			}
+		}
+	}
+	for off, v := range want {
+		assert.Equal(t, v, r.get(off), "%#x", off)
+	}
+}
+
+// Each of four breakpoints that are set at once halts at its own instruction.
+func TestFourBreakpoints(t *testing.T) {
+	r := newRig(t)
+	for i := range uint16(4) {
+		r.set(debug+mcureg.Break+4*i, 4*uint32(i+1)|mcureg.PointEnable)
+	}
+	r.load(0, 0x13, 0x13, 0x13, 0x13, 0x13, rv32test.J(0, 0))
+	r.set(ctl, mcureg.CtlRun)
+	for i := range uint32(4) {
+		r.run(30)
+		assert.EqualValues(t, mcureg.DebugHalted|mcureg.CausePoint<<4, r.get(debug+mcureg.DebugStatus))
+		assert.Equal(t, 4*(i+1), r.get(debug+mcureg.PC))
+		r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
+	}
+	r.run(30)
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted)
+}
+
+// A jump out of the memory is an access fault, with a breakpoint at the address that is equal in the
+// bits of the memory.
+func TestBreakpointAlias(t *testing.T) {
+	r, p := newRig(t), newProgram()
+	r.set(debug+mcureg.Break, 0x104|mcureg.PointEnable)
+	p.li(1, 8<<10|0x104)
+	p.add(rv32test.I(0x67, 0, 0, 1, 0))
+	r.start(p, 300)
+	assert.Equal(t, []uint32{1, 8<<10 | 0x104}, []uint32{r.says(6), r.says(7)})
+	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
+}
+
+// A write of BLOCKS while the program runs opens nothing.
+func TestBlocksLocked(t *testing.T) {
+	r, p := newRig(t), newProgram()
+	r.bar[0x1004] = 5
+	p.li(30, mcureg.Local+mcureg.Mail)
+	p.add(rv32test.I(0x03, 2, 1, 30, 0), 0x63|1<<15|0x1d<<7|0x7f<<25) // BEQ x1, x0, -4
+	p.put(2, mcureg.Bus+0x1004, 9)
+	r.start(p, 100)
+	r.set(mcureg.Base+mcureg.Blocks, 0xffff_ffff)
+	r.set(mail, 1)
+	r.run(200)
+	assert.EqualValues(t, putBad, r.says(6))
+	assert.EqualValues(t, 5, r.bar[0x1004])
+}
+
 // A breakpoint above the memory stops nothing. Its register keeps the address.
 func TestBreakpointOutside(t *testing.T) {
 	r := newRig(t)

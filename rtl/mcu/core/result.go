@@ -55,7 +55,7 @@ func (m *Module) moved(near uint32, s sum) uint32 {
 	executes, op := m.state == stateExecute, opcode(m.ir)
 	links := op == opAUIPC || op == opJAL || op == opJALR && s.value&2 == 0
 	nears := executes && links || m.state == stateJump || m.state == stateVector ||
-		m.state == stateValue && m.cause == causeFetch && !m.irq
+		m.state == stateValue && m.cause == causeFetch
 	sums := executes && !links && !compares(m.ir) && !combines(m.ir)
 	return when(nears, near) | when(sums, s.value&^bit(op == opJALR))
 }
