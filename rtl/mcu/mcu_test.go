@@ -73,98 +73,6 @@ func TestLoad(t *testing.T) {
 	assert.Equal(t, []uint32{words[0], words[1], words[57], words[99]}, []uint32{r.says(0), r.says(1), r.says(2), r.says(3)})
 }
 
-// An access through a window reaches the address of its base and the offset, in VRAM and in host
-// memory, and carries into the high half. Bytes and halves are written alone.
-func TestWindows(t *testing.T) {
-	for _, base := range []uint64{0x100, 0x8000, onHost, onHost | 0xff_ffff_f000, onHost | 0x12_ffff_ff00} {
-		r := newRig(t)
-		r.window(2, base, 0x200|mcureg.SizeWrite)
-		const at = mcureg.Through + 2*mcureg.WindowMax
-		r.memory[base+0x1fc], r.memory[base+0x1f8] = 0x1234_5678, 0x9abc_def0
-		p := newProgram()
-		p.lw(1, at+0x1fc)
-		p.say(0, 1)
-		p.lw(1, at+0x1f8)
-		p.say(1, 1)
-		p.put(2, at+0x104, 0xcafe_f00d)
-		p.put(0, at+0x105, 0x77)
-		p.put(1, at+0x106, 0x1122)
-		r.start(p, 1000)
-		assert.Equal(t, []uint32{0x1234_5678, 0x9abc_def0, none}, []uint32{r.says(0), r.says(1), r.says(6)}, "%#x", base)
-		assert.EqualValues(t, 0x1122_770d, r.memory[base+0x104], "%#x", base)
-	}
-}
-
-// An access that a window does not allow is an access fault, and reaches no memory.
-func TestWindowFaults(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		window uint16
-		base   uint64
-		size   uint32
-		at     uint32
-		write  bool
-		cause  uint32
-	}{
-		{"a write to a window for reads", 1, 0, 0x100, 0, true, putBad},
-		{"a read past the end", 1, 0, 0x100, 0x100, false, loadBad},
-		{"a write past the end", 1, 0, 0x100 | 1, 0x100, true, putBad},
-		{"the last byte of the address space of a window", 1, 0, 0x100, mcureg.WindowMax - 4, false, loadBad},
-		{"a closed window", 1, 0, 0, 0, false, loadBad},
-		{"after VRAM", 1, vramBytes - 4, 0x100 | 1, 4, false, loadBad},
-		{"after host memory", 1, onHost | 1<<hostBits - 4, 0x100 | 1, 4, true, putBad},
-		{"a host address that is too wide", 1, onHost | 1<<hostBits, 0x100, 0, false, loadBad},
-		{"from VRAM to the host", 1, onHost - 4, 0x100 | 1, 4, true, putBad},
-		{"past the last address", 1, 1<<64 - 4, 0x100, 4, false, loadBad},
-		{"a write to the free window", 7, 0, 0, 0, true, putBad},
-	} {
-		r := newRig(t)
-		if tt.window < 7 {
-			r.window(tt.window, tt.base, tt.size)
-		}
-		p := newProgram()
-		at := mcureg.Through + uint32(tt.window)*mcureg.WindowMax + tt.at
-		if tt.write {
-			p.put(2, at, 1)
-		} else {
-			p.lw(1, at)
-		}
-		r.start(p, 300)
-		assert.Equal(t, []uint32{tt.cause, at}, []uint32{r.says(6), r.says(7)}, tt.name)
-		assert.Empty(t, r.reads, tt.name)
-		assert.Empty(t, r.memory, tt.name)
-	}
-}
-
-// The program moves the free window, and reads through it alone. A read that fails and a write
-// that is refused are access faults.
-func TestFreeWindow(t *testing.T) {
-	r := newRig(t)
-	r.memory[onHost|0x12_3456_7000] = 42
-	p := newProgram()
-	p.put(2, mcureg.Local+mcureg.FreeLo, 0x3456_7000-0x40)
-	p.put(2, mcureg.Local+mcureg.FreeHi, 0x8000_0012)
-	p.lw(1, mcureg.Through+7*mcureg.WindowMax+0x40)
-	p.say(0, 1)
-	p.lw(2, mcureg.Local+mcureg.FreeHi)
-	p.say(1, 2)
-	p.lw(1, mcureg.Through+7*mcureg.WindowMax+0x44)
-	r.start(p, 500)
-	assert.Equal(t, []uint32{42, 0x8000_0012, loadBad}, []uint32{r.says(0), r.says(1), r.says(6)}, "the last read fails")
-	at := uint16(mcureg.Base + mcureg.Window + 7*mcureg.Stride)
-	assert.EqualValues(t, 0x3456_7000-0x40, r.get(at))
-	r.set(at, 0)
-	assert.EqualValues(t, 0x3456_7000-0x40, r.get(at), "the host does not move it")
-
-	r = newRig(t)
-	r.window(0, 0, 0x100|1)
-	r.refuse = true
-	p = newProgram()
-	p.put(2, mcureg.Through, 1)
-	r.start(p, 300)
-	assert.EqualValues(t, putBad, r.says(6), "refused")
-}
-
 // While the program runs, what it may reach is locked.
 func TestLocked(t *testing.T) {
 	r := newRig(t)
@@ -392,36 +300,6 @@ func TestRegistersApart(t *testing.T) {
 	}
 }
 
-// Each of four breakpoints that are set at once halts at its own instruction.
-func TestFourBreakpoints(t *testing.T) {
-	r := newRig(t)
-	for i := range uint16(4) {
-		r.set(debug+mcureg.Break+4*i, 4*uint32(i+1)|mcureg.PointEnable)
-	}
-	r.load(0, 0x13, 0x13, 0x13, 0x13, 0x13, rv32test.J(0, 0))
-	r.set(ctl, mcureg.CtlRun)
-	for i := range uint32(4) {
-		r.run(30)
-		assert.EqualValues(t, mcureg.DebugHalted|mcureg.CausePoint<<4, r.get(debug+mcureg.DebugStatus))
-		assert.Equal(t, 4*(i+1), r.get(debug+mcureg.PC))
-		r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
-	}
-	r.run(30)
-	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted)
-}
-
-// A jump out of the memory is an access fault, with a breakpoint at the address that is equal in the
-// bits of the memory.
-func TestBreakpointAlias(t *testing.T) {
-	r, p := newRig(t), newProgram()
-	r.set(debug+mcureg.Break, 0x104|mcureg.PointEnable)
-	p.li(1, 8<<10|0x104)
-	p.add(rv32test.I(0x67, 0, 0, 1, 0))
-	r.start(p, 300)
-	assert.Equal(t, []uint32{1, 8<<10 | 0x104}, []uint32{r.says(6), r.says(7)})
-	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
-}
-
 // A write of BLOCKS while the program runs opens nothing.
 func TestBlocksLocked(t *testing.T) {
 	r, p := newRig(t), newProgram()
@@ -435,53 +313,6 @@ func TestBlocksLocked(t *testing.T) {
 	r.run(200)
 	assert.EqualValues(t, putBad, r.says(6))
 	assert.EqualValues(t, 5, r.bar[0x1004])
-}
-
-// A breakpoint above the memory stops nothing. Its register keeps the address.
-func TestBreakpointOutside(t *testing.T) {
-	r := newRig(t)
-	r.load(0, rv32test.I(0x13, 0, 1, 1, 1), rv32test.J(0, 0x1ffffc))
-	for i, at := range []uint32{8 << 10, 64 << 10, 1 << 31, 4 | 8<<10} {
-		r.set(debug+mcureg.Break+4*uint16(i), at|mcureg.PointEnable)
-		assert.Equal(t, at|mcureg.PointEnable, r.get(debug+mcureg.Break+4*uint16(i)))
-	}
-	r.set(ctl, mcureg.CtlRun)
-	r.run(100)
-	assert.Zero(t, r.get(debug+mcureg.DebugStatus))
-	r.set(debug+mcureg.Break, 4|mcureg.PointEnable)
-	r.run(100)
-	assert.EqualValues(t, mcureg.DebugHalted|mcureg.CausePoint<<4, r.get(debug+mcureg.DebugStatus))
-}
-
-// A program that is silent for LIMIT clocks is halted, with one event. One that writes KICK in
-// time, sleeps, or is halted is not.
-func TestLimit(t *testing.T) {
-	r := newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	r.start(newProgram(), 0)
-	for n := 0; r.Hangs == 0; n++ {
-		require.Less(t, n, 600)
-		r.run(1)
-	}
-	r.run(1000)
-	assert.Equal(t, 1, r.Hangs)
-	assert.EqualValues(t, mcureg.StatusHung|mcureg.StatusHalted, r.get(mcureg.Base+mcureg.Status))
-	r.set(ctl, 0)
-	assert.EqualValues(t, 0, r.get(mcureg.Base+mcureg.Status))
-
-	r = newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	p := newProgram()
-	p.li(2, mcureg.Local+mcureg.Kick)
-	p.add(rv32test.S(0x23, 2, 2, 0, 0), rv32test.J(0, 0x1ffffc))
-	r.start(p, 2000)
-	assert.Zero(t, r.Hangs, "a program that kicks")
-
-	r = newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	r.start(interrupted(0, func(*program) {}), 2000)
-	assert.Zero(t, r.Hangs, "a program that sleeps")
-	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
 }
 
 // A reset of the processor leaves an access that has begun alone. The next program does not get
@@ -510,54 +341,4 @@ func TestResetDuringAccess(t *testing.T) {
 	assert.Zero(t, r.get(ctl))
 	assert.Zero(t, r.says(0))
 	assert.Zero(t, r.get(mcureg.Base+mcureg.Window+mcureg.WindowSize))
-}
-
-// The debugger halts, steps, stops at a breakpoint and after a store, and executes instructions.
-func TestDebug(t *testing.T) {
-	r := newRig(t)
-	loop := []uint32{rv32test.I(0x13, 0, 1, 1, 1), rv32test.S(0x23, 2, 0, 1, 0x100), rv32test.J(0, 0x1ffff8)}
-	r.load(0, loop...)
-	halt := func(cause uint32) {
-		t.Helper()
-		r.run(30)
-		assert.Equal(t, mcureg.DebugHalted|cause<<4, r.get(debug+mcureg.DebugStatus))
-	}
-	x1 := func() uint32 {
-		r.set(debug+mcureg.Exec, rv32test.I(0x73, 1, 0, 1, mcureg.Scratch))
-		halt(mcureg.CauseExec)
-		return r.get(debug + mcureg.Data)
-	}
-	r.set(debug+mcureg.DebugCtl, mcureg.CtlHalt)
-	r.set(ctl, mcureg.CtlRun)
-	halt(mcureg.CauseHalt)
-	assert.Zero(t, r.get(debug+mcureg.PC))
-	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume|mcureg.CtlStep)
-	halt(mcureg.CauseStep)
-	assert.EqualValues(t, 4, r.get(debug+mcureg.PC))
-	before := x1()
-	for i := range uint16(4) {
-		r.set(debug+mcureg.Break+4*i, 8|mcureg.PointEnable)
-		r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
-		halt(mcureg.CausePoint)
-		assert.EqualValues(t, 8, r.get(debug+mcureg.PC))
-		r.set(debug+mcureg.Break+4*i, 8)
-	}
-	assert.Equal(t, before+3, x1())
-	r.set(debug+mcureg.Watch, 0x100|mcureg.PointEnable)
-	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
-	halt(mcureg.CausePoint)
-	assert.EqualValues(t, 8, r.get(debug+mcureg.PC), "after the store")
-	r.set(debug+mcureg.Watch, 0x104|mcureg.PointEnable)
-	r.set(debug+mcureg.Data, 0x55)
-	r.set(debug+mcureg.Exec, rv32test.I(0x73, 2, 1, 0, mcureg.Scratch))
-	halt(mcureg.CauseExec)
-	assert.EqualValues(t, 0x55, x1())
-	r.set(debug+mcureg.Exec, rv32test.I(0x03, 2, 2, 0, 0x2)) // misaligned
-	halt(mcureg.CauseFault)
-	r.set(debug+mcureg.DebugCtl, mcureg.CtlResume)
-	r.run(30)
-	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted)
-	r.set(debug+mcureg.Exec, 0)
-	r.run(30)
-	assert.Zero(t, r.get(debug+mcureg.DebugStatus)&mcureg.DebugHalted, "EXEC does nothing while it runs")
 }
