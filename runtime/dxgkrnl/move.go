@@ -15,7 +15,7 @@ type move struct {
 }
 
 // defragment moves allocations within a memory segment, so that a finds room, if enough is
-// free. It reports whether it did. It evicts nothing, and moves none that is pinned, held for
+// free. It reports whether to look for room again. It evicts nothing, and moves none that is pinned, held for
 // work or locked. It moves less than three times the bytes of a: each one that moves finds room where
 // a does not.
 func (k *Kernel) defragment(t *ddi.Thread, seg *segment, a *allocation) (bool, ddi.Status) {
@@ -24,6 +24,9 @@ func (k *Kernel) defragment(t *ddi.Thread, seg *segment, a *allocation) (bool, d
 	}
 	moves, _, ok := seg.clearing(a)
 	for _, m := range moves {
+		if m.of.segment != seg || !m.of.movable() {
+			return true, ddi.StatusSuccess // it was locked or evicted while a move waited: plan again
+		}
 		if s := k.moveWithin(t, m); s.Failed() {
 			return false, s
 		}
@@ -44,7 +47,7 @@ func (s *segment) freeBytes() uint64 {
 // copied it out, and copies it back.
 func (a *allocation) movable() bool { return !isKept(a) && a.locks == 0 }
 
-// clearing returns the moves with the fewest bytes that clear a range for a, or false. Their bytes are least. The range
+// clearing returns the moves that clear a range for a with the fewest bytes, or false. The range
 // begins at the start of the segment or after a resident.
 func (s *segment) clearing(a *allocation) (best []move, least uint64, ok bool) {
 	starts := []uint64{0}
