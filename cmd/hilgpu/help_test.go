@@ -115,7 +115,7 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 			assert.NotContains(t, stderr, "HILGPU_BOARD", "the flag takes precedence")
 		}
 	}
-	assert.Len(t, commands, 18)
+	assert.Len(t, commands, 19)
 	code, stdout, _ := in("emu?vram=8KiB", "reg", "read", "id.vram_size")
 	assert.Zero(t, code)
 	assert.Contains(t, stdout, "(8192 bytes)")

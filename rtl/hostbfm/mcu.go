@@ -81,7 +81,7 @@ func (h *Stimulus) program() {
 		h.SetReg(at+mcureg.BaseHi, uint32(base>>32))
 		h.SetReg(at+mcureg.WindowSize, 0x100|h.Rng.Uint32N(2))
 	}
-	h.SetReg(mcureg.Base+mcureg.Limit, []uint32{0, 2000, 20_000}[h.Rng.IntN(3)])
+	h.SetReg(mcureg.Base+mcureg.Limit, []uint32{0, 300, 20_000}[h.Rng.IntN(3)])
 	h.SetReg(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlResume)
 	h.SetReg(mcureg.Base+mcureg.Ctl, mcureg.CtlRun)
 }

@@ -98,7 +98,7 @@ var Block = reg.Block{
 			{Mask: StatusHalted, Name: "HALTED", Doc: "it is halted; MCUDBG.STATUS has the cause"},
 			{Mask: StatusHung, Name: "HUNG", Doc: "LIMIT was reached, and the processor halts before its next instruction. CTL.RUN = 0 clears it"},
 		}},
-		{Off: Limit, Name: "LIMIT", Access: reg.RW, Unit: "clocks", Doc: "longest time in which the program neither writes KICK nor sleeps in WFI. After it, HUNG is set and the event HUNG of INTC is raised. A halted processor does not count; 0: off"},
+		{Off: Limit, Name: "LIMIT", Access: reg.RW, Unit: "clocks", Doc: "longest time in which the program neither writes KICK nor sleeps in WFI. After it, HUNG is set and the event HUNG of INTC is raised. A halted processor does not count, and a write restarts the count; 0: off"},
 		{Off: LoadAddr, Name: "LOAD_ADDR", Access: reg.RW, Volatile: true, Unit: "bytes", Poke: reg.Idle, Doc: "address in the memory of the next word of LOAD_DATA; a write also begins a new CRC", Fields: []reg.Field{
 			{Mask: LoadAddrBytes, Name: "BYTES", Unit: "bytes", Doc: "a multiple of 4; bits above the memory are ignored"},
 		}},
