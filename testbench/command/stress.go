@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -58,7 +57,7 @@ func runStress(f *stressFlags) error {
 	o := f.Options
 	var err error
 	if o.Faults, err = stress.ParseFaults(f.faults); err != nil {
-		return fmt.Errorf("%w: %w", exit.ErrInput, err)
+		return err
 	}
 	if err := f.app.Links.CheckKernel(); err != nil {
 		return err
@@ -89,11 +88,5 @@ func runStress(f *stressFlags) error {
 	if derr := dumped(); err == nil {
 		err = derr
 	}
-	switch {
-	case errors.Is(err, stress.ErrInput):
-		return fmt.Errorf("%w: %w", exit.ErrInput, err)
-	case errors.Is(err, stress.ErrFailed):
-		return fmt.Errorf("%w: %w", exit.ErrCheck, err)
-	}
-	return err
+	return exit.Checked(err)
 }

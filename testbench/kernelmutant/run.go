@@ -60,8 +60,8 @@ type Bench struct {
 	Memory int           // that a test binary may reserve, in MiB
 }
 
-// ErrBuild is wrapped by the error of a mutant that does not build.
-var ErrBuild = errors.New("kernelmutant: the mutant does not build")
+// errBuild is wrapped by the error of a mutant that does not build.
+var errBuild = errors.New("kernelmutant: the mutant does not build")
 
 // Judge runs the tests on a mutant, whose number is unique.
 func (b *Bench) Judge(m *Mutant, number int) (Result, error) {
@@ -80,7 +80,7 @@ func (b *Bench) Judge(m *Mutant, number int) (Result, error) {
 		build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", changed, "-o", binary, "./"+j.folder)
 		build.Dir = b.Source.root
 		if out, err := build.CombinedOutput(); err != nil {
-			return r, fmt.Errorf("%w: %v: %w\n%s", ErrBuild, m, err, out)
+			return r, fmt.Errorf("%w: %v: %w\n%s", errBuild, m, err, out)
 		}
 		failed, late := b.run(j, binary)
 		switch {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// ErrSource is wrapped by the error of a package that cannot be read or checked.
-var ErrSource = errors.New("kernelmutant: cannot load the source")
+// errSource is wrapped by the error of a package that cannot be read or checked.
+var errSource = errors.New("kernelmutant: cannot load the source")
 
 // A Source is the source of the kernel, with its types.
 type Source struct {
@@ -30,14 +30,14 @@ type Source struct {
 func Load(root string) (*Source, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
 	list, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root}, "./"+Folder)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
 	if len(list) != 1 || len(list[0].Errors) > 0 {
-		return nil, fmt.Errorf("%w: %d packages in %s, want 1 without errors: %v", ErrSource, len(list), Folder, list[0].Errors)
+		return nil, fmt.Errorf("%w: %d packages in %s, want 1 without errors: %v", errSource, len(list), Folder, list[0].Errors)
 	}
 	s := &Source{root: root, pkg: list[0], texts: map[string][]byte{}, files: map[string]*ast.File{}, calls: map[ast.Expr]*ast.CallExpr{}}
 	for _, f := range s.pkg.Syntax {
@@ -48,10 +48,10 @@ func Load(root string) (*Source, error) {
 		for _, name := range p.files {
 			name += ".go"
 			if s.files[name] == nil {
-				return nil, fmt.Errorf("%w: %s has no %s, of the part %s", ErrSource, Folder, name, p.name)
+				return nil, fmt.Errorf("%w: %s has no %s, of the part %s", errSource, Folder, name, p.name)
 			}
 			if s.texts[name], err = os.ReadFile(s.path(name)); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrSource, err)
+				return nil, fmt.Errorf("%w: %w", errSource, err)
 			}
 			s.all = append(s.all, s.mutantsOf(name)...)
 		}
@@ -94,7 +94,7 @@ func (s *Source) Import(path string) (*types.Package, error) {
 	if p := s.pkg.Imports[path]; p != nil {
 		return p.Types, nil
 	}
-	return nil, fmt.Errorf("%w: %s is not imported", ErrSource, path)
+	return nil, fmt.Errorf("%w: %s is not imported", errSource, path)
 }
 
 // compiles reports whether the kernel compiles with a mistake.

@@ -66,6 +66,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/report"
 	"github.com/hilgpu/hilgpu/testbench/session"
+	"github.com/hilgpu/hilgpu/testbench/stress"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
@@ -132,7 +133,7 @@ var ErrCheck = errors.New("check failed")
 func Checked(err error) error {
 	var differs *lockstep.Divergence
 	found := errors.As(err, &differs)
-	for _, e := range []error{scoreboard.ErrDiffers, storm.ErrDiffers, lists.ErrContents, session.ErrFailed, lockstep.ErrPanic, hostbfm.ErrProtocol} {
+	for _, e := range []error{scoreboard.ErrDiffers, storm.ErrDiffers, lists.ErrContents, stress.ErrFailed, session.ErrFailed, lockstep.ErrPanic, hostbfm.ErrProtocol} {
 		found = found || errors.Is(err, e)
 	}
 	if found {
@@ -178,7 +179,7 @@ func classes() []class {
 		{bare.ErrMap, Map}, {ddi.StatusRevisionMismatch, Map},
 		{testbench.ErrDevice, Device}, {dxgkrnl.ErrStart, Device}, {hal.ErrEnumerate, Device},
 		{hal.ErrNotPinned, Device}, {hal.ErrMessage, Device},
-		{bus.ErrTimeout, Device}, {bus.ErrUnsupported, Device}, {bus.ErrAbort, Device}, {rootport.ErrPoisoned, Device},
+		{bus.ErrTimeout, Device}, {bus.ErrNoAnswer, Device}, {bus.ErrUnsupported, Device}, {bus.ErrAbort, Device}, {rootport.ErrPoisoned, Device},
 		{rootport.ErrProtocol, Device}, {inproc.ErrProtocol, Device}, {endpoint.ErrProtocol, Device},
 		{bare.ErrStuck, Device}, {bare.ErrFault, Device}, {bare.ErrLost, Device}, {bare.ErrClockStopped, Device},
 		{bare.ErrHost, Device}, {transfer.ErrWrong, Device}, {figures.ErrStuck, Device}, {sim.ErrSimulation, Device},
@@ -198,14 +199,14 @@ func classes() []class {
 		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {observer.ErrAddress, Usage}, {inspect.ErrListen, Usage}, {turns.ErrBoards, Usage},
 		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{eventlog.ErrFormat, Usage}, {eventlog.ErrVersion, Usage}, {eventlog.ErrCorrupt, Usage}, {eventlog.ErrMap, Map}, {why.ErrQuestion, Usage}, {report.ErrFolder, Usage}, {capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
-		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {suite.ErrBaseline, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage},
+		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {suite.ErrBaseline, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage}, {stress.ErrInput, Usage},
 		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrAddress, Usage}, {gateware.ErrFile, Usage},
 		{sim.ErrSim, Usage}, {testbench.ErrDrivers, Usage}, {hal.ErrMemory, Usage}, {ddi.EOutOfMemory, Usage},
 		{sim.ErrSource, Usage}, {verilog.ErrSource, Usage}, {verilog.ErrSubset, Usage},
 		{sim.ErrTool, Usage}, {synth.ErrTool, Usage},
 
 		// Findings, and tools that failed.
-		{regs.ErrReadBack, Check}, {scoreboard.ErrDiffers, Check}, {storm.ErrDiffers, Check}, {lists.ErrContents, Check},
+		{regs.ErrReadBack, Check}, {scoreboard.ErrDiffers, Check}, {storm.ErrDiffers, Check}, {lists.ErrContents, Check}, {stress.ErrFailed, Check},
 		{lockstep.ErrPanic, Check}, {hostbfm.ErrProtocol, Check}, {session.ErrFailed, Check}, {lockstep.ErrVariants, Check},
 		{mutant.ErrControl, Check}, {mutant.ErrText, Check}, {mutant.ErrYosys, Check}, {property.ErrYosys, Check},
 		{figures.ErrDigest, Check}, {figures.ErrEdit, Check}, {figures.ErrAwake, Check},
