@@ -27,7 +27,7 @@ var equivalents = []equivalent{
 	{"segment", "segment.gap", "if start >= at && start <= end && span <= end-start {", "start <= end becomes start < end", "each allocation has a byte"},
 	{"content", "Kernel.compareContent", "if i := difference(got, want); i >= 0 {", "got, want becomes want, got", "the order matters only for the text"},
 	{"content", "Kernel.compareContent", "got, want = want, got", "without got, want = want, got", "the order matters only for the text, and a FILL has no host memory"},
-	{"gate", "Kernel.run", "g.order, g.crew, g.out = rand.New(rand.NewPCG(seed, 0)), make(map[*ddi.Thread]int, len(tasks)), len(tasks)", "seed, 0 becomes 0, seed", "each seed has an order of its own either way"},
+	{"gate", "Kernel.run", "g.order, g.crew, g.procs, g.out = rand.New(rand.NewPCG(seed, 0)), crew, procs, len(tasks)", "seed, 0 becomes 0, seed", "each seed has an order of its own either way"},
 	{"recover", "Kernel.recoverItself", "if k.tdrLimit > 0 {", "k.tdrLimit > 0 becomes k.tdrLimit >= 0", "Start leaves no limit of 0"},
 }
 

@@ -29,7 +29,7 @@ import (
 // error.
 var codes = map[int]string{
 	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
-		lists: wrong contents; lockstep: the Go side panics; hostbfm: device broke the protocol; session: failed; lockstep: every variant has differed;
+		lists: wrong contents; stress: failed; lockstep: the Go side panics; hostbfm: device broke the protocol; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed; property: yosys failed;
 		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; figures: the program with the tag awake failed; synth: yosys failed; synth: nextpnr failed; gateware: the board was not programmed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
@@ -38,7 +38,7 @@ var codes = map[int]string{
 		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; observer: bad address; inspect: cannot listen; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
-		capture: bad file; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; why: no such thing in the log; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; transfer: bad input;
+		capture: bad file; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; why: no such thing in the log; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; stress: invalid options; transfer: bad input;
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large; synth: bad directory; gateware: unknown board; gateware: bad address; gateware: no bitstream;
 		sim: unknown simulator; testbench: a driver is missing; testbench: no firmware queues; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
@@ -53,7 +53,7 @@ var codes = map[int]string{
 		tlp: unsupported request; cannot listen; turns: cannot listen; ether: not allowed; ether: the interface is down; ether: busy;
 		bus: link down: nettlp: no device at the address; nettlp: the host is known; nettlp: bad datagram`,
 	5: `testbench: the device did not start; dxgkrnl: adapter not usable; hal: enumeration failed; hal: address not pinned;
-		hal: bad message write; bus: completion time-out; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
+		hal: bad message write; bus: completion time-out; bus: no answer; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;
 		bare: the node does not respond; bare: the node stopped on a fault; bare: the board stopped answering;
 		bare: the clock of the board does not run; bare: the device accessed memory outside its host memory;
