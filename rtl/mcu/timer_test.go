@@ -140,37 +140,6 @@ func TestDoorbellAtEachClock(t *testing.T) {
 	}
 }
 
-// A program that is silent for LIMIT clocks is halted, with one event. One that writes KICK in
-// time, sleeps, or is halted is not.
-func TestLimit(t *testing.T) {
-	r := newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	r.start(newProgram(), 0)
-	for n := 0; r.Hangs == 0; n++ {
-		require.Less(t, n, 600)
-		r.run(1)
-	}
-	r.run(1000)
-	assert.Equal(t, 1, r.Hangs)
-	assert.EqualValues(t, mcureg.StatusHung|mcureg.StatusHalted, r.get(mcureg.Base+mcureg.Status))
-	r.set(ctl, 0)
-	assert.EqualValues(t, 0, r.get(mcureg.Base+mcureg.Status))
-
-	r = newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	p := newProgram()
-	p.li(2, mcureg.Local+mcureg.Kick)
-	p.add(rv32test.S(0x23, 2, 2, 0, 0), rv32test.J(0, 0x1ffffc))
-	r.start(p, 2000)
-	assert.Zero(t, r.Hangs, "a program that kicks")
-
-	r = newRig(t)
-	r.set(mcureg.Base+mcureg.Limit, 500)
-	r.start(interrupted(0, func(*program) {}), 2000)
-	assert.Zero(t, r.Hangs, "a program that sleeps")
-	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
-}
-
 // A clock more of LIMIT is a clock more until the event.
 func TestLimitExact(t *testing.T) {
 	until := func(limit uint32) (n uint32) {
