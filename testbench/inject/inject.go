@@ -31,21 +31,22 @@ type Injector struct {
 	mu        sync.Mutex
 	reads     []*span // of host memory: the next read of each is not answered
 	messages  int     // that will be lost
-	ignored   []register
+	writes    []*loss
+	lost      map[uint64]uint64 // writes that were lost, by register
 	unplugged bool
 	counts    Counts
 }
 
-// Counts are the numbers of faults that have hit an access.
+// Counts are the numbers of reads and messages that were lost.
 type Counts struct {
-	Reads, Messages, Writes uint64
+	Reads, Messages uint64
 }
 
 // A span is a range of host memory, in bytes.
 type span struct{ addr, size uint64 }
 
-// A register is one in BAR0 of which writes are lost.
-type register struct {
+// A loss is that of writes of a register in BAR0.
+type loss struct {
 	off  uint64
 	bits uint32 // a write is lost if it sets one of them; 0: every write
 	left int
@@ -72,12 +73,25 @@ func (i *Injector) LoseMessages(n int) {
 	i.messages += n
 }
 
-// LoseWrites makes the next n writes of a register disappear: the dword at off in BAR0, in
-// bytes. If bits is not 0, only writes that set one of them are lost.
-func (i *Injector) LoseWrites(n int, off uint64, bits uint32) {
+// LoseWrites makes the next n writes of a register disappear, until cancel is called: the dword
+// at off in BAR0, in bytes. If bits is not 0, only writes that set one of them are lost.
+func (i *Injector) LoseWrites(n int, off uint64, bits uint32) (cancel func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.ignored = append(i.ignored, register{off, bits, n})
+	l := &loss{off, bits, n}
+	i.writes = append(i.writes, l)
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.writes = slices.DeleteFunc(i.writes, func(o *loss) bool { return o == l })
+	}
+}
+
+// LostWrites returns how many writes of a register were lost so far.
+func (i *Injector) LostWrites(off uint64) uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.lost[off]
 }
 
 // Unplug pulls the board out: no access passes in either direction until the link is opened
@@ -92,10 +106,10 @@ func (i *Injector) Unplug() {
 func (i *Injector) Disarm() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.reads, i.messages, i.ignored = nil, 0, nil
+	i.reads, i.messages, i.writes = nil, 0, nil
 }
 
-// Counts returns the numbers of faults so far.
+// Counts returns the numbers of reads and messages that were lost so far.
 func (i *Injector) Counts() Counts {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,16 +252,21 @@ func (l link) Write(bar int, off uint64, p []byte) error {
 func (i *Injector) ignores(off uint64, p []byte) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for k := range i.ignored {
-		r := &i.ignored[k]
-		if r.left == 0 || r.off < off || r.off+4 > off+uint64(len(p)) {
+	for k, l := range i.writes {
+		if l.off < off || l.off+4 > off+uint64(len(p)) {
 			continue
 		}
-		if v := binary.LittleEndian.Uint32(p[r.off-off:]); r.bits == 0 || v&r.bits != 0 {
-			r.left--
-			i.counts.Writes++
-			return true
+		if v := binary.LittleEndian.Uint32(p[l.off-off:]); l.bits != 0 && v&l.bits == 0 {
+			continue
 		}
+		if l.left--; l.left == 0 {
+			i.writes = slices.Delete(i.writes, k, k+1)
+		}
+		if i.lost == nil {
+			i.lost = map[uint64]uint64{}
+		}
+		i.lost[l.off]++
+		return true
 	}
 	return false
 }

@@ -69,7 +69,11 @@ func TestLink(t *testing.T) {
 	assert.EqualValues(t, 1, read(scratch1))
 	require.NoError(t, l.Write(0, scratch1, []byte{2, 0, 0, 0}))
 	assert.EqualValues(t, 2, read(scratch1), "one was to be lost")
-	assert.Equal(t, inject.Counts{Writes: 1}, in.Counts())
+	assert.EqualValues(t, 1, in.LostWrites(scratch1))
+	assert.Zero(t, in.LostWrites(scratch0))
+	in.LoseWrites(1, scratch1, 0)()
+	require.NoError(t, l.Write(0, scratch1, []byte{2, 0, 0, 0}), "it was taken back")
+	assert.EqualValues(t, 1, in.LostWrites(scratch1))
 
 	in.Unplug()
 	p := make([]byte, 4)

@@ -171,7 +171,9 @@ func (b *bench) state() Round {
 	for _, p := range b.processes {
 		all.Write(p.frames.Sum(nil))
 	}
-	if err := json.NewEncoder(all).Encode(r); err != nil {
+	same := r
+	same.Packets, same.BytesMoved = 0, 0 // not every board reports them
+	if err := json.NewEncoder(all).Encode(same); err != nil {
 		panic(err) // numbers and strings alone
 	}
 	r.Digest = fmt.Sprintf("%x", all.Sum(nil)[:16])

@@ -3,6 +3,7 @@ package stress
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
@@ -75,7 +76,7 @@ func (d *device) compare(r *rand.Rand) ([]byte, error) {
 	if err := d.same(shown); err != nil {
 		return nil, fmt.Errorf("the frame: %w", err)
 	}
-	all := append(d.textures, d.buffers...)
+	all := slices.Concat(d.textures, d.buffers)
 	return d.back.Subs[0], d.same(all[r.IntN(len(all))])
 }
 

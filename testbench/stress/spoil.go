@@ -22,13 +22,18 @@ const lostResets = 16
 
 // A spoiler decides for each submission whether it gets a fault.
 type spoiler struct {
-	bench  *bench
-	rand   *rand.Rand
-	nodes  map[kmddi.HContext]uint32
-	owners map[kmddi.HContext]*device
-	last   patched
-	stops  uint64 // faults so far that may stop the adapter
-	memory uint64 // refused allocations
+	bench    *bench
+	rand     *rand.Rand
+	contexts map[kmddi.HContext]owner
+	last     patched
+	stops    uint64 // faults so far that may stop the adapter
+	memory   uint64 // refused allocations
+}
+
+// An owner is the device of a context, and the node of its work.
+type owner struct {
+	*device
+	node uint32
 }
 
 // patched is a submission. A checker may have it patched twice.
@@ -39,9 +44,7 @@ type patched struct {
 }
 
 func newSpoiler(b *bench) *spoiler {
-	return &spoiler{
-		bench: b, rand: rand.New(rand.NewPCG(b.Seed, 1<<32)), owners: map[kmddi.HContext]*device{}, nodes: map[kmddi.HContext]uint32{},
-	}
+	return &spoiler{bench: b, rand: rand.New(rand.NewPCG(b.Seed, 1<<32)), contexts: map[kmddi.HContext]owner{}}
 }
 
 // drivers returns d with the spoiler in the miniport.
@@ -50,19 +53,23 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 	d.Observed = nil
 	d.KernelMode = func() kmddi.DriverInitializationData {
 		table := entry()
-		create, patch := table.CreateContext, table.Patch
+		create, destroy, patch := table.CreateContext, table.DestroyContext, table.Patch
 		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 			if p := s.bench.process(t.Process); p != nil {
-				s.owners[ctx], s.nodes[ctx] = p.device, arg.NodeOrdinal
+				s.contexts[ctx] = owner{p.device, arg.NodeOrdinal}
 			}
 			return create(t, dev, ctx, arg)
 		}
+		table.DestroyContext = func(t *ddi.Thread, ctx kmddi.HContext) ddi.Status {
+			delete(s.contexts, ctx)
+			return destroy(t, ctx)
+		}
 		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
-			if owner := s.owners[arg.Context]; owner != nil && !arg.Flags.Paging && !arg.Flags.Resubmission && !s.bench.calm {
+			if o, ok := s.contexts[arg.Context]; ok && !arg.Flags.Paging && !arg.Flags.Resubmission && !s.bench.calm {
 				if s.last.context != arg.Context || s.last.fence != arg.SubmissionFenceID {
 					s.last = patched{arg.Context, arg.SubmissionFenceID, false}
-					s.submitted(owner, arg)
+					s.submitted(o, arg)
 				}
 				if s.last.bad {
 					copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset], unknownPacket[:])
@@ -86,38 +93,38 @@ func (b *bench) process(id uint32) *process {
 }
 
 // submitted injects faults into a submission of a device.
-func (s *spoiler) submitted(d *device, arg kmddi.Patch) {
+func (s *spoiler) submitted(o owner, arg kmddi.Patch) {
 	for _, i := range s.bench.Faults {
 		if i.Fault == HostRead && s.bench.totals.Injected[HostRead] == maxLostReads {
 			continue
 		}
 		if i.Fault != NoMemory && s.rand.Float64() < i.Rate {
 			s.bench.totals.Injected[i.Fault]++
-			s.inject(i.Fault, d, arg)
+			s.inject(i.Fault, o, arg)
 		}
 	}
 }
 
 // inject injects a fault.
-func (s *spoiler) inject(f Fault, d *device, arg kmddi.Patch) {
+func (s *spoiler) inject(f Fault, o owner, arg kmddi.Patch) {
 	from, to := uint64(arg.DmaBufferSubmissionStartOffset), uint64(arg.DmaBufferSubmissionEndOffset)
 	in := s.bench.injector
-	node := cpreg.Base + uint64(s.nodes[arg.Context])*cpreg.Stride
+	node := registers(o.node)
 	switch f {
 	case BadPacket:
 		s.last.bad = true
-		d.offend(f)
+		o.offend(f)
 	case HostRead:
-		d.cancels = append(d.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+from, to-from))
+		o.cancels = append(o.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+from, to-from))
 		s.stops++
-		d.offend(f)
+		o.offend(f)
 	case IgnorePreempt:
 		in.LoseWrites(1, node+cpreg.Preempt, 0)
 	case IgnoreReset:
 		s.last.bad = true
 		s.stops++
-		in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset)
-		d.offend(f)
+		o.cancels = append(o.cancels, in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset))
+		o.offend(f)
 	case LostInterrupt:
 		in.LoseMessages(1)
 	case Firmware:
@@ -131,10 +138,19 @@ func (s *spoiler) inject(f Fault, d *device, arg kmddi.Patch) {
 	}
 }
 
+// registers returns the offset of the registers of a node in BAR0.
+func registers(node uint32) uint64 { return cpreg.Base + uint64(node)*cpreg.Stride }
+
 // hits returns the number of faults so far that any device may be lost for: resets of the
 // adapter, and requests to preempt that were lost.
-func (s *spoiler) hits() uint64 {
-	return s.bench.injector.Counts().Writes + s.bench.sys.Stats().Recoveries
+func (s *spoiler) hits() uint64 { return s.lostPreempts() + s.bench.sys.Stats().Recoveries }
+
+// lostPreempts returns the number of requests to preempt that were lost so far.
+func (s *spoiler) lostPreempts() (n uint64) {
+	for node := range uint32(s.bench.sys.Nodes()) {
+		n += s.bench.injector.LostWrites(registers(node) + cpreg.Preempt)
+	}
+	return n
 }
 
 // check returns an error if the adapter has stopped more often than faults explain.
@@ -144,7 +160,7 @@ func (s *spoiler) check() error {
 		n++
 	}
 	// A node that loses a paging buffer, since it did not see a PREEMPT, stops the adapter.
-	if may := s.stops + s.bench.injector.Counts().Writes; n > may {
+	if may := s.stops + s.lostPreempts(); n > may {
 		return fmt.Errorf("the adapter has stopped %d times, after %d faults that may do that", n, may)
 	}
 	return nil

@@ -70,6 +70,9 @@ func (o *Options) check() error {
 		return bad("a pressure of %v, want more than 0 to %d", o.Pressure, MaxPressure)
 	}
 	for _, i := range o.Faults {
+		if i.Fault == Firmware && !o.System.Queues.Use {
+			return bad("the fault %s, which needs a GPU whose firmware runs the queues", i.Fault)
+		}
 		if !(i.Rate >= 0 && i.Rate <= 1) {
 			return bad("a rate of %v of %s, want 0 to 1", i.Rate, i.Fault)
 		}
@@ -101,7 +104,7 @@ type Round struct {
 	Round int    `json:"round"` // from 1
 	Totals
 	testbench.Stats
-	Digest string `json:"digest"` // hash of all frames, losses and counts so far
+	Digest string `json:"digest"` // hash of all frames, losses and counts so far that each board reports
 }
 
 // Run runs the processes. The last round is without injections, and the state after it is the

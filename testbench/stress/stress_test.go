@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
@@ -16,6 +18,9 @@ import (
 
 // seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
 var seeds = flag.Uint64("stress.seeds", 2, "seeds that are run with one and with two processors")
+
+// verilogSeeds is the number of seeds of TestVerilog. "make soak" runs 20.
+var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
 
 // small returns the options of a short run.
 func small(board string) Options {
@@ -113,6 +118,25 @@ func TestOneSeedOneRun(t *testing.T) {
 	assert.Len(t, digests, int(*seeds))
 }
 
+// The Verilog of the GPU gives the run that its Go gives.
+func TestVerilog(t *testing.T) {
+	tooltest.Need(t, sim.Verilator.Tools()...)
+	for seed := range *verilogSeeds {
+		var digests [2]string
+		for i, board := range []string{"emu?config=small", "verilated?config=small&source=../.."} {
+			o := small(board)
+			o.Seed, o.Rounds, o.Frames, o.Pressure = seed, 1, 2, 1.1
+			for _, f := range []Fault{BadPacket, LostInterrupt, NoMemory} {
+				fault(f, 0.02)(&o)
+			}
+			r, err := Run(o)
+			require.NoError(t, err)
+			digests[i] = r.Digest
+		}
+		require.Equal(t, digests[0], digests[1], "seed %d", seed)
+	}
+}
+
 // changed returns the drivers with a miniport that changes one submission of a device.
 func changed(change func(part []byte)) testbench.Drivers {
 	d := testbench.HostDrivers()
@@ -178,14 +202,15 @@ func TestJudge(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"0 processes, want 1 to 64":                   func(o *Options) { o.Processes = 0 },
-		"65 processes, want 1 to 64":                  func(o *Options) { o.Processes = 65 },
-		"0 frames, want at least 1":                   func(o *Options) { o.Frames = 0 },
-		"0 rounds and a time of 0s, want one of them": func(o *Options) { o.Rounds = 0 },
-		"a hang rate of 1.5, want 0 to 1":             func(o *Options) { o.Hang = 1.5 },
-		"hangs on the board line":                     func(o *Options) { o.Hang, o.Board = 0.1, "line" },
-		"a pressure of 0, want more than 0 to 16":     func(o *Options) { o.Pressure = 0 },
-		"a rate of -1 of unplug, want 0 to 1":         fault(Unplug, -1),
+		"0 processes, want 1 to 64":                                            func(o *Options) { o.Processes = 0 },
+		"65 processes, want 1 to 64":                                           func(o *Options) { o.Processes = 65 },
+		"0 frames, want at least 1":                                            func(o *Options) { o.Frames = 0 },
+		"0 rounds and a time of 0s, want one of them":                          func(o *Options) { o.Rounds = 0 },
+		"a hang rate of 1.5, want 0 to 1":                                      func(o *Options) { o.Hang = 1.5 },
+		"hangs on the board line":                                              func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a pressure of 0, want more than 0 to 16":                              func(o *Options) { o.Pressure = 0 },
+		"the fault firmware, which needs a GPU whose firmware runs the queues": fault(Firmware, 0.1),
+		"a rate of -1 of unplug, want 0 to 1":                                  fault(Unplug, -1),
 	} {
 		o := small("emu")
 		change(&o)
