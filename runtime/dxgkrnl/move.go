@@ -15,9 +15,9 @@ type move struct {
 }
 
 // defragment moves allocations within a memory segment, so that a finds room, if enough is
-// free. It reports whether to look for room again. It evicts nothing, and moves none that is pinned, held for
-// work or locked. It moves less than three times the bytes of a: each one that moves finds room where
-// a does not.
+// free. It reports whether to look for room again. It evicts nothing, and moves none that is
+// pinned, held for work or locked. It moves less than three times the bytes of a: each one that
+// moves finds room where a does not.
 func (k *Kernel) defragment(t *ddi.Thread, seg *segment, a *allocation) (bool, ddi.Status) {
 	if !seg.memory() || seg.freeBytes() < seg.spanOf(a) {
 		return false, ddi.StatusSuccess

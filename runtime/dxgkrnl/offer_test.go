@@ -75,7 +75,7 @@ func TestOfferedGoFirst(t *testing.T) {
 	}
 }
 
-// What is discarded reads as zero: through a lock, and by the GPU at a place where another
+// Discarded content reads as zero: through a lock, and by the GPU at a place where another
 // allocation was. Host memory that has the content keeps it.
 func TestReclaimedContent(t *testing.T) {
 	for _, tt := range []struct {

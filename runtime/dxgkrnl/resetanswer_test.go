@@ -29,7 +29,7 @@ func TestAnswerDuringAReset(t *testing.T) {
 }
 
 // A device may be lost while its own thread places allocations and waits for a paging buffer.
-// What the thread then makes is cancelled, and all that it holds is given back.
+// The kernel cancels the work that the thread makes after that, and frees all that it holds.
 func TestLostWhileItsThreadPlaces(t *testing.T) {
 	for _, aware := range []bool{false, true} {
 		q := newQueues(t, 2, options{resets: true, vram: 2 << 20})

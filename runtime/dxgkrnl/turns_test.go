@@ -77,8 +77,8 @@ func TestEndOfTurns(t *testing.T) {
 	}
 }
 
-// What is executed has the level of work that waits for it, or for work before which it is in
-// its line.
+// Work that the node executes has the level of work that waits for it, or that waits for later
+// work of its line.
 func TestLevelOfWhatIsExecuted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -10,9 +10,9 @@ import (
 
 // victim returns the allocation of a segment to evict for a, or nil; a is nil if no process gets
 // the memory. None is pinned, held for work or in the working set. Those whose content is
-// worthless come first: what is destroyed, then what is offered, by the priority of the offer.
-// Then those of processes above their budget come, those of the process of a, and others. Of each, the lowest priority
-// comes first, and the least recently used one of a priority.
+// worthless come first: the destroyed ones, then the offered ones by the priority of the offer.
+// Then come those of processes above their budget, those of the process of a, and others. In
+// each of these turns the lowest priority comes first, and of that the least recently used one.
 //
 //	Source  learn.microsoft.com, ns-dxgiddi-dxgi_ddi_arg_setresourcepriority
 func (k *Kernel) victim(s *segment, a *allocation) *allocation {

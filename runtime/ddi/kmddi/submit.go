@@ -87,9 +87,9 @@ type PagingLocation struct {
 //
 // Source and Destination of a TRANSFER may be in the same segment. They do not overlap.
 //
-// DISCARD_CONTENT tells the driver that an allocation leaves Destination and that its content
-// there is not needed any more: it moves nothing. The driver need not write anything to the
-// buffer. A buffer that stays empty is submitted all the same, and its fence completes.
+// DISCARD_CONTENT tells the driver that an allocation leaves Destination and that nobody needs
+// its content there. It moves nothing, so the driver may leave the buffer empty. An empty
+// buffer is submitted too, and its fence completes.
 //
 // MAP_APERTURE_SEGMENT gives pages of an aperture segment the pages of MDL, and UNMAP gives
 // them the dummy page, which the GPU may access. The driver may do so at once, or by what it
