@@ -1,9 +1,11 @@
 package stress
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -129,12 +131,19 @@ func (s *spoiler) inject(f Fault, o owner, arg kmddi.Patch) {
 		in.LoseMessages(1)
 	case Firmware:
 		s.stops++
-		if err := s.bench.sys.StopFirmware(); err != nil {
-			s.bench.fail(s.bench.processes[0], err)
-		}
+		s.stopFirmware()
 	case Unplug:
 		s.stops++
 		in.Unplug()
+	}
+}
+
+// stopFirmware stops the microcontroller, unless the board is unplugged. The kernel is inside a
+// call, so nothing here may ask it.
+func (s *spoiler) stopFirmware() {
+	b := s.bench
+	if err := b.sys.StopFirmware(); err != nil && !errors.Is(err, bus.ErrLinkDown) && b.failed == nil {
+		b.failed = fmt.Errorf("%w: seed %d, round %d: the microcontroller cannot be stopped: %w", ErrFailed, b.Seed, b.round, err)
 	}
 }
 
