@@ -16,7 +16,7 @@ var errPlace = errors.New("miniport: no place to resume")
 //
 //	dword   field
 //	0       placeMagic
-//	1       bit 0: stopped, bit 1: known
+//	1       bit 0: stopped, bit 1: known, bit 2: failed
 //	2       start
 //	3       end
 //	4       at
@@ -33,6 +33,7 @@ const placeMagic = 0x31504748 // "HGP1"
 //
 //	stopped   the node has begun the submission, and has not completed it
 //	known     surfaces are those of the last Patch
+//	failed    it cannot go on, and must fail when it is submitted again
 //	start     first byte of the submission
 //	end       the one after its last
 //	at        the next packet; end: only the fence is left
@@ -42,10 +43,10 @@ const placeMagic = 0x31504748 // "HGP1"
 // A buffer may have several submissions, one after the other, and the place is that of the
 // last one that was stopped.
 type place struct {
-	stopped, known bool
-	start, end     uint32
-	at, progress   uint32
-	surfaces       [surfaceWords]uint64
+	stopped, known, failed bool
+	start, end             uint32
+	at, progress           uint32
+	surfaces               [surfaceWords]uint64
 }
 
 // surfaceWords is the number of words that RESTORE_STATE reads for both surfaces.
@@ -64,6 +65,9 @@ func (p place) put(b []byte) bool {
 	if p.known {
 		flags |= 2
 	}
+	if p.failed {
+		flags |= 4
+	}
 	for i, v := range [...]uint32{placeMagic, flags, p.start, p.end, p.at, p.progress} {
 		le.PutUint32(b[4*i:], v)
 	}
@@ -80,7 +84,7 @@ func takePlace(b []byte) (p place, ok bool) {
 	}
 	flags := le.Uint32(b[4:])
 	p = place{
-		stopped: flags&1 != 0, known: flags&2 != 0,
+		stopped: flags&1 != 0, known: flags&2 != 0, failed: flags&4 != 0,
 		start: le.Uint32(b[8:]), end: le.Uint32(b[12:]), at: le.Uint32(b[16:]), progress: le.Uint32(b[20:]),
 	}
 	for i := range p.surfaces {

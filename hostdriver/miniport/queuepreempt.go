@@ -53,15 +53,22 @@ func (w *work) working() bool {
 	return false
 }
 
-// drop forgets the jobs that are not reported. Those that were executed before an earlier one
-// keep that in the private data of their buffers, so that only their fence is submitted again.
+// drop forgets the jobs that are not reported. The private data of their buffers keeps that they were executed
+// before an earlier one, so that only their fence is submitted again, or that they have failed.
 func (w *work) drop() {
 	for i := w.reported; i != w.next; i++ {
-		if j := w.job(i); j.done {
-			b := j.buffer
-			place{stopped: true, start: b.start, end: b.end, at: b.end}.put(b.private)
+		j := w.job(i)
+		b := j.buffer
+		stops := !j.done && j.value != 0 && w.stopped>>j.queue&1 != 0
+		if stops {
+			w.stopped &^= 1 << j.queue // it has not begun what follows
 		}
-		*w.job(i) = job{}
+		if j.done {
+			place{stopped: true, start: b.start, end: b.end, at: b.end}.put(b.private)
+		} else if j.failed || stops {
+			place{stopped: true, failed: true, start: b.start, end: b.end, at: b.start}.put(b.private)
+		}
+		*j = job{}
 	}
 	w.next = w.reported
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// settlePolls is how often a reset looks whether the queues that are not guilty have completed their work.
+// settlePolls is how often a reset looks whether the queues that have not stopped have completed their work.
 const settlePolls = 1 << 14
 
-// reset resets a node, and makes the guilty queue anew: the one that has stopped on a fault, or whose work the
-// node does. The firmware continues the other queues from their places. They complete what they have, and
-// what comes before the guilty work, so that last is the only fence that was aborted in the middle. It runs at
-// PASSIVE_LEVEL.
+// reset resets a node, and makes its stopped queues anew: those that have stopped on a fault, and the one
+// whose work the node does, unless another one has stopped. The firmware continues the other queues from their
+// places. They complete what they have, and what comes before the first work in which a queue has stopped, so that
+// last is the only fence that was aborted in the middle. The work of other stopped queues fails when the kernel
+// submits it again: what it has done must not be done twice. It runs at PASSIVE_LEVEL.
 func (q *queues) reset(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s ddi.Status) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -24,15 +25,16 @@ func (q *queues) reset(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s
 		return 0, s
 	}
 	var err error
-	if w.guilty == 0 && w.working() {
-		err = q.call(t, fwabi.OpReset, node)
-		q.notices(t)
+	if _, ok := w.aborted(); !ok && w.stopped == 0 && w.working() {
+		err = q.interrupt(t, node)
 	}
 	if err == nil {
 		err = q.settle(t, node, r)
 	}
-	if err == nil && w.guilty != 0 {
-		err = q.renew(t, w.guilty-1)
+	for i := uint32(0); i < fwabi.Queues && err == nil; i++ {
+		if w.stopped>>i&1 != 0 {
+			err = q.renew(t, i)
+		}
 	}
 	if err != nil {
 		q.err = err
@@ -40,6 +42,13 @@ func (q *queues) reset(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s
 		return 0, statusOf(err)
 	}
 	return q.forget(t, node, r)
+}
+
+// interrupt ends the work that a node does. The queue that has it stops.
+func (q *queues) interrupt(t *ddi.Thread, node uint32) error {
+	err := q.call(t, fwabi.OpReset, node)
+	q.notices(t)
+	return err
 }
 
 // statusOf returns the status of a failed access, or that of a firmware that does not do its work.
@@ -64,51 +73,57 @@ func (q *queues) look(t *ddi.Thread, node uint32, r *ring.Ring, first func()) dd
 	return s
 }
 
-// settle waits until the guilty work is all that the queues of a node have.
+// settle waits until all work that a node must complete is complete. If that takes too long, it ends the work that
+// the node does, once.
 func (q *queues) settle(t *ddi.Thread, node uint32, r *ring.Ring) error {
-	w := &q.nodes[node]
-	for range settlePolls {
-		end := w.aborted()
-		for i := w.reported; i != end; i++ {
-			if j := w.job(i); j.value == 0 && !w.blocked(i) {
-				q.enqueue(t, r, j)
+	for range 2 {
+		for range settlePolls {
+			if q.settles(t, node, r) {
+				return nil
+			}
+			if s := q.look(t, node, r, func() {}); s != ddi.StatusSuccess {
+				return statusError(s)
 			}
 		}
-		if w.settled(end) {
-			return nil
-		}
-		if s := q.look(t, node, r, func() {}); s != ddi.StatusSuccess {
-			return statusError(s)
+		if err := q.interrupt(t, node); err != nil {
+			return err
 		}
 	}
 	return statusError(ddi.StatusIOTimeout)
 }
 
-// aborted returns the number of the job in which the guilty queue has stopped, or of the next one if it has
-// none. Without a guilty queue it is the first one that is not reported.
-func (w *work) aborted() uint32 {
-	for i := w.reported; i != w.next && w.guilty != 0; i++ {
-		if j := w.job(i); j.queue == w.guilty-1 && !j.done {
-			return i
+// settles gives the queues what must complete and may begin. It reports whether all of it is complete: the jobs
+// before the one that is aborted, and after it those that queues have which have not stopped.
+func (q *queues) settles(t *ddi.Thread, node uint32, r *ring.Ring) bool {
+	w := &q.nodes[node]
+	end, ok := w.aborted()
+	if !ok {
+		end = w.reported
+		if w.stopped != 0 {
+			end = w.next
 		}
 	}
-	if w.guilty != 0 {
-		return w.next
-	}
-	return w.reported
-}
-
-// settled reports whether all jobs before end are complete, and after it those that queues have, but for the
-// guilty one.
-func (w *work) settled(end uint32) bool {
-	before := true
+	all, before := true, true
 	for i := w.reported; i != w.next; i++ {
 		before = before && i != end
-		if j := w.job(i); !j.done && (before || j.value != 0 && j.queue != w.guilty-1) {
-			return false
+		j := w.job(i)
+		if before && j.value == 0 && !w.blocked(i) {
+			q.enqueue(t, r, j)
+		}
+		all = all && (j.done || !before && (j.value == 0 || w.stopped>>j.queue&1 != 0))
+	}
+	return all
+}
+
+// aborted returns the number of the first job in which a queue has stopped or that has failed before, and false if
+// there is none.
+func (w *work) aborted() (i uint32, ok bool) {
+	for i := w.reported; i != w.next; i++ {
+		if j := w.job(i); !j.done && (j.failed || j.value != 0 && w.stopped>>j.queue&1 != 0) {
+			return i, true
 		}
 	}
-	return true
+	return 0, false
 }
 
 // renew destroys a queue with its work and creates it again.
@@ -128,11 +143,15 @@ func (q *queues) renew(t *ddi.Thread, number uint32) error {
 func (q *queues) forget(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s ddi.Status) {
 	a, w := q.adapter, &q.nodes[node]
 	_, s = a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
-		if end := w.aborted(); w.guilty != 0 && end != w.next {
-			w.completed = w.job(end).id
+		if end, ok := w.aborted(); ok {
+			j := w.job(end)
+			if j.value != 0 {
+				w.stopped &^= 1 << j.queue
+			}
+			w.completed, w.reported = j.id, end+1
 		}
 		w.drop()
-		w.preempting, w.guilty, last = false, 0, w.completed
+		w.preempting, w.stopped, last = false, 0, w.completed
 		r.Forgive()
 		a.nodes[node].resetting = false
 		return true

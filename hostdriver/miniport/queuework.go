@@ -1,11 +1,13 @@
 package miniport
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -21,6 +23,7 @@ import (
 //	dwords  their number
 //	value   of the progress of the queue after it; 0: it is not yet in the queue
 //	done    it has completed
+//	failed  its queue had stopped in it, when another one was reset: it must not be executed again
 //	buffer  where it is from
 type job struct {
 	id     uint32
@@ -30,6 +33,7 @@ type job struct {
 	dwords uint32
 	value  uint64
 	done   bool
+	failed bool
 	buffer buffer
 }
 
@@ -44,7 +48,7 @@ type work struct {
 	completed uint32 // last fence reported; before the first submission 0
 
 	preempting bool   // no work is given to the queues until all that they have is complete
-	guilty     uint32 // queue that has stopped, plus 1; 0: none
+	stopped    uint32 // queues that have stopped on a fault, or whose work a reset has ended, a bit each
 }
 
 func (w *work) job(i uint32) *job { return &w.jobs[i%ring.Slots] }
@@ -62,7 +66,9 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 		addr: pkt.Host | arg.DmaBufferPhysicalAddress + uint64(start), dwords: (end - start) / 4,
 	}
 	j.buffer = buffer{id: j.id, private: arg.DmaBufferPrivateData, start: start, end: end}
-	if p, ok := stoppedIn(arg.DmaBufferPrivateData, start, end); ok && p.at == end {
+	if p, ok := stoppedIn(arg.DmaBufferPrivateData, start, end); ok && p.failed {
+		j.failed = true
+	} else if ok && p.at == end {
 		j.dwords = 0 // it was executed before a preemption or a reset
 	}
 	if j.dwords == 0 {
@@ -105,17 +111,45 @@ func (w *work) last() uint32 {
 	return w.job(w.next - 1).id
 }
 
-// release gives each job whose turn it is to its queue, at DISPATCH_LEVEL.
+// release gives each job whose turn it is to its queue, or reports that it has failed. It runs at
+// DISPATCH_LEVEL.
 func (q *queues) release(t *ddi.Thread, node uint32, r *ring.Ring) {
 	w := &q.nodes[node]
 	if w.preempting || q.adapter.nodes[node].resetting {
 		return
 	}
 	for i := w.reported; i != w.next && r.Err() == nil && !q.held.Load(); i++ {
-		if j := w.job(i); j.value == 0 && !w.blocked(i) {
+		switch j := w.job(i); {
+		case j.value != 0 || w.blocked(i):
+		case j.failed:
+			q.refuse(t, node, r, j)
+		default:
 			q.enqueue(t, r, j)
 		}
 	}
+}
+
+// refuse reports a fault of a job that has failed before.
+func (q *queues) refuse(t *ddi.Thread, node uint32, r *ring.Ring, j *job) {
+	a := q.adapter
+	a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		q.fail(t, node, r, j, errAgain)
+		a.cb.QueueDpc(t, a.cb.DeviceHandle)
+		return true
+	})
+}
+
+// errAgain is why a job that has failed is not executed again.
+var errAgain = errors.New("stopped before the reset of another queue")
+
+// fail reports a fault of a job, and marks the ring of its node as failed. It runs at DIRQL.
+func (q *queues) fail(t *ddi.Thread, node uint32, r *ring.Ring, j *job, why error) {
+	a := q.adapter
+	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %w", ErrFault, node, j.queue, why))
+	a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+		InterruptType: kmddi.InterruptDMAFaulted, FenceID: j.id, NodeOrdinal: node,
+		Status: uint32(ddi.StatusGPUExceptionOnDevice),
+	})
 }
 
 // blocked reports whether a job must wait for an earlier one: that of the system waits for all others, and
@@ -254,22 +288,17 @@ func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
 	}
 	q.advance(t, node, r)
 	w := &q.nodes[node]
-	if w.guilty == 0 {
-		w.guilty = number + 1
-	}
+	w.stopped |= 1 << number
 	if a.nodes[node].resetting {
 		return
 	}
-	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %s", ErrFault, node, number, queueCause(cause)))
 	for i := w.reported; i != w.next; i++ {
 		if j := w.job(i); j.queue == number && j.value != 0 && !j.done {
-			a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
-				InterruptType: kmddi.InterruptDMAFaulted, FenceID: j.id, NodeOrdinal: node,
-				Status: uint32(ddi.StatusGPUExceptionOnDevice),
-			})
+			q.fail(t, node, r, j, errors.New(queueCause(cause)))
 			return
 		}
 	}
+	r.Fail(fmt.Errorf("%w: CP%d: queue %d: %s", ErrFault, node, number, queueCause(cause)))
 }
 
 // queueCause returns the name of the cause of a notice.

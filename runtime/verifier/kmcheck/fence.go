@@ -22,6 +22,7 @@ type queue struct {
 type pending struct {
 	fence uint32
 	empty bool   // it has no commands, so it may complete without the GPU
+	fails bool   // the driver has reported a fault of it
 	news  uint64 // Checker.news when it was submitted
 	seen  bool   // the fence was in a register or in memory that the GPU wrote
 
@@ -89,6 +90,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 		if i < 0 {
 			k.fail(fr, "fence-faulted", "node %d: fence %d has faulted, want one that is submitted and not reported", arg.NodeOrdinal, arg.FenceID)
 		} else {
+			q.pending[i].fails = true
 			p := q.pending[i]
 			k.evidence.faulted = &p
 		}

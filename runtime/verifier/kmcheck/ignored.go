@@ -14,14 +14,14 @@ import (
 const engineTimeout = 0x141
 
 // checkIgnored checks, when a node has timed out, that the driver told the device
-// about the oldest submission.
+// about the oldest submission. One that the driver has reported as faulted has not timed out.
 func (k *Checker) checkIgnored(fr *frame) {
 	if fr.args[1].(kmddi.CollectDbgInfo).Reason != engineTimeout {
 		return
 	}
 	for _, node := range slices.Sorted(maps.Keys(k.queues)) {
 		q := k.queues[node]
-		if len(q.pending) == 0 || q.pending[0].empty || q.pending[0].writes != k.writes {
+		if len(q.pending) == 0 || q.pending[0].empty || q.pending[0].fails || q.pending[0].writes != k.writes {
 			continue
 		}
 		k.m.Report(verifier.Report{

@@ -49,6 +49,12 @@ func ignoredCases() []ruleCase {
 			r.timeout(0x117) // the adapter, not a node
 			r.rings()
 			r.timeout(engineTimeout)
+			r.submit(2, 11, 4)
+			r.interrupt(func(t *ddi.Thread) {
+				r.cb.NotifyInterrupt(t, r.h, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMAFaulted, NodeOrdinal: 2, FenceID: 11})
+				r.cb.QueueDpc(t, r.h)
+			})
+			r.timeout(engineTimeout) // it was reported
 		}},
 		{rule: "callback-argument", breaks: func(r *rig) { r.maps(ddi.StatusInvalidHandle) },
 			keeps: func(r *rig) { r.maps(ddi.StatusInvalidParameter) }}, // a range that may not exist

@@ -1,0 +1,124 @@
+package miniport_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// stoppedQueues returns a kernel with five submissions: fence 1, 2 and 3 are of the queues 1, 2 and 3, whose contexts
+// belong to devices of their own, and 4 and 5 are of the queues 2 and 3. It also returns the contexts and the private
+// data of the buffers, by number and by fence.
+func stoppedQueues(t *testing.T) (k *kernel, f *fakeFirmware, ctx []kmddi.HContext, p [][]byte) {
+	k, f = withQueues(t, 1)
+	for range 4 {
+		ctx = append(ctx, k.context(t, k.device(t), 0))
+	}
+	ctx[3], ctx[2], ctx[1], p = ctx[2], ctx[1], ctx[0], make([][]byte, 6)
+	for id, c := range []int{0, 1, 2, 3, 2, 3} {
+		if p[id] = newPrivate(k); id > 0 {
+			k.bufferOf(t, ctx[c], uint32(id), p[id], false)
+		}
+	}
+	return k, f, ctx, p
+}
+
+// operations returns the requests that the firmware got since the last call, but for those that reset a node.
+func (f *fakeFirmware) operations() (ops, queues []uint32) {
+	for _, r := range f.requests {
+		ops = append(ops, r.op)
+		if r.op != opReset {
+			queues = append(queues, r.payload[0])
+		}
+	}
+	f.requests = nil
+	return ops, queues
+}
+
+// againFaults submits a buffer in whose execution a queue had stopped: it faults without another look at it, and the
+// next reset aborts it alone.
+func againFaults(t *testing.T, k *kernel, f *fakeFirmware, ctx kmddi.HContext, id uint32, private []byte) {
+	t.Helper()
+	k.drain()
+	f.bells = nil
+	k.bufferOf(t, ctx, id, private, true)
+	events := k.drain()
+	require.Len(t, events, 2)
+	assert.Contains(t, events[0], "faulted node 0 fence")
+	assert.Equal(t, "QueueDpc", events[1])
+	assert.Empty(t, f.bells, "it is not executed again")
+	last, s := k.resetNode(0)
+	require.Equal(t, success, s)
+	assert.Equal(t, id, last)
+	ops, _ := f.operations()
+	assert.Empty(t, ops, "no queue has stopped")
+}
+
+// Two queues stop before the reset. It aborts the first of their submissions, and makes both queues anew. The second
+// submission has its own fault and its own reset, and what follows it in its queue is executed.
+func TestQueuesTwoFaults(t *testing.T) {
+	k, f, ctx, p := stoppedQueues(t)
+	f.requests = nil
+	f.answer(0, opFault, 0, 2, 8)
+	assert.Contains(t, k.interrupted(t)[0], "faulted node 0 fence 0x2")
+	f.answer(0, opFault, 0, 1, 8)
+	f.finish(3, 0)
+	last, s := k.resetNode(0)
+	require.Equal(t, success, s)
+	assert.EqualValues(t, 1, last)
+	ops, queues := f.operations()
+	assert.Equal(t, []uint32{opQueueDestroy, opQueueCreate, opQueueDestroy, opQueueCreate}, ops)
+	assert.Equal(t, []uint32{1, 1, 2, 2}, queues)
+	againFaults(t, k, f, ctx[2], 2, p[2])
+	k.bufferOf(t, ctx[3], 3, p[3], true)
+	f.finish(3, 0)
+	assert.Equal(t, completed(0, 3), k.interrupted(t))
+	assert.Zero(t, f.entry(3)[2], "only its fence is left")
+	k.bufferOf(t, ctx[2], 4, p[4], true)
+	f.finish(2, 0)
+	assert.Equal(t, completed(0, 4), k.interrupted(t))
+	assert.EqualValues(t, 1, f.entry(2)[2], "it is executed")
+	assert.NotContains(t, k.debug(t), "has failed")
+}
+
+// A queue stops in the reset of another one: the kernel learns of it when it submits the work again.
+func TestQueuesFaultInAReset(t *testing.T) {
+	k, f, ctx, p := stoppedQueues(t)
+	f.answer(0, opFault, 0, 1, 8)
+	assert.Contains(t, k.interrupted(t)[0], "faulted node 0 fence 0x1")
+	looks := 0
+	k.hook = func(bool, uint32) {
+		if looks++; looks == 20 {
+			f.answer(0, opFault, 0, 2, 8)
+			f.finish(3, 0)
+		}
+	}
+	f.requests = nil
+	last, s := k.resetNode(0)
+	k.hook = nil
+	require.Equal(t, success, s)
+	assert.EqualValues(t, 1, last)
+	_, queues := f.operations()
+	assert.Equal(t, []uint32{1, 1, 2, 2}, queues)
+	againFaults(t, k, f, ctx[2], 2, p[2])
+}
+
+// A queue has stopped, and the node hangs in the work of another one. The reset ends that too.
+func TestQueuesFaultBesideAHang(t *testing.T) {
+	k, f, ctx, p := stoppedQueues(t)
+	f.answer(0, opFault, 0, 1, 8)
+	assert.Contains(t, k.interrupted(t)[0], "faulted node 0 fence 0x1")
+	f.resetter(2, 3)
+	f.requests = nil
+	last, s := k.resetNode(0)
+	require.Equal(t, success, s)
+	assert.EqualValues(t, 1, last)
+	ops, queues := f.operations()
+	assert.Equal(t, []uint32{opReset, opQueueDestroy, opQueueCreate, opQueueDestroy, opQueueCreate}, ops)
+	assert.Equal(t, []uint32{1, 1, 2, 2}, queues)
+	k.gpu.bell = f.ring
+	againFaults(t, k, f, ctx[2], 2, p[2])
+}
