@@ -163,7 +163,7 @@ mutants: build ## mutations of the Verilog, all of which lockstep must detect, o
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestMutants -link.module all -link.mutants $$(($(MUTANTS)/2)) -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/eth -v -run TestMutants -eth.mutants $$(($(MUTANTS)/4)) -eth.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/mcu/core -v -run TestMutants -core.mutants $(MUTANTS) -core.seed $(SEED)
-	$(GO) test -count 1 -timeout 0 ./rtl/mcu -v -run TestMutants -mcu.mutants $(MUTANTS) -mcu.seed $(SEED)
+	$(GO) test -count 1 -timeout 0 ./rtl/mcu -v -run TestMutants -mcu.clocks 500000 -mcu.mutants $(MUTANTS) -mcu.seed $(SEED)
 	$(GO) test -count 1 -timeout 0 ./rtl/gart -v -run TestMutants -gart.mutants $(MUTANTS) -gart.seed $(SEED)
 
 drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED

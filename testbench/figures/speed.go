@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -35,7 +36,8 @@ var Loads = []Load{{"busy", turnClocks}, {"mixed", turnClocks / 10}, {"idle", 0}
 
 // A Mode is a mode of the emulator: skipping idle clocks, not skipping them,
 // writing every clock to a wave, keeping the last ones in a flight recorder, or
-// skipping them with a firmware that sleeps.
+// skipping them in the configuration "full", without a microcontroller and with a
+// firmware that sleeps.
 type Mode string
 
 // The modes.
@@ -44,11 +46,35 @@ const (
 	NoSkip   Mode = "noskip"
 	Wave     Mode = "wave"
 	Flight   Mode = "flight"
+	FullSkip Mode = "full skip"
 	Firmware Mode = "firmware"
 )
 
 // Modes lists all modes.
-var Modes = []Mode{Skip, NoSkip, Wave, Flight, Firmware}
+var Modes = []Mode{Skip, NoSkip, Wave, Flight, FullSkip, Firmware}
+
+// base returns the mode to which a mode is compared.
+func (m Mode) base() Mode {
+	if m == Firmware {
+		return FullSkip
+	}
+	return Skip
+}
+
+// config returns the configuration of a mode.
+func (m Mode) config() gpu.Config {
+	c := gpu.Default()
+	switch m {
+	case FullSkip:
+		c = gpu.Full()
+		c.Caps &^= caps.MCU
+	case Firmware:
+		c = gpu.Full()
+	default:
+	}
+	c.VRAMBytes = 1 << 19
+	return c
+}
 
 // An emulation is a timed device.
 type emulation struct {
@@ -63,11 +89,7 @@ func ringAt(node int) uint64 { return uint64(node)*0x40000 + 0x20000 }
 
 // emulate creates a device in a mode, ready for work.
 func emulate(ctx context.Context, mode Mode) (*emulation, error) {
-	c := gpu.Default()
-	if mode == Firmware {
-		c = gpu.Full()
-	}
-	c.VRAMBytes = 1 << 19
+	c := mode.config()
 	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
@@ -179,15 +201,15 @@ func (e *emulation) pass(l Load) (d time.Duration, err error) {
 // A Speed is the speed of the emulator.
 type Speed struct {
 	Clocks float64 // clocks per second
-	Times  float64 // time relative to the mode Skip
+	Times  float64 // time relative to the mode base()
 	Allocs float64 // Go heap allocations per turn
 }
 
 // Measure measures the emulator with a load. It uses the fastest of the turns,
-// which alternate with turns of a device in the mode Skip: other load on the
-// machine only makes a turn slower.
+// which alternate with turns of a device in the mode of the comparison: other load
+// on the machine only makes a turn slower.
 func Measure(ctx context.Context, l Load, mode Mode, turns int) (s Speed, err error) {
-	base, err := emulate(ctx, Skip)
+	base, err := emulate(ctx, mode.base())
 	if err != nil {
 		return Speed{}, err
 	}
@@ -236,7 +258,7 @@ func (e *emulation) allocations(l Load, turns int) (float64, error) {
 	return float64(least), nil
 }
 
-// ratioTargets lists the targets of modes relative to Skip, by load and mode.
+// ratioTargets lists the targets of modes relative to their base, by load and mode.
 var ratioTargets = map[string]bound{
 	"idle/noskip": {true, 100}, "busy/wave": {false, 6}, "busy/flight": {false, 1.7}, "mixed/firmware": {false, 1.05},
 }
@@ -256,7 +278,7 @@ func Speeds(ctx context.Context, turns int, progress Progress) ([]Figure, error)
 			name := l.Name + "/" + string(mode)
 			all = append(all, withoutTarget("emulation, "+name, s.Clocks/1e6, "M clocks/s"))
 			if b, ok := ratioTargets[name]; ok {
-				all = append(all, withTarget("emulation, "+name+" against skip", s.Times, "times as long", b))
+				all = append(all, withTarget("emulation, "+name+" against "+string(mode.base()), s.Times, "times as long", b))
 			}
 			if l.Name == "busy" {
 				all = append(all, withTarget("emulation, "+name+", allocations in a turn", s.Allocs, "", bound{false, 0}))

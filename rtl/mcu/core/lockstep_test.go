@@ -24,11 +24,12 @@ var (
 )
 
 // A traffic is the inputs of a core: it loads random programs, interrupts them, answers its
-// accesses, and halts it as a debugger would.
+// accesses, and halts it as a debugger would. One of six starts is that of another program.
 type traffic struct {
 	r    *rand.Rand
 	p    *rv32test.Program
-	at   int // word to be loaded
+	at   int  // word to be loaded
+	load bool // the core is held for a load
 	irq  core.Interrupts
 	halt bool
 	stop bool
@@ -38,16 +39,18 @@ type traffic struct {
 func (s *traffic) next(m *core.Module) (core.Interrupts, core.Answer, core.Control, core.Debug, core.Load) {
 	r := s.r
 	one := func(n int) bool { return r.IntN(n) == 0 }
-	if m.Starting() && s.p == nil {
-		s.p, s.at, s.halt = rv32test.NewProgram(r.Uint64(), rv32test.Full), 0, one(8)
+	if m.Starting() && !s.load {
+		s.halt = one(8)
+		if s.p == nil || one(6) {
+			s.p, s.at = rv32test.NewProgram(r.Uint64(), rv32test.Full), 0
+		}
+		s.at = min(s.at, len(s.p.Words)-r.IntN(32))
 	}
-	if !m.Starting() {
-		s.p = nil
-	}
+	s.load = m.Starting()
 	var load core.Load
-	hold := s.p != nil && s.at < len(s.p.Words)
+	hold := s.load && s.at < len(s.p.Words)
 	if hold && !one(8) {
-		load = core.Load{Valid: true, Addr: uint16(s.at), Data: s.p.Words[s.at]}
+		load = core.Load{Valid: true, Addr: uint16(s.at), Data: s.nearly(s.p.Words[s.at], 100)}
 		s.at++
 	} else if one(4) {
 		load = core.Load{Valid: one(2), Addr: uint16(r.UintN(1 << 14)), Data: r.Uint32()}
@@ -67,11 +70,23 @@ func (s *traffic) next(m *core.Module) (core.Interrupts, core.Answer, core.Contr
 	return s.irq, a, ctl, core.Debug{Exec: one(6), Stop: s.stop, Catch: one(2), Word: s.word(), Data: r.Uint32()}, load
 }
 
-// word is an instruction of a debugger, or any word.
-func (s *traffic) word() uint32 {
+// nearly returns a word, which differs in one bit in one of n cases: an instruction and what is
+// nearly one must not be confused.
+func (s *traffic) nearly(word uint32, n int) uint32 {
+	if s.r.IntN(n) == 0 {
+		word ^= 1 << s.r.IntN(32)
+	}
+	return word
+}
+
+// word is an instruction of a debugger, nearly one, or any word.
+func (s *traffic) word() uint32 { return s.nearly(s.instruction(), 6) }
+
+// instruction is an instruction of a debugger, or any word.
+func (s *traffic) instruction() uint32 {
 	r := s.r
 	d, a := r.Uint32N(32), r.Uint32N(32)
-	switch r.IntN(11) {
+	switch r.IntN(12) {
 	case 0:
 		return rv32test.I(0x73, 1, 0, a, 0x7b2)
 	case 1:
@@ -90,7 +105,9 @@ func (s *traffic) word() uint32 {
 		return rv32test.I(0x13, 1+4*r.Uint32N(2), d, a, r.Uint32N(8)) // shifts
 	case 8:
 		return rv32test.B(r.Uint32N(8), a, d, 4*r.Uint32N(16))
-	case 9:
+	case 9: // the lower half of a counter is about to wrap, if x7 is not positive
+		return []uint32{rv32test.I(0x13, 0, 7, 0, 0xff0+r.Uint32N(0x10)), rv32test.I(0x73, 1, 0, 7, []uint32{0xb00, 0xb02}[r.IntN(2)])}[r.IntN(2)]
+	case 10:
 		return []uint32{d<<7 | 0x17, rv32test.J(d, 4*r.Uint32N(16)), rv32test.MRET, rv32test.WFI, rv32test.EBREAK, rv32test.ECALL}[r.IntN(6)]
 	default:
 		return r.Uint32()
@@ -101,9 +118,8 @@ func (s *traffic) word() uint32 {
 func drive(m *core.Module, both *lockstep.Module, seed, clocks uint64) {
 	s := traffic{r: rand.New(rand.NewPCG(seed, 2))}
 	for both.Clocks() < clocks && both.Err() == nil {
-		if s.r.IntN(30_000) == 0 {
+		if s.r.IntN(3_000) == 0 {
 			both.Reset()
-			s.p = nil
 		}
 		irq, a, ctl, dbg, load := s.next(m)
 		both.Tick(irq, a, ctl, dbg, load)
