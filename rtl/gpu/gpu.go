@@ -258,9 +258,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.hasNode1() && !hdl.Asleep(bool(g.cp1Slept)) {
 		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
-	g.tickMCU(regs, ctl, fabric{
-		host: hostReady, vram: readReady, header: headerReady, beat: beatReady, refused: refused, cpl: cplMCU,
-	})
+	if g.hasMCU() && !hdl.Asleep(g.staysMCU(regs, ctl)) {
+		g.tickMCU(regs, ctl, fabric{
+			host: hostReady, vram: readReady, header: headerReady, beat: beatReady, refused: refused, cpl: cplMCU,
+		})
+	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
 	if !hdl.Asleep(bool(g.controlIdle) && g.ask.Op == regbus.None) {
 		g.tickControl(ctl, takes, regs, turn)

@@ -42,15 +42,14 @@ type fabric struct {
 	cpl     port.Completion
 }
 
+// staysMCU reports whether the microcontroller goes on sleeping.
+func (g *GPU) staysMCU(regs regbus.Req, ctl control) bool {
+	return bool(g.mcuSlept) && g.mcu.Stays(regs, g.ident.Time(), g.arbiter.Pending(), ctl.rst)
+}
+
 // tickMCU ticks the microcontroller, unless it would not change.
 func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
-	if !g.hasMCU() {
-		return
-	}
 	now, events := g.ident.Time(), g.arbiter.Pending()
-	if hdl.Asleep(bool(g.mcuSlept) && g.mcu.Stays(regs, now, events, ctl.rst)) {
-		return
-	}
 	req, beat := g.intc.Message()
 	mem := mcu.Mem{
 		ReadReady:  has(f.host, noc.HostReadMCU) || has(f.vram, noc.VRAMReadMCU),
