@@ -89,12 +89,12 @@ func (g *GPU) Descriptor() (node int, desc dma.Desc, addr uint64, ok bool) {
 	if !g.takesDesc() {
 		return 0, dma.Desc{}, 0, false
 	}
-	offered, from, desc := g.desc()
+	_, from, desc := g.desc()
 	addr = g.cp0.Current()
 	if from != 0 {
 		addr = g.cp1.Current()
 	}
-	return int(from), desc, addr, offered != 0
+	return int(from), desc, addr, desc.Op != dma.None // a node that is preempted may hold the grant without one
 }
 
 // Faulting returns the cause of the fault of a node, as in FAULT_INFO, and the address in
