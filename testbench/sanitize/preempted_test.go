@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
@@ -43,6 +44,146 @@ func TestPreemptedPaging(t *testing.T) {
 			continue
 		}
 		r.clears(t, 0)
-		assert.Equal(t, []string{"access-eviction"}, r.found)
+		assert.Equal(t, []string{"access-eviction", "access-hazard"}, r.found, "it also goes before the first one")
 	}
+}
+
+// stop makes a node stop before the end of submissions, the last one first.
+func (r *rig) stop(serials ...uint64) {
+	for _, serial := range serials {
+		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempted, Submission: serial})
+	}
+}
+
+// pages queues a paging buffer on a node that moves an allocation, submits it, and returns the rules
+// that it broke.
+func (r *rig) pages(t *testing.T, node uint32, a ddi.KMHandle, from, to kmddi.PagingLocation) []string {
+	t.Helper()
+	at := func(l kmddi.PagingLocation) uint64 {
+		if l.SegmentID == 0 {
+			return pkt.Host | l.Address
+		}
+		return l.Address
+	}
+	b, err := pkt.Copy{Src: at(from), Dst: at(to), Bytes: 256}.Append(nil)
+	require.NoError(t, err)
+	r.serial++
+	r.found = nil
+	r.Kernel(r.t, dxgkrnl.Event{
+		Kind: dxgkrnl.EventQueue, Submission: r.serial, Node: node, Address: 0x8000, End: uint32(len(b)), Text: "paging buffer", Commands: b,
+		Operations: []dxgkrnl.Operation{{Name: "TRANSFER", Allocation: a, From: from, To: to, Bytes: 256}},
+	})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventSubmit, Submission: r.serial})
+	return r.found
+}
+
+// evicts copies an allocation to host memory, on node 1.
+func (r *rig) evicts(t *testing.T, a ddi.KMHandle) []string {
+	t.Helper()
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: a})
+	host := hostBase + 0x1000*uint64(a-10)
+	return r.pages(t, 1, a, kmddi.PagingLocation{SegmentID: 1, Address: r.places[a]}, kmddi.PagingLocation{Address: host})
+}
+
+// moves moves an allocation within its segment, on node 1.
+func (r *rig) moves(t *testing.T, a ddi.KMHandle, to uint64) {
+	t.Helper()
+	from := r.places[a]
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: a})
+	r.place(a, to)
+	require.Empty(t, r.pages(t, 1, a, kmddi.PagingLocation{SegmentID: 1, Address: from}, kmddi.PagingLocation{SegmentID: 1, Address: to}))
+	r.retire(r.serial)
+}
+
+// The kernel may evict what a submission uses that its node has stopped, and give the place to another
+// allocation. While the submission is in the hardware it may not.
+func TestStoppedSubmissionNeedsNoPlace(t *testing.T) {
+	for _, stopped := range []bool{true, false} {
+		r := newRig(t)
+		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 13, Device: 1, Bytes: 256, Address: hostBase + 0x3000})
+		require.Empty(t, r.copies(t, 0, 10, 11))
+		var want []string
+		if stopped {
+			r.stop(1)
+		} else {
+			want = []string{"access-hazard"}
+		}
+		assert.Equal(t, want, r.evicts(t, 11))
+		r.retire(2)
+		r.place(13, r.places[11])
+		assert.Equal(t, want, r.copies(t, 1, 10, 13))
+	}
+}
+
+// Work that uses what a stopped submission writes must not go before it, on any node. The submission
+// has another place when it continues, and then counts as one in the hardware.
+func TestStoppedSubmissionKeepsItsOrder(t *testing.T) {
+	for _, node := range []uint32{0, 1} {
+		r := newRig(t)
+		require.Empty(t, r.copies(t, 0, 10, 11))
+		r.stop(1)
+		r.moves(t, 11, 0x4000)
+		assert.Equal(t, []string{"access-hazard"}, r.copies(t, node, 11, 10), "node %d: it overtakes", node)
+
+		r = newRig(t)
+		require.Empty(t, r.copies(t, 0, 10, 11))
+		r.stop(1)
+		r.moves(t, 11, 0x4000)
+		require.Empty(t, r.continues(t, 1, 0, 10, 11))
+		var want []string
+		if node == 1 {
+			want = []string{"access-hazard"}
+		}
+		assert.Equal(t, want, r.copies(t, node, 11, 10), "node %d: it continues", node)
+
+		for _, kind := range []dxgkrnl.EventKind{dxgkrnl.EventRetire, dxgkrnl.EventCancelled} {
+			r = newRig(t)
+			require.Empty(t, r.copies(t, 0, 10, 11))
+			r.stop(1)
+			r.Kernel(r.t, dxgkrnl.Event{Kind: kind, Submission: 1})
+			assert.Empty(t, r.copies(t, node, 11, 10), "node %d: it has ended", node)
+		}
+	}
+}
+
+// Of two stopped submissions the first continues first.
+func TestStoppedSubmissionsContinueInOrder(t *testing.T) {
+	stopped := func() *rig {
+		r := newRig(t)
+		require.Empty(t, r.copies(t, 0, 10, 11))
+		require.Empty(t, r.copies(t, 0, 11, 10))
+		r.stop(2, 1)
+		return r
+	}
+	r := stopped()
+	assert.Empty(t, r.continues(t, 1, 0, 10, 11))
+	assert.Empty(t, r.continues(t, 2, 0, 11, 10))
+	r.stop(4, 3)
+	assert.Empty(t, r.continues(t, 3, 0, 10, 11), "it stops for the second time")
+	assert.Empty(t, r.continues(t, 4, 0, 11, 10))
+	r = stopped()
+	assert.Equal(t, []string{"access-hazard"}, r.continues(t, 2, 0, 11, 10), "the second goes first")
+}
+
+// A paging buffer that has stopped continues at its places.
+func TestStoppedPagingBufferKeepsItsPlace(t *testing.T) {
+	for _, node := range []uint32{0, 1} {
+		r := newRig(t)
+		r.place(11, 0x4000)
+		r.stop(r.clears(t, 0))
+		assert.Equal(t, []string{"access-hazard"}, r.copies(t, node, 10, 11), "node %d", node)
+	}
+}
+
+// A submission that gets its fence while the adapter stops is dropped with the others.
+func TestSubmissionOfAStoppedAdapter(t *testing.T) {
+	r := newRig(t)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop})
+	r.copies(t, 0, 10, 11)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventRestart})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 13, Device: 1, Bytes: 256, Address: hostBase + 0x3000})
+	r.place(13, r.places[11])
+	assert.Empty(t, r.copies(t, 1, 10, 13))
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 11})
+	assert.Empty(t, r.found)
 }

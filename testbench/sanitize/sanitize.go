@@ -12,6 +12,8 @@ package sanitize
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -55,6 +57,7 @@ type Sanitizer struct {
 	jobs        map[uint64]*submission // DMA buffers in software queues, by job
 	last        map[uint32]*submission
 	counts      map[uint32]uint64 // submissions by node
+	turns       uint64            // submissions
 	on          bool              // there was an allocation, and the adapter has not stopped since
 	found       []finding         // by the device, not yet reported
 	renders     map[*ddi.Thread]*render
@@ -175,17 +178,22 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventSubmit:
 		s.each(e.Submission, func(u *submission) { u.submitted = true })
 	case dxgkrnl.EventPreempted:
-		s.each(e.Submission, func(u *submission) { u.submitted = false })
+		s.each(e.Submission, func(u *submission) { u.submitted, u.stopped = false, true })
 	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled, dxgkrnl.EventReset:
 		s.retire(e.Submission)
-	case dxgkrnl.EventStop:
-		s.on, s.unfinished = false, nil
-		clear(s.jobs)
-		clear(s.last)
-		clear(s.out)
-		for _, a := range s.allocations {
-			a.eviction = eviction{}
-		}
+	case dxgkrnl.EventStop, dxgkrnl.EventRestart: // in between, work that was not submitted may get a fence
+		s.drop()
+	}
+}
+
+// drop forgets all work of an adapter that has stopped, and the content of its segments.
+func (s *Sanitizer) drop() {
+	s.on, s.unfinished = false, nil
+	clear(s.jobs)
+	clear(s.last)
+	clear(s.out)
+	for _, a := range s.allocations {
+		a.eviction = eviction{}
 	}
 }
 
@@ -208,7 +216,8 @@ func (s *Sanitizer) retire(serial uint64) {
 	}
 }
 
-// freed checks that no unfinished submission uses an allocation that is freed.
+// freed checks that no unfinished submission uses an allocation that is freed. A DMA buffer in a
+// software queue that uses one was cancelled.
 func (s *Sanitizer) freed(h ddi.KMHandle) {
 	for _, u := range s.unfinished {
 		for _, x := range u.accesses {
@@ -218,6 +227,9 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 			}
 		}
 	}
+	maps.DeleteFunc(s.jobs, func(_ uint64, u *submission) bool {
+		return slices.ContainsFunc(u.owned, func(o *owned) bool { return o.allocation == h })
+	})
 	if a := s.allocations[h]; a != nil {
 		s.takeMemory(a)
 	}

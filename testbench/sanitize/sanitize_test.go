@@ -68,12 +68,18 @@ func (r *rig) place(h ddi.KMHandle, at uint64) {
 // copies queues and submits a copy of 256 bytes to a node, and returns the rules that it broke.
 func (r *rig) copies(t *testing.T, node uint32, from, to ddi.KMHandle, on ...uint64) []string {
 	t.Helper()
+	return r.continues(t, 0, node, from, to, on...)
+}
+
+// continues is copies of a submission that continues another one, unless that is 0.
+func (r *rig) continues(t *testing.T, again uint64, node uint32, from, to ddi.KMHandle, on ...uint64) []string {
+	t.Helper()
 	b, err := pkt.Copy{Src: r.places[from], Dst: r.places[to], Bytes: 256}.Append(nil)
 	require.NoError(t, err)
 	r.serial++
 	r.found = nil
 	r.Kernel(r.t, dxgkrnl.Event{
-		Kind: dxgkrnl.EventQueue, Submission: r.serial, Node: node, Device: 1, Address: 0x9000 + 0x100*r.serial, End: uint32(len(b)), Text: "DxgkDdiRender",
+		Kind: dxgkrnl.EventQueue, Submission: r.serial, Again: again, Node: node, Device: 1, Address: 0x9000 + 0x100*r.serial, End: uint32(len(b)), Text: "DxgkDdiRender",
 		Commands: b, On: on, Uses: []dxgkrnl.Use{{At: 4, Allocation: from}, {At: 12, Allocation: to, Write: true}},
 	})
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventSubmit, Submission: r.serial})

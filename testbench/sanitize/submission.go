@@ -41,6 +41,8 @@ type submission struct {
 	fetched   span   // what a node may read of it
 	accesses  []access
 	submitted bool
+	stopped   bool     // its node has stopped before its end, and it does not continue yet
+	turn      uint64   // when it was first queued, among those of all nodes
 	owned     []*owned // host memory that it accesses
 
 	// By node: the number of the last submission that ends before this one begins.
@@ -56,6 +58,7 @@ type access struct {
 	bytes      span   // from the first byte to the last
 	named      span   // as the packet has them, if those were translated
 	rows       rows   // of them
+	offsets    span   // of them in the allocation, of a DMA buffer
 	writes     bool
 	allocation ddi.KMHandle // 0: unknown
 }
@@ -91,11 +94,14 @@ func (u *submission) allows(at span, writes bool) bool {
 
 // queue checks a submission that enters its queue.
 func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
-	s.retire(e.Again) // it owns its memory until it goes on
 	from := pkt.Host | e.Address
 	s.counts[e.Node]++
+	s.turns++
+	turn := s.turns
+	s.each(e.Again, func(u *submission) { turn = u.turn })
+	s.retire(e.Again) // it owns its memory until it continues
 	u := &submission{
-		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], device: e.Device, function: e.Text,
+		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text,
 		buffer: span{from + uint64(e.Start), from + uint64(e.End)},
 	}
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
@@ -138,15 +144,15 @@ func (s *Sanitizer) order(u *submission, on []uint64) {
 	}
 }
 
-// checkHazards checks u against unfinished submissions of other nodes.
+// checkHazards checks u against unfinished submissions that may end after u begins.
 func (s *Sanitizer) checkHazards(u *submission) {
 	for _, other := range s.unfinished {
-		if other.node == u.node || u.after[other.node] >= other.number {
+		if !u.mayPrecede(other) {
 			continue
 		}
 		for _, x := range u.accesses {
 			for _, y := range other.accesses {
-				if (x.writes || y.writes) && x.bytes.overlaps(y.bytes) {
+				if (x.writes || y.writes) && u.meets(x, other, y) {
 					what := "reads"
 					if y.writes {
 						what = "writes"
@@ -158,6 +164,28 @@ func (s *Sanitizer) checkHazards(u *submission) {
 			}
 		}
 	}
+}
+
+// mayPrecede reports whether an unfinished submission that was queued before u may end after u begins.
+// A node executes in order what it has, so those of other nodes may, unless u waits for them. One
+// that has stopped ends after u on any node.
+func (u *submission) mayPrecede(other *submission) bool {
+	if other.stopped {
+		return other.turn < u.turn
+	}
+	return other.node != u.node && u.after[other.node] < other.number
+}
+
+// meets reports whether the access x of u gets in the way of the access y of an unfinished submission.
+// One in the hardware needs its places. A DMA buffer that has stopped gets new places before it
+// continues, so the kernel may give the old ones to other work. It needs the content of its
+// allocations, which paging buffers keep, and other DMA buffers must leave alone. A paging buffer
+// that has stopped continues at its places.
+func (u *submission) meets(x access, other *submission, y access) bool {
+	if !other.stopped || other.paging {
+		return x.bytes.overlaps(y.bytes)
+	}
+	return x.allocation == y.allocation && x.offsets.overlaps(y.offsets)
 }
 
 // checkPaging checks a paging buffer against its operations.
@@ -205,6 +233,7 @@ func (s *Sanitizer) checkUses(u *submission, uses []dxgkrnl.Use) {
 		}
 		x.allocation = use.Allocation
 		if a := s.allocations[use.Allocation]; a != nil {
+			x.offsets = a.offsets(x.bytes)
 			s.checkUse(u, x, use, a)
 		}
 	}

@@ -32,7 +32,7 @@ func Access() []Rule {
 			Catches: "a Render that succeeds, whose command buffer has packets that move data, and whose DMA buffers have none.",
 			Example: "DxgkDdiRender: the command buffer has 6 packets that move data, and no submission has one"},
 		{Name: "access-hazard", Title: "A submission waits for those of other nodes whose memory it uses.", Fault: Runtime, Source: "D3DDDI_ALLOCATIONLIST, WriteOperation",
-			Catches: "a packet that reads what an unfinished submission of another node writes, or writes what one reads or writes, where neither waits for the other.",
+			Catches: "a packet that reads what an unfinished submission of another node writes, or writes what one reads or writes, where neither waits for the other. A DMA buffer that was preempted and has not continued is unfinished work of every node, but needs no places: paging buffers may move its allocations.",
 			Example: "DxgkDdiSubmitCommand: COPY at 0x18 of submission 3 (node 0, fence 2) reads VRAM+0x0 to VRAM+0x40 of allocation 0x100004, which submission 2 of node 1 writes, and does not wait for it"},
 		{Name: "access-cpu-write", Title: "The CPU does not write memory that the GPU owns.", Fault: Either, Source: "D3DDDICB_LOCK, IgnoreSync; D3D11_MAP_WRITE_NO_OVERWRITE",
 			Catches: "bytes of host memory that a submission accesses, and that change after it enters its queue and before it ends, though no GPU access wrote them: a pointer that is used after the unlock, or a lock with IgnoreSync that does not keep its promise. Checked at each read of the GPU and at the end of the submission. A write of the value that is there already is not seen.",
