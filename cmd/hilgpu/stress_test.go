@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -37,5 +43,44 @@ func TestStress(t *testing.T) {
 		code, _, stderr := hilgpu(append(strings.Fields(run), strings.Fields(bad)...)...)
 		assert.Equal(t, exit.Usage, code, bad)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	}
+}
+
+// misplaced returns drivers with a miniport that patches a wrong address into each submission that
+// begins with SET_STATE.
+func misplaced() testbench.Drivers {
+	d := testbench.HostDrivers()
+	entry := d.KernelMode
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		patch := table.Patch
+		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			s := patch(t, h, arg)
+			if part := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]; !arg.Flags.Paging && part[3] == pkt.OpSetState {
+				part[8] |= 0x40
+			}
+			return s
+		}
+		return table
+	}
+	return d
+}
+
+// Run stress uses the sanitizer unless it is told not to. Without it the wrong contents are found.
+func TestStressSanitizes(t *testing.T) {
+	for args, want := range map[string]struct {
+		code       int
+		kind, text string
+	}{
+		"":                 {exit.Contract, "contract", ": verifier: access-address (driver): DxgkDdiPatch: "},
+		"--sanitize=false": {exit.Check, "check", ": the frame: wrong contents: "},
+	} {
+		var out, errs bytes.Buffer
+		p := command.Program{Name: command.Name, Drivers: misplaced(), Root: newRoot}
+		run := "run stress --processes 2 --frames 2 --rounds 2 --seed 7 --json --board emu?vram=32KiB "
+		assert.Equal(t, want.code, command.NewApp(p, &out, &errs, nil).Run(strings.Fields(run+args)), args)
+		assert.Contains(t, errs.String(), want.text, args)
+		all := lines(t, out.String())
+		wantError(t, all[len(all)-1], want.code, want.kind, errs.String())
 	}
 }

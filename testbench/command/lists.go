@@ -46,7 +46,7 @@ slow: --verify=false turns them off.`,
 		},
 	}
 	fl := c.Flags()
-	f.verify.add(c)
+	f.verify.add(c, false)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
 	a.addObserver(c)

@@ -51,11 +51,11 @@ type verifyFlags struct {
 	sanitize bool
 }
 
-// add adds the flags to a command.
-func (v *verifyFlags) add(c *cobra.Command) {
+// add adds the flags to a command. sanitize is the default of --sanitize.
+func (v *verifyFlags) add(c *cobra.Command, sanitize bool) {
 	v.ruleFlags.add(c)
 	c.Flags().BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
-	addSanitize(c, &v.sanitize, false)
+	addSanitize(c, &v.sanitize, sanitize)
 }
 
 // addSanitize adds the flag --sanitize.

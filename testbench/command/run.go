@@ -59,7 +59,7 @@ images it uses built-in samples.`,
 		},
 	}
 	fl := c.Flags()
-	f.verify.add(c)
+	f.verify.add(c, false)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
 	a.addObserver(c)

@@ -27,7 +27,8 @@ func newStress(a *App) *cobra.Command {
 swap chain. Their resources need more memory than VRAM has, and submissions hang or get
 faults at the given rates. Each frame is compared with a model. Only the device whose own
 work was made to fail may be lost, or all of them if the whole adapter is reset; their
-processes go on with new devices. It prints a line for each round, with the seed first,
+processes go on with new devices. Drivers, kernel and runtime are checked against the rules,
+and the GPU's accesses to memory too. It prints a line for each round, with the seed first,
 or JSON lines. The last round is without faults. docs/stress.md describes all of it.`,
 		Example: `  hilgpu run stress --hang 0.01
   hilgpu run stress --processes 8 --pressure 2 --faults bad-packet=0.01,unplug=0.0005 --seed 7
@@ -36,7 +37,7 @@ or JSON lines. The last round is without faults. docs/stress.md describes all of
 		RunE: func(c *cobra.Command, _ []string) error { return runStress(f) },
 	}
 	fl := c.Flags()
-	f.verify.add(c)
+	f.verify.add(c, true)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
 	a.addDump(c)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/inject"
 )
@@ -72,7 +73,10 @@ func (b *bench) baseline() error {
 		err = b.sys.WaitForIdle()
 	}
 	if err != nil {
-		return errors.Join(err, b.sys.Close())
+		if cerr := b.sys.Close(); !errors.Is(err, cerr) {
+			err = errors.Join(err, cerr)
+		}
+		return err
 	}
 	b.memory = b.sys.MemoryInUse()
 	b.totals = Totals{Injected: map[Fault]uint64{}}
@@ -130,12 +134,24 @@ func (b *bench) recover() error {
 	if err == nil {
 		return nil
 	}
+	if broken := b.broken(); broken != nil {
+		return fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, broken)
+	}
 	if bad := b.spoil.check(); bad != nil {
 		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, bad, err)
 	}
 	b.injector.Disarm()
 	if err := b.sys.Recover(); err != nil {
 		return fmt.Errorf("%w: seed %d, round %d: no recovery: %w", ErrFailed, b.Seed, b.round, err)
+	}
+	return nil
+}
+
+// broken returns the broken rule that has stopped the system, or nil. No fault explains one.
+func (b *bench) broken() error {
+	var v *verifier.Violation
+	if errors.As(b.sys.Err(), &v) {
+		return v
 	}
 	return nil
 }

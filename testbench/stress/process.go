@@ -60,6 +60,9 @@ func (p *process) frame() error {
 // the device.
 func (p *process) lost(err error) error {
 	d, b := p.device, p.bench
+	if broken := b.broken(); broken != nil {
+		return broken
+	}
 	reason := err
 	if d.api != nil {
 		if removed := d.api.GetDeviceRemovedReason(); removed != nil {

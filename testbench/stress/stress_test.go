@@ -22,9 +22,9 @@ var seeds = flag.Uint64("stress.seeds", 2, "seeds that are run with one and with
 // verilogSeeds is the number of seeds of TestVerilog. "make soak" runs 20.
 var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
 
-// small returns the options of a short run.
+// small returns the options of a short run, in which the sanitizer is on.
 func small(board string) Options {
-	return Options{Board: board, Drivers: testbench.HostDrivers(), Processes: 3, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
+	return Options{Board: board, Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true}, Processes: 3, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
 }
 
 // Every process presents what the model has, and only the guilty lose their devices.
@@ -158,9 +158,11 @@ func changed(change func(part []byte)) testbench.Drivers {
 	return d
 }
 
-// A packet that is not executed is found, and so is a device that is lost without its own fault.
+// A packet that is not executed is found, and so are a device that is lost without its own fault, and
+// an address that is not that of the allocation.
 func TestDriverIsWrong(t *testing.T) {
 	for want, change := range map[string]func(part []byte){
+		": verifier: access-address (driver): DxgkDdiPatch: ": func(part []byte) { part[8] |= 0x40 }, // the base of SET_STATE
 		"wrong contents":                  func(part []byte) { part[3] = 1 }, // a NOP with the same body
 		"no fault of its own explains it": func(part []byte) { part[3] = 0x7e },
 	} {
@@ -198,6 +200,25 @@ func TestJudge(t *testing.T) {
 	b.failed = nil
 	require.NoError(t, b.sys.Recover())
 	require.NoError(t, b.sys.Close())
+}
+
+// A broken rule that no process sees ends the run too, and is no adapter that does not recover.
+func TestBrokenRuleBetweenRounds(t *testing.T) {
+	o := small("emu?vram=64KiB")
+	entry := o.Drivers.KernelMode
+	o.Drivers.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		table.Escape = func(*ddi.Thread, kmddi.HAdapter, kmddi.Escape) ddi.Status { panic("a mistake") }
+		return table
+	}
+	b, err := open(o)
+	require.NoError(t, err)
+	b.round = 1
+	require.Error(t, b.sys.Escape(nil))
+	err = b.recover()
+	require.ErrorIs(t, err, ErrFailed)
+	assert.ErrorContains(t, err, "stress: failed: seed 1, round 1: verifier: ")
+	require.Error(t, b.sys.Close())
 }
 
 func TestOptions(t *testing.T) {
