@@ -37,7 +37,7 @@ var boards = []string{"emu", "emu?nodes=1&vram=8KiB"}
 func run(t *rapid.T, emulated bool) {
 	drivers := testbench.HostDrivers()
 	drivers.UserMode = umd.New(umd.Options{EmulatedLists: emulated})
-	sys, err := testbench.Open(rapid.SampledFrom(boards).Draw(t, "board"), drivers, testbench.Options{Seed: 1})
+	sys, err := testbench.Open(rapid.SampledFrom(boards).Draw(t, "board"), drivers, testbench.Options{Seed: 1, Sanitize: true})
 	require.NoError(t, err)
 	m := newMachine(t, sys)
 	t.Repeat(m.actions())

@@ -55,7 +55,7 @@ func TestThreads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			drivers := testbench.HostDrivers()
 			drivers.UserMode = umd.New(umd.Options{EmulatedLists: tt.emulated})
-			sys, err := testbench.Open("emu", drivers, testbench.Options{Seed: 1})
+			sys, err := testbench.Open("emu", drivers, testbench.Options{Seed: 1, Sanitize: true})
 			require.NoError(t, err)
 			dev, ctx, err := sys.CreateDevice()
 			require.NoError(t, err)
