@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
@@ -122,7 +123,10 @@ func (b *bench) next() error {
 		return b.failed
 	}
 	b.sys.WaitForIdle() // Err has its error
-	if err := b.recover(); err != nil || b.round == 0 || b.Progress == nil {
+	if err := b.recover(); err != nil {
+		return err
+	}
+	if err := b.warned(); err != nil || b.round == 0 || b.Progress == nil {
 		return err
 	}
 	return b.Progress(b.state())
@@ -152,6 +156,17 @@ func (b *bench) broken() error {
 	var v *verifier.Violation
 	if errors.As(b.sys.Err(), &v) {
 		return v
+	}
+	return nil
+}
+
+// warned returns the first warning of the sanitizer, or nil. The processes read nothing that nobody
+// has written.
+func (b *bench) warned() error {
+	for _, f := range b.sys.Findings() {
+		if !f.Waived && strings.HasPrefix(f.Rule, "access-") {
+			return fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, f.Violation)
+		}
 	}
 	return nil
 }

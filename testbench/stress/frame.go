@@ -87,9 +87,10 @@ func (d *device) submit(r *rand.Rand) error {
 		return nil
 	}
 	var bufs [2]*d3d11.Buffer
+	zeros := &d3d11.SubresourceData{SysMem: make([]byte, hangBytes)}
 	for i := range bufs {
 		var err error
-		if bufs[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: hangBytes, BindFlags: d3d11.BindVertexBuffer}, nil); err != nil {
+		if bufs[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: hangBytes, BindFlags: d3d11.BindVertexBuffer}, zeros); err != nil {
 			return err
 		}
 	}

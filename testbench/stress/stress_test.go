@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
@@ -219,6 +220,25 @@ func TestBrokenRuleBetweenRounds(t *testing.T) {
 	require.ErrorIs(t, err, ErrFailed)
 	assert.ErrorContains(t, err, "stress: failed: seed 1, round 1: verifier: ")
 	require.Error(t, b.sys.Close())
+}
+
+// A copy of what nobody has written is a warning of the sanitizer, and ends the run.
+func TestUnwrittenIsFound(t *testing.T) {
+	b, err := open(small("emu?vram=64KiB"))
+	require.NoError(t, err)
+	b.round = 1
+	require.NoError(t, b.next())
+	d := b.processes[0].device
+	var all [2]*d3d11.Buffer
+	for i := range all {
+		all[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: 256, BindFlags: d3d11.BindVertexBuffer}, nil)
+		require.NoError(t, err)
+	}
+	d.immediate.api.CopyResource(all[0], all[1])
+	err = b.next()
+	require.ErrorIs(t, err, ErrFailed)
+	assert.ErrorContains(t, err, "stress: failed: seed 1, round 1: verifier: access-unwritten ")
+	require.NoError(t, b.sys.Close())
 }
 
 func TestOptions(t *testing.T) {
