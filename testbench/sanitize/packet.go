@@ -22,15 +22,16 @@ func (s surface) rows(x, y, w, h uint16) rows {
 	return rows{s.base + uint64(y)*s.pitch + uint64(x)*s.bytes, s.pitch, uint64(w) * s.bytes, uint64(h)}
 }
 
-// accesses returns what the packets of a buffer read and write. from is the offset of the
-// first packet in the buffer. A packet that cannot be decoded ends them: it is a fault.
-func accesses(commands []byte, from uint32) (all []access) {
+// accesses returns what the packets of a buffer read and write, and the offset at which they end. from
+// is the offset of the first packet in the buffer. A packet that cannot be decoded ends them: it is a
+// fault.
+func accesses(commands []byte, from uint32) (all []access, end uint32) {
 	var surfaces [2]surface
 	for rest := commands; len(rest) > 0; {
 		at := from + uint32(len(commands)-len(rest))
 		d, next, err := pkt.Decode(rest)
 		if err != nil {
-			return all
+			return all, at
 		}
 		add := func(op string, field uint32, base uint64, bytes rows, writes bool) {
 			if bytes.n > 0 && bytes.width > 0 {
@@ -70,5 +71,5 @@ func accesses(commands []byte, from uint32) (all []access) {
 		}
 		rest = next
 	}
-	return all
+	return all, from + uint32(len(commands))
 }

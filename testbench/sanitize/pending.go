@@ -13,7 +13,7 @@ import (
 // from the patch locations: host memory does not move.
 func (s *Sanitizer) pending(t *ddi.Thread, e dxgkrnl.Event) {
 	if r := s.renders[t]; r != nil {
-		r.made += moves(accesses(e.Commands, 0))
+		r.made += moves(e.Commands)
 	}
 	commands := append([]byte(nil), e.Commands...)
 	of := map[uint32]ddi.KMHandle{}
@@ -24,7 +24,8 @@ func (s *Sanitizer) pending(t *ddi.Thread, e dxgkrnl.Event) {
 		}
 	}
 	u := &submission{job: e.Job, device: e.Device, function: e.Text}
-	for _, x := range accesses(commands, 0) {
+	all, _ := accesses(commands, 0)
+	for _, x := range all {
 		a := s.allocations[of[x.field]]
 		if x.allocation = of[x.field]; a != nil && a.placed && (a.mapped || a.place.from&pkt.Host != 0) {
 			u.accesses = append(u.accesses, x)

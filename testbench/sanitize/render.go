@@ -14,7 +14,7 @@ type render struct {
 // function that it returns must be called when the callback has returned, with whether it
 // succeeded.
 func (s *Sanitizer) Render(t *ddi.Thread, commands []byte) (done func(ok bool)) {
-	r := &render{commands: moves(accesses(commands, 0))}
+	r := &render{commands: moves(commands)}
 	s.mu.Lock()
 	s.renders[t] = r
 	s.mu.Unlock()
@@ -29,8 +29,9 @@ func (s *Sanitizer) Render(t *ddi.Thread, commands []byte) (done func(ok bool)) 
 	}
 }
 
-// moves returns the number of packets that write.
-func moves(all []access) (n int) {
+// moves returns the number of accesses of a buffer that write.
+func moves(commands []byte) (n int) {
+	all, _ := accesses(commands, 0)
 	for _, x := range all {
 		if x.writes {
 			n++

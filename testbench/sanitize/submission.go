@@ -105,7 +105,8 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 		buffer: span{from + uint64(e.Start), from + uint64(e.End)},
 	}
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
-	u.accesses = accesses(e.Commands, e.Start)
+	var end uint32
+	u.accesses, end = accesses(e.Commands, e.Start)
 	switch {
 	case e.Text == pagingKind && e.Again != 0:
 		u.function, u.paging = buildPaging, true
@@ -116,6 +117,7 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 		s.checkEvictions(u, e.Operations)
 	default:
 		s.checkUses(u, e.Uses)
+		s.lose(e.Uses, end)
 		for i := range u.accesses {
 			s.translate(&u.accesses[i])
 		}

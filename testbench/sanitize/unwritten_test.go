@@ -1,6 +1,7 @@
 package sanitize_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,4 +115,33 @@ func TestUnwrittenRows(t *testing.T) {
 func TestUnwrittenPresent(t *testing.T) {
 	r := newRig(t)
 	assert.Empty(t, r.copyPart(t, "DxgkDdiPresent", part{11, 0}, part{10, 0}, 64))
+}
+
+// A node faults at a packet that cannot be decoded, and what follows it is not known. Work that reads what
+// it should have written is not executed: the device is lost.
+func TestUnwrittenAfterABadPacket(t *testing.T) {
+	bad := []byte{0, 0, 0, 0x7e}
+	fill, err := pkt.Fill{Dst: part{11, 0}.address(), Bytes: 64}.Append(nil)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		name     string
+		commands [][]byte
+		field    uint32 // of the address of the fill
+		write    bool
+		want     []string
+	}{
+		{"before the fill", [][]byte{bad, fill}, 8, true, nil},
+		{"before what reads", [][]byte{bad, fill}, 8, false, []string{"access-unwritten"}},
+		{"after the fill, of a part", [][]byte{fill, bad}, 4, true, []string{"access-unwritten"}},
+	} {
+		r := newRig(t)
+		r.serial++
+		b := bytes.Join(tt.commands, nil)
+		r.Kernel(r.t, dxgkrnl.Event{
+			Kind: dxgkrnl.EventQueue, Submission: r.serial, Device: 1, Address: 0x9000, End: uint32(len(b)), Text: render, Commands: b,
+			Uses: []dxgkrnl.Use{{At: tt.field, Allocation: 11, Write: tt.write}},
+		})
+		require.Empty(t, r.found)
+		assert.Equal(t, tt.want, r.copies(t, 0, 11, 10), tt.name)
+	}
 }

@@ -3,6 +3,8 @@ package sanitize
 import (
 	"slices"
 	"sort"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
 // ranges is a set of offsets: ranges in order, that do not touch.
@@ -90,6 +92,17 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 		}
 		return !unwritten
 	})
+}
+
+// lose notes what the packets of a submission from an offset on write. The first of them cannot be
+// decoded, so the others are unknown, and none is executed: the node faults and the device is lost
+// before later work reads what they should have written.
+func (s *Sanitizer) lose(uses []dxgkrnl.Use, from uint32) {
+	for _, use := range uses {
+		if a := s.allocations[use.Allocation]; a != nil && use.Write && use.At >= from {
+			a.written.add(span{0, a.bytes})
+		}
+	}
 }
 
 // wrote notes what a packet writes.
