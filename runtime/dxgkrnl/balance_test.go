@@ -15,6 +15,7 @@ import (
 // then nothing waits for what has ended, and nothing keeps what it does not need.
 func (r *rig) balanced() {
 	require.NoError(r, r.kernel.WaitForIdle(r.thread))
+	r.audit()
 	k := r.kernel
 	for i := range k.nodes {
 		n := &k.nodes[i]

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ type gpu struct {
 	bar0    [0x10000]byte
 	vram    []byte
 	now     uint64
+	hz      uint64 // of the clock; 0: 1000
 	latency uint64 // ticks per job
 	spent   uint64 // of the latency of the next job, by waits that ended before it
 
@@ -166,7 +168,7 @@ func (g *gpu) Now() uint64 {
 	return g.now
 }
 
-func (g *gpu) Hz() uint64 { return 1000 }
+func (g *gpu) Hz() uint64 { return cmp.Or(g.hz, 1000) }
 
 // Wait completes one job if auto is set and the deadline leaves it the time.
 func (g *gpu) Wait(deadline uint64) (bool, error) {

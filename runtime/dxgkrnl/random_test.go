@@ -161,6 +161,7 @@ func TestRandomWorkKeepsContents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newRandomMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
+			"":       func(*rapid.T) { m.audit() },
 			"create": m.create, "destroy": m.remove, "render": m.render, "render more": m.render,
 			"read": m.check, "write": m.overwrite, "priority": m.priority,
 			"eviction priority": m.evictionPriority, "offer": m.give, "reclaim": m.takeBack,

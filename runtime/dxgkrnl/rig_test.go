@@ -211,7 +211,10 @@ func (r *rig) render(cmds ...command) { r.ok(r.submit(&r.ctx, cmds...)) }
 func (r *rig) wait() { r.ok(r.thunks.WaitForIdle(r.thread, r.dev)) }
 
 // enter enters the kernel, which then delivers interrupts and submits what is ready.
-func (r *rig) enter() { r.ok(r.thunks.QueryAdapterInfo(r.thread, make([]byte, 64))) }
+func (r *rig) enter() {
+	r.ok(r.thunks.QueryAdapterInfo(r.thread, make([]byte, 64)))
+	r.audit()
+}
 
 // read returns an allocation's content through Lock.
 func (r *rig) read(a ddi.KMHandle) []byte {
