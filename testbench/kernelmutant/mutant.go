@@ -26,7 +26,7 @@ type part struct {
 // the callbacks, and the calls that answer questions.
 var parts = []part{
 	{"scheduler", []string{"gate", "idle", "job", "line", "lock", "pick", "preempt", "vidsch", "visit", "wait", "work"}},
-	{"VidMm", []string{"allocation", "aperture", "content", "lent", "make", "paging", "residency", "segment"}},
+	{"VidMm", []string{"allocation", "aperture", "budget", "content", "lent", "make", "move", "offer", "paging", "residency", "segment", "victim"}},
 	{"recovery", []string{"bugcheck", "dump", "interrupt", "recover", "reset", "timeout"}},
 }
 

@@ -52,11 +52,11 @@ func nameOf(fn *ast.FuncDecl) string {
 }
 
 // offset returns the offset of a position in its file, in bytes.
-func (f *finder) offset(p token.Pos) int { return f.s.pkg.Fset.Position(p).Offset }
+func (s *Source) offset(p token.Pos) int { return s.pkg.Fset.Position(p).Offset }
 
 // text returns the source from one position to another.
 func (f *finder) text(from, to token.Pos) string {
-	return string(f.s.texts[f.file][f.offset(from):f.offset(to)])
+	return string(f.s.texts[f.file][f.s.offset(from):f.s.offset(to)])
 }
 
 // source returns the source of a node.
@@ -67,7 +67,7 @@ func (f *finder) replace(op Operator, from, to token.Pos, text string) {
 	line := f.s.pkg.Fset.Position(from).Line
 	f.found = append(f.found, &Mutant{
 		File: f.file, Line: line, Function: f.function, Operator: op, Source: f.s.line(f.file, line),
-		Old: f.text(from, to), New: text, start: f.offset(from), end: f.offset(to),
+		Old: f.text(from, to), New: text, start: f.s.offset(from), end: f.s.offset(to),
 	})
 }
 
