@@ -79,7 +79,6 @@ func (k *Kernel) checkDummy(after *submission) {
 		return
 	}
 	if i := unpoisoned(k.dummy.Bytes); i >= 0 {
-		spoil(k.dummy.Bytes)
 		k.bugcheck(buildPaging, CodeMemory, MemoryAperture, "the GPU has written byte %#x of the dummy page at %#x by node %d fence %d, want no writes to pages of an aperture segment that are not mapped",
 			i, k.dummy.Phys, after.arg.NodeOrdinal, after.arg.SubmissionFenceID)
 	}

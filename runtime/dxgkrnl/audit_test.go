@@ -10,6 +10,8 @@ func (r *rig) audit() {
 	if k.visits > 0 {
 		return
 	}
+	assert.Zero(r, k.visits)
+	assert.False(r, k.modest)
 	held, queued, listed := map[*allocation]int{}, map[*allocation]int{}, map[*allocation]int{}
 	count := func(n map[*allocation]int, d *dmaBuffer, p part) {
 		for i := p.start; i < p.end; i++ {
