@@ -80,6 +80,9 @@ func TestNothingAfterTheStop(t *testing.T) {
 			nodes: 1 + int(seed/3%2), capacity: 1 + int(seed/6%2), vram: 8192, hiddenVRAM: seed%4 == 1, pagingBytes: 96,
 			aperture: []int{0, 4}[seed/7%2], preempts: seed/5%2 == 0, quantum: 20,
 		})
+		if seed%2 == 0 {
+			r.mini.piece, r.kernel.paging.size = 150, opBytes // more paging buffers than there are
+		}
 		name := []string{"call", "wait", "hang"}[seed%3]
 		at := 1 + int(seed/3)/2
 		if name == "call" {

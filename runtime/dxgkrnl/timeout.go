@@ -11,8 +11,7 @@ import (
 // is not retired, or a hang.
 func (k *Kernel) expire(t *ddi.Thread) {
 	if !k.working() {
-		k.stop(t, reasonTimeout, k.timeOutOf(&k.nodes[0]))
-		return
+		k.stop(t, reasonTimeout, k.timeOutOf(&k.nodes[0])) // and no node is busy
 	}
 	for i := range k.nodes {
 		n := &k.nodes[i]
