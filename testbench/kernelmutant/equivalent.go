@@ -48,6 +48,9 @@ var equivalents = []equivalent{
 	{"gate", "gate.await", "v := &visitor{number: g.member(t), ready: ready, turn: make(chan struct{}, 1)}", "1 becomes (1 + 1)", "a visitor gets one turn"},
 	{"lent", "repeatFill", "for n := 1; n < len(s); n *= 2 {", "n < len(s) becomes n <= len(s)", "a copy to the end of a slice copies nothing"},
 	{"paging", "Kernel.build", "progress = out.DmaBufferUsed > 0 || out.MultipassOffset != op.MultipassOffset", "0 becomes (0 + 1)", "DmaBufferUsed is a multiple of 4"},
+	{"lock", "Kernel.pinnable", "return true", "without return true", "queued work always finds places beside what is pinned, and a lock pins again"},
+	{"recover", "Kernel.recover", "k.resets++", "k.resets++ becomes k.resets--", "the count is only compared with an earlier one"},
+	{"job", "Kernel.dropWork", "j.made = true", "without j.made = true", "only jobs of the same device wait for it, which is removed"},
 	{"lent", "difference", "if bytes.Equal(a, b) {", "a, b becomes b, a", "equality has no order"},
 }
 
