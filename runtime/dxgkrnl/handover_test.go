@@ -38,6 +38,70 @@ func TestOneThreadPlaces(t *testing.T) {
 	}
 }
 
+// A lock that must evict waits until nobody places. If the adapter has stopped meanwhile, it evicts
+// nothing.
+func TestEvictionForALockWaits(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		r := newRig(t, options{hiddenVRAM: true})
+		k, h := r.kernel, r.pages(1, 1)[0]
+		a := r.object(h)
+		k.moving, r.mini.log = true, nil
+		var s ddi.Status
+		ended := false
+		r.meets(func(th *ddi.Thread) {
+			s, ended = k.evictLocked(th, a), true
+		}, func(th *ddi.Thread) {
+			k.letIn(th, func() bool { return true })
+			assert.False(t, ended)
+			assert.True(t, a.inMemorySegment())
+			if stops {
+				k.stop(th, reasonTimeout, k.timeOutOf(&k.nodes[0]))
+			}
+			k.endMove()
+			k.letIn(th, func() bool { return true })
+		})
+		assert.False(t, k.moving)
+		if stops {
+			assert.Equal(t, ddi.StatusDeviceRemoved, s)
+			assert.Empty(t, r.logged("Build"))
+			continue
+		}
+		assert.Equal(t, ddi.StatusSuccess, s)
+		assert.Equal(t, []string{"BuildPagingBuffer transfer 1 to 0"}, r.logged("Build"))
+		assert.False(t, a.inMemorySegment())
+		assert.Equal(t, repeat(1, 4096), r.read(h))
+		r.finish()
+	}
+}
+
+// A lock that must evict waits until no work holds the place, and ends with the reason if the
+// adapter stops first.
+func TestEvictionForALockWaitsForWork(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		r := newRig(t, options{hiddenVRAM: true, nodes: 2})
+		h, x := r.pages(1, 1)[0], r.alloc(64, system)
+		a, other := r.object(h), r.context(1)
+		r.gpu.auto = false
+		r.ok(r.submit(other, fill(x, 0, 64, 1)))
+		r.render(copyTo(h, 0, x, 0, 64)) // made: it waits for node 1
+		require.Equal(t, 1, a.held)
+		v := r.kernel.enter(r.thread)
+		r.gpu.auto = !hangs
+		s := r.kernel.evictLocked(r.thread, a)
+		r.kernel.leave(r.thread, &v)
+		if hangs {
+			assert.Equal(t, ddi.StatusDeviceRemoved, s)
+			assert.True(t, a.inMemorySegment())
+			continue
+		}
+		assert.Equal(t, ddi.StatusSuccess, s)
+		assert.Zero(t, a.held)
+		assert.False(t, a.inMemorySegment())
+		assert.Equal(t, append(repeat(1, 64), repeat(1, 4032)...), r.read(h))
+		r.finish()
+	}
+}
+
 // A device that is lost while a thread places keeps its work until that has ended.
 func TestLostWhileOnePlaces(t *testing.T) {
 	r := newRig(t, options{capacity: 1})

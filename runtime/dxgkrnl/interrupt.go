@@ -142,8 +142,7 @@ func (k *Kernel) notifyDPC(t *ddi.Thread, h kmddi.HDxgkrnl) {
 	}
 	k.retire(t)
 	if n := k.faultedNode(); n != nil && !k.caps.SupportPerEngineTDR {
-		k.stop(t, reasonAdapter, k.faultOf(n))
-		return
+		k.stop(t, reasonAdapter, k.faultOf(n)) // then pump submits nothing
 	}
 	k.pump(t)
 }

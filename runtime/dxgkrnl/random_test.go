@@ -45,6 +45,11 @@ func newRandomMachine(t *rapid.T) *machine {
 		stops++
 		r.gpu.stop(node, stops%3) // each third time it has not begun
 	}
+	r.mini.every = func(name string) {
+		if name == "BuildPagingBuffer" {
+			require.True(t, r.kernel.moving, "others may place meanwhile")
+		}
+	}
 	m := &machine{rig: r, contents: map[ddi.KMHandle][]byte{}}
 	for node := range nodes {
 		m.contexts = append(m.contexts, r.context(uint32(node)), r.context(uint32(node)))

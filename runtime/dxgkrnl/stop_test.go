@@ -65,6 +65,9 @@ func (r *rig) stopsAt(n int, inWait, hangs bool) (down error) {
 		if stopped && works[name] {
 			assert.Fail(r, name+" after the stop")
 		}
+		if name == "BuildPagingBuffer" {
+			assert.True(r, r.kernel.moving, "others may place meanwhile")
+		}
 		count(!inWait)
 	}
 	r.kernel.observer = func(_ *ddi.Thread, e Event) { stopped = stopped || e.Kind == EventStop }
