@@ -156,6 +156,23 @@ func TestReclaimWaitsForTheDiscard(t *testing.T) {
 	r.finish()
 }
 
+// If the adapter stops while Reclaim waits, the allocation remains offered.
+func TestReclaimOnAnAdapterThatStops(t *testing.T) {
+	r := newRig(t, options{vram: 4096})
+	a, b := r.alloc(4096, local), r.alloc(4096, local)
+	r.render(fill(a, 0, 4096, 5))
+	r.wait()
+	r.offer(umddi.OfferPriorityNormal, a)
+	r.gpu.auto = false
+	r.render(fill(b, 0, 64, 1))
+	discarded := []bool{false}
+	arg := &umddi.ReclaimAllocations{Allocations: []ddi.KMHandle{a}, Discarded: discarded}
+	assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.ReclaimAllocations(r.thread, r.dev, arg))
+	assert.Equal(t, []bool{false}, discarded)
+	assert.True(t, r.object(a).offered())
+	assert.True(t, r.object(a).discarded)
+}
+
 // With host memory for one paging buffer only, paging waits for that one.
 func TestOnePagingBuffer(t *testing.T) {
 	r := newRig(t, options{vram: 64 << 10})

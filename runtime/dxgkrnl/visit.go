@@ -56,8 +56,9 @@ func (k *Kernel) back(t *ddi.Thread) {
 func (k *Kernel) alone(t *ddi.Thread) {
 	k.visits-- // of several that wait for this, one goes first
 	defer func() { k.visits++ }()
-	for k.visits > 0 {
-		k.gate.yield(t, func() bool { return k.visits == 0 })
+	left := func() bool { return k.visits == 0 }
+	for !left() {
+		k.gate.yield(t, left)
 		k.thread = t
 	}
 }

@@ -15,7 +15,6 @@ var equivalents = []equivalent{
 	{"pick", "Kernel.rank", "if len(k.able) > 1 {", "len(k.able) > 1 becomes len(k.able) >= 1", "one context waits for no other one"},
 	{"pick", "Kernel.rank", "if len(k.able) > 1 {", "1 becomes (1 - 1)", "one context waits for no other one"},
 	{"pick", "Kernel.lift", "if c.level < level {", "c.level < level becomes c.level <= level", "a level is set to itself"},
-	{"visit", "Kernel.alone", "k.gate.yield(t, func() bool { return k.visits == 0 })", "0 becomes (0 + 1)", "the loop asks again"},
 	{"wait", "Kernel.wait", "return ddi.StatusDeviceRemoved", "without return ddi.StatusDeviceRemoved", "a reset waits until no other thread is inside, and the adapter has an error before it"},
 	{"work", "Kernel.memorySegment", "return nil", "without return nil", "an operation has a segment of the adapter at one end"},
 	{"work", "Kernel.memorySegment", "if id == kmddi.SegmentNone || uint64(id) > uint64(len(k.segments)) {", "id == kmddi.SegmentNone || uint64(id) > uint64(len(k.segments)) becomes (id == kmddi.SegmentNone && uint64(id) > uint64(len(k.segments)))", "an operation has a segment of the adapter at one end"},
