@@ -202,3 +202,16 @@ func TestWaitEndsWithTheQuestion(t *testing.T) {
 	q.gpu.onWait = nil
 	q.finish()
 }
+
+// The error of a recovery wraps the status of the miniport, and the access that has failed if there
+// was one.
+func TestErrorOfARecovery(t *testing.T) {
+	k, access := &Kernel{}, errors.New("link down")
+	err := k.recoveryError("step", ddi.StatusIOTimeout)
+	assert.EqualError(t, err, "dxgkrnl: step: "+ddi.StatusIOTimeout.Error())
+	assert.ErrorIs(t, err, ddi.StatusIOTimeout)
+	k.access = access
+	err = k.recoveryError("step", ddi.StatusIOTimeout)
+	assert.ErrorIs(t, err, ddi.StatusIOTimeout)
+	assert.ErrorIs(t, err, access)
+}

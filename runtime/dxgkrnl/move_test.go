@@ -215,3 +215,20 @@ func apply(t *testing.T, s *segment, moves []move, name string) *segment {
 	}
 	return after
 }
+
+// Of what moves, the largest gets its room first, so that no smaller one takes a part of that.
+func TestLargestMovesFirst(t *testing.T) {
+	const unit = 64
+	s := &segment{id: 1, desc: kmddi.SegmentDescriptor{Size: 9 * unit}}
+	for _, p := range []struct {
+		at, units uint64
+		pinned    bool
+	}{{2, 1, true}, {3, 1, false}, {4, 2, false}, {6, 1, true}, {8, 1, true}} {
+		a := &allocation{info: kmddi.AllocationInfo{Alignment: unit}, span: p.units * unit, offset: p.at * unit, segment: s, pinned: p.pinned}
+		s.residents = append(s.residents, a)
+	}
+	moves, bytes, ok := s.clearing(&allocation{info: kmddi.AllocationInfo{Alignment: unit}, span: 3 * unit})
+	require.True(t, ok)
+	assert.EqualValues(t, 3*unit, bytes)
+	assert.Equal(t, []move{{s.residents[2], 0}, {s.residents[1], 7 * unit}}, moves)
+}

@@ -156,6 +156,43 @@ func TestReclaimWaitsForTheDiscard(t *testing.T) {
 	r.finish()
 }
 
+// Without host memory for any paging buffer the device of the work is lost, and nothing is built.
+func TestNoPagingBuffer(t *testing.T) {
+	r := newRig(t, options{})
+	a := r.alloc(64, local)
+	for size := uint64(32 << 20); size >= 4096; size /= 2 {
+		for ok := true; ok; {
+			_, ok = r.kernel.pages(size, 4096)
+		}
+	}
+	r.mini.log = nil
+	r.submit(&r.ctx, fill(a, 0, 64, 7))
+	assert.Empty(t, r.logged("Build"))
+	assert.NoError(t, r.kernel.Err())
+	assert.Equal(t, ddi.StatusNoMemory, r.kernel.handles.get(r.dev).(*device).removed)
+}
+
+// If the adapter stops while a move waits, nothing else is moved.
+func TestDefragmentationOnAnAdapterThatStops(t *testing.T) {
+	r := newRig(t, options{vram: 4 * 4096})
+	as := r.pages(4, 1)
+	r.ok(r.destroy(as[0], as[2]))
+	r.wait()
+	r.enter()
+	r.gpu.auto = false
+	r.mini.fail["BuildPagingBuffer"] = ddi.StatusAllocationBusy // until the node is idle, which hangs
+	r.render(fill(r.alloc(64, system), 0, 64, 1))
+	r.mini.log = nil
+	k := r.kernel
+	v := k.enter(r.thread)
+	k.moving = true
+	moved, s := k.defragment(r.thread, k.segments[0], &allocation{span: 2 * 4096, info: kmddi.AllocationInfo{Alignment: 256}})
+	k.moving = false
+	k.leave(r.thread, &v)
+	assert.Equal(t, []any{false, ddi.StatusDeviceRemoved}, []any{moved, s})
+	assert.Len(t, r.logged("Build"), 1)
+}
+
 // If the adapter stops while Reclaim waits, the allocation remains offered.
 func TestReclaimOnAnAdapterThatStops(t *testing.T) {
 	r := newRig(t, options{vram: 4096})

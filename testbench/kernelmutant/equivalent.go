@@ -51,6 +51,7 @@ var equivalents = []equivalent{
 	{"recover", "Kernel.recover", "k.resets++", "k.resets++ becomes k.resets--", "the count is only compared with an earlier one"},
 	{"job", "Kernel.dropWork", "j.made = true", "without j.made = true", "only jobs of the same device wait for it, which is removed"},
 	{"gate", "gate.peek", "return", "without return", "admit gives no turn while one is kept"},
+	{"preempt", "Kernel.outranks", "return level > at", "level > at becomes level >= at", "level and at differ"},
 	{"lent", "difference", "if bytes.Equal(a, b) {", "a, b becomes b, a", "equality has no order"},
 }
 
