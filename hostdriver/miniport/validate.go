@@ -189,50 +189,41 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 			clear(b[i : i+addressBytes])
 		}
 	}
-	p, rest, err := pkt.Decode(b)
+	o, rest, err := v.decode(l.Op, b)
 	if err != nil {
 		return 0, decodeStatus(l, b, err)
 	}
-	bytes, s := v.operands(p)
-	if s != ddi.StatusSuccess {
-		return 0, s
+	if o.status != ddi.StatusSuccess {
+		return 0, o.status
 	}
 	v.direct = l.Op == pkt.OpTimestamp || l.Op == pkt.OpPredicate
-	if s := v.skipped(p, uint32(len(b)-len(rest))); s != ddi.StatusSuccess {
+	if s := v.skipped(l.Op, uint32(len(b)-len(rest)), o.skips); s != ddi.StatusSuccess {
 		return 0, s
 	}
 	for _, f := range l.Fields {
 		if !f.Kind.Address() {
 			continue
 		}
-		al, s := v.use(v.off+4*uint32(f.Dword), f, bytes)
+		al, s := v.use(v.off+4*uint32(f.Dword), f, o.bytes)
 		if s != ddi.StatusSuccess {
 			return 0, s
 		}
-		if set, ok := p.(pkt.SetState); ok {
-			v.surfaces[set.Surface] = surface{set: true, ever: true, format: set.Format, writable: al.WriteOperation}
+		if l.Op == pkt.OpSetState {
+			v.surfaces[o.set.Surface] = surface{set: true, ever: true, format: o.set.Format, writable: al.WriteOperation}
 		}
 	}
 	return len(b) - len(rest), ddi.StatusSuccess
 }
 
 // skipped checks a packet of the given size in bytes against the PREDICATE that
-// may skip it, and records the packets that it may skip itself.
-func (v *validator) skipped(p pkt.Packet, bytes uint32) ddi.Status {
+// may skip it, and records the dwords that a PREDICATE may skip itself.
+func (v *validator) skipped(op uint8, bytes uint32, dwords uint16) ddi.Status {
 	end, inside := v.off+bytes, v.off < v.skipEnd
-	if inside && end > v.skipEnd {
+	switch {
+	case inside && (end > v.skipEnd || op == pkt.OpSetState || op == pkt.OpPredicate):
 		return ddi.StatusInvalidParameter
-	}
-	switch p := p.(type) {
-	case pkt.SetState:
-		if inside {
-			return ddi.StatusInvalidParameter
-		}
-	case pkt.Predicate:
-		if inside {
-			return ddi.StatusInvalidParameter
-		}
-		v.skipEnd = end + 4*uint32(p.Dwords)
+	case op == pkt.OpPredicate:
+		v.skipEnd = end + 4*uint32(dwords)
 	}
 	return ddi.StatusSuccess
 }
@@ -250,28 +241,53 @@ func decodeStatus(l pkt.Layout, b []byte, err error) ddi.Status {
 	return ddi.StatusIllegalInstruction
 }
 
-// operands checks the operands of a packet except its addresses. It returns the
-// number of bytes accessed from each address on.
-func (v *validator) operands(p pkt.Packet) (uint64, ddi.Status) {
-	switch p := p.(type) {
-	case pkt.NOP:
-		return 0, ddi.StatusSuccess
-	case pkt.SetState:
-		return extent(p), ddi.StatusSuccess
-	case pkt.Copy:
-		return v.length(p.Bytes)
-	case pkt.Fill:
-		return v.length(p.Bytes)
-	case pkt.Copy2D:
-		return 0, v.copy2D()
-	case pkt.Fill2D:
-		return 0, v.fill2D()
-	case pkt.WriteReg:
-		return 0, writeReg(p)
-	case pkt.Timestamp, pkt.Predicate:
-		return 8, ddi.StatusSuccess
+// operands are those of a packet, without its addresses.
+type operands struct {
+	bytes  uint64       // accessed from each address on
+	skips  uint16       // dwords that a PREDICATE may skip
+	set    pkt.SetState // of a SET_STATE
+	status ddi.Status   // of their check
+}
+
+// decode decodes the packet at the start of b, and checks its operands except the addresses. An
+// error of package pkt comes before the status. Each opcode has its own type: a pkt.Packet would
+// be allocated.
+func (v *validator) decode(op uint8, b []byte) (o operands, rest []byte, err error) {
+	switch op {
+	case pkt.OpNOP:
+		_, rest, err = pkt.DecodeNOP(b)
+	case pkt.OpSetState:
+		o.set, rest, err = pkt.DecodeSetState(b)
+		o.bytes = extent(o.set)
+	case pkt.OpCopy:
+		var p pkt.Copy
+		p, rest, err = pkt.DecodeCopy(b)
+		o.bytes, o.status = v.length(p.Bytes)
+	case pkt.OpFill:
+		var p pkt.Fill
+		p, rest, err = pkt.DecodeFill(b)
+		o.bytes, o.status = v.length(p.Bytes)
+	case pkt.OpCopy2D:
+		_, rest, err = pkt.DecodeCopy2D(b)
+		o.status = v.copy2D()
+	case pkt.OpFill2D:
+		_, rest, err = pkt.DecodeFill2D(b)
+		o.status = v.fill2D()
+	case pkt.OpWriteReg:
+		var p pkt.WriteReg
+		p, rest, err = pkt.DecodeWriteReg(b)
+		o.status = writeReg(p)
+	case pkt.OpTimestamp:
+		_, rest, err = pkt.DecodeTimestamp(b)
+		o.bytes = 8
+	case pkt.OpPredicate:
+		var p pkt.Predicate
+		p, rest, err = pkt.DecodePredicate(b)
+		o.bytes, o.skips = 8, p.Dwords
+	default:
+		o.status = ddi.StatusIllegalInstruction
 	}
-	return 0, ddi.StatusIllegalInstruction
+	return o, rest, err
 }
 
 // extent returns the number of bytes from a surface's base to the end of its

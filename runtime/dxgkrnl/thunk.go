@@ -95,13 +95,18 @@ func (k *Kernel) take(t *ddi.Thread, v *visit, h ddi.KMHandle) (*device, bool) {
 		return nil, false
 	}
 	if d.busy {
-		k.until(t, func() bool { return !d.busy })
+		k.whileBusy(t, d)
 		if d, ok = k.device(h); !ok {
 			return nil, false
 		}
 	}
 	d.busy, v.device = true, d
 	return d, true
+}
+
+// whileBusy waits until no other thunk uses a device.
+func (k *Kernel) whileBusy(t *ddi.Thread, d *device) {
+	k.until(t, func() bool { return !d.busy })
 }
 
 // deviceThunk starts a thunk of a device. It fails if the device is removed.

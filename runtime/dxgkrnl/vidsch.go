@@ -65,9 +65,11 @@ func (n *node) fenceID(number uint64) uint32 { return uint32(number) + n.first -
 
 // newSubmission makes the next submission of a line.
 func (k *Kernel) newSubmission(l *line) *submission {
-	s := &submission{}
+	var s *submission
 	if i := len(k.spare) - 1; i >= 0 {
 		s, k.spare = k.spare[i], k.spare[:i]
+	} else {
+		s = new(submission)
 	}
 	l.made++
 	s.mark = mark{l, l.made}
