@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/hal"
@@ -217,4 +218,29 @@ func TestComparisonsOfMemory(t *testing.T) {
 		b[i]++
 		assert.NotEmpty(t, wrongFill(b, 0x11223344), i)
 	}
+}
+
+// A node answers a preemption while it is asked for its progress. What it has given back goes to it
+// again before the application waits. Property S7.
+func TestWorkThatComesBackInAQuestionIsSubmitted(t *testing.T) {
+	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40})
+	q.mini.preempt = func(int) {}
+	asked := false
+	q.mini.at = map[string]func(){"QueryEngineStatus": func() {
+		asked = true
+		q.gpu.stop(0, 0)
+		q.mini.read(q.kernel.thread, regStatus)
+	}}
+	q.gpu.acts = func() bool {
+		require.True(t, q.kernel.working(), "the node has nothing to do")
+		if asked {
+			q.gpu.complete(0)
+		}
+		return asked
+	}
+	q.work(0)
+	q.devices[0].wait()
+	require.True(t, asked)
+	q.gpu.acts, q.gpu.auto = nil, true
+	q.finish()
 }

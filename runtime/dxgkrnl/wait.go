@@ -16,6 +16,7 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 	ended := func() bool { return k.err != nil || k.resets != resets || done() }
 	for !ended() {
 		k.letIn(t, ended)
+		dpcs := k.stats.DPCs
 		if k.work(t); ended() {
 			break
 		}
@@ -27,7 +28,7 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 				k.expire(t)
 			}
 		default:
-			if k.sample(t); ended() {
+			if k.sample(t); ended() || k.stats.DPCs != dpcs { // a DPC may have made room for work
 				break
 			}
 			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.nextSample(k.deadline(began))))); err != nil {
