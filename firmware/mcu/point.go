@@ -22,10 +22,16 @@ func (d *Debugger) breakpoint(value uint32) (uint32, bool, error) {
 }
 
 // SetBreakpoint halts the program before the instruction at an address. It fails with ErrPoint
-// if no breakpoint is free.
+// if no breakpoint is free, or if the address is outside of the memory: no breakpoint halts there.
 func (d *Debugger) SetBreakpoint(addr uint32) error {
 	if addr%4 != 0 {
 		return fmt.Errorf("%w: breakpoint at %#x, want a multiple of 4", ErrPoint, addr)
+	}
+	switch size, err := Memory(d.regs); {
+	case err != nil:
+		return err
+	case addr >= size:
+		return fmt.Errorf("%w: breakpoint at %#x, outside of the memory of %#x bytes", ErrPoint, addr, size)
 	}
 	if _, found, err := d.breakpoint(addr | mcureg.PointEnable); found || err != nil {
 		return err

@@ -20,6 +20,7 @@ func TestBreakpoints(t *testing.T) {
 	}
 	assert.EqualError(t, d.SetBreakpoint(20), "mcu: breakpoint or watchpoint: breakpoint at 0x14, want at most 4 breakpoints")
 	assert.ErrorIs(t, d.SetBreakpoint(6), mcu.ErrPoint)
+	assert.EqualError(t, d.SetBreakpoint(0x8000_0004), "mcu: breakpoint or watchpoint: breakpoint at 0x80000004, outside of the memory of 0x4000 bytes")
 	for _, want := range []uint32{4, 8, 12, 16, 8} {
 		require.NoError(t, d.Resume())
 		cause, pc := stopped(t, d)
