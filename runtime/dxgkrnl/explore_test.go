@@ -2,145 +2,305 @@ package dxgkrnl
 
 import (
 	"flag"
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-var explored = flag.Int("dxgkrnl.explored", 1500, "most runs of TestExplore; 0: all")
-
-// An explorer goes through all choices of a program that is run again and again: depth first,
-// the last choice changes first.
-type explorer struct {
-	choices, sizes []int
-	at             int
-}
-
-// pick returns the choice of this run, less than n.
-func (e *explorer) pick(n int) int {
-	if e.at == len(e.choices) {
-		e.choices, e.sizes = append(e.choices, 0), append(e.sizes, n)
-	}
-	e.at++
-	return e.choices[e.at-1]
-}
-
-// next goes on to the next run, and reports false after the last one.
-func (e *explorer) next() bool {
-	for i := len(e.choices) - 1; i >= 0; i-- {
-		if e.choices[i]+1 < e.sizes[i] {
-			e.choices[i]++
-			e.choices, e.sizes, e.at = e.choices[:i+1], e.sizes[:i+1], 0
-			return true
-		}
-	}
-	return false
-}
+var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with choices at random; 0: all choices")
 
 // A scene is a run: two devices with three submissions to two nodes, on a GPU that does what
 // an explorer chooses.
 //
 //	faults   that it may still have
-//	silent   completions that may still have their interrupt later
-//	owed     nodes whose interrupt comes later
+//	owed     nodes with an event whose interrupt has not arrived
 //	passed   TdrDelays without any event
+//	queued   the DPC is queued
+//	first    the first node that may do something before that DPC
+//	places   where the functions are that run, the innermost last
+//	asked    node of the last function that asks about one
+//	call     number of the thunk that the application has called last
 type scene struct {
 	*queues
+	t       *testing.T
 	e       *explorer
+	second  *umddi.CreateContext
+	result  ddi.KMHandle
+	open    map[uint64]bool // submissions in the hardware, by serial
 	faults  int
-	silent  int
-	owed    []int
+	owed    [2]bool
 	passed  int
 	faulted bool
+	queued  bool
+	first   int
+	places  []*place
+	asked   uint32
+	noted   bool
+	pasts   [2]past
+	call    int
 }
 
-// act chooses what happens while all threads wait: a node completes its oldest work, with its
-// interrupt or before it, or faults; it answers a preemption, before its work or inside it; an
-// interrupt arrives; or nothing but time passes.
-func (s *scene) act() bool {
-	var all []func()
-	for node := range s.gpu.queues {
-		busy := len(s.gpu.queues[node]) > 0
+// An event is something that the GPU does.
+type event struct {
+	node   int
+	silent bool // the host does not notice it before an interrupt
+	do     func()
+}
+
+// silent returns what a node may do: it executes its oldest work, or faults in it; it answers a
+// preemption, before its work or inside it. A node that has faulted does nothing. The interrupt
+// follows later.
+func (s *scene) silent(node int) (all []event) {
+	add := func(do func()) {
+		all = append(all, event{node, true, func() {
+			s.gpu.lostIRQ = true
+			do()
+			s.gpu.lostIRQ, s.owed[node] = false, true
+		}})
+	}
+	if le.Uint32(s.gpu.bar0[regFault:]) == uint32(node+1) {
+		return nil
+	}
+	busy := len(s.gpu.queues[node]) > 0
+	if busy {
+		add(func() { s.gpu.execute(node) })
+	}
+	if busy && s.faults > 0 {
+		add(func() {
+			s.faults--
+			s.faulted = true
+			le.PutUint32(s.gpu.bar0[regFault:], uint32(node+1))
+		})
+	}
+	if s.mini.stopping[node] != 0 && le.Uint32(s.gpu.bar0[regStopped:])&(1<<node) == 0 {
+		add(func() { s.gpu.stop(node, 0) })
 		if busy {
-			all = append(all, func() { s.gpu.complete(node) })
-		}
-		if busy && s.silent > 0 {
-			all = append(all, func() {
-				s.silent--
-				s.gpu.execute(node)
-				s.owed = append(s.owed, node)
-			})
-		}
-		if busy && s.faults > 0 {
-			all = append(all, func() {
-				s.faults--
-				s.faulted = true
-				le.PutUint32(s.gpu.bar0[regFault:], uint32(node+1))
-				s.gpu.interrupt(node)
-			})
-		}
-		if s.mini.stopping[node] != 0 {
-			all = append(all, func() { s.gpu.stop(node, 0) }, func() { s.gpu.stop(node, 1) })
-		}
-		if slices.Contains(s.owed, node) {
-			all = append(all, func() {
-				s.owed = slices.DeleteFunc(s.owed, func(n int) bool { return n == node })
-				s.gpu.interrupt(node)
-			})
+			add(func() { s.gpu.stop(node, 1) })
 		}
 	}
-	if s.stopped() {
-		all = nil // a node that has faulted does nothing
+	return all
+}
+
+// events returns what may happen now, from node first on: what the nodes may do, and interrupts
+// of earlier events.
+func (s *scene) events(first int) (all []event) {
+	for node := first; node < len(s.gpu.queues); node++ {
+		all = append(all, s.silent(node)...)
+		if s.owed[node] {
+			all = append(all, event{node, false, func() {
+				s.owed[node] = false
+				s.gpu.interrupt(node)
+			}})
+		}
 	}
-	if i := s.e.pick(len(all) + 1); i < len(all) {
-		all[i]()
+	return all
+}
+
+// act chooses what happens while all threads wait: an event, which takes no time, or time passes up
+// to the next deadline of the kernel.
+func (s *scene) act() bool {
+	s.require(s.kernel.working(), "the application waits, but no node has work")
+	all := s.events(0)
+	if i := s.outside(len(all) + 1); i < len(all) {
+		all[i].do()
 		return true
 	}
 	s.passed++
 	return false
 }
 
-// stopped reports whether a node has stopped on a fault.
-func (s *scene) stopped() bool { return le.Uint32(s.gpu.bar0[regFault:]) != 0 }
+// outside makes a choice where no function of the miniport runs.
+func (s *scene) outside(n int) int {
+	s.noted, s.asked = false, 0
+	return s.e.pickAt(n, s.waiting)
+}
 
-// meet lets work complete in the middle of what the kernel does to reset a node.
+// meet lets interrupts arrive in the middle of a function of the miniport, after events of the GPU.
+// They are delivered at once, and their DPC when the level of the thread allows it. These choices
+// are left out, since they lead to states that others lead to:
+//
+//   - An event without an interrupt, unless the function reads the fence: it may as well happen where
+//     the next interrupt arrives, or while all threads wait.
+//   - Events of a node after those of a later one, since nothing connects nodes before the DPC.
+//   - A second interrupt before the DPC begins: it may as well arrive then. A second DPC, too: the
+//     first one finds all that it would.
+//   - A second interrupt of a node in a DPC: one reports all that two would, unless the kernel notes
+//     the interrupts of the node.
+//   - An interrupt in CollectDbgInfo and QueryDependentEngineGroup, after which QueryCurrentFence
+//     follows at once.
 func (s *scene) meet(name string) {
+	p := place{}
 	switch name {
-	case "QueryEngineStatus", "CollectDbgInfo", "QueryDependentEngineGroup", "ResetEngine", "Preempt":
-		for node := range s.gpu.queues {
-			if len(s.gpu.queues[node]) > 0 && !s.stopped() && s.e.pick(2) == 1 {
-				s.gpu.complete(node)
+	case "InterruptRoutine":
+		s.queued = s.queued || le.Uint32(s.gpu.bar0[regStatus:]) != 0
+		return
+	case "DpcRoutine":
+		s.queued, p.dpc = false, true
+		p.first, s.first = s.first, 0
+	case "Submit", "Preempt":
+		if s.queued { // its DPC follows
+			return
+		}
+	case "QueryCurrentFence":
+		for node := range s.pasts {
+			n := &s.kernel.nodes[node]
+			s.pasts[node] = past{n.completed, n.preemption != 0}
+		}
+		s.noted, p.reads = true, true
+	case "ResetEngine":
+		s.mustFail(&s.kernel.nodes[s.asked])
+		p.reads = true
+	case "QueryEngineStatus":
+	default:
+		return
+	}
+	s.places = append(s.places, &p)
+	defer func() { s.places = s.places[:len(s.places)-1] }()
+	for s.happens(&p) {
+	}
+}
+
+// mustFail checks that a node may be reset: it has faulted, or the kernel has neither learned of
+// progress since the decision nor of an answer to its preemption.
+func (s *scene) mustFail(n *node) {
+	if n.faulted != nil {
+		return
+	}
+	s.require(n.completed == s.pasts[n.ordinal].completed, "node %d is reset, but has made progress", n.ordinal)
+	s.require(n.preemption == 0 || s.mini.stopping[n.ordinal] != 0, "node %d is reset, but has answered", n.ordinal)
+}
+
+// happens chooses an event at a place, and reports whether there may be another one.
+func (s *scene) happens(p *place) bool {
+	all, ends := s.events(p.first), 1
+	if p.done {
+		all = slices.DeleteFunc(all, func(e event) bool { return !e.silent })
+	}
+	if p.silent && !p.reads {
+		ends = 0
+	}
+	if len(all) == 0 {
+		return false
+	}
+	i := s.e.pickAt(len(all)+ends, s.inside)
+	if i == len(all) {
+		return false
+	}
+	all[i].do()
+	p.silent, p.first = all[i].silent, all[i].node
+	if p.silent {
+		return true
+	}
+	if !s.kernel.nodes[p.first].masked {
+		p.first++
+	}
+	if p.dpc {
+		s.mini.read(s.kernel.thread, regStatus)
+		return true
+	}
+	s.first, p.first, p.done = p.first, 0, true
+	s.mini.read(s.kernel.thread, regStatus)
+	return p.reads
+}
+
+// A place is where events happen in a function of the miniport.
+//
+//	dpc     the function is DpcRoutine
+//	reads   it reads the fence
+//	silent  an event has happened, and its interrupt follows here
+//	done    its interrupt has arrived
+//	first   the first node that may do something
+type place struct {
+	dpc, reads, silent, done bool
+	first                    int
+}
+
+// A past is what a node was when QueryCurrentFence was called. Before that, expire and resetNode keep
+// it to compare.
+type past struct {
+	completed uint64
+	asked     bool
+}
+
+// watch checks that each submission ends once: it completes, is preempted, or is aborted.
+func (s *scene) watch() {
+	s.open = map[uint64]bool{}
+	s.kernel.observer = func(_ *ddi.Thread, e Event) {
+		switch e.Kind {
+		case EventSubmit:
+			require.False(s.t, s.open[e.Submission], "submission %d is submitted again", e.Submission)
+			s.open[e.Submission] = true
+		case EventRetire, EventPreempted, EventReset:
+			if e.Submission != 0 {
+				require.True(s.t, s.open[e.Submission], "submission %d ends, but is not in the hardware", e.Submission)
+				delete(s.open, e.Submission)
 			}
 		}
 	}
 }
 
-// explore does one run and checks it.
-func explore(t *testing.T, e *explorer) {
-	s := &scene{queues: newQueues(t, 2, options{nodes: 2, preempts: true, resets: true, quantum: 1 << 40}), e: e, faults: 1, silent: 1}
+// thunk is a call of the application. What it does next depends on the state after it alone.
+func (s *scene) thunk(fn func()) {
+	s.call++
+	fn()
+	s.outside(1)
+}
+
+// noting returns a function of the miniport that notes about which node it is.
+func noting[A, R any](s *scene, f func(*ddi.Thread, kmddi.HAdapter, A) (R, ddi.Status), node func(A) uint32) func(*ddi.Thread, kmddi.HAdapter, A) (R, ddi.Status) {
+	return func(t *ddi.Thread, h kmddi.HAdapter, a A) (R, ddi.Status) {
+		s.asked = node(a)
+		return f(t, h, a)
+	}
+}
+
+func newScene(t *testing.T, e *explorer) *scene {
+	s := &scene{queues: newQueues(t, 2, options{nodes: 2, preempts: true, resets: true, quantum: 1 << 40}), t: t, e: e, faults: 1}
 	s.mini.patched = nil
 	s.kernel.caps.HwQueuePacketCap, s.gpu.capacity = 2, 2
 	s.priority(1, 1)
 	s.mini.preempt = func(int) {}
+	d := &s.kernel.driver
+	d.QueryCurrentFence = noting(s, d.QueryCurrentFence, func(a kmddi.QueryCurrentFence) uint32 { return a.NodeOrdinal })
+	d.QueryEngineStatus = noting(s, d.QueryEngineStatus, func(a kmddi.QueryEngineStatus) uint32 { return a.NodeOrdinal })
+	d.ResetEngine = noting(s, d.ResetEngine, func(a kmddi.ResetEngine) uint32 { return a.NodeOrdinal })
+	s.second = s.devices[1].context(1)
+	s.result = s.devices[1].alloc(64, system)
+	s.watch()
+	return s
+}
+
+// explore does one run and checks it, unless it ends at a state of an earlier one.
+func explore(t *testing.T, e *explorer) {
+	defer func() {
+		if p := recover(); p != nil && p != errMerged {
+			panic(p)
+		}
+	}()
+	s := newScene(t, e)
 	a, b := s.devices[0], s.devices[1]
-	second := b.context(1)
-	result := b.alloc(64, system)
-	var watched ends
-	watched.watch(s.kernel)
-	s.gpu.acts, s.mini.every = s.act, s.meet
-	a.submit(s.contexts[0], halves(s.targets[0], 3)...)
-	b.submit(s.contexts[1], halves(s.targets[1], 5)...)
-	b.submit(second, copyTo(result, 0, s.targets[1], 0, 64))
+	s.gpu.acts, s.mini.every, s.gpu.timeless = s.act, s.meet, true
+	s.thunk(func() { a.submit(s.contexts[0], halves(s.targets[0], 3)...) })
+	s.thunk(func() { b.submit(s.contexts[1], halves(s.targets[1], 5)...) })
+	s.thunk(func() { b.submit(s.second, copyTo(s.result, 0, s.targets[1], 0, 64)) })
 	for _, p := range s.devices {
-		p.thunks.WaitForIdle(p.thread, p.dev)
+		s.thunk(func() { p.thunks.WaitForIdle(p.thread, p.dev) })
 	}
-	s.gpu.acts, s.mini.every, s.mini.preempt, s.gpu.auto = nil, nil, nil, true
-	stopped := s.kernel.Err() != nil
-	for serial, n := range watched.submitted {
-		require.Equal(t, 1, n, "submission %d", serial)
-		require.True(t, stopped || len(watched.ended[serial]) == 1, "submission %d ended %v", serial, watched.ended[serial])
+	s.gpu.acts, s.mini.every, s.mini.preempt, s.gpu.auto, s.gpu.timeless = nil, nil, nil, true, false
+	s.check()
+}
+
+// check checks the end of a run: only what failed is lost, all else has its result, and a new
+// device works.
+func (s *scene) check() {
+	t := s.t
+	if s.kernel.Err() == nil {
+		require.Empty(t, s.open, "submissions that do not end")
 	}
 	for i, p := range s.devices {
 		switch lost := s.kernel.Lost(p.dev); {
@@ -149,7 +309,7 @@ func explore(t *testing.T, e *explorer) {
 		case i == 0:
 			require.Equal(t, repeat(3, 64), p.read(s.targets[0]))
 		default:
-			require.Equal(t, repeat(5, 64), p.read(result))
+			require.Equal(t, repeat(5, 64), p.read(s.result))
 		}
 	}
 	next := s.process(9)
@@ -159,23 +319,31 @@ func explore(t *testing.T, e *explorer) {
 	require.Empty(t, s.mini.irql)
 }
 
-// Every interleaving of completion, interrupt, preemption, fault and time-out for three
-// submissions on two nodes: each submission ends once, only what failed is lost, all else has
-// its result, and a new device works. It does not separate a DPC from its interrupt.
+// Every interleaving of completion, interrupt, DPC, preemption, fault and time-out for three
+// submissions on two nodes, or some at random: no ready work waits beside a free node, each
+// submission ends once, only what failed is lost, all else has its result, and a new device works.
 func TestExplore(t *testing.T) {
-	e, runs, longest := &explorer{}, 0, 0
+	e, runs, longest := newExplorer(), 0, 0
 	defer func() {
 		if p := recover(); p != nil || t.Failed() {
 			t.Logf("choices %v", e.choices)
 			if p != nil {
-				panic(fmt.Sprint(p))
+				panic(p)
 			}
 		}
 	}()
-	for more := true; more && (*explored == 0 || runs < *explored); more = e.next() {
+	for more := true; more; {
+		if *explored > 0 {
+			e.restart(uint64(runs))
+		}
 		explore(t, e)
 		runs++
 		longest = max(longest, len(e.choices))
+		more = *explored > runs || *explored == 0 && e.advance()
 	}
-	t.Logf("%d runs, at most %d choices", runs, longest)
+	t.Logf("%d runs, %d states, at most %d choices; %d runs ended at a state of an earlier one, %d went on there; %d states compared",
+		runs, len(e.known), longest, e.merged-e.strays, e.strays, e.passed)
 }
+
+// indexOf returns the index of a DMA buffer in its context.
+func indexOf(d *dmaBuffer) int { return slices.Index(d.context.dma, d) }

@@ -168,6 +168,7 @@ func (m *miniport) reset(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	for i := range m.gpu.queues {
 		m.gpu.queues[i], m.any[i], m.stopping[i] = nil, false, 0
 	}
+	le.PutUint32(m.gpu.bar0[regStopped:], 0)
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regFault, 0)
 	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStatus, math.MaxUint32)
 	return s
@@ -315,27 +316,34 @@ func (m *miniport) interrupt(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool {
 	}
 	for node := range m.last {
 		if status&(1<<node) != 0 {
-			m.advance(t, uint32(node))
+			m.event(t, uint32(node))
 		}
-	}
-	for node := range m.last {
-		if m.read(t, regStopped)&(1<<node) != 0 {
-			m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStopped, 1<<node)
-			fence := m.stopping[node]
-			m.stopping[node] = 0
-			m.notify(t, kmddi.NotifyInterrupt{
-				InterruptType: kmddi.InterruptDMAPreempted, NodeOrdinal: uint32(node), FenceID: fence, LastCompletedFenceID: m.last[node],
-			})
-		}
-	}
-	if f := m.read(t, regFault); f != 0 {
-		m.notify(t, kmddi.NotifyInterrupt{
-			InterruptType: kmddi.InterruptDMAFaulted, NodeOrdinal: f - 1, FenceID: m.last[f-1] + 1, Status: uint32(ddi.StatusGPUExceptionOnDevice),
-		})
 	}
 	m.log = append(m.log, "QueueDpc")
 	m.cb.QueueDpc(t, m.cb.DeviceHandle)
 	return true
+}
+
+// event reports what has happened to a node: completion, a stop, a fault.
+func (m *miniport) event(t *ddi.Thread, node uint32) {
+	m.advance(t, node)
+	if m.read(t, regStopped)&(1<<node) != 0 {
+		m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStopped, 1<<node)
+		fence := m.stopping[node]
+		m.stopping[node] = 0
+		m.notify(t, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMAPreempted, NodeOrdinal: node, FenceID: fence, LastCompletedFenceID: m.last[node],
+		})
+	}
+	if m.read(t, regFault) == node+1 {
+		fence := m.last[node] + 1
+		if q := m.gpu.queues[node]; len(q) > 0 { // a preemption may have skipped some
+			fence = q[0].fence
+		}
+		m.notify(t, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMAFaulted, NodeOrdinal: node, FenceID: fence, Status: uint32(ddi.StatusGPUExceptionOnDevice),
+		})
+	}
 }
 
 func (m *miniport) advance(t *ddi.Thread, node uint32) {
