@@ -2,6 +2,9 @@ package kernelmutant
 
 import (
 	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"slices"
@@ -31,7 +34,6 @@ func TestMutants(t *testing.T) {
 	all := s.Pick(*seed, *count)
 	require.Len(t, all, *count)
 	b := &Bench{Source: s, Mutants: all, Dir: t.TempDir(), Limit: *limit, Memory: 4 << 10}
-	require.NoError(t, b.Check())
 	t.Logf("seed %d", *seed)
 	table, results := Table{}, make([]Result, len(all))
 	next := make(chan int)
@@ -108,6 +110,39 @@ func TestPick(t *testing.T) {
 	assert.Equal(t, 2, slices.Max(slices.Collect(maps.Values(files))))
 	assert.GreaterOrEqual(t, len(operators), 7)
 	assert.NotEqual(t, all[0].String(), s.Pick(2, 1)[0].String())
+}
+
+// The source with all mutants has a body for each mutant of a function, and the one without a
+// mistake. The others keep their source.
+func TestSwitchable(t *testing.T) {
+	s, err := Load("../..")
+	require.NoError(t, err)
+	var all []*Mutant
+	for _, m := range s.Mutants() {
+		if m.File == "idle.go" || m.File == "work.go" {
+			all = append(all, m)
+		}
+	}
+	out := s.switchable(all)
+	idle, work := string(out[s.path("idle.go")]), string(out[s.path("work.go")])
+	assert.Equal(t, strings.Count(idle, "case ")+1, strings.Count(idle, "v := k.enter(t)"))
+	assert.Greater(t, strings.Count(idle, "case "), 5)
+	constants := 0
+	for i, m := range all {
+		if s.inBody(m) == nil {
+			constants++
+			assert.Empty(t, m.Function)
+			continue
+		}
+		text := map[string]string{"idle.go": idle, "work.go": work}[m.File]
+		assert.Equal(t, 1, strings.Count(text, fmt.Sprintf("case %d:", i+1)), m)
+	}
+	assert.Equal(t, 2, constants, "4 in maxOps")
+	assert.Equal(t, string(s.texts["gate.go"]), string(out[s.path("gate.go")]))
+	for name, src := range out {
+		_, err := parser.ParseFile(token.NewFileSet(), name, src, 0)
+		assert.NoError(t, err)
+	}
 }
 
 // What does not compile is no mutant.
