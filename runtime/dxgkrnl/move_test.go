@@ -232,3 +232,11 @@ func TestLargestMovesFirst(t *testing.T) {
 	assert.EqualValues(t, 3*unit, bytes)
 	assert.Equal(t, []move{{s.residents[2], 0}, {s.residents[1], 7 * unit}}, moves)
 }
+
+// What is free of a segment is what its allocations leave.
+func TestFreeBytes(t *testing.T) {
+	s := &segment{desc: kmddi.SegmentDescriptor{Size: 1000}}
+	assert.EqualValues(t, 1000, s.freeBytes())
+	s.residents = []*allocation{{span: 300}, {span: 50}}
+	assert.EqualValues(t, 650, s.freeBytes())
+}

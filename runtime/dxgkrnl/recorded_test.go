@@ -112,15 +112,21 @@ func TestReportOfTheLastFence(t *testing.T) {
 	r.render(fill(a, 0, 64, 2))
 	n := &r.kernel.nodes[0]
 	first, second := n.hardware[0].serial, n.hardware[1].serial
+	again := func() {
+		old := r.thread.Raise(ddi.DIRQL)
+		r.kernel.reported("test", n, 1)
+		r.thread.Lower(old)
+		assert.EqualValues(t, 1, n.reported)
+	}
+	again()
+	require.Len(t, n.hardware, 2)
+	again() // while it is in the hardware
 	r.gpu.complete(0)
 	r.enter()
-	old := r.thread.Raise(ddi.DIRQL)
-	r.kernel.reported("test", n, 1)
-	r.thread.Lower(old)
-	assert.EqualValues(t, 1, n.reported)
+	again() // and after that
 	r.gpu.complete(0)
 	r.enter()
-	assert.Equal(t, []uint64{first, 0, second}, reports)
+	assert.Equal(t, []uint64{first, 0, 0, 0, second}, reports)
 	assert.EqualValues(t, 2, n.completed)
 	r.gpu.auto = true
 	r.finish()

@@ -103,7 +103,8 @@ func TestPagesTheDeviceCanAccess(t *testing.T) {
 		first, ok := r.kernel.pageList(4096)
 		require.True(t, ok)
 		r.kernel.caps.HighestAcceptableAddress = first.List[0] - 1 - lacks
-		next, ok := r.kernel.pageList(4096)
+		next, ok := r.kernel.pageList(100)
+		assert.Equal(t, []int{100, 100}, []int{len(next.Bytes), cap(next.Bytes)}, "no memory after it")
 		require.True(t, ok)
 		assert.Equal(t, first.List[0]-4096*(1+lacks), next.List[0])
 	}

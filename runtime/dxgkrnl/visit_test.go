@@ -106,34 +106,31 @@ func TestEndOfAVisit(t *testing.T) {
 
 // The reset of an adapter waits until no other thread is inside, also if Recover asks for it.
 func TestResetIsAlone(t *testing.T) {
-	r := newRig(t, options{})
-	k := r.kernel
-	inside := false
-	p := r.process(2)
-	r.mini.every = func(name string) {
-		if name == "ResetFromTimeout" {
-			assert.False(t, inside)
+	for seed := range uint64(16) {
+		r := newRig(t, options{})
+		k, p := r.kernel, r.process(2)
+		inside, waits, left := false, false, false
+		r.mini.every = func(name string) {
+			assert.False(t, name == "ResetFromTimeout" && inside, "seed %d", seed)
 		}
-	}
-	waits, left := false, false
-	r.kernel.Run(3, []Task{
-		{r.thread, func(th *ddi.Thread) {
-			v := k.enter(th)
-			k.stop(th, reasonTimeout, k.timeOutOf(&k.nodes[0]))
-			inside, waits = true, true
-			k.until(th, func() bool { return left })
-			inside = false
-			k.leave(th, &v)
-		}},
-		{p.thread, func(th *ddi.Thread) {
-			for !waits {
-				k.Err()
+		k.Run(seed, []Task{
+			{r.thread, func(th *ddi.Thread) {
 				v := k.enter(th)
+				k.stop(th, reasonTimeout, k.timeOutOf(&k.nodes[0]))
+				inside, waits = true, true
+				k.until(th, func() bool { return left })
+				inside = false
 				k.leave(th, &v)
-			}
-			left = true
-			assert.NoError(t, k.Recover(th))
-		}},
-	})
-	assert.EqualValues(t, 1, k.Stats().Recoveries)
+			}},
+			{p.thread, func(th *ddi.Thread) {
+				for !waits {
+					v := k.enter(th)
+					k.leave(th, &v)
+				}
+				left = true
+				assert.NoError(t, k.Recover(th))
+			}},
+		})
+		assert.EqualValues(t, 1, k.Stats().Recoveries)
+	}
 }
