@@ -134,7 +134,7 @@ func (s *traffic) start() {
 
 // host returns the access of the host. One that is answered with a retry is repeated.
 func (s *traffic) host(m *mcu.Module) regbus.Req {
-	if s.asks && s.one(200) { // an access is left behind
+	if s.asks && s.one(200) { // the access goes on without its program
 		s.write(mcureg.Base+mcureg.Ctl, 0)
 		s.write(mcureg.Base+mcureg.Ctl, 1)
 	}
