@@ -22,6 +22,7 @@ type ringOf struct {
 	base   uint64 // GPU address
 	dwords uint32
 	wptr   uint32
+	stops  bool // a preemption is requested, and the node is not started again
 }
 
 // Memory makes the log have the packets that the host puts in rings in its memory. peek reads that memory.
@@ -47,11 +48,22 @@ func (r *rings) register(off uint64, value uint32) (all []eventlog.Event) {
 		if value&cpreg.CtlReset != 0 {
 			*n = ringOf{}
 		}
+		n.stops = n.stops && value&cpreg.CtlRun == 0
+	case cpreg.Preempt:
+		n.stops = true
 	case cpreg.Wptr:
-		all = r.packets(n, node, value)
+		if !n.stops || !n.before(value) {
+			all = r.packets(n, node, value)
+		}
 		n.wptr = value
 	}
 	return all
+}
+
+// before reports whether a write pointer is nearer before the last one than after it: the host takes back what a node
+// that is preempted has not executed.
+func (n *ringOf) before(wptr uint32) bool {
+	return (n.wptr-wptr)&(n.dwords-1) < (wptr-n.wptr)&(n.dwords-1)
 }
 
 // packets returns the events of the packets from the write pointer of a node to a new one.

@@ -1,0 +1,48 @@
+package events
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// The packets of a ring are those up to each write pointer, also over its end. What the host takes back from a node
+// that is preempted is none, and what it puts there later is.
+func TestRingPackets(t *testing.T) {
+	memory := make([]byte, 64)
+	for at := 0; at < len(memory); at += 8 {
+		binary.LittleEndian.PutUint32(memory[at:], 1) // a header, and one dword
+	}
+	r := rings{peek: func(addr uint64, p []byte) error { copy(p, memory[addr-0x1000:]); return nil }}
+	write := func(off, value uint32) (at []uint64) {
+		for _, e := range r.register(uint64(cpreg.Base+off), value) {
+			at = append(at, e.Fields[1]&^pkt.Host-0x1000)
+			assert.Len(t, e.Data, 8)
+		}
+		return at
+	}
+	high := uint64(pkt.Host) >> 32
+	write(cpreg.RingLo, 0x1000)
+	write(cpreg.RingHi, uint32(high))
+	write(cpreg.RingSize, 6)
+	for i, step := range []struct {
+		off, value uint32
+		want       []uint64
+	}{
+		{cpreg.Wptr, 10, []uint64{0, 8, 16, 24, 32}},
+		{cpreg.Preempt, 7, nil},
+		{cpreg.Wptr, 6, nil},
+		{cpreg.Ctl, cpreg.CtlRun, nil},
+		{cpreg.Wptr, 10, []uint64{24, 32}},
+		{cpreg.Wptr, 2, []uint64{40, 48, 56, 0}},
+		{cpreg.Preempt, 8, nil},
+		{cpreg.Wptr, 12, nil},
+		{cpreg.Wptr, 14, []uint64{48}},
+	} {
+		assert.Equal(t, step.want, write(step.off, step.value), "write %d", i)
+	}
+}
