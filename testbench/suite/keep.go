@@ -48,9 +48,17 @@ func (t *T) differs(got, expected image.Image) {
 	}
 }
 
-// saveAll writes the last clocks and events to a folder.
-func (t *T) saveAll(dir string) error {
-	for name, data := range map[string][]byte{"wave.vcd": t.wave(), report.LogFile: t.log()} {
+// saveAll writes the last events to a folder, if a board was opened, and if the case has ended the last clocks of
+// an emulated GPU.
+func (t *T) saveAll(dir string, ended bool) error {
+	files := map[string][]byte{report.LogFile: t.log()}
+	if ended && t.flight != nil {
+		files["wave.vcd"] = t.wave()
+	}
+	for name, data := range files {
+		if data == nil {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
 			return err
 		}

@@ -342,24 +342,24 @@ type artifactTB interface {
 	ArtifactDir() string
 }
 
-// Run runs the instance as the test tb. A failure leaves the last clocks of an
-// emulated GPU as wave.vcd, and its last events as events.log, in the artifact folder of the
-// test.
+// Run runs the instance as the test tb, with the sanitizer. A failure leaves the last events as
+// events.log, and the last clocks of an emulated GPU as wave.vcd, in the artifact folder of the
+// test. A case that hangs leaves the events alone.
 func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	if i.Skip != "" {
 		tb.Skipf("%s", i.Skip)
 		return
 	}
 	r := &recording{traced: true}
-	t := &T{TB: r, Selector: i.Selector, Drivers: drivers, Seed: i.Seed}
+	t := &T{TB: r, Selector: i.Selector, Drivers: drivers, Seed: i.Seed, sanitize: true}
 	k, ok := tb.(artifactTB)
 	t.keep = ok
-	if hung := runCase(i.Case, t, r); hung != nil {
-		tb.Errorf("%s", reportOf(hung))
-		return
+	hung := runCase(i.Case, t, r)
+	if hung != nil {
+		r.Errorf("%s", reportOf(hung))
 	}
-	if ok && len(r.messages) > 0 && t.flight != nil {
-		if err := t.saveAll(k.ArtifactDir()); err != nil {
+	if ok && len(r.messages) > 0 {
+		if err := t.saveAll(k.ArtifactDir(), hung == nil); err != nil {
 			r.Errorf("%v", err)
 		}
 	}
