@@ -55,21 +55,26 @@ func BenchmarkRecord(b *testing.B) {
 		log.Writer, err = eventlog.NewWriter(log, h)
 		return log, err
 	}}
-	var logged, sanitized []float64
+	var logged, sanitized, bare []float64
 	for b.Loop() {
 		for range 15 {
 			plain := run(testbench.Options{})
 			logged = append(logged, run(record)/plain)
 			sanitized = append(sanitized, run(testbench.Options{Sanitize: true})/plain)
+			record.NoVerify = true
+			bare = append(bare, run(record)/run(testbench.Options{NoVerify: true}))
+			record.NoVerify = false
 		}
 	}
 	slices.Sort(logged)
 	slices.Sort(sanitized)
+	slices.Sort(bare)
 	for _, f := range []struct {
 		what, unit  string
 		value, most float64
 	}{
 		{"a frame with a log", "times without", logged[len(logged)/2], 1.5},
+		{"a frame with a log, both without verifiers", "times without", bare[len(bare)/2], 1.5},
 		{"a frame with the sanitizer", "times without", sanitized[len(sanitized)/2], 2},
 		{"an event of the log", "bytes", float64(log.bytes) / float64(log.events), 60},
 	} {

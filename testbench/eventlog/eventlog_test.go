@@ -151,6 +151,36 @@ func read(t *testing.T, log []byte) (n int) {
 	return n
 }
 
+// After a crash of the machine a log may end with zeros. It has the events of its whole blocks. Zeros before something
+// else are damage.
+func TestZeros(t *testing.T) {
+	log, _ := written(t, 3000)
+	l, err := NewReader(bytes.NewReader(log))
+	require.NoError(t, err)
+	first := int(l.at)
+	for cut := first; cut < len(log); cut += 1 + len(log)/300 {
+		for _, zeros := range []int{16, 4096, 100_000} {
+			bad := append(bytes.Clone(log[:cut]), make([]byte, zeros)...)
+			l, err := NewReader(bytes.NewReader(bad))
+			require.NoError(t, err)
+			var e Event
+			n := 0
+			for err = l.Next(&e); err == nil; err = l.Next(&e) {
+				n++
+			}
+			require.Equal(t, io.EOF, err, "%d bytes, %d zeros", cut, zeros)
+			require.Equal(t, read(t, log[:cut]), n)
+			require.True(t, l.Truncated())
+			require.Equal(t, io.EOF, l.Next(&e))
+			require.True(t, l.Truncated())
+		}
+	}
+	bad := append(append(bytes.Clone(log[:first]), make([]byte, 64)...), 1)
+	l, err = NewReader(bytes.NewReader(bad))
+	require.NoError(t, err)
+	assert.ErrorIs(t, l.Next(new(Event)), ErrCorrupt)
+}
+
 // A flipped bit anywhere is found.
 func TestDamaged(t *testing.T) {
 	log, _ := written(t, 100)

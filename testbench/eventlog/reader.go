@@ -7,6 +7,7 @@ package eventlog
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ var (
 const (
 	maxHeader = 1 << 20
 	maxBlock  = 64 << 20
+	zeroTail  = 16 // zeros at the end of a block that is lost in part
 )
 
 // A Reader reads the events of a log, in order.
@@ -45,6 +47,7 @@ type Reader struct {
 	block []byte // rest of the block of events
 	next  position
 	cut   bool
+	lost  bool // the end has only zeros
 }
 
 // NewReader reads the header of a log. It fails with ErrFormat, ErrVersion or ErrCorrupt, or
@@ -100,8 +103,9 @@ func (l *Reader) decodeHeader(text []byte, check uint32) error {
 	return nil
 }
 
-// Truncated reports whether the log ends within a block, as after a crash of its writer.
-func (l *Reader) Truncated() bool { return l.cut }
+// Truncated reports whether the log ends within a block, as after a crash of its writer, or with zeros in place
+// of a block, as after one of the machine.
+func (l *Reader) Truncated() bool { return l.cut || l.lost }
 
 // Next reads an event. Its text and data are valid until the next call. Next returns io.EOF
 // after the last whole block; ErrCorrupt, with the offset, for a block that fails its check;
@@ -130,7 +134,7 @@ func (l *Reader) readBlock() error {
 	}
 	kind, size, check := head[0], binary.LittleEndian.Uint32(head[1:]), binary.LittleEndian.Uint32(head[5:])
 	if kind != blockEvents && kind != blockStrings || size > maxBlock {
-		return fmt.Errorf("%w: at offset %d", ErrCorrupt, l.at)
+		return l.damaged(head, fmt.Errorf("%w: at offset %d", ErrCorrupt, l.at))
 	}
 	whole, err := l.content(int(size))
 	if l.cut = ended(err); l.cut {
@@ -140,7 +144,7 @@ func (l *Reader) readBlock() error {
 		return err
 	}
 	if crc32.Checksum(whole, castagnoli) != check {
-		return fmt.Errorf("%w: the block at offset %d fails its check", ErrCorrupt, l.at)
+		return l.damaged(whole, fmt.Errorf("%w: the block at offset %d fails its check", ErrCorrupt, l.at))
 	}
 	l.at += int64(blockHeader) + int64(size)
 	if kind == blockStrings {
@@ -152,6 +156,30 @@ func (l *Reader) readBlock() error {
 	}
 	l.block, l.next = whole[n:], position{id: id}
 	return nil
+}
+
+// damaged returns the error for a block that ends with p. If p ends with zeros, and only zeros follow, a crash of
+// the machine has lost the end of the log, and it is io.EOF.
+func (l *Reader) damaged(p []byte, err error) error {
+	if len(p) < blockHeader || len(bytes.TrimRight(p, "\x00")) > len(p)-min(len(p), zeroTail) {
+		return err
+	}
+	for {
+		rest, end := l.in.Peek(1)
+		if end != nil && !ended(end) {
+			return end
+		}
+		if end != nil {
+			l.lost = true
+			return io.EOF
+		}
+		if rest[0] != 0 {
+			return err
+		}
+		if _, end := l.in.Discard(1); end != nil {
+			return end
+		}
+	}
 }
 
 // content returns the content of the block at the reader. It is valid until the next block is

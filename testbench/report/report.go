@@ -4,6 +4,7 @@
 package report
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func openFolder(dir string) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		*to = string(text)
+		*to = short(name, text)
 	}
 	if s.Frames, err = readFrames(dir, names); err != nil {
 		return nil, err
@@ -94,6 +95,21 @@ func openFolder(dir string) (*Source, error) {
 		return nil, fmt.Errorf("%w: %s has neither %s nor a file of a failed test", ErrFolder, dir, LogFile)
 	}
 	return s, nil
+}
+
+// most is the number of bytes of a text that a page shows.
+const most = 256 << 10
+
+// short returns a text, or its first whole lines and how much more the file has.
+func short(name string, text []byte) string {
+	if len(text) <= most {
+		return string(text)
+	}
+	end := bytes.LastIndexByte(text[:most], '\n') + 1
+	if end == 0 {
+		end = most
+	}
+	return fmt.Sprintf("%s... %d more bytes are in %s", bytes.ToValidUTF8(text[:end], nil), len(text)-end, name)
 }
 
 //go:embed page.html

@@ -225,3 +225,15 @@ func TestLimits(t *testing.T) {
 	assert.Contains(t, page, "and 800 more")
 	assert.Contains(t, page, "300 earlier ones are only in the log")
 }
+
+// Long texts of a folder are shown up to a whole line, and the page says how much is left out.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("0123456789 <&>\n", 800_000)
+	s, err := report.Open(write(t, map[string][]byte{report.MessagesFile: []byte(long), report.DumpFile: []byte(long), report.ReadmeFile: []byte(strings.Repeat("x", 300_000))}))
+	require.NoError(t, err)
+	page := pageOf(t, s)
+	assert.Less(t, len(page), 5<<20)
+	assert.Contains(t, page, "&lt;&amp;&gt;\n... 11737860 more bytes are in messages.txt")
+	assert.Contains(t, page, "more bytes are in dump.txt")
+	assert.Contains(t, page, "x... 37856 more bytes are in README.txt")
+}

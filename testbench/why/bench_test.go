@@ -118,12 +118,15 @@ func BenchmarkWhy(b *testing.B) {
 		return time.Since(start).Seconds()
 	}
 	questions := map[string]func(r *why.Run) (*why.Answer, error){
-		"fence": func(r *why.Run) (*why.Answer, error) { return r.Fence(1, 2) },
-		"pixel": func(r *why.Run) (*why.Answer, error) { return r.Pixel(20, 15) },
-		"call":  func(r *why.Run) (*why.Answer, error) { return r.Call(18) },
+		"fence":   func(r *why.Run) (*why.Answer, error) { return r.Fence(1, 2) },
+		"pixel":   func(r *why.Run) (*why.Answer, error) { return r.Pixel(20, 15) },
+		"call":    func(r *why.Run) (*why.Answer, error) { return r.Call(18) },
+		"cycle":   func(r *why.Run) (*why.Answer, error) { return r.Cycle(20_000) },
+		"fault":   func(r *why.Run) (*why.Answer, error) { return r.Fault(), nil },
+		"address": func(r *why.Run) (*why.Answer, error) { return r.Address(0x1c40) },
 	}
 	for b.Loop() {
-		for _, name := range []string{"fence", "pixel", "call"} {
+		for _, name := range []string{"fence", "pixel", "call", "cycle", "fault", "address"} {
 			times := []float64{ask(questions[name]), ask(questions[name]), ask(questions[name])}
 			slices.Sort(times)
 			bustest.Figure(b, "why "+name+", 10,000,000 events", times[1], "s", times[1] <= 2, "at most 2")

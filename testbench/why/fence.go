@@ -28,6 +28,8 @@ func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 		nodes[s.node] = true
 	}
 	switch {
+	case len(found) == 0 && node >= 0:
+		return nil, fmt.Errorf("%w: no submission of node %d has fence %d; %s", ErrQuestion, node, fence, r.fences())
 	case len(found) == 0:
 		return nil, fmt.Errorf("%w: no submission has fence %d; %s", ErrQuestion, fence, r.fences())
 	case len(nodes) > 1:
