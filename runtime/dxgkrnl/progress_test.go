@@ -178,3 +178,17 @@ func TestAnswersOfSynchronizeExecution(t *testing.T) {
 		assert.Equal(t, []any{false, tt.s}, []any{v, s})
 	}
 }
+
+// A wait for what never comes ends after TdrDelay, also if no node has work.
+func TestWaitWithoutWorkEnds(t *testing.T) {
+	r := newRig(t, options{nodes: 2})
+	began := r.gpu.now
+	v := r.kernel.enter(r.thread)
+	s := r.kernel.wait(r.thread, "nothing", func() bool { return false })
+	r.kernel.leave(r.thread, &v)
+	assert.Equal(t, ddi.StatusDeviceRemoved, s)
+	assert.InDelta(t, 2000, r.gpu.now-began, 10)
+	var e *DeviceError
+	require.ErrorAs(t, r.kernel.Err(), &e)
+	assert.Equal(t, []any{Timeout, uint32(0), ""}, []any{e.Kind, e.Node, e.Work})
+}

@@ -52,6 +52,8 @@ var equivalents = []equivalent{
 	{"job", "Kernel.dropWork", "j.made = true", "without j.made = true", "only jobs of the same device wait for it, which is removed"},
 	{"gate", "gate.peek", "return", "without return", "admit gives no turn while one is kept"},
 	{"preempt", "Kernel.outranks", "return level > at", "level > at becomes level >= at", "level and at differ"},
+	{"gate", "Kernel.Run", "crew[task.Thread] = i + 1", "1 becomes (1 + 1)", "only the order of the numbers matters"},
+	{"gate", "Kernel.RunProcesses", "procs[p.ID] = i + 1", "1 becomes (1 + 1)", "only the order of the numbers matters"},
 	{"lent", "difference", "if bytes.Equal(a, b) {", "a, b becomes b, a", "equality has no order"},
 }
 
