@@ -58,27 +58,46 @@ func (r *Run) inhabitants(a *Answer, addr uint64) {
 	}
 }
 
+// A written is a time in which an address was written, or might have been. Only the last ones are described.
+type written struct {
+	Point
+	what func() string
+}
+
 // writers adds the last packets, and the last times in which the CPU might, that wrote an
 // address. It returns how many there are.
 func (r *Run) writers(a *Answer, addr uint64) int {
-	var all []Step
+	var all []written
 	r.each(func(m move) {
 		if _, ok := m.source(addr); ok {
-			all = append(all, Step{Event: m.at().Event, Time: m.at().Time, What: "written by " + m.describe()})
+			all = append(all, written{m.at(), func() string { return "written by " + m.describe() }})
 		}
 	})
-	for _, w := range r.locks {
-		if p := r.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
-			by := ""
-			for _, f := range w.stack {
-				if f.number != 0 {
-					by = fmt.Sprintf(", in call %d, %s", f.number, f.name)
-				}
-			}
-			all = append(all, Step{Event: w.from.Event, Time: w.from.Time, What: fmt.Sprintf("the CPU may write allocation %#x%s", w.allocation, by)})
+	here := Run{}
+	for _, p := range r.places {
+		if addr-p.address < p.size {
+			here.places = append(here.places, p)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
-	a.Chain = append(a.Chain, all[max(0, len(all)-maxTouches):]...)
+	for _, w := range r.locks {
+		if p := here.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
+			all = append(all, written{w.from, w.describe})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y written) int { return cmp.Compare(x.Event, y.Event) })
+	for _, w := range all[max(0, len(all)-maxTouches):] {
+		a.Chain = append(a.Chain, Step{Event: w.Event, Time: w.Time, What: w.what()})
+	}
 	return len(all)
+}
+
+// describe tells which call might write the allocation.
+func (w *cpuWrite) describe() string {
+	by := ""
+	for _, f := range w.stack {
+		if f.number != 0 {
+			by = fmt.Sprintf(", in call %d, %s", f.number, f.name)
+		}
+	}
+	return fmt.Sprintf("the CPU may write allocation %#x%s", w.allocation, by)
 }
