@@ -68,7 +68,7 @@ func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
 
 // asksMCU reports whether the microcontroller may have an access or an event. If its last Tick was
 // left out, it has none.
-func (g *GPU) asksMCU() bool { return g.hasMCU() && !hdl.Asleep(bool(g.mcuSlept)) }
+func (g *GPU) asksMCU() bool { return !hdl.Asleep(bool(g.mcuSlept)) && g.hasMCU() }
 
 // writing reports whether the microcontroller has the place of the writer of messages.
 func (g *GPU) writing() bool { return g.asksMCU() && g.mcu.Writing() }
