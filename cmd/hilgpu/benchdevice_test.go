@@ -22,7 +22,7 @@ func TestBenchDevice(t *testing.T) {
 	require.Equal(t, exit.OK, run([]string{"bench", "device", "--turns", "1", "--json"}, &stdout, &stderr), "%s", &stderr)
 	var all figuresJSON
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &all))
-	assert.Len(t, all.Figures, 45)
+	assert.Len(t, all.Figures, 49)
 
 	assert.Equal(t, exit.Usage, run([]string{"bench", "device", "--turns", "0"}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "--turns 0, want at least 1")

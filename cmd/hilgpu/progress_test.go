@@ -82,7 +82,7 @@ func TestProgressOfCommands(t *testing.T) {
 		{"run lists --lists 30 --alive 5", `run lists, [\dhms]+s +\d+% .*\(\d+/30\)`, ""},
 		{"run copy --size 64", `run copy, [\dhms]+s +33% .*\(1/3\)`, ""},
 		{"run fill --size 64", `run fill, [\dhms]+s +66% .*\(2/3\)`, ""},
-		{"bench device --turns 1", `bench device, speeds, [\dhms]+s +\d+% .*\(\d+/15\)`, ""},
+		{"bench device --turns 1", `bench device, speeds, [\dhms]+s +\d+% .*\(\d+/18\)`, ""},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			if tt.tool != "" {

@@ -258,7 +258,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.hasNode1() && !hdl.Asleep(bool(g.cp1Slept)) {
 		g.cp1.Tick(mem1, dma1, done1, uint32(g.ident.Time()), regs, ctl.rst.Whole)
 	}
-	if g.hasMCU() && !hdl.Asleep(g.staysMCU(regs, ctl)) {
+	if g.hasMCU() && !hdl.Asleep(bool(g.mcuSlept) && g.mcu.Stays(regs, g.ident.Time(), g.arbiter.Pending(), ctl.rst)) {
 		g.tickMCU(regs, ctl, fabric{
 			host: hostReady, vram: readReady, header: headerReady, beat: beatReady, refused: refused, cpl: cplMCU,
 		})

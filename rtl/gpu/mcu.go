@@ -42,12 +42,7 @@ type fabric struct {
 	cpl     port.Completion
 }
 
-// staysMCU reports whether the microcontroller goes on sleeping.
-func (g *GPU) staysMCU(regs regbus.Req, ctl control) bool {
-	return bool(g.mcuSlept) && g.mcu.Stays(regs, g.ident.Time(), g.arbiter.Pending(), ctl.rst)
-}
-
-// tickMCU ticks the microcontroller, unless it would not change.
+// tickMCU ticks the microcontroller, unless it begins to sleep.
 func (g *GPU) tickMCU(regs regbus.Req, ctl control, f fabric) {
 	now, events := g.ident.Time(), g.arbiter.Pending()
 	req, beat := g.intc.Message()
