@@ -58,6 +58,7 @@ func WithFirmware(image []byte) kmddi.DriverInitializationData {
 		CloseAllocation:   closeAllocation,
 
 		Render:            render,
+		RenderKm:          renderKm,
 		Present:           present,
 		BuildPagingBuffer: buildPagingBuffer,
 		Patch:             patch,

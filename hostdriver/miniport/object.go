@@ -19,6 +19,7 @@ const allocationAlignment = 256
 // device is a user-mode driver's device, or the kernel's own device.
 type device struct {
 	adapter *adapter
+	system  bool // it is the kernel's own
 }
 
 // context is a stream of command buffers of a device. Contexts share no state
@@ -82,12 +83,12 @@ func openedOf(h kmddi.HDeviceAllocation) (*openedAllocation, bool) {
 //	Caller  the kernel, PASSIVE_LEVEL
 //	Returns StatusSuccess; StatusInvalidHandle for a handle without a started
 //	        adapter
-func createDevice(_ *ddi.Thread, h kmddi.HAdapter, dev kmddi.HDevice, _ kmddi.CreateDevice) ddi.Status {
+func createDevice(_ *ddi.Thread, h kmddi.HAdapter, dev kmddi.HDevice, arg kmddi.CreateDevice) ddi.Status {
 	a, ok := adapterOf(h)
 	if !ok || !a.running || dev.Root == nil {
 		return ddi.StatusInvalidHandle
 	}
-	dev.Driver = &device{adapter: a}
+	dev.Driver = &device{adapter: a, system: arg.SystemDevice}
 	return ddi.StatusSuccess
 }
 

@@ -18,7 +18,7 @@ import (
 //
 //	id      its fence
 //	queue   its queue
-//	device  of its context; nil: work of the system, such as paging
+//	device  of its context; nil: work of the system, which is paging or of its own device
 //	addr    GPU address of its commands
 //	dwords  their number
 //	value   of the progress of the queue after it; 0: it is not yet in the queue
@@ -79,7 +79,9 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 			r.Fail(fmt.Errorf("%w: a context from before a reset", ErrArgument))
 			return
 		}
-		j.queue, j.device = c.queue, c.device
+		if j.queue = c.queue; !c.device.system {
+			j.device = c.device
+		}
 	}
 	last := w.last()
 	switch o := &q.all[j.queue]; {

@@ -2230,6 +2230,25 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, m *Monitor,
 			return r0, r1
 		}
 	}
+	if f.RenderKm != nil {
+		c := &Func{Name: "DxgkDdiRenderKm", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
+		w.RenderKm = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Render) (r0 kmddi.RenderOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			a0.Push(c.Name)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.RenderKm(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
+			a0.Pop()
+			return r0, r1
+		}
+	}
 	if f.Present != nil {
 		c := &Func{Name: "DxgkDdiPresent", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
 		w.Present = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Present) (r0 kmddi.RenderOut, r1 ddi.Status) {

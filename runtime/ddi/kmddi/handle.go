@@ -1,7 +1,7 @@
 // Package kmddi declares the kernel-mode device driver interface of WDDM 1.3:
 // the functions of a display miniport driver that the graphics kernel
 // (runtime/dxgkrnl) calls, and the callbacks of the kernel. It contains only
-// data.
+// data, and the layout of the commands of DxgkDdiRenderKm.
 package kmddi
 
 import "github.com/hilgpu/hilgpu/runtime/ddi"

@@ -10,6 +10,12 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 // not exist, StatusPrivilegedInstruction for one that applications may not use,
 // StatusInvalidParameter for other contents, StatusInvalidUserBuffer for memory that
 // cannot be read. The rule return-status lists all legal results.
+//
+// In DxgkDdiRenderKm Command is memory of the kernel with an array of RenderKmCommand, and
+// PatchLocationListIn is empty. The context is one of the kernel. The driver returns
+// StatusIllegalInstruction for an operation that it does not support, StatusInvalidParameter
+// for parameters that it does not support, and StatusInvalidUserBuffer for a command that
+// runs past its end.
 type Render struct {
 	Command              ddi.UserMemory
 	PatchLocationListIn  UserPatchList

@@ -9,7 +9,7 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 // Synchronization (WDK, "Threading and Synchronization"): AddDevice to
 // RemoveDevice, ResetFromTimeout and RestartFromTimeout run exclusively.
 // BuildPagingBuffer, Patch, SubmitCommand, PreemptCommand and the functions of the
-// engines belong to the GPU scheduler class: one thread at a time. Render, Present, Create, Destroy, Open, Close and Query
+// engines belong to the GPU scheduler class: one thread at a time. Render, RenderKm, Present, Create, Destroy, Open, Close and Query
 // are reentrant. All run at PASSIVE_LEVEL, except SubmitCommand, PreemptCommand and
 // DpcRoutine at DISPATCH_LEVEL and InterruptRoutine at DIRQL.
 type DriverInitializationData struct {
@@ -46,6 +46,7 @@ type DriverInitializationData struct {
 	CloseAllocation   func(t *ddi.Thread, dev HDevice, open HDeviceAllocation) ddi.Status
 
 	Render            func(t *ddi.Thread, ctx HContext, arg Render) (RenderOut, ddi.Status)
+	RenderKm          func(t *ddi.Thread, ctx HContext, arg Render) (RenderOut, ddi.Status)
 	Present           func(t *ddi.Thread, ctx HContext, arg Present) (RenderOut, ddi.Status)
 	BuildPagingBuffer func(t *ddi.Thread, h HAdapter, arg BuildPagingBuffer) (BuildPagingBufferOut, ddi.Status)
 	Patch             func(t *ddi.Thread, h HAdapter, arg Patch) ddi.Status

@@ -125,14 +125,14 @@ func (k *Checker) checkInterruptStatus(fr *frame, arg kmddi.NotifyInterrupt) {
 
 // checkRefused checks that a function does not refuse a handle whose Driver the
 // driver never set. It reports whether it does. A command may name objects that do
-// not exist, so for DxgkDdiRender and DxgkDdiPresent only a driver counts that has
+// not exist, so for DxgkDdiRender, DxgkDdiRenderKm and DxgkDdiPresent only a driver counts that has
 // set Driver in another handle of the kind. For others the creation of the handle is the
 // one to blame if the refusal reaches the user-mode driver.
 func (k *Checker) checkRefused(fr *frame, s ddi.Status) bool {
 	if s != ddi.StatusInvalidHandle {
 		return false
 	}
-	command := fr.f.Name == "DxgkDdiRender" || fr.f.Name == "DxgkDdiPresent"
+	command := writesBuffer(fr.f.Name)
 	for _, o := range fr.objects {
 		if o.driver != nil || o.root.Driver != nil {
 			continue

@@ -12,6 +12,12 @@ import (
 // maxRecent is the number of values from the device that are remembered.
 const maxRecent = 64
 
+// A writing is the call that wrote a DMA buffer.
+type writing struct {
+	function string // "": not known
+	call     uint64
+}
+
 // An evidence is what a Checker remembers to find the call to blame. Calls are by
 // their numbers in the order of all calls.
 type evidence struct {
@@ -19,8 +25,8 @@ type evidence struct {
 	received  uint64            // counts them
 	unknown   bool              // the last fence reported is not pending, and came from the device
 	submit    uint64            // last SubmitCommand
-	written   map[*byte]uint64  // call that wrote a DMA buffer, by its first byte
-	writer    uint64            // call that wrote the buffer patched last
+	written   map[*byte]writing // what wrote a DMA buffer, by its first byte
+	writer    writing           // what wrote the buffer patched last
 	paging    uint64            // last BuildPagingBuffer
 	faulted   *pending          // submission that the device faulted
 	queueDPC  uint64            // QueueDpc in the last call of the interrupt routine; 0: none
@@ -151,17 +157,9 @@ func (k *Checker) blame(_ *ddi.Thread, broken, function string) *verifier.Culpri
 	case broken == "callback-handle" && function == "MmFreeContiguousMemory" && k.callsOf("MmAllocateContiguousMemory") == 0:
 		return &verifier.Culprit{Function: "MmAllocateContiguousMemory", Why: "has given no memory"}
 	case broken == "gpu-fault" && e.faulted != nil && !e.faulted.empty:
-		return &verifier.Culprit{Function: writtenBy(e.faulted.flags), Call: e.faulted.writer, Why: fmt.Sprintf("wrote the buffer of fence %d", e.faulted.fence)}
+		return &verifier.Culprit{Function: writerOf(e.faulted.writer, e.faulted.flags), Call: e.faulted.writer.call, Why: fmt.Sprintf("wrote the buffer of fence %d", e.faulted.fence)}
 	}
 	return nil
-}
-
-// writtenBy returns the function that wrote the buffer of a submission.
-func writtenBy(f kmddi.SubmitFlags) string {
-	if f.Paging {
-		return "DxgkDdiBuildPagingBuffer"
-	}
-	return writerOf(f)
 }
 
 // enterEvidence remembers calls that begin.
@@ -178,8 +176,8 @@ func (k *Checker) enterEvidence(fr *frame) {
 		e.queueDPC = fr.call
 	case "WRITE_REGISTER_ULONG":
 		e.lastWrite = fr.call
-	case "DxgkDdiRender", "DxgkDdiPresent":
-		e.wrote(bufferOf(fr), fr.call)
+	case "DxgkDdiRender", "DxgkDdiRenderKm", "DxgkDdiPresent":
+		e.wrote(bufferOf(fr), writing{fr.f.Name, fr.call})
 	case "DxgkDdiBuildPagingBuffer":
 		e.paging = fr.call
 	case patchFunction:
@@ -202,7 +200,12 @@ func (k *Checker) leaveEvidence(fr *frame) {
 	}
 }
 
-// bufferOf returns the DMA buffer of DxgkDdiRender or DxgkDdiPresent.
+// writesBuffer reports whether a function writes a DMA buffer for a context.
+func writesBuffer(name string) bool {
+	return name == "DxgkDdiRender" || name == "DxgkDdiRenderKm" || name == "DxgkDdiPresent"
+}
+
+// bufferOf returns the DMA buffer of a function that writes one for a context, or nil.
 func bufferOf(fr *frame) []byte {
 	switch arg := lastArg(fr).(type) {
 	case kmddi.Render:
@@ -223,11 +226,11 @@ func first(p []byte) *byte {
 
 // wrote remembers the call that writes a DMA buffer. It forgets all when there are
 // many: a kernel reuses few.
-func (e *evidence) wrote(p []byte, call uint64) {
+func (e *evidence) wrote(p []byte, w writing) {
 	if len(e.written) > maxDestroyed {
 		clear(e.written)
 	}
-	e.written[first(p)] = call
+	e.written[first(p)] = w
 }
 
 // receive remembers a value from the device.

@@ -63,7 +63,7 @@ type Checker struct {
 func New(m *verifier.Monitor, o Options) *Checker {
 	k := &Checker{
 		m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}, objects: map[*ddi.Root]*object{},
-		queues: map[uint32]*queue{}, sets: map[kind]bool{}, evidence: evidence{written: map[*byte]uint64{}, freed: map[string]int{}},
+		queues: map[uint32]*queue{}, sets: map[kind]bool{}, evidence: evidence{written: map[*byte]writing{}, freed: map[string]int{}},
 	}
 	m.OnBlame(k.blame, judged...)
 	return k

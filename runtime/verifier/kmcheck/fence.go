@@ -26,8 +26,8 @@ type pending struct {
 	news  uint64 // Checker.news when it was submitted
 	seen  bool   // the fence was in a register or in memory that the GPU wrote
 
-	writes uint64 // Checker.writes when it was submitted
-	writer uint64 // call that wrote its buffer, in the order of all calls; 0: not known
+	writes uint64  // Checker.writes when it was submitted
+	writer writing // what wrote its buffer
 	flags  kmddi.SubmitFlags
 	isrs   uint64 // Checker.isrs when the fence was first seen
 	claims uint64 // Checker.claims then
@@ -53,7 +53,7 @@ func (k *Checker) submitted(fr *frame, arg kmddi.SubmitCommand) {
 	k.evidence.submit = fr.call
 	writer := k.evidence.writer
 	if arg.Flags.Paging {
-		writer = k.evidence.paging
+		writer = writing{"DxgkDdiBuildPagingBuffer", k.evidence.paging}
 	}
 	q := k.queueOf(arg.NodeOrdinal)
 	q.pending = append(q.pending, pending{

@@ -27,23 +27,27 @@ func (k *Checker) checkIgnored(fr *frame) {
 		k.m.Report(verifier.Report{
 			Rule: "submit-ignored", Thread: fr.t, Func: &verifier.Func{Name: "DxgkDdiSubmitCommand"},
 			Text: fmt.Sprintf("node %d: fence %d timed out, and the driver has written no register since its submission (WRITE_REGISTER_ULONG); its %s",
-				node, q.pending[0].fence, writersOf(q.pending[0].flags)),
+				node, q.pending[0].fence, writersOf(q.pending[0])),
 		})
 		return
 	}
 }
 
 // writersOf names the functions that wrote a buffer.
-func writersOf(f kmddi.SubmitFlags) string {
-	if f.Paging {
+func writersOf(p pending) string {
+	if p.flags.Paging {
 		return "paging buffer was written by DxgkDdiBuildPagingBuffer"
 	}
-	return "DMA buffer was written by " + writerOf(f) + " and patched by " + patchFunction
+	return "DMA buffer was written by " + writerOf(p.writer, p.flags) + " and patched by " + patchFunction
 }
 
-// writerOf returns the function that wrote a DMA buffer.
-func writerOf(f kmddi.SubmitFlags) string {
-	if f.Present {
+// writerOf returns the function that wrote a buffer. If its call is not known, the flags of the
+// submission tell.
+func writerOf(w writing, f kmddi.SubmitFlags) string {
+	switch {
+	case w.function != "":
+		return w.function
+	case f.Present:
 		return "DxgkDdiPresent"
 	}
 	return "DxgkDdiRender"

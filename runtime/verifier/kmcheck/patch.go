@@ -180,7 +180,7 @@ func (k *Checker) checkWritten(fr *frame, arg kmddi.Patch, locations []kmddi.Pat
 	for i, p := range locations {
 		if !written[p.AllocationIndex] {
 			k.failBy(fr, k.listedBy(arg, locations), "patch-ignored", "patch %d of %s, PatchOffset %#x, AllocationIndex %d: the bytes of each location of the allocation are the same for its addresses %#x and %#x",
-				int(arg.PatchLocationListSubmissionStart)+i, writerOf(arg.Flags), p.PatchOffset, p.AllocationIndex,
+				int(arg.PatchLocationListSubmissionStart)+i, writerOf(k.evidence.writer, arg.Flags), p.PatchOffset, p.AllocationIndex,
 				k.patch.moved[p.AllocationIndex].PhysicalAddress, arg.AllocationList[p.AllocationIndex].PhysicalAddress)
 			return false
 		}
@@ -205,7 +205,7 @@ func (k *Checker) listedBy(arg kmddi.Patch, locations []kmddi.PatchLocation) *ve
 		default:
 			continue
 		}
-		return &verifier.Culprit{Function: writerOf(arg.Flags), Call: k.evidence.writer, Argument: "argument PatchLocationListOut", Why: why}
+		return &verifier.Culprit{Function: writerOf(k.evidence.writer, arg.Flags), Call: k.evidence.writer.call, Argument: "argument PatchLocationListOut", Why: why}
 	}
 	return nil
 }

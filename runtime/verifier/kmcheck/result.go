@@ -20,6 +20,10 @@ var (
 	escapeErrors           = []ddi.Status{
 		ddi.StatusInvalidParameter, ddi.StatusNoMemory, ddi.StatusPrivilegedInstruction, ddi.StatusIllegalInstruction, ddi.StatusDriverMismatch, ddi.StatusInvalidHandle,
 	}
+	renderKmErrors = []ddi.Status{ // an instruction that the GPU does not support is illegal, as the page says in a row of another status
+		ddi.StatusNoMemory, ddi.StatusInsufficientDMABuffer, ddi.StatusInvalidParameter, ddi.StatusIllegalInstruction,
+		ddi.StatusInvalidUserBuffer, ddi.StatusInvalidHandle, ddi.StatusGPUExceptionOnDevice,
+	}
 	renderErrors = []ddi.Status{
 		ddi.StatusNoMemory, ddi.StatusInsufficientResources, ddi.StatusInsufficientDMABuffer, ddi.StatusPrivilegedInstruction,
 		ddi.StatusIllegalInstruction, ddi.StatusInvalidParameter, ddi.StatusInvalidUserBuffer, ddi.StatusInvalidHandle,

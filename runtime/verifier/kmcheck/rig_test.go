@@ -114,6 +114,12 @@ func (r *rig) table() kmddi.DriverInitializationData {
 			}
 			return out, do(t, "Render")
 		},
+		RenderKm: func(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Render) (out kmddi.RenderOut, s ddi.Status) {
+			if r.render != nil {
+				out = r.render(arg)
+			}
+			return out, do(t, "RenderKm")
+		},
 		Present: func(t *ddi.Thread, _ kmddi.HContext, _ kmddi.Present) (kmddi.RenderOut, ddi.Status) {
 			return kmddi.RenderOut{}, do(t, "Present")
 		},

@@ -57,6 +57,7 @@ var functions = map[string]spec{
 	"DxgkDdiOpenAllocation":    {in: started, returns: createAllocationErrors},
 	"DxgkDdiCloseAllocation":   {in: started},
 	"DxgkDdiRender":            {in: started, returns: renderErrors},
+	"DxgkDdiRenderKm":          {in: started, returns: renderKmErrors},
 	"DxgkDdiPresent":           {in: started, returns: renderErrors},
 	"DxgkDdiQueryCurrentFence": {in: started},
 	"DxgkDdiEscape":            {in: started, returns: escapeErrors},

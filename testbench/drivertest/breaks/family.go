@@ -115,7 +115,7 @@ func miniportWork(name string) (work string, own bool) {
 		return Reset, true
 	case "QueryCurrentFence":
 		return Recover, true
-	case "Escape":
+	case "Escape", "RenderKm":
 		return Draw, true
 	case "AddDevice", "StartDevice", "StopDevice", "RemoveDevice":
 		return Start, false
