@@ -14,14 +14,16 @@ import (
 // while it has a place in a memory segment the content is there. That memory is contiguous
 // unless the allocation may be in an aperture segment and in no System segment.
 type allocation struct {
-	handle ddi.KMHandle
-	device *device
-	driver kmddi.HAllocation
-	opened kmddi.HDeviceAllocation
-	info   kmddi.AllocationInfo
-	span   uint64    // size rounded up to a multiple of 4
-	pages  hal.Pages // backing store of span bytes
-	mdl    kmddi.MDL // of the backing store, if the allocation may be in an aperture segment
+	handle         ddi.KMHandle
+	device         *device
+	driver         kmddi.HAllocation
+	opened         kmddi.HDeviceAllocation
+	private        []byte                  // for opening it again
+	openedByKernel kmddi.HDeviceAllocation // no Root: the kernel's own device has not opened it
+	info           kmddi.AllocationInfo
+	span           uint64    // size rounded up to a multiple of 4
+	pages          hal.Pages // backing store of span bytes
+	mdl            kmddi.MDL // of the backing store, if the allocation may be in an aperture segment
 
 	segment    *segment // nil: paged out
 	offset     uint64   // in a memory or an aperture segment
@@ -105,7 +107,7 @@ func (k *Kernel) firstSegment(a *allocation, is func(s *segment) bool) *segment 
 func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*allocation, ddi.Status) {
 	private = slices.Clone(private)
 	a := &allocation{
-		device: d, priority: umddi.AllocationPriorityNormal, driver: kmddi.HAllocation{Root: new(ddi.Root)}, opened: kmddi.HDeviceAllocation{Root: new(ddi.Root)},
+		device: d, private: private, priority: umddi.AllocationPriorityNormal, driver: kmddi.HAllocation{Root: new(ddi.Root)}, opened: kmddi.HDeviceAllocation{Root: new(ddi.Root)},
 	}
 	info, s := k.driver.CreateAllocation(t, k.adapter, a.driver, kmddi.CreateAllocation{PrivateDriverData: private})
 	if s.Failed() {
@@ -117,7 +119,7 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 		return nil, s
 	}
 	s = k.driver.OpenAllocation(t, d.driver, a.opened, kmddi.OpenAllocation{
-		Allocation: a.driver, PrivateDriverData: private, Create: true,
+		Allocation: a.driver, PrivateDriverData: slices.Clone(private), Create: true,
 	})
 	if !s.Failed() {
 		if h, ok := k.handles.add(a); ok {
@@ -270,6 +272,9 @@ func (k *Kernel) reap(t *ddi.Thread) {
 		}
 		k.observe(Event{Kind: EventFree, Allocation: a.handle})
 		k.freePages(a.pages)
+		if a.openedByKernel.Root != nil {
+			k.driver.CloseAllocation(t, k.devices[0].driver, a.openedByKernel)
+		}
 		k.driver.CloseAllocation(t, a.device.driver, a.opened)
 		k.driver.DestroyAllocation(t, k.adapter, a.driver)
 	}

@@ -81,12 +81,16 @@ func (e *DeviceError) status() ddi.Status {
 // Unwrap returns the cause.
 func (e *DeviceError) Unwrap() error { return e.Cause }
 
-// Lost returns why the GPU lost a device: a *DeviceError, or nil if it did not, or there is
-// no such device. Of a stopped adapter it is that of Err for any device.
+// Lost returns why the GPU lost a device, or for 0 why it last lost what the kernel drew: a
+// *DeviceError, or nil if it did not, or there is no such device. Of a stopped adapter it is that of Err for any device.
 func (k *Kernel) Lost(dev ddi.KMHandle) error {
 	var err error
 	k.gate.peek(func() {
-		if d, ok := k.device(dev); ok && d.lost != nil {
+		d, ok := k.device(dev)
+		if dev == 0 && len(k.devices) > 0 {
+			d, ok = k.devices[0], true
+		}
+		if ok && d.lost != nil {
 			err = d.lost
 		} else if k.err != nil {
 			err = k.err

@@ -41,7 +41,7 @@ func (k *Kernel) escapeThunk(t *ddi.Thread, arg *kmt.Escape) ddi.Status {
 	if arg.Context != 0 {
 		c, ok := k.handles.get(arg.Context).(*context)
 		switch {
-		case !ok:
+		case !ok || c.device.system:
 			return ddi.StatusInvalidHandle
 		case c.device.handle != arg.Device:
 			return ddi.StatusInvalidParameter

@@ -63,10 +63,10 @@ func (k *Kernel) queueJob(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 
 // orderJob finds the jobs of other contexts that must be made before j: those that write
 // an allocation that j uses, and those that use one that j writes. An allocation belongs
-// to one device, so the others do not matter.
+// to one device, and the kernel draws to those of all.
 func (k *Kernel) orderJob(j *job) {
 	c := j.dma.context
-	if len(c.device.contexts) == 1 {
+	if !c.device.system && len(c.device.contexts) == 1 && len(k.devices[0].contexts) == 0 {
 		return
 	}
 	for i := range j.dma.nPatches {
@@ -77,10 +77,15 @@ func (k *Kernel) orderJob(j *job) {
 			a.writer = a.writer || j.dma.writes(i)
 		}
 	}
-	for _, other := range c.device.contexts {
-		for _, o := range other.jobs {
-			if other != c && o.conflicts(j) {
-				j.after = append(j.after, earlier{o, o.id})
+	for _, d := range k.devices {
+		if d != c.device && !d.system && !c.device.system {
+			continue
+		}
+		for _, other := range d.contexts {
+			for _, o := range other.jobs {
+				if other != c && o.conflicts(j) {
+					j.after = append(j.after, earlier{o, o.id})
+				}
 			}
 		}
 	}

@@ -119,7 +119,7 @@ func (m *miniport) table() kmddi.DriverInitializationData {
 			m.live--
 			return m.call(t, 0, "CloseAllocation")
 		},
-		Render: m.renderCommand, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
+		Render: m.renderCommand, RenderKm: m.renderKm, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
 		QueryCurrentFence: m.queryFence, CollectDbgInfo: m.collect,
 		PreemptCommand: m.preemptCommand, CancelCommand: m.cancelCommand,
 		QueryEngineStatus: func(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryEngineStatus) (kmddi.QueryEngineStatusOut, ddi.Status) {

@@ -19,6 +19,7 @@ type device struct {
 	lost        *DeviceError  // why the GPU lost it, or nil
 	busy        bool          // a thread is in a thunk of the device
 	process     uint32        // that has created it
+	system      bool          // it is the kernel's own
 }
 
 // context is a stream of command buffers to one node.
@@ -91,7 +92,7 @@ func (d *dmaBuffer) release() {
 
 // newDevice creates a device.
 func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
-	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}, process: t.Process}
+	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}, process: t.Process, system: system}
 	if !system {
 		h, ok := k.handles.add(d)
 		if !ok {
@@ -145,14 +146,15 @@ func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) 
 	c := &context{device: d, driver: kmddi.HContext{Root: new(ddi.Root)}}
 	c.line = line{node: &k.nodes[arg.NodeOrdinal], context: c}
 	info, s := k.driver.CreateContext(t, d.driver, c.driver, kmddi.CreateContext{
-		NodeOrdinal: arg.NodeOrdinal, EngineAffinity: 1, PrivateDriverData: slices.Clone(arg.PrivateDriverData),
+		NodeOrdinal: arg.NodeOrdinal, EngineAffinity: 1, SystemContext: d.system, PrivateDriverData: slices.Clone(arg.PrivateDriverData),
 	})
 	if s.Failed() {
 		return nil, s
 	}
 	c.info = info
 	c.command = &c.memory
-	c.memory.once, c.patches.once = k.poison, k.poison
+	c.memory.once = k.poison && !d.system // memory of the kernel does not change meanwhile
+	c.patches.once = c.memory.once
 	if s = k.prepareContext(t, c); s.Failed() {
 		k.driver.DestroyContext(t, c.driver)
 		return nil, s
@@ -178,6 +180,9 @@ func (k *Kernel) prepareContext(t *ddi.Thread, c *context) ddi.Status {
 	}
 	c.handle = h
 	for j := range c.users {
+		if c.device.system {
+			break // the kernel records nothing
+		}
 		c.users[j] = userBuffer{
 			command: make([]byte, i.DmaBufferSize),
 			allocs:  make([]umddi.AllocationList, i.AllocationListSize),

@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// Priorities of contexts (D3DKMT_SETCONTEXTSCHEDULINGPRIORITY). Paging buffers are of the
-// system class, above all of them.
+// Priorities of contexts (D3DKMT_SETCONTEXTSCHEDULINGPRIORITY). Paging buffers and what the
+// kernel draws are of the system class, above all of them.
 const (
 	MinPriority = -7
 	MaxPriority = 7
+
+	systemPriority = MaxPriority + 1
 )
 
 // Defaults of Config, as parts of a second.
@@ -80,6 +82,9 @@ func (c *context) oldest() uint64 { return c.first().id }
 // levelOf returns the priority of a context, which rises by 1 for each period that its
 // work has waited, so that no context starves.
 func (k *Kernel) levelOf(c *context) int {
+	if c.device.system {
+		return systemPriority
+	}
 	waited := k.dev.Now() - min(max(c.first().at, c.turn), k.dev.Now())
 	return min(MaxPriority, c.priority+int(min(waited/(agingQuantums*k.quantum), MaxPriority-MinPriority)))
 }

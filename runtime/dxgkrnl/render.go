@@ -169,8 +169,11 @@ func (k *Kernel) checkPatches(d *dmaBuffer) {
 
 // function returns the function of the miniport that wrote the buffer.
 func (d *dmaBuffer) function() string {
-	if d.present {
+	switch {
+	case d.present:
 		return "DxgkDdiPresent"
+	case d.context.device.system:
+		return renderKm
 	}
 	return "DxgkDdiRender"
 }
@@ -206,7 +209,7 @@ func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.
 		if e.Allocation == 0 {
 			continue
 		}
-		a, ok := k.allocation(d.context.device, e.Allocation)
+		a, opened, ok := k.usable(d.context.device, e.Allocation)
 		if !ok {
 			clear(d.objects[:i])
 			return ddi.StatusInvalidHandle
@@ -220,10 +223,23 @@ func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.
 			return ddi.StatusCantRenderLocked
 		}
 		d.objects[i] = a
-		d.list[i] = kmddi.AllocationList{DeviceSpecificAllocation: a.opened, WriteOperation: e.WriteOperation}
+		d.list[i] = kmddi.AllocationList{DeviceSpecificAllocation: opened, WriteOperation: e.WriteOperation}
 	}
 	d.locate()
 	return ddi.StatusSuccess
+}
+
+// usable returns an allocation that work of a device may use, as the device has opened it: its
+// own, or for that of the kernel any.
+func (k *Kernel) usable(d *device, h ddi.KMHandle) (*allocation, kmddi.HDeviceAllocation, bool) {
+	a, ok := k.handles.get(h).(*allocation)
+	switch {
+	case !ok:
+		return nil, kmddi.HDeviceAllocation{}, false
+	case d.system:
+		return a, a.openedByKernel, a.openedByKernel.Root != nil
+	}
+	return a, a.opened, a.device == d
 }
 
 // locate updates the addresses in the allocation list.

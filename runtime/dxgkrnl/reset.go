@@ -151,7 +151,7 @@ func (k *Kernel) abort(t *ddi.Thread, n *node, last uint64, e *DeviceError) bool
 	if guilty != nil {
 		d := guilty.line.context.device
 		event.Submission, event.Device = guilty.serial, d.handle
-		if d.lost == nil {
+		if d.lost == nil || d.system { // the kernel draws again after a loss
 			d.lost = e
 		}
 		if e.Fence != event.Fence {

@@ -167,7 +167,7 @@ func (k *Kernel) setContextSchedulingPriorityThunk(t *ddi.Thread, ctx ddi.KMHand
 	}
 	c, ok := k.handles.get(ctx).(*context)
 	switch {
-	case !ok:
+	case !ok || c.device.system:
 		return ddi.StatusInvalidHandle
 	case priority < MinPriority || priority > MaxPriority:
 		return ddi.StatusInvalidParameter

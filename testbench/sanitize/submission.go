@@ -23,9 +23,12 @@ const (
 	discardName  = "DISCARD_CONTENT"
 )
 
-// presentKind is the kind of a submission that presents a frame, which an application need not
-// have drawn.
-const presentKind = "DxgkDdiPresent"
+// The kinds of submissions that read what an application need not have drawn: that of a frame, and
+// what the kernel draws.
+const (
+	presentKind = "DxgkDdiPresent"
+	drawKind    = "DxgkDdiRenderKm"
+)
 
 // A submission is unfinished work.
 type submission struct {
@@ -245,7 +248,7 @@ func (s *Sanitizer) checkUses(u *submission, uses []dxgkrnl.Use) {
 func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *allocation) {
 	of := func() string { return s.of(use.Allocation) }
 	switch end := a.place.to; {
-	case a.device != u.device:
+	case a.device != u.device && u.function != drawKind: // the kernel draws to those of all devices
 		s.find("access-device", u.function, "%s uses %s of device %#x, want one of device %#x", x.name(u), of(), a.device, u.device)
 	case !a.placed:
 		s.find("access-address", "DxgkDdiPatch", "%s %s, but %s is in no segment", x.name(u), x, of())

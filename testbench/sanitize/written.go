@@ -81,7 +81,7 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 			s.copied.written = append(s.copied.written, span{part.from - in.from, part.to - in.from})
 		}
 	}
-	if u.function == presentKind || x.op == "COPY" && a.resource.Texture && len(a.written) > 0 {
+	if u.function == presentKind || u.function == drawKind || x.op == "COPY" && a.resource.Texture && len(a.written) > 0 {
 		return
 	}
 	x.rows.each(x.bytes, func(row span, _ uint64) bool {
