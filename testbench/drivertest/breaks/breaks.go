@@ -23,5 +23,5 @@ type Break struct {
 
 // All returns the breaks. Names are unique.
 func All() []Break {
-	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), discardBreaks())
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), discardBreaks(), drawBreaks())
 }

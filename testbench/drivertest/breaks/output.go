@@ -17,6 +17,18 @@ func rendering(edit func(arg kmddi.Render, out *kmddi.RenderOut, s *ddi.Status))
 	})
 }
 
+// drawing is rendering for DxgkDdiRenderKm.
+func drawing(edit func(arg kmddi.Render, out *kmddi.RenderOut)) change {
+	return miniport(func(d *kmddi.DriverInitializationData) {
+		f := d.RenderKm
+		d.RenderKm = func(t *ddi.Thread, h kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+			out, s := f(t, h, arg)
+			edit(arg, &out)
+			return out, s
+		}
+	})
+}
+
 // presenting is rendering for DxgkDdiPresent.
 func presenting(edit func(arg kmddi.Present, out *kmddi.RenderOut, s *ddi.Status)) change {
 	return miniport(func(d *kmddi.DriverInitializationData) {

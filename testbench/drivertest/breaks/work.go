@@ -228,7 +228,7 @@ func errorsOf(steps ...func() error) error {
 
 // draw is the workload Draw.
 func (p *program) draw() error {
-	return errorsOf(p.maps, p.copies, p.clears, p.state, p.queries, p.presents, p.escape)
+	return errorsOf(p.maps, p.copies, p.clears, p.state, p.queries, p.presents, p.escape, p.kernelDraws)
 }
 
 // write maps a dynamic buffer.
