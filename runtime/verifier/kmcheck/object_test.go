@@ -48,8 +48,17 @@ func (r *rig) renderStatus(s ddi.Status) {
 	r.funcs.Render(r.th, r.context(r.device()), kmddi.Render{})
 }
 
+// drawStatus is renderStatus for RenderKm.
+func (r *rig) drawStatus(s ddi.Status) {
+	r.begin()
+	r.status["RenderKm"] = s
+	r.funcs.RenderKm(r.th, r.context(r.device()), kmddi.Render{})
+}
+
 func resultCases() []ruleCase {
 	return []ruleCase{
+		{rule: "return-status", breaks: func(r *rig) { r.drawStatus(ddi.StatusPrivilegedInstruction) },
+			keeps: func(r *rig) { r.drawStatus(ddi.StatusIllegalInstruction) }},
 		{rule: "return-status", breaks: func(r *rig) { r.renderStatus(statusPending) },
 			keeps: func(r *rig) { r.renderStatus(ddi.StatusIllegalInstruction) }},
 		{rule: "return-status", breaks: func(r *rig) { r.renderStatus(ddi.StatusIODeviceError) },

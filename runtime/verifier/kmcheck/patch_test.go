@@ -154,3 +154,24 @@ func TestPatchThatFails(t *testing.T) {
 	assert.Equal(t, 1, calls)
 	assert.Empty(t, r.m.Violations())
 }
+
+// A finding about a patch names the function that wrote the buffer, by its first byte.
+func TestPatchNamesTheWriter(t *testing.T) {
+	for name, write := range map[string]func(r *rig, ctx kmddi.HContext, buffer []byte){
+		"DxgkDdiRender": func(r *rig, ctx kmddi.HContext, buffer []byte) {
+			r.funcs.Render(r.th, ctx, kmddi.Render{DmaBuffer: buffer})
+		},
+		"DxgkDdiRenderKm": func(r *rig, ctx kmddi.HContext, buffer []byte) {
+			r.funcs.RenderKm(r.th, ctx, kmddi.Render{DmaBuffer: buffer})
+		},
+	} {
+		r := newRig(t)
+		arg := r.patches(writeAddresses)
+		write(r, arg.Context, arg.DmaBuffer)
+		r.patch = func(kmddi.Patch) {}
+		r.funcs.Patch(r.th, r.adapter, arg)
+		if all := r.m.Violations(); assert.Len(t, all, 1) {
+			assert.Contains(t, all[0].Text, "of "+name+", PatchOffset")
+		}
+	}
+}
