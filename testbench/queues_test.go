@@ -174,7 +174,7 @@ func TestVerilatedComposesInQueues(t *testing.T) {
 	composesInQueues(t, "verilated?config=small", "verilated?config=full", o)
 }
 
-// A board without queues is refused. The work does not run without them.
+// A board that lacks what queues need is refused, and the work does not run without them. What they do not need may be missing.
 func TestQueuesOfOtherBoards(t *testing.T) {
 	for _, tt := range []struct {
 		selector string
@@ -184,10 +184,20 @@ func TestQueuesOfOtherBoards(t *testing.T) {
 		{"emu", forced, testbench.ErrQueues},
 		{"emu?config=full&mcu=0", forced, testbench.ErrQueues},
 		{"emu?config=full&vram=32KiB", forced, testbench.ErrQueues},
+		{"emu?mcu=1&contexts=0", testbench.Queues{Use: true}, testbench.ErrQueues},
+		{"emu?mcu=1&signal=0", testbench.Queues{Use: true}, testbench.ErrQueues},
+		{"emu?mcu=1&preemption=0", testbench.Queues{Use: true}, testbench.ErrQueues},
+		{"emu?mcu=1&preemption=0", forced, testbench.ErrQueues},
+		{"emu?config=small&mcu=1&mcumem=32KiB&vram=256KiB", testbench.Queues{Use: true}, testbench.ErrQueues},
+		{"emu?mcu=1&counters=0", testbench.Queues{Use: true, Period: 2000}, testbench.ErrQueues},
+		{"emu?mcu=1&counters=0&timeline=0&trace=0&watchdog=0&protection=0", testbench.Queues{Use: true}, nil},
 		{"emu?config=full", testbench.Queues{Use: true, Quantum: 999}, testbench.ErrQueues},
 		{"emu?config=full&mcumem=8KiB", forced, testbench.ErrDevice},
 	} {
-		_, err := testbench.Open(tt.selector, testbench.HostDrivers(), testbench.Options{Queues: tt.queues})
+		s, err := testbench.Open(tt.selector, testbench.HostDrivers(), testbench.Options{Queues: tt.queues})
 		assert.ErrorIs(t, err, tt.want, tt.selector)
+		if err == nil {
+			assert.NoError(t, s.Close(), tt.selector)
+		}
 	}
 }

@@ -275,16 +275,18 @@ func (s *System) start(o Options) error {
 	if p, ok := bus.As[boards.Peeker](s.link); ok && s.monitor != nil {
 		peek = p.Peek
 	}
+	var said string
+	log := o.Queues.listen(o.Log, &said)
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, TdrLimit: o.TdrLimit, LinkDelay: o.linkDelay,
 			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
-			Log: o.Log, Observe: s.observeKernel(o.Lost),
+			Log: log, Observe: s.observeKernel(o.Lost),
 		})
 		return err
 	})
 	if err != nil {
-		return o.Queues.explain(err)
+		return o.Queues.explain(err, said)
 	}
 	return nil
 }

@@ -20,8 +20,10 @@ func TestFirmwareQueues(t *testing.T) {
 		want               int
 	}{
 		{"emu?config=full", "--firmware-queues --firmware-quantum 2000 --firmware-preempt", "", exit.OK},
-		{"emu", "--firmware-queues", "testbench: no firmware queues: want a GPU with mcu=1 and at least 64 KiB of VRAM", exit.Usage},
-		{"emu?config=full&vram=32KiB", "--firmware-queues", "testbench: no firmware queues", exit.Usage},
+		{"emu", "--firmware-queues", "testbench: no firmware queues: the GPU lacks mcu; want mcu=1, contexts=1, preemption=1, signal=1, at least 64 KiB of VRAM, ", exit.Usage},
+		{"emu?config=full&vram=32KiB", "--firmware-queues", "no firmware queues: 32768 bytes of VRAM, want at least 65536", exit.Usage},
+		{"emu?mcu=1&contexts=0", "--firmware-queues", "no firmware queues: the GPU lacks contexts; want ", exit.Usage},
+		{"emu?config=small&mcu=1&mcumem=32KiB&vram=256KiB", "--firmware-queues", "the GPU lacks contexts,preemption,signal; want ", exit.Usage},
 		{"emu?config=full&mcumem=8KiB", "--firmware-queues", "its firmware does not run, which firmware queues need", exit.Device},
 		{"emu?config=full", "--firmware-queues --firmware-quantum 999", "bad input: --firmware-quantum 999, want 1000 to 1073741824 clocks, or 0", exit.Usage},
 		{"emu?config=full", "--firmware-quantum 2000", "bad input: --firmware-quantum and --firmware-preempt need --firmware-queues", exit.Usage},

@@ -36,6 +36,12 @@ func newComplete(t *testing.T, size int, latency uint64) complete {
 	t.Helper()
 	c := gpu.Full()
 	c.MCUBytes = size
+	return newConfigured(t, c, latency)
+}
+
+// newConfigured returns a GPU of a configuration.
+func newConfigured(t *testing.T, c gpu.Config, latency uint64) complete {
+	t.Helper()
 	g, err := gpu.New(c)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 2))

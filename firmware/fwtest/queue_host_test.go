@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
 // until lets clocks pass until done returns true.
@@ -21,6 +23,27 @@ func (r *queueRig) until(done func() bool) {
 	for n := 0; !done(); n++ {
 		require.Less(r.t, n, 1000)
 		r.step(100)
+	}
+}
+
+// A GPU that lacks what queues need refuses NODE_TAKE. It may lack the others.
+func TestQueueNodeOfOtherGPUs(t *testing.T) {
+	for _, tt := range []struct {
+		without caps.Set
+		want    uint32
+	}{
+		{caps.Contexts, fwabi.StatusRefused},
+		{caps.Preemption, fwabi.StatusRefused},
+		{caps.Signal, fwabi.StatusRefused},
+		{caps.Timeline | caps.Trace | caps.Watchdog | caps.Protection | caps.Counters | caps.GART, fwabi.StatusOK},
+	} {
+		c := gpu.Full()
+		c.MCUBytes = 32 << 10
+		c.Caps &^= tt.without
+		r := newIdleRig(t, newConfigured(t, c, 1))
+		r.load()
+		got, _ := r.request(fwabi.OpNodeTake, 0, 0, 10)
+		assert.Equal(t, tt.want, got, "without %v", tt.without)
 	}
 }
 

@@ -87,18 +87,33 @@ func (r *queueRig) set(at, v uint32)      { binary.LittleEndian.PutUint32(r.Mem[
 // newQueueRig boots the firmware and takes both nodes.
 func newQueueRig(t *testing.T) *queueRig {
 	t.Helper()
-	m := newComplete(t, 32<<10, 1)
+	r := newIdleRig(t, newComplete(t, 32<<10, 1))
+	r.boot()
+	return r
+}
+
+// newIdleRig returns a rig whose firmware does not run.
+func newIdleRig(t *testing.T, m complete) *queueRig {
+	t.Helper()
 	g, ok := m.Dev.(*gpu.GPU)
 	require.True(t, ok)
 	r := &queueRig{complete: m, g: g}
 	m.Bus.Mem = make([]byte, hostBytes)
 	r.Bus.Wrote = r.wrote
-	r.boot()
 	return r
 }
 
 // boot boots the firmware and takes both nodes.
 func (r *queueRig) boot() {
+	r.t.Helper()
+	r.load()
+	for n := range uint32(2) {
+		r.must(fwabi.OpNodeTake, n, n*0x1000, 10+n)
+	}
+}
+
+// load boots the firmware, begins a session and gives both nodes to the second master.
+func (r *queueRig) load() {
 	r.t.Helper()
 	r.sequence, r.requests, r.answers = 0, 0, 0
 	r.set(fwabi.AreaMagicWord, fwabi.AreaMagic)
@@ -115,9 +130,6 @@ func (r *queueRig) boot() {
 	r.must(fwabi.OpHello, fwabi.Version, 7)
 	r.sequence = 0
 	require.NoError(r.t, r.Write(arbreg.Base+arbreg.Owner, 3))
-	for n := range uint32(2) {
-		r.must(fwabi.OpNodeTake, n, n*0x1000, 10+n)
-	}
 }
 
 // send sends a request.

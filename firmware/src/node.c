@@ -41,6 +41,14 @@ static void clear(struct node *n)
 	n->running = false;
 }
 
+/* can_run reports whether the GPU has what the firmware needs of a node: contexts that are saved, stops and SIGNAL. */
+static bool can_run(void)
+{
+	const uint32_t needs = ID_CAPS_CONTEXTS | ID_CAPS_PREEMPTION;
+	struct answer caps = probe_read(ID_CAPS), caps2 = probe_read(ID_CAPS2);
+	return !caps.fault && !caps2.fault && (caps.value & needs) == needs && (caps2.value & ID_CAPS2_SIGNAL);
+}
+
 uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 {
 	struct node *n = &nodes[number];
@@ -58,7 +66,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 		return STATUS_ARGUMENT;
 	status = probe_read(CP0_STATUS + n->offset);
 	owner = probe_read(ARB_OWNER);
-	if (status.fault || owner.fault || !(owner.value >> number & 1) || probe_write(ARB_EVENTS, 0))
+	if (!can_run() || status.fault || owner.fault || !(owner.value >> number & 1) || probe_write(ARB_EVENTS, 0))
 		return STATUS_REFUSED;
 	if (!(status.value & CP0_STATUS_IDLE))
 		return STATUS_STATE;

@@ -81,6 +81,7 @@ struct fake_nodes {
 	uint32_t runs;              /* writes of CTL that make a node run */
 	bool locked;                /* writes of nodes are refused */
 	bool no_trace;
+	uint32_t caps, caps2;       /* of ID */
 };
 
 extern struct fake_nodes fakes;

@@ -10,13 +10,14 @@ void reset_node(void)
 	fakes.owner = 3;
 	fakes.size = 0x4001;
 	fakes.base = 0x100000;
+	fakes.caps = 0x06000002, fakes.caps2 = 2;
 	for (int i = 0; i < 64; i++)
 		fakes.node[0].trace[i] = 0x7000u + (uint32_t)i;
 }
 
 bool of_node(uint32_t at)
 {
-	return at == 0x10000018 || at == 0x10000020 || at == 0x10000024 || at == 0x20000400 || at == 0x20000404 ||
+	return at == 0x20000008 || at == 0x20000048 || at == 0x10000018 || at == 0x10000020 || at == 0x10000024 || at == 0x20000400 || at == 0x20000404 ||
 		(at >= 0x20000680 && at < 0x20000690) || (at >= 0x20001000 && at < 0x20001400) || (at >> 28) == 8 || (at >> 28) == 15;
 }
 
@@ -40,6 +41,10 @@ uint32_t node_loads(uint32_t at)
 	switch (at) {
 	case 0x10000018:
 		return fakes.chosen;
+	case 0x20000008:
+		return fakes.caps;
+	case 0x20000048:
+		return fakes.caps2;
 	case 0x20000400:
 		return fakes.events;
 	case 0x20000404:

@@ -17,7 +17,15 @@ static void test_take(void)
 	equal("take", "owner", take(1, 0x1000, 9), 8);
 	fakes.owner = 3, fakes.locked = true;
 	equal("take", "locked", take(1, 0x1000, 9), 8);
-	fakes.locked = false, NODE1[STATUS] = 0;
+	fakes.locked = false;
+	for (uint32_t bit = 25; bit <= 26; bit++) {
+		fakes.caps ^= 1u << bit;
+		equal("take", "without CONTEXTS or PREEMPTION", take(1, 0x1000, 9), 8);
+		fakes.caps ^= 1u << bit;
+	}
+	fakes.caps2 = 0xfd;
+	equal("take", "without SIGNAL", take(1, 0x1000, 9), 8);
+	fakes.caps2 = 2, NODE1[STATUS] = 0;
 	equal("take", "works", take(1, 0x1000, 9), 7);
 	NODE1[STATUS] = 1;
 	equal("take", "node 1", take(1, 0x1000, 10), 0);

@@ -146,8 +146,8 @@ func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 		a.logQueues(t, fmt.Sprintf("samples each %d clocks, want at least %d", period, fwabi.PeriodLeast))
 		return ddi.StatusInvalidParameter
 	}
-	if !a.caps.have.Has(caps.MCU) || a.caps.vramBytes < testVRAM {
-		a.logQueues(t, fmt.Sprintf("no microcontroller, or less than %d bytes of VRAM", testVRAM))
+	if lacks := a.queuesLack(period); lacks != "" {
+		a.logQueues(t, lacks)
 		return ddi.StatusNotSupported
 	}
 	if set[SettingPreempt] != 0 {
@@ -155,6 +155,22 @@ func (a *adapter) configure(t *ddi.Thread) ddi.Status {
 	}
 	a.queues = &queues{adapter: a, quantum: quantum, period: period, resets: 1, nodes: make([]work, a.caps.nodes)}
 	return ddi.StatusSuccess
+}
+
+// queuesLack returns what the GPU lacks for queues, and for samples if the period is not 0; "": nothing.
+// The firmware switches with SAVE_STATE, RESTORE_STATE and PREEMPT, and writes progress with SIGNAL.
+func (a *adapter) queuesLack(period uint32) string {
+	needs := caps.MCU | caps.Contexts | caps.Preemption | caps.Signal
+	if period != 0 {
+		needs |= caps.Counters
+	}
+	if missing := needs &^ a.caps.have; missing != 0 {
+		return "the GPU lacks " + missing.String()
+	}
+	if a.caps.vramBytes < testVRAM {
+		return fmt.Sprintf("%d bytes of VRAM, want at least %d", a.caps.vramBytes, testVRAM)
+	}
+	return ""
 }
 
 // logQueues logs why there are no queues.

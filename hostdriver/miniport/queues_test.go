@@ -46,8 +46,9 @@ func TestQueuesNotPossible(t *testing.T) {
 		want ddi.Status
 		says string
 	}{
-		{"no microcontroller", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idCaps2] = 0 }, ddi.StatusNotSupported, "queues: no microcontroller"},
-		{"small VRAM", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idVRAM] = 32 << 10 }, ddi.StatusNotSupported, "less than 65536 bytes of VRAM"},
+		{"no microcontroller", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idCaps2] = 0 }, ddi.StatusNotSupported, "queues: the GPU lacks signal,mcu"},
+		{"no preemption", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idCaps] &^= 1 << 26 }, ddi.StatusNotSupported, "queues: the GPU lacks preemption"},
+		{"small VRAM", func(k *kernel, _ *fakeFirmware) { k.gpu.regs[idVRAM] = 32 << 10 }, ddi.StatusNotSupported, "32768 bytes of VRAM, want at least 65536"},
 		{"boot fails", func(k *kernel, _ *fakeFirmware) { k.gpu.boot = 10 }, ddi.StatusDeviceNotReady, "self-test failed"},
 		{"no messages", func(k *kernel, _ *fakeFirmware) { k.gpu.bell = nil }, ddi.StatusDeviceNotReady, "no message area"},
 		{"no answer", func(_ *kernel, f *fakeFirmware) { f.silent = true }, ddi.StatusDeviceNotReady, "no answer"},

@@ -127,7 +127,9 @@ func unstarted(t testing.TB, nodes uint32, settings ...kmddi.Setting) (*kernel, 
 	t.Helper()
 	k := newKernel(nodes)
 	k.table = miniport.WithFirmware(firmware.Default())
-	k.gpu.regs[idCaps2], k.gpu.regs[mcuInfo], k.gpu.boot = 1<<3|1<<4, 0x14820, ready
+	const counters, contexts, preemption, signal, master, mcu = 1 << 6, 1 << 25, 1 << 26, 1 << 1, 1 << 3, 1 << 4
+	k.gpu.regs[idCaps] |= counters | contexts | preemption
+	k.gpu.regs[idCaps2], k.gpu.regs[mcuInfo], k.gpu.boot = signal|master|mcu, 0x14820, ready
 	k.info.Settings = append([]kmddi.Setting{{Name: "FirmwareQueues", Value: 1}}, settings...)
 	f := &fakeFirmware{k: k, statuses: map[uint32][]uint32{}, created: map[uint32][]uint32{}}
 	k.gpu.bell = f.ring

@@ -74,8 +74,8 @@ func TestLayout(t *testing.T) {
 	}
 	assert.NotContains(t, text, "SCRATCH0")
 	assert.NotContains(t, text, "CP1")
-	assert.Equal(t, 7, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
-	assert.Len(t, Uses(), 42)
+	assert.Equal(t, 9, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
+	assert.Len(t, Uses(), 44)
 	assert.Subset(t, Uses(), []string{"ID.MAGIC", "ID.MAP_HASH", "ID.SCRATCH3", "INTC.RAISE", "MCU.INFO", "CP0.RPTR", "ARB.EVENTS", "TRACE0.HEADER0"})
 }
 
