@@ -19,6 +19,9 @@ func (r *queueRig) wrote(w port.Request, beats []byte) {
 		r.wroteArea(uint32(at))
 	case at >= targetsAt && at < targetsAt+fwabi.Queues*rowBytes*rows:
 		r.wroteData(uint32((at-targetsAt)/(rowBytes*rows)), binary.LittleEndian.Uint32(beats[w.Addr%8:]), int64(w.Len)*4)
+	case at >= hostSaves && at < hostSaves+fwabi.SaveBytes*fwabi.Queues:
+		i := (at - hostSaves) / fwabi.SaveBytes
+		require.True(r.t, r.saveHost>>i&1 != 0 && r.q[i].exists, "a context of queue %d", i)
 	case at >= progressAt && at < progressAt+8*fwabi.Queues:
 		i := (at - progressAt) / 8
 		q := &r.q[i]

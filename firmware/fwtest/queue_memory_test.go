@@ -88,6 +88,39 @@ func TestQueueHostMemory(t *testing.T) {
 	}
 }
 
+// A node that drains has only a context to restore, which its queue needs no longer because its entry is bad. Its end
+// has no event. DRAINED follows after the read of the context, and then the firmware sleeps.
+func TestQueueDrainOfSwitch(t *testing.T) {
+	const late = 15_000
+	r := newQueueRig(t)
+	r.saveHost = 1 << victim
+	r.create(victim, 1, 1, 20_000)
+	answered := uint64(0)
+	r.Reading = func(d *hostbfm.Read) {
+		if at := d.Req.Addr - memBase; at >= hostSaves && at < hostSaves+fwabi.SaveBytes*fwabi.Queues {
+			d.Due = r.Clocks + late
+			answered = d.Due
+		}
+	}
+	r.write(victim, nil, 1)
+	r.q[victim].fails, r.q[victim].values = true, nil
+	r.ring(victim)
+	r.step(6000)
+	r.must(fwabi.OpDrain, 1)
+	r.draining[1] = true
+	require.Less(t, r.Clocks, answered, "the node reads the context")
+	for r.draining[1] {
+		r.step(100)
+		r.take()
+		require.Less(t, r.Clocks, answered+200_000, "DRAINED")
+	}
+	assert.Greater(t, r.Clocks, answered)
+	assert.Less(t, r.Clocks, answered+noticeClocks)
+	assert.Equal(t, [][4]uint32{{fwabi.OpFault, 1, victim, fwabi.CauseEntry}, {fwabi.OpDrained, 1, 0, 0}}, r.notices)
+	r.step(20_000)
+	assert.Greater(t, r.g.IdleFor(), uint64(1<<20), "the firmware sleeps")
+}
+
 // hung waits until the watchdog reports the firmware.
 func (r *queueRig) hung() {
 	r.t.Helper()

@@ -32,6 +32,7 @@ const (
 	progressAt = 0x8000 // 8 bytes for each queue
 	hostRings  = 0xa000 // rings of queues that are not in VRAM, hostRing apart
 	hostRing   = depth * fwabi.QueueEntryBytes
+	hostSaves  = 0xc000  // save areas that are not in VRAM
 	targetsAt  = 0x10000 // targetBytes for each queue
 	rowBytes   = 256
 	rows       = 64
@@ -76,6 +77,7 @@ type queueRig struct {
 	calm     uint64    // clock until which requests and faults keep the firmware busy
 	asking   bool      // a request has no answer yet
 	inHost   uint32    // bit for each queue: its ring is in host memory
+	saveHost uint32    // bit for each queue: its save area is in host memory
 	rings    uint64    // clocks after which a request rings again; 0: it does not
 	resets   int       // RESETs of a node after which no queue has failed
 	draining [2]bool   // DRAINED of a node is due
@@ -247,8 +249,14 @@ func (r *queueRig) ringOf(i uint32) uint64 {
 
 // create creates a queue. quantum may have fwabi.QuantumForced.
 func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
-	r.g.PokeVRAM(savesAt+fwabi.SaveBytes*uint64(i), make([]byte, fwabi.SaveBytes))
-	r.createAt(i, node, priority, quantum, savesAt+fwabi.SaveBytes*uint64(i))
+	off := fwabi.SaveBytes * uint64(i)
+	if r.saveHost>>i&1 != 0 {
+		clear(r.Mem[hostSaves+off : hostSaves+off+fwabi.SaveBytes])
+		r.createAt(i, node, priority, quantum, pkt.Host|memBase+hostSaves+off)
+		return
+	}
+	r.g.PokeVRAM(savesAt+off, make([]byte, fwabi.SaveBytes))
+	r.createAt(i, node, priority, quantum, savesAt+off)
 }
 
 // createAt creates a queue with a save area at a GPU address.

@@ -487,12 +487,15 @@ bool queues_serve(uint32_t bells)
 	return more;
 }
 
+/* switches_last reports whether a node that drains has only contexts left in its ring. Their end has no event. */
+static bool switches_last(const struct node *n) { return n->state == NODE_READY && n->drains && n->entries == 0 && n->count != 0; }
+
 uint32_t queues_due(void)
 {
 	uint32_t due = all_free() ? UINT32_MAX : queue_retry_due();
 	for (const struct node *n = nodes; n < nodes + NODES; n++) {
 		uint32_t used, left;
-		if (n->state == NODE_RESETTING && due > POLL_CLOCKS)
+		if ((n->state == NODE_RESETTING || switches_last(n)) && due > POLL_CLOCKS)
 			due = POLL_CLOCKS;
 		if (n->state != NODE_READY || n->entries == 0 || n->drains || !limited(n))
 			continue;

@@ -299,6 +299,24 @@ static void test_drain(void)
 	equal("drain", "the next entry", NODE0[WPTR] != end, 1);
 }
 
+/* The end of a context has no event, so a node that drains and has only one in its ring is looked at by the timer. */
+static void test_drain_of_switch(void)
+{
+	begin();
+	(void)create(0, 0, 1, 5000);
+	post(0, 7, 1);
+	equal("drain of switch", "RESTORE_STATE", NODE0[WPTR], 3);
+	equal("drain of switch", "nothing is due before", queues_due(), 0xffffffff);
+	equal("drain of switch", "status", one(node_drain, 0), 0);
+	serve(0);
+	equal("drain of switch", "due", queues_due(), 256);
+	(void)notices();
+	NODE0[RPTR] = 3;
+	serve(0);
+	equal("drain of switch", "drained", notices(), 1);
+	equal("drain of switch", "nothing is due after", queues_due(), 0xffffffff);
+}
+
 /* Bad entries. */
 static void test_entries(void)
 {
@@ -333,6 +351,7 @@ void test_queues(void)
 	test_fault();
 	test_recovery();
 	test_drain();
+	test_drain_of_switch();
 	test_entries();
 	test_retries();
 	test_vanished();
