@@ -16,6 +16,13 @@ var (
 	queueOps  = flag.Int("fwtest.queueops", 400, "number of operations of queues")
 )
 
+// A long entry takes about 54,000 clocks, and one in longOnce entries is long.
+const (
+	longFills = 180
+	longRows  = 8
+	longOnce  = 8
+)
+
 // A queueCampaign does operations of queues at random.
 type queueCampaign struct {
 	*queueRig
@@ -28,16 +35,19 @@ type queueCampaign struct {
 func TestQueueCampaign(t *testing.T) {
 	c := &queueCampaign{newQueueRig(t), rand.New(rand.NewPCG(*queueSeed, 21)), map[string]int{}}
 	c.strict = true
+	c.saveHost = c.rng.Uint32N(1 << fwabi.Queues)
 	for n := range *queueOps {
 		c.operation(c.rng.Uint32N(fwabi.Queues))
-		c.step(c.rng.Uint64N(4000))
+		c.pause()
 		if n%25 == 24 {
 			c.settle()
 		}
 	}
 	c.settle()
-	t.Logf("seed %d, %d operations %v, %d progress values, %d clocks; a queue of a higher priority waited for at most %d",
-		*queueSeed, *queueOps, c.kinds, c.progress, c.Clocks, c.longest)
+	t.Logf("seed %d, %d operations %v, %d progress values, %d clocks; %d of %d waits counted, the longest one of %d clocks",
+		*queueSeed, *queueOps, c.kinds, c.progress, c.Clocks, c.counted, c.contests, c.longest)
+	require.Greater(t, c.contests, *queueOps/8, "queues compete")
+	require.Greater(t, 2*c.counted, c.contests, "most waits are checked")
 }
 
 // operation does an operation with a queue.
@@ -50,12 +60,10 @@ func (c *queueCampaign) operation(i uint32) {
 	case !q.exists:
 		c.count("create")
 		c.create(i, c.rng.IntN(2), c.rng.Uint32N(4), 2000+c.rng.Uint32N(20_000)|c.rng.Uint32N(2)*fwabi.QuantumForced)
-		c.calm = c.Clocks + 10_000
 	case q.failed || n < 4:
 		c.count("destroy")
 		c.destroy(i)
 		*q = queued{next: q.next}
-		c.calm = c.Clocks + 10_000
 	case q.fails:
 	case n < 10 && (q.held || q.drains):
 		c.count("resume")
@@ -71,17 +79,36 @@ func (c *queueCampaign) operation(i uint32) {
 			require.EqualValues(c.t, fwabi.StatusBusy, status)
 			c.resets--
 		}
-		c.calm = c.Clocks + 20_000
 	case n < 19:
 		c.wrong(i)
 	default:
 		c.count("entry")
 		for range 1 + c.rng.IntN(3) {
 			if len(q.values) < depth {
-				c.write(i, c.fills(i, c.rng.IntN(5), uint16(1+c.rng.IntN(rows))), 0)
+				c.write(i, c.packets(i), 0)
 			}
 		}
 		c.ring(i)
+	}
+}
+
+// packets returns those of an entry: some are so long that a quantum or a higher priority ends many turns in it.
+func (c *queueCampaign) packets(i uint32) []byte {
+	if c.rng.IntN(longOnce) == 0 {
+		c.count("long entry")
+		return c.fills(i, longFills, longRows)
+	}
+	return c.fills(i, c.rng.IntN(30), uint16(1+c.rng.IntN(longRows)))
+}
+
+// pause lets clocks pass until the next operation, sometimes so many that waits of queues end meanwhile.
+func (c *queueCampaign) pause() {
+	clocks := c.rng.Uint64N(4000)
+	if c.rng.IntN(4) == 0 {
+		clocks += 10_000 + c.rng.Uint64N(30_000)
+	}
+	for end := c.Clocks + clocks; c.Clocks < end; c.take() {
+		c.step(min(500, end-c.Clocks))
 	}
 }
 
@@ -99,7 +126,6 @@ func (c *queueCampaign) resume(i uint32) {
 	if q.waits = 0; len(q.values) != 0 {
 		q.waits = c.Clocks
 	}
-	c.calm = c.Clocks + 10_000
 }
 
 // preempt holds a queue. After the answer it writes no data.
@@ -116,7 +142,6 @@ func (c *queueCampaign) preempt(i uint32) {
 		require.EqualValues(c.t, fwabi.StatusOK, status)
 		q.held = true
 	}
-	c.calm = c.Clocks + 10_000
 }
 
 // noticeClocks is how long after an answer the notice of what happened before it may come.
@@ -140,7 +165,6 @@ func (r *queueRig) faults(node, seen int) bool {
 // node drains.
 func (c *queueCampaign) drain(node int) {
 	c.count("drain")
-	c.calm = c.Clocks + 10_000
 	if status, _ := c.request(fwabi.OpDrain, uint32(node)); status != fwabi.StatusOK {
 		require.EqualValues(c.t, fwabi.StatusBusy, status)
 		return
@@ -156,7 +180,6 @@ func (c *queueCampaign) drain(node int) {
 			c.operation(i)
 		}
 	}
-	c.calm = c.Clocks + 10_000
 }
 
 // wrong writes an entry that makes its queue fail: a bad one, or one whose buffer has a bad packet.
@@ -174,7 +197,6 @@ func (c *queueCampaign) wrong(i uint32) {
 	}
 	q.values = q.values[:len(q.values)-1]
 	c.ring(i)
-	c.calm = c.Clocks + 20_000
 }
 
 // settle lets all queues complete what they have.

@@ -57,6 +57,8 @@ type queued struct {
 	next       uint32   // number of the next entry, of all queues with this number
 	unset      bool     // no entry has set the surface yet
 	waits      uint64   // clock since which it has work and none of it was done; 0: it has none
+	contests   bool     // one of the same or a lower priority worked while it waits
+	excused    bool     // a part of its wait did not count
 	lastNumber uint32   // number of the last entry that wrote data
 }
 
@@ -72,9 +74,12 @@ type queueRig struct {
 	progress int       // values that were written
 	service  [16]int64 // bytes of each queue
 	last     [2]int    // the queue of each node that wrote last
-	longest  uint64    // clocks that a queue of the highest priority waited
+	since    [2]uint64 // clock at which it began
+	longest  uint64    // clocks of the longest wait of counted
+	contests int       // waits of a queue while one of the same or a lower priority worked
+	counted  int       // of these, the ones without a request, a fault or a drain meanwhile
 	strict   bool      // check priority and fairness
-	calm     uint64    // clock until which requests and faults keep the firmware busy
+	calm     uint64    // clock of the last answer or fault; a wait counts from it
 	asking   bool      // a request has no answer yet
 	inHost   uint32    // bit for each queue: its ring is in host memory
 	saveHost uint32    // bit for each queue: its save area is in host memory
@@ -127,7 +132,7 @@ func (r *queueRig) load() {
 	}
 	o.Windows[fwabi.WindowNodes] = firmware.Window{Base: nodesAt, Bytes: 0x10000, Write: true}
 	o.Windows[fwabi.WindowMessages] = firmware.Window{Base: pkt.Host | memBase, Bytes: fwabi.AreaBytes, Write: true}
-	_, err := firmware.Load(r, firmware.Default(), o)
+	_, err := firmware.Load(r, image(r.t), o)
 	require.NoError(r.t, err)
 	r.must(fwabi.OpHello, fwabi.Version, 7)
 	r.sequence = 0
@@ -152,7 +157,7 @@ func (r *queueRig) send(op uint32, payload ...uint32) {
 func (r *queueRig) request(op uint32, payload ...uint32) (status uint32, answer []uint32) {
 	r.send(op, payload...)
 	r.asking = true
-	defer func() { r.asking = false }()
+	defer func() { r.asking, r.calm = false, r.Clocks }()
 	for n := 0; ; n++ {
 		if n == 1_000_000 {
 			require.Fail(r.t, "no answer", "op %d", op)
@@ -212,7 +217,7 @@ func (r *queueRig) noticed(op uint32, data []uint32) {
 
 // fail notes that a queue has stopped, or none.
 func (r *queueRig) fail(i uint32) {
-	r.calm = r.Clocks + 20_000
+	r.calm = r.Clocks
 	if i != fwabi.NoQueue {
 		r.q[i].failed, r.q[i].broken, r.q[i].waits = true, true, 0
 	}

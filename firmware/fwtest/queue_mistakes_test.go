@@ -1,0 +1,77 @@
+package fwtest
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+var imageFile = flag.String("fwtest.image", "", "image of the firmware for the tests of queues; empty: that of the module")
+
+// image returns the image that the tests of queues load.
+func image(t *testing.T) []byte {
+	t.Helper()
+	if *imageFile == "" {
+		return firmware.Default()
+	}
+	data, err := os.ReadFile(*imageFile)
+	require.NoError(t, err)
+	return data
+}
+
+// A mistake is a change of a line of the scheduler, and what the campaign says of it.
+type mistake struct {
+	name, file, right, wrong, says string
+}
+
+var mistakes = []mistake{
+	{"no priority preemption", "schedule.c", "(top > n->priority + 1)", "(top > n->priority + QUEUE_PRIORITIES)", "a queue waits for one of a lower priority"},
+	{"the turn is not passed on", "schedule.c", "		n->turn[p] = (current + 1) & (QUEUES - 1);\n", "		n->turn[p] = current;\n", "a queue w"},
+	{"the quantum is doubled", "schedule.c", "	q->left = q->quantum;\n", "	q->left = 2 * q->quantum;\n", "a queue works longer than its turn"},
+	{"an entry is executed twice", "schedule.c", "	q->begun = false;\n", "", "an entry that is not due"},
+	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", "a doorbell was lost"},
+}
+
+// The campaign finds mistakes of the scheduler with its default number of operations.
+func TestQueueMistakes(t *testing.T) {
+	tooltest.Need(t, "riscv64-unknown-elf-gcc")
+	tool := filepath.Join(t.TempDir(), "build")
+	out, err := exec.Command("go", "build", "-o", tool, "../build").CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			path := m.build(t, tool)
+			out, err := exec.Command(os.Args[0], "-test.run", "^TestQueueCampaign$", "-fwtest.image", path).CombinedOutput()
+			var failed *exec.ExitError
+			require.ErrorAs(t, err, &failed, "the campaign does not find it")
+			assert.Contains(t, string(out), m.says)
+		})
+	}
+}
+
+// build builds the firmware with the mistake, and returns the path of its image.
+func (m mistake) build(t *testing.T, tool string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, dir := range []string{"src", "target", "gen"} {
+		require.NoError(t, os.CopyFS(filepath.Join(root, "firmware", dir), os.DirFS(filepath.Join("..", dir))))
+	}
+	path := filepath.Join(root, "firmware", "src", m.file)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), m.right)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), m.right, m.wrong, 1)), 0o666))
+	out, err := exec.Command(tool, "-root", root, "-o", filepath.Join(root, "out")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return filepath.Join(root, "firmware", "firmware.bin")
+}
