@@ -3,9 +3,11 @@ package fwtest
 import (
 	"encoding/binary"
 	"flag"
+	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/firmware"
@@ -15,7 +17,7 @@ import (
 
 var (
 	messageSeed  = flag.Uint64("fwtest.messages.seed", 1, "seed of the random messages")
-	messageCount = flag.Int("fwtest.messages", 3000, "number of random messages, on the model; a tenth of it in RTL")
+	messageCount = flag.Int("fwtest.messages", 10_000, "number of random messages, on the model; a tenth of it in RTL")
 )
 
 // A campaign is a host that sends random messages, and compares what the firmware does with a model.
@@ -32,6 +34,7 @@ type campaign struct {
 	stray   uint64 // address of a write outside the answers, the log and their words
 
 	answers, failures int // of all starts
+	seen              map[uint32]int
 }
 
 // put and get write and read a word of the area.
@@ -62,9 +65,9 @@ func (c *campaign) start() {
 	require.NoError(c.t, c.m.Write(mcureg.Base+mcureg.Ctl, 0))
 	rings := c.rng.Uint32N(7)
 	require.NoError(c.t, message.Init(c.host, rings))
-	b, err := firmware.Load(c.m, firmware.Default(), withArea(area))
+	b, err := firmware.Load(c.m, image(c.t), withArea(area))
 	require.NoError(c.t, err)
-	c.model = protocol{entries: 1 << rings, build: b.Build}
+	c.model = protocol{entries: 1 << rings, build: b.Build, level: 2, written: 1, seen: c.seen}
 	c.m.Watch(c.wrote)
 }
 
@@ -75,7 +78,7 @@ func (c *campaign) random(next uint32) request {
 		r.payload[i] = byte(c.rng.Uint32())
 	}
 	length := c.rng.Uint32N(57)
-	switch c.rng.IntN(12) {
+	switch c.rng.IntN(16) {
 	case 0, 1, 2, 3, 4, 5:
 		r.head = 2 | length<<8
 	case 6:
@@ -87,16 +90,59 @@ func (c *campaign) random(next uint32) request {
 		r.head, r.sequence = 2|length<<8, []uint32{next - 1, next + 1, 0, c.rng.Uint32()}[c.rng.IntN(4)]
 	case 9:
 		r.head = 2 | length<<8 | 1<<(16+c.rng.Uint32N(16))
+	case 10, 11, 12, 13:
+		c.wellFormed(&r)
 	default:
 		r.head = c.rng.Uint32()&0xff | c.rng.Uint32()&0xff00
-		if limits, ok := lengths[r.head&0xff]; ok && r.head&0xff > 3 && r.head>>8 == limits[0] {
-			r.head += 1 << 8
+		if r.head == 6|4<<8 {
+			r.head++ // TELEMETRY and SELFTEST have the same length, and the window of a random SELFTEST may be good
 		}
 	}
 	if c.failing != 0 && r.head&0xff == 3 {
 		r.head-- // a model cannot tell how many failures came before a COUNTERS
 	}
 	return r
+}
+
+// limits are the values at the limits of each dword of a request, within and outside, by op.
+var limits = map[uint32][][]uint32{
+	4: {{0, 1, 2, 3, 4}}, 5: {{0, 1, 1023, 1024, math.MaxUint32}}, 6: {{1, 2, 4, 1 << 29, 1<<29 | 4, 2 << 29, 2<<29 | 1}},
+	16: {{0, 1, 2}, {0, 1, 0x800, 0x1000, 0x3000, 0x4000, math.MaxUint32}, {8, 9, 12, 13, 14, 15, 20, 21, 32, 41}},
+	17: {{0, 1, 2}}, 19: {{0, 15, 16}}, 20: {{0, 15, 16}}, 21: {{0, 15, 16}}, 22: {{0, 15, 16}}, 23: {{0, 1, 2}}, 24: {{0, 1, 2}},
+	18: {
+		{0, 15, 16}, {0, 1, 2}, {0, 3, 4}, {0, 999, 1000, 1 << 30, 1<<30 + 1, 1<<31 | 999, 1<<31 | 1000}, {0, 16, 32}, {0, math.MaxUint32}, {0, 16, 17}, {0, 64, 128},
+		{0, math.MaxUint32},
+	},
+}
+
+// wellFormed makes a request of any op after COUNTERS without a mistake in its form, with arguments that are at a limit or random.
+func (c *campaign) wellFormed(r *request) {
+	ops := []uint32{4, 5, 6, 16, 17, 18, 19, 20, 21, 22, 23, 24}
+	op := ops[c.rng.IntN(len(ops))]
+	length := lengths[op][0]
+	r.head = op | length<<8
+	for i := range length / 4 {
+		at := limits[op][i]
+		v := at[c.rng.IntN(len(at))]
+		if c.rng.IntN(5) == 0 {
+			v = c.rng.Uint32()
+		}
+		binary.LittleEndian.PutUint32(r.payload[4*i:], v)
+	}
+	good := map[uint32][]uint32{
+		16: {c.rng.Uint32N(2), 0x1000 * c.rng.Uint32N(4), 9 + c.rng.Uint32N(4)},
+		18: {c.rng.Uint32N(16), c.rng.Uint32N(2), c.rng.Uint32N(4), 1000 + c.rng.Uint32N(5000), 0x10000, 0, c.rng.Uint32N(17), 0x8000, 0},
+	}[op]
+	switch word := r.word(0); {
+	case good != nil && c.rng.IntN(4) != 0: // at most one bad argument
+		i := c.rng.IntN(len(good))
+		good[i] = r.word(i)
+		for i, v := range good {
+			binary.LittleEndian.PutUint32(r.payload[4*i:], v)
+		}
+	case op == 6 && word&3 == 0 && (word == 0 || word>>29 > 1):
+		binary.LittleEndian.PutUint32(r.payload[:], word>>29<<29|2<<29) // a test of a window would write to it
+	}
 }
 
 // send writes requests, and sometimes a tail that is too far away.
@@ -189,13 +235,18 @@ func (c *campaign) step(left []reply) []reply {
 	return c.take(left)
 }
 
+// accepted are the statuses that the campaign must see of well-formed requests, by op.
+var accepted = map[uint32][]uint32{
+	1: {0, 6}, 2: {0}, 3: {0}, 4: {0, 6}, 5: {0, 6, 8}, 6: {0, 6}, 16: {6, 8}, 17: {6, 7}, 18: {6, 7}, 19: {6, 7}, 20: {0, 6}, 21: {6, 7}, 22: {6, 7}, 23: {6, 7}, 24: {6, 7},
+}
+
 // Random messages, also hostile ones: the answers and the counts are those of the model, and nothing
 // is written but the answers, the log and their words. Some reads of the area fail, and the host starts
 // the firmware anew while it works.
 func TestRandomMessages(t *testing.T) {
 	for _, kind := range machines {
 		faults := Faults{}
-		c := &campaign{t: t, rng: rand.New(rand.NewPCG(*messageSeed, 21))}
+		c := &campaign{t: t, rng: rand.New(rand.NewPCG(*messageSeed, 21)), seen: map[uint32]int{}}
 		faults.Window = func(addr uint64, v uint32, ok bool) (uint32, bool) {
 			if addr-area < 0x7000 && c.rng.IntN(8) < c.failing {
 				c.failed++
@@ -222,6 +273,13 @@ func TestRandomMessages(t *testing.T) {
 			for range c.rng.IntN(40) {
 				_, err := c.m.Read(mcureg.Base + mcureg.Status)
 				require.NoError(t, err)
+			}
+		}
+		if kind.name != "RTL" {
+			for op, want := range accepted {
+				for _, status := range want {
+					assert.Positive(t, c.seen[op|status<<8], "op %d, status %d", op, status)
+				}
 			}
 		}
 		t.Logf("%s, seed %d: %d answers, %d failed reads, %d starts", kind.name, *messageSeed, c.answers, c.failures, starts)

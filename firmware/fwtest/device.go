@@ -12,6 +12,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 )
 
+// The registers of window 0, which tell the program where rings of nodes may be. There are no nodes.
+const (
+	window0   = mcureg.Base + mcureg.Window
+	ringBytes = 0x4000
+)
+
 // MapHash is ID.MAP_HASH of the surroundings.
 const MapHash = 0x600df00d
 
@@ -51,6 +57,7 @@ func newSurroundings(f Faults) surroundings {
 		idreg.Base + idreg.Magic: idreg.MagicValue, idreg.Base + idreg.MapHash: MapHash,
 		idreg.Base + idreg.Scratch0: 0, idreg.Base + idreg.Scratch3: 0x12345678,
 		intcreg.Base + intcreg.Raise: 0, perfreg.Base + perfreg.Ctl: 0,
+		window0 + mcureg.BaseLo: 0, window0 + mcureg.BaseHi: 0, window0 + mcureg.WindowSize: ringBytes | mcureg.SizeWrite,
 	}}
 }
 

@@ -23,7 +23,10 @@ type protocol struct {
 	next               uint32
 	build              uint32
 	counts             [13]uint32
-	tail, answersTaken uint32 // as the host has written them
+	seen               map[uint32]int // answers by op and status << 8
+	tail, answersTaken uint32         // as the host has written them
+	level              uint32         // of LOG
+	written            uint32         // lines of the log: one for the boot, and those of the answers
 }
 
 // lengths has the payloads of the requests.
@@ -51,6 +54,10 @@ func (p *protocol) ring(at func(number uint32) request) (replies []reply) {
 		p.taken++
 		status, payload := p.answer(r)
 		p.counts[status]++
+		p.seen[r.head&0xff|status<<8]++
+		if p.level >= 3 || p.level >= 1 && status != 0 {
+			p.written++
+		}
 		p.answered++
 		replies = append(replies, reply{r.sequence, r.head&0xff | uint32(len(payload))<<8 | status<<16, payload})
 	}
@@ -84,32 +91,73 @@ func (p *protocol) answer(r request) (status uint32, payload []byte) {
 
 // do answers a request without a mistake in its form.
 func (p *protocol) do(op uint32, in []byte) (status uint32, payload []byte) {
-	words := func(values ...uint32) (b []byte) {
-		for _, v := range values {
-			b = binary.LittleEndian.AppendUint32(b, v)
-		}
-		return b
-	}
 	switch op {
 	case 1:
 		if binary.LittleEndian.Uint32(in) != 1 {
 			return 6, nil
 		}
 		p.session, p.next = true, 1
-		return 0, words(1, p.build, 16|6<<8|56<<16)
+		return 0, le(1, p.build, 16|6<<8|56<<16)
 	case 2:
 		return 0, in
 	case 3:
-		return 0, words(p.counts[:]...)
+		return 0, le(p.counts[:]...)
 	}
-	panic("fwtest: the campaign sends no other request that is well formed")
+	return p.command(op, in)
 }
 
-// lines returns how many lines the log has had: one for the boot, and one for each error.
-func (p *protocol) lines() uint32 {
-	n := uint32(1)
-	for _, count := range p.counts[1:10] {
-		n += count
+// command answers a request for the log, the samples, the self-test, a node or a queue, in a GPU without nodes: the program takes
+// none, so there are no queues. BLOCKS does not allow PERF. Window 0 begins at 0 and has 16 KiB.
+func (p *protocol) command(op uint32, in []byte) (status uint32, payload []byte) {
+	const argument, state, refused = 6, 7, 8
+	w := make([]uint32, len(in)/4)
+	for i := range w {
+		w[i] = binary.LittleEndian.Uint32(in[4*i:])
 	}
-	return n
+	bad := false
+	status = state
+	switch op {
+	case 4:
+		if bad, status = w[0] > 3, 0; !bad {
+			p.level = w[0]
+		}
+	case 5:
+		bad, status = w[0] != 0 && w[0] < 1024, refused
+		if w[0] == 0 {
+			status = 0
+		}
+	case 6:
+		bad, status = w[0]&3 != 0 || w[0]&0x1ffffffc != 0 && w[0]>>29 <= 1, 0
+		payload = le(7, 0x59444552, 0, 0, 0)
+	case 16:
+		status = refused
+		bad = w[0] > 1 || w[1]&0xfff != 0 || w[2] < 9 || w[2] > 20 || uint64(w[1])+1<<w[2] > 0x4000
+	case 17, 23, 24:
+		bad = w[0] > 1
+	case 18:
+		quantum := w[3] & 0x7fffffff
+		bad = w[0] > 15 || w[1] > 1 || w[2] > 3 || quantum < 1000 || quantum > 1<<30 || w[4]&31 != 0 || w[6] > 16 || w[7]&127 != 0
+	case 20:
+		bad, status, payload = w[0] > 15, 0, le(0, 0, 0, 0, 0)
+	default:
+		bad = w[0] > 15
+	}
+	if bad {
+		return argument, nil
+	}
+	return status, payload
 }
+
+// le returns dwords as a payload has them.
+func le(values ...uint32) (b []byte) {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// word returns a dword of the payload.
+func (r request) word(i int) uint32 { return binary.LittleEndian.Uint32(r.payload[4*i:]) }
+
+// lines returns how many lines the log has had.
+func (p *protocol) lines() uint32 { return p.written }

@@ -15,9 +15,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-var imageFile = flag.String("fwtest.image", "", "image of the firmware for the tests of queues; empty: that of the module")
+var imageFile = flag.String("fwtest.image", "", "image of the firmware for the tests of queues and messages; empty: that of the module")
 
-// image returns the image that the tests of queues load.
+// image returns the image that the tests of queues and messages load.
 func image(t *testing.T) []byte {
 	t.Helper()
 	if *imageFile == "" {
