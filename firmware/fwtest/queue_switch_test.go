@@ -16,35 +16,56 @@ import (
 //	priority, quantum  of each
 //	later              the doorbell of the second one arrives after the quantum; otherwise before its end
 //	alone              there is no entry in the second one
+//	busy               quantum of four queues that copy on the other node; 0: there are none
 type switching struct {
 	priority [2]uint32
 	quantum  [2]uint32
 	later    bool
 	alone    bool
+	busy     uint32
 }
+
+// How many clocks of docs/firmware.md it takes from PREEMPTED to the first data of the next queue, with everything in VRAM.
+//
+//	switchMost  while the other node has no work
+//	copyClocks  more if the other node copies: those of its packet, which is in the DMA engine before, 64 KiB at 8
+//	            bytes in a clock
+const (
+	switchMost = 2500
+	copyClocks = 64 << 10 / 8
+)
 
 // From PREEMPTED of a node to the first data of the next queue, with everything in VRAM, from several places in
 // the packet: for a higher priority, at the end of a quantum, for one of the same priority whose doorbell arrives
-// after that end, and when the same queue continues after a forced end.
+// after that end, and when the same queue continues after a forced end. The other node has no work, or copies.
 func TestQueueSwitchClocks(t *testing.T) {
-	const long, most = 1 << 20, 2500 // of docs/firmware.md
+	const long, places = 1 << 20, 8
 	for name, s := range map[string]switching{
-		"higher priority":         {[2]uint32{0, 3}, [2]uint32{long, long}, true, false},
-		"end of a quantum":        {[2]uint32{1, 1}, [2]uint32{9000, long}, false, false},
-		"same priority, later":    {[2]uint32{1, 1}, [2]uint32{fwabi.QuantumLeast, long}, true, false},
-		"same queue, forced":      {[2]uint32{1, 1}, [2]uint32{9000 | fwabi.QuantumForced, long}, false, true},
-		"other queue, forced end": {[2]uint32{1, 1}, [2]uint32{9000 | fwabi.QuantumForced, long}, false, false},
+		"higher priority":              {[2]uint32{0, 3}, [2]uint32{long, long}, true, false, 0},
+		"end of a quantum":             {[2]uint32{1, 1}, [2]uint32{9000, long}, false, false, 0},
+		"same priority, later":         {[2]uint32{1, 1}, [2]uint32{fwabi.QuantumLeast, long}, true, false, 0},
+		"same queue, forced":           {[2]uint32{1, 1}, [2]uint32{9000 | fwabi.QuantumForced, long}, false, true, 0},
+		"other queue, forced end":      {[2]uint32{1, 1}, [2]uint32{9000 | fwabi.QuantumForced, long}, false, false, 0},
+		"higher priority, short turns": {[2]uint32{0, 3}, [2]uint32{long, long}, true, false, fwabi.QuantumLeast},
+		"higher priority, long turns":  {[2]uint32{0, 3}, [2]uint32{long, long}, true, false, 20_000},
+		"same queue, long turns":       {[2]uint32{1, 1}, [2]uint32{9000 | fwabi.QuantumForced, long}, false, true, 20_000},
 	} {
 		r := newQueueRig(t)
-		worst := uint64(0)
-		for i := range uint32(8) {
-			s := s
-			s.quantum[0] += 131 * i
-			worst = max(worst, r.switchClocks(s, 12_000+131*uint64(i)))
+		worst, most, n := uint64(0), uint64(switchMost), uint64(places)
+		if s.busy != 0 {
+			most, n = switchMost+copyClocks, places/2
 		}
-		assert.LessOrEqual(t, worst, uint64(most), name)
+		for i := range n {
+			s := s
+			s.quantum[0] += uint32(131 * i)
+			worst = max(worst, r.switchClocks(s, 12_000+131*i))
+		}
+		assert.LessOrEqual(t, worst, most, name)
 		assert.Greater(t, worst, uint64(100), name)
-		t.Logf("%s: at most %d clocks from PREEMPTED to the first data of the next queue", name, worst)
+		if s.busy != 0 {
+			assert.Greater(t, worst, uint64(switchMost), "%s: the other node has work", name)
+		}
+		t.Logf("%s: at most %d clocks from PREEMPTED to the first data of the next queue, of %d", name, worst, most)
 	}
 }
 
@@ -57,8 +78,9 @@ func (r *queueRig) switchClocks(s switching, later uint64) uint64 {
 	if s.alone {
 		next = first
 	}
-	stopped, wrote := uint64(0), uint64(0)
+	stopped, wrote, began := uint64(0), uint64(0), false
 	r.Bus.Dev = guard{r.g, func(off uint64) {
+		began = began || off-first < bytes
 		if stopped != 0 && wrote == 0 && off-next < bytes {
 			wrote = r.Clocks
 		}
@@ -69,11 +91,15 @@ func (r *queueRig) switchClocks(s switching, later uint64) uint64 {
 		r.write(i, b, 0)
 		r.ring(i)
 	}
+	if s.busy != 0 {
+		r.occupy(s.busy)
+	}
 	before := r.preempted()
 	for i := range uint32(2) {
 		r.create(i, 0, s.priority[i], s.quantum[i])
 	}
 	post(0, first, bytes)
+	r.until(func() bool { return began })
 	if !s.later {
 		later = 3000 // in the quantum, with the entry of the first queue in the ring
 	}
@@ -87,11 +113,26 @@ func (r *queueRig) switchClocks(s switching, later uint64) uint64 {
 	stopped = r.Clocks
 	r.until(func() bool { return wrote != 0 })
 	r.quiesce()
-	for i := range uint32(2) {
-		r.destroy(i)
-		r.q[i] = queued{next: r.q[i].next}
+	for i := range uint32(fwabi.Queues) {
+		if r.q[i].exists {
+			r.destroy(i)
+			r.q[i] = queued{next: r.q[i].next}
+		}
 	}
 	return wrote - stopped
+}
+
+// occupy makes queues 2 to 5 work on node 1 with copies, in turns of a quantum.
+func (r *queueRig) occupy(quantum uint32) {
+	for i := uint32(2); i < 6; i++ {
+		r.create(i, 1, 1, quantum)
+		for range 4 {
+			b, err := pkt.Copy{Src: 0xa0_0000, Dst: 0xb0_0000 + 0x1_0000*uint64(i), Bytes: 64 << 10}.Append(nil)
+			require.NoError(r.t, err)
+			r.write(i, b, 0)
+		}
+		r.ring(i)
+	}
 }
 
 // preempted reads PREEMPTED of node 0.
