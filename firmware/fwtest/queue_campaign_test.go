@@ -16,7 +16,8 @@ var (
 	queueOps  = flag.Int("fwtest.queueops", 400, "number of operations of queues")
 )
 
-// A long entry takes about 54,000 clocks, and one in longOnce entries is long.
+// A long entry takes about 58,000 clocks when the other node has no work. One in longOnce entries is long. All packets of
+// the campaign fill at most longRows rows, so that a node that must stop is not in a long packet.
 const (
 	longFills = 180
 	longRows  = 8
@@ -101,7 +102,7 @@ func (c *queueCampaign) packets(i uint32) []byte {
 	return c.fills(i, c.rng.IntN(30), uint16(1+c.rng.IntN(longRows)))
 }
 
-// pause lets clocks pass until the next operation, sometimes so many that waits of queues end meanwhile.
+// pause lets clocks pass until the next operation, sometimes enough for waits of queues to end.
 func (c *queueCampaign) pause() {
 	clocks := c.rng.Uint64N(4000)
 	if c.rng.IntN(4) == 0 {
