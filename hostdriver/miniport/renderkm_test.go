@@ -86,6 +86,31 @@ func TestRenderKmPackets(t *testing.T) {
 	assert.Equal(t, kmddi.RenderOut{DmaBufferUsed: 168, PatchesUsed: 3}, out)
 }
 
+// A copy inside of a surface is one packet if it does not read what it writes, and else as few strips
+// as its distance allows.
+func TestRenderKmStrips(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct {
+		name     string
+		from, to box
+		packets  [][]uint32
+	}{
+		{"beside", box{0, 1, 8, 9}, box{8, 0, 16, 8}, [][]uint32{{0 | 1<<16, 8, 8 | 8<<16}}},
+		{"below", box{0, 0, 8, 8}, box{1, 8, 9, 16}, [][]uint32{{0, 1 | 8<<16, 8 | 8<<16}}},
+		{"up by 3", box{0, 3, 8, 11}, box{1, 0, 9, 8}, [][]uint32{{3 << 16, 1, 8 | 3<<16}, {6 << 16, 1 | 3<<16, 8 | 3<<16}, {9 << 16, 1 | 6<<16, 8 | 2<<16}}},
+		{"right by 5", box{0, 0, 8, 8}, box{5, 0, 13, 8}, [][]uint32{{3, 8, 5 | 8<<16}, {0, 5, 3 | 8<<16}}},
+		{"nowhere", box{0, 0, 8, 8}, box{0, 0, 8, 8}, nil},
+	} {
+		_, dma, _, s := f.renderKm(t, words(blitKm(tt.from, tt.to, canvas, canvas, tt.to)...), 4096, 64, 0)
+		require.Equal(t, success, s)
+		var want []uint32
+		for _, p := range tt.packets {
+			want = append(append(want, 0x05000003), p...)
+		}
+		assert.Equal(t, string(words(want...)), string(dma[min(64, len(dma)):]), tt.name)
+	}
+}
+
 // The pattern of a fill is the color in each element.
 func TestRenderKmFormats(t *testing.T) {
 	for format, want := range map[pkt.Format][]uint32{
@@ -134,6 +159,7 @@ func TestRenderKmRefuses(t *testing.T) {
 		{"a blit without all of its argument", append([]uint32{1, 72}, make([]uint32, 16)...), userBuffer},
 		{"a rectangle too many", with(fill, 7, 2), userBuffer},
 		{"rectangles near 2^32", with(fill, 7, minus), userBuffer},
+		{"2^28 rectangles", with(fill, 7, 1<<28), userBuffer},
 		{"rectangles in the argument", with(fill, 8, 32), userBuffer},
 		{"rectangles at 2^32", with(fill, 9, 1), userBuffer},
 		{"rectangles past the end", with(fill, 8, 52), userBuffer},

@@ -95,6 +95,14 @@ func TestDrawingIsRefused(t *testing.T) {
 // The context of the kernel is none of an application.
 func TestSystemContextIsHidden(t *testing.T) {
 	r := newRig(t, options{})
+	var made []bool
+	create := r.kernel.driver.CreateContext
+	r.kernel.driver.CreateContext = func(t *ddi.Thread, d kmddi.HDevice, c kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+		made = append(made, arg.SystemContext)
+		return create(t, d, c, arg)
+	}
+	r.context(0)
+	r.mini.log = nil
 	r.mini.fail["CreateContext"] = ddi.StatusNoMemory
 	a := r.alloc(64, local)
 	assert.Equal(t, ddi.StatusNoMemory, r.paint(a, 0, 64, 1))
@@ -102,6 +110,7 @@ func TestSystemContextIsHidden(t *testing.T) {
 	r.ok(r.paint(a, 0, 64, 1))
 	r.ok(r.paint(a, 0, 64, 1))
 	assert.Len(t, r.logged("CreateContext"), 2)
+	assert.Equal(t, []bool{false, true, true}, made)
 	h := r.kernel.devices[0].contexts[0].handle
 	r.kernel.driver.Escape = func(*ddi.Thread, kmddi.HAdapter, kmddi.Escape) ddi.Status { return ddi.StatusSuccess }
 	assert.Equal(t, ddi.StatusInvalidHandle, r.thunks.SetContextSchedulingPriority(r.thread, h, 0))
@@ -144,6 +153,21 @@ func TestDrawingsAreOrdered(t *testing.T) {
 	assert.Equal(t, want, p.read(q.targets[1]))
 	assert.Equal(t, append(want[:32:32], repeat(2, 32)...), q.devices[2].read(q.targets[2]))
 	assert.Equal(t, []int{0, 1, -1, 2, 1, -1, 3}, q.end())
+}
+
+// Work of a device with one context waits for an earlier drawing that waits itself, for another node.
+func TestWorkAfterADrawingThatWaits(t *testing.T) {
+	q := newQueues(t, 3, options{nodes: 2})
+	p := q.devices[1]
+	other := p.context(1)
+	for _, v := range []byte{7, 8} { // the second one is not made, since the node is full
+		p.ok(p.submit(other, fill(q.targets[1], 0, 64, v)))
+	}
+	q.ok(q.kernel.CopyRectangle(q.thread, q.targets[2], row(0, 64), q.targets[1], row(0, 64)))
+	q.devices[2].ok(q.devices[2].submit(q.contexts[2], fill(q.targets[2], 0, 32, 9)))
+	q.gpu.auto = true
+	assert.Equal(t, append(repeat(9, 32), repeat(8, 32)...), q.devices[2].read(q.targets[2]))
+	q.finish()
 }
 
 // A drawing stops work of any priority that it does not wait for, and the work goes on.
@@ -220,6 +244,7 @@ func TestDrawingAfterAReset(t *testing.T) {
 	p := r.opened(2)
 	b := p.alloc(64, local)
 	p.ok(p.paint(b, 0, 64, 1))
+	assert.Len(t, r.logged("DestroyContext"), 1, "the context is made again")
 	assert.Equal(t, repeat(1, 64), p.read(b))
 	assert.EqualValues(t, 1, r.kernel.Stats().Recoveries)
 }
