@@ -249,6 +249,36 @@ func TestDrawingAfterAReset(t *testing.T) {
 	assert.EqualValues(t, 1, r.kernel.Stats().Recoveries)
 }
 
+// Two threads that draw at once do not disturb each other, though each drawing takes several DMA buffers.
+func TestThreadsDraw(t *testing.T) {
+	for seed := range uint64(10) {
+		r := newRig(t, options{buffers: 1, capacity: 1})
+		var tasks []Task
+		all := []ddi.KMHandle{r.alloc(640, local), r.alloc(640, local)}
+		var parts []kmddi.Rect
+		for i := range int32(100) {
+			parts = append(parts, row(6*i, 6*i+5))
+		}
+		for i, a := range all {
+			th := &ddi.Thread{Process: 1, ID: uint32(10 + i)}
+			tasks = append(tasks, Task{th, func(th *ddi.Thread) {
+				for n := range 5 {
+					assert.Equal(t, ddi.StatusSuccess, r.kernel.FillRectangle(th, a, row(0, 640), uint32(10*(i+1)+n), parts...))
+				}
+			}})
+		}
+		r.kernel.Run(seed, tasks)
+		for i, a := range all {
+			want := repeat(0, 640)
+			for _, p := range parts {
+				copy(want[p.Left:p.Right], repeat(byte(10*(i+1)+4), 5))
+			}
+			assert.Equal(t, want, r.read(a), "seed %d, thread %d", seed, i)
+		}
+		r.finish()
+	}
+}
+
 // Fills and copies of the kernel and of two devices have the effect of doing them one after the
 // other, with more memory than VRAM, two nodes and preemptions.
 func TestDrawingsAtRandom(t *testing.T) {
