@@ -251,27 +251,30 @@ func TestDrawingAfterAReset(t *testing.T) {
 
 // Two threads that draw at once do not disturb each other, though each drawing takes several DMA buffers.
 func TestThreadsDraw(t *testing.T) {
+	const drawings, parts = 5, 100
 	for seed := range uint64(10) {
 		r := newRig(t, options{buffers: 1, capacity: 1})
 		var tasks []Task
 		all := []ddi.KMHandle{r.alloc(640, local), r.alloc(640, local)}
-		var parts []kmddi.Rect
-		for i := range int32(100) {
-			parts = append(parts, row(6*i, 6*i+5))
-		}
 		for i, a := range all {
 			th := &ddi.Thread{Process: 1, ID: uint32(10 + i)}
 			tasks = append(tasks, Task{th, func(th *ddi.Thread) {
-				for n := range 5 {
-					assert.Equal(t, ddi.StatusSuccess, r.kernel.FillRectangle(th, a, row(0, 640), uint32(10*(i+1)+n), parts...))
+				for n := range int32(drawings) {
+					var rects []kmddi.Rect
+					for p := range int32(parts) {
+						rects = append(rects, row(6*p+n, 6*p+n+1))
+					}
+					assert.Equal(t, ddi.StatusSuccess, r.kernel.FillRectangle(th, a, row(0, 640), uint32(10*(i+1))+uint32(n), rects...))
 				}
 			}})
 		}
 		r.kernel.Run(seed, tasks)
 		for i, a := range all {
 			want := repeat(0, 640)
-			for _, p := range parts {
-				copy(want[p.Left:p.Right], repeat(byte(10*(i+1)+4), 5))
+			for p := range parts {
+				for n := range drawings {
+					want[6*p+n] = byte(10*(i+1) + n)
+				}
 			}
 			assert.Equal(t, want, r.read(a), "seed %d, thread %d", seed, i)
 		}
