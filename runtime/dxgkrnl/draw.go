@@ -30,9 +30,9 @@ const (
 //	        the system class: it goes before that of applications, on node 0
 //	Returns StatusSuccess; StatusNotSupported if the miniport has no DxgkDdiRenderKm;
 //	        StatusInvalidHandle; StatusInvalidParameter for an allocation that is offered;
-//	        the status of a device that is removed, or of an adapter that has stopped; once after the
-//	        GPU has lost earlier work of the kernel, its status, see Lost; as the thunk
-//	        Render for locks, memory and the miniport
+//	        the status of a device that is removed, or of an adapter that has stopped; in the
+//	        next call after the GPU has lost earlier work of the kernel, its status, see Lost;
+//	        as the thunk Render for locks, memory and the miniport
 func (k *Kernel) FillRectangle(t *ddi.Thread, dst ddi.KMHandle, to kmddi.Rect, color uint32, parts ...kmddi.Rect) ddi.Status {
 	return k.draw(t, kmddi.RenderKmCommand{OpCode: kmddi.GDIOpColorFill, ColorFill: kmddi.GDIArgColorFill{
 		DstRect: to, DstAllocationIndex: drawDestination, SubRects: partsOf(to, parts), Color: color, Rop: kmddi.GDIROPPatCopy,
