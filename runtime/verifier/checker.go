@@ -15,9 +15,10 @@ import (
 type Checker struct {
 	m *Monitor
 
-	mu                sync.Mutex // guards the fields below
-	threads           map[*ddi.Thread]*thread
-	caps              map[*ddi.Root]uint32 // by adapter
+	mu                sync.Mutex              // guards the fields below
+	threads           map[*ddi.Thread]*thread // that are in a call, or have asked for a size
+	idle              []*thread               // for reuse
+	caps              map[*ddi.Root]uint32    // by adapter
 	contexts          map[*ddi.Root]*context
 	cores             map[any]*context
 	objects           map[*ddi.Object]*object
@@ -117,10 +118,15 @@ func (th *thread) inDriver() *frame {
 
 func (k *Checker) thread(t *ddi.Thread) *thread {
 	th := k.threads[t]
-	if th == nil {
-		th = &thread{sizes: map[string][]answer{}}
-		k.threads[t] = th
+	if th != nil {
+		return th
 	}
+	if n := len(k.idle); n > 0 {
+		th, k.idle = k.idle[n-1], k.idle[:n-1]
+	} else {
+		th = &thread{sizes: map[string][]answer{}}
+	}
+	k.threads[t] = th
 	return th
 }
 
@@ -196,6 +202,10 @@ func (k *Checker) leave(t *ddi.Thread, f *Func, results []any) {
 	k.release(fr)
 	th.frames = th.frames[:at]
 	th.spare = append(th.spare, fr)
+	if at == 0 && len(th.sizes) == 0 {
+		delete(k.threads, t)
+		k.idle = append(k.idle, th)
+	}
 }
 
 // contextOf returns the context named by the first argument of a function, or

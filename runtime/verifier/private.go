@@ -187,7 +187,9 @@ func answered(fr *frame, n int) answer {
 	}
 	at := max(0, slices.IndexFunc(answers, func(a answer) bool { return a.size == n }))
 	want := answers[at]
-	fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1)
+	if fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1); len(answers) == 1 {
+		delete(fr.th.sizes, fr.f.Name)
+	}
 	return want
 }
 

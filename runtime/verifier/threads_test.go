@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -91,4 +92,22 @@ func TestThreads(t *testing.T) {
 	r.funcs.DestroyDevice(r.th, r.dev)
 	assert.Empty(t, r.broken())
 	assert.LessOrEqual(t, len(r.k.objects), maxDestroyedObjects+1)
+}
+
+// The checker forgets a thread after its call, unless the driver has told it a size that no object has yet.
+func TestThreadsAreForgotten(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	r.sizes()
+	for i := range uint32(100) {
+		th := &ddi.Thread{Process: 1, ID: 10 + i}
+		maker{r, th}.buffer()
+	}
+	require.False(t, r.m.Stopped(), "%v", r.m.Violations())
+	assert.Empty(t, r.k.threads)
+	arg := umddi.CreateResource{}
+	private := memoryOf(r.funcs.CalcPrivateResourceSize(r.other, r.dev, &arg))
+	assert.Len(t, r.k.threads, 1)
+	r.funcs.CreateResource(r.other, r.dev, &arg, umddi.HResource{Object: private}, umddi.HRTResource{})
+	assert.Empty(t, r.k.threads)
+	assert.LessOrEqual(t, len(r.k.idle), 2, "they are used again")
 }
