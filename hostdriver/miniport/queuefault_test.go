@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -121,4 +122,16 @@ func TestQueuesFaultBesideAHang(t *testing.T) {
 	assert.Equal(t, []uint32{1, 1, 2, 2}, queues)
 	k.gpu.bell = f.ring
 	againFaults(t, k, f, ctx[2], 2, p[2])
+}
+
+// A reset ends the work of a node once. If queues go on even then, it leaves the node to the reset of the adapter.
+func TestQueuesResetEndsWorkOnce(t *testing.T) {
+	k, f, _, _ := stoppedQueues(t)
+	f.answer(0, opFault, 0, 1, 8)
+	assert.Contains(t, k.interrupted(t)[0], "faulted node 0 fence 0x1")
+	f.requests = nil
+	_, s := k.resetNode(0)
+	assert.Equal(t, ddi.StatusIOTimeout, s)
+	ops, _ := f.operations()
+	assert.Equal(t, []uint32{opReset}, ops)
 }

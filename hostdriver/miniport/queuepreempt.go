@@ -59,7 +59,7 @@ func (w *work) drop() {
 	for i := w.reported; i != w.next; i++ {
 		j := w.job(i)
 		b := j.buffer
-		stops := !j.done && j.value != 0 && w.stopped>>j.queue&1 != 0
+		stops := w.stops(j)
 		if stops {
 			w.stopped &^= 1 << j.queue // it has not begun what follows
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// settlePolls is how often a reset looks whether the queues that have not stopped have completed their work.
+// settlePolls is how often a reset looks whether the queues that have not stopped have completed their work, before
+// and again after it ends the work that the node does.
 const settlePolls = 1 << 14
 
 // reset resets a node, and makes its stopped queues anew: those that have stopped on a fault, and the one
@@ -76,17 +77,17 @@ func (q *queues) look(t *ddi.Thread, node uint32, r *ring.Ring, first func()) dd
 // settle waits until all work that a node must complete is complete. If that takes too long, it ends the work that
 // the node does, once.
 func (q *queues) settle(t *ddi.Thread, node uint32, r *ring.Ring) error {
-	for range 2 {
-		for range settlePolls {
-			if q.settles(t, node, r) {
-				return nil
-			}
-			if s := q.look(t, node, r, func() {}); s != ddi.StatusSuccess {
-				return statusError(s)
+	for n := range 2 * settlePolls {
+		if n == settlePolls {
+			if err := q.interrupt(t, node); err != nil {
+				return err
 			}
 		}
-		if err := q.interrupt(t, node); err != nil {
-			return err
+		if q.settles(t, node, r) {
+			return nil
+		}
+		if s := q.look(t, node, r, func() {}); s != ddi.StatusSuccess {
+			return statusError(s)
 		}
 	}
 	return statusError(ddi.StatusIOTimeout)
@@ -110,7 +111,7 @@ func (q *queues) settles(t *ddi.Thread, node uint32, r *ring.Ring) bool {
 		if before && j.value == 0 && !w.blocked(i) {
 			q.enqueue(t, r, j)
 		}
-		all = all && (j.done || !before && (j.value == 0 || w.stopped>>j.queue&1 != 0))
+		all = all && (j.done || !before && (j.value == 0 || w.stops(j)))
 	}
 	return all
 }
@@ -119,12 +120,15 @@ func (q *queues) settles(t *ddi.Thread, node uint32, r *ring.Ring) bool {
 // there is none.
 func (w *work) aborted() (i uint32, ok bool) {
 	for i := w.reported; i != w.next; i++ {
-		if j := w.job(i); !j.done && (j.failed || j.value != 0 && w.stopped>>j.queue&1 != 0) {
+		if j := w.job(i); !j.done && (j.failed || w.stops(j)) {
 			return i, true
 		}
 	}
 	return 0, false
 }
+
+// stops reports whether the queue of a job has stopped before it has completed the job.
+func (w *work) stops(j *job) bool { return !j.done && j.value != 0 && w.stopped>>j.queue&1 != 0 }
 
 // renew destroys a queue with its work and creates it again.
 func (q *queues) renew(t *ddi.Thread, number uint32) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// The device whose work has the aborted fence is lost. What is before it has completed, and what is
-// after it goes on. A fence that is no work of the node in the hardware aborts nothing, which may
-// happen once for the first of its submissions.
+// A reset aborts one fence, and the device of that work is lost. Earlier work has completed, and later work
+// goes on. If the node has no such fence in the hardware, the reset aborts nothing. This may happen once for
+// the first submission of the node.
 func TestWhatAResetAborts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -133,8 +133,8 @@ func (q *queues) drawings() {
 	}
 }
 
-// What the kernel draws goes before work of applications that waits, after the earlier work of
-// others on its allocations, which rises to its level, and before later work there.
+// A drawing of the kernel waits for earlier work on its allocations, and that work rises to the level of the
+// drawing. The drawing goes before all other work that waits, and before later work on its allocations.
 func TestDrawingsAreOrdered(t *testing.T) {
 	q := newQueues(t, 4, options{})
 	q.drawings()

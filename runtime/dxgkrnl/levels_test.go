@@ -17,8 +17,8 @@ func waiter(level int, waits ...mark) *context {
 	return c
 }
 
-// The work that a context waits for rises to its level, and what that waits for too. What has
-// completed or is in the hardware does not, since the level of a submission there is fixed.
+// If a context waits for work of others, that work rises to the level of the context, and so does the work for which
+// it waits itself. Work that has completed or is in the hardware keeps its level.
 func TestWhatRises(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

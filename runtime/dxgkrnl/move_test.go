@@ -233,7 +233,7 @@ func TestLargestMovesFirst(t *testing.T) {
 	assert.Equal(t, []move{{s.residents[2], 0}, {s.residents[1], 7 * unit}}, moves)
 }
 
-// What is free of a segment is what its allocations leave.
+// The free bytes of a segment are its size without the sizes of its allocations.
 func TestFreeBytes(t *testing.T) {
 	s := &segment{desc: kmddi.SegmentDescriptor{Size: 1000}}
 	assert.EqualValues(t, 1000, s.freeBytes())

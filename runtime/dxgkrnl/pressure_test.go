@@ -32,7 +32,8 @@ func TestGroupBetweenGapsOfAnAperture(t *testing.T) {
 	r.finish()
 }
 
-// What is written under a lock outlives an eviction meanwhile, and VRAM does not overwrite it.
+// The CPU writes an allocation under a lock. An eviction during the lock keeps these bytes: it does not copy those of
+// VRAM over them.
 func TestEvictionUnderALock(t *testing.T) {
 	r := newRig(t, options{vram: 4096})
 	a, b, out := r.alloc(4096, local), r.alloc(4096, local), r.alloc(4096, system)

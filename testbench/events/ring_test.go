@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// The packets of a ring are those up to each write pointer, also over its end. What the host takes back from a node
-// that is preempted is none, and what it puts there later is.
+// Each write of WPTR gives the log the packets from the last WPTR to the new one, also over the end of the ring. A WPTR
+// that goes back after a preemption gives none. The packets that the host puts there again are logged again.
 func TestRingPackets(t *testing.T) {
 	memory := make([]byte, 64)
 	for at := 0; at < len(memory); at += 8 {
