@@ -154,13 +154,17 @@ type Emulator struct {
 	gpu         *gpu.GPU
 	hz          uint64
 	injectors   []injector
-	movedBefore uint64 // bytes the GPU had moved before
+	movedBefore uint64    // bytes the GPU had moved before
+	seen        *observed // nil: nothing observes the GPU
 }
 
 // Device creates the GPU of a selector of the scheme emu, with its injected
 // faults. It refuses the options latency, bandwidth and timeout, which belong
 // to a link in this process. It fails with ErrSelector.
-func Device(selector string) (*Emulator, error) {
+func Device(selector string) (*Emulator, error) { return ObservedDevice(selector, nil) }
+
+// ObservedDevice is Device. see, if not nil, is told what the GPU does, as Options.Observe.
+func ObservedDevice(selector string, see func(Observation)) (*Emulator, error) {
 	name, query, _ := strings.Cut(selector, "?")
 	s := emulator()
 	if name != s.name {
@@ -175,7 +179,7 @@ func Device(selector string) (*Emulator, error) {
 			}
 		}
 		var e *Emulator
-		if e, err = newEmulator(&o, Options{}); err == nil {
+		if e, err = newEmulator(&o, Options{Observe: see}); err == nil {
 			return e, nil
 		}
 	}
@@ -208,10 +212,12 @@ func newEmulator(o *values, opt Options) (*Emulator, error) {
 	if opt.Wave != nil {
 		dev = opt.Wave.Attach(g)
 	}
+	e := &Emulator{gpu: g, hz: uint64(config.ClockHz), movedBefore: g.Stats().Moved}
 	if opt.Observe != nil {
-		dev = newObserved(dev, g, opt.Observe)
+		e.seen = newObserved(dev, g, opt.Observe)
+		dev = e.seen
 	}
-	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz), movedBefore: g.Stats().Moved}
+	e.Device = dev
 	if len(all.hardware) > 0 {
 		broken := hwfault.New(dev, config.VRAMBytes, all.hardware)
 		e.Device, e.injectors = broken, append(e.injectors, broken)
@@ -223,6 +229,15 @@ func newEmulator(o *values, opt Options) (*Emulator, error) {
 
 // Hz returns the number of clocks per second.
 func (e *Emulator) Hz() uint64 { return e.hz }
+
+// Clock returns the clocks of a GPU that is observed, from power on; otherwise 0. It must not be called
+// while the device is clocked.
+func (e *Emulator) Clock() uint64 {
+	if e.seen == nil {
+		return 0
+	}
+	return e.seen.clock
+}
 
 // MaxPayload returns the largest payload of a PCIe packet to the GPU, in bytes.
 func (e *Emulator) MaxPayload() int { return e.gpu.Config().MaxPayload }

@@ -60,6 +60,10 @@ type Options struct {
 	Token []byte
 
 	OnSession func(Session) // called when a session begins and ends; must not call the board; or nil
+
+	// Incident, if not nil, is told the incidents at the board's end of each link, on any goroutine. It must
+	// not call the board.
+	Incident func(datalink.Incident)
 }
 
 // A line carries packets to and from hosts, one session after another: a
@@ -207,6 +211,7 @@ func (b *Board) openChannel(stream io.ReadWriteCloser, baud int, admit func() (s
 	c := channel.Config{
 		Link: datalink.Config{
 			Role: datalink.Board, MapHash: b.opt.MapHash, DeadAfter: b.opt.Silence, Token: b.opt.Token, Admit: admit,
+			Observe: b.opt.Incident,
 		},
 		Baud: baud,
 	}

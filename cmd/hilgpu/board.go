@@ -73,7 +73,9 @@ one process: latency, bandwidth and timeout. Link faults are injected in both di
 see "hilgpu help selectors". With pins:NAME, the gateware of a board is served: what the host
 sends goes to its pins, and its own end of the link answers. A board with a UART is served on
 a pty or on TCP. One with an Ethernet is served on UDP, or is a station of its own at eth:IFACE,
-with the addresses of docs/boards.md.`,
+with the addresses of docs/boards.md.
+
+--capture, --record and --inspect watch one emulated board, as its hosts use it.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve 'pins:ice40-hx8k?sim=verilator' --listen pty:/tmp/board0
@@ -91,12 +93,12 @@ with the addresses of docs/boards.md.`,
 	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` of silence after which a host is dead; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` to inject into frames, as in loss=0.05,seed=7")
 	fl.StringVar(&f.token, "token-file", "", "`file` with the token that a host must have, 16 bytes or more")
-	a.Links.AddCapture(fl)
+	a.Links.AddWatch(fl)
 	return c
 }
 
 // options returns the options of every board from the flags.
-func (f serveFlags) options(selectors int) (serve.Options, error) {
+func (f serveFlags) options(selectors []string) (serve.Options, error) {
 	o := serve.Options{Baud: f.baud, MapHash: regmap.Hash(), Silence: time.Duration(f.silence) * time.Millisecond}
 	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
 	var ok bool
@@ -109,8 +111,8 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	if f.silence != 0 && (f.silence < 200 || f.silence > 3_600_000) {
 		return o, fmt.Errorf("%w: --silence %d, want 200 to 3600000, or 0", exit.ErrInput, f.silence)
 	}
-	if len(f.listen) != selectors {
-		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", exit.ErrInput, len(f.listen), selectors)
+	if len(f.listen) != len(selectors) {
+		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", exit.ErrInput, len(f.listen), len(selectors))
 	}
 	var err error
 	if f.token != "" {
@@ -121,8 +123,8 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
 		return o, fmt.Errorf("%w: --link-faults: %w", exit.ErrInput, err)
 	}
-	if f.links.Capture != "" && selectors > 1 {
-		return o, fmt.Errorf("%w: --capture with %d boards, want one", exit.ErrInput, selectors)
+	if err := f.checkWatched(selectors); err != nil {
+		return o, err
 	}
 	w, err := f.links.Packets()
 	if w != nil {
@@ -134,7 +136,7 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 // runServe opens all boards and serves them until it is interrupted or one of
 // them fails.
 func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selectors []string) error {
-	o, err := f.options(len(selectors))
+	o, err := f.options(selectors)
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 		}
 	}()
 	for i, selector := range selectors {
-		s, err := listen(selector, f.listen[i], o, stderr)
+		s, err := f.open(selector, f.listen[i], o, stderr)
 		if err != nil {
 			return err
 		}
@@ -167,22 +169,17 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 	return serve.All(ctx, all)
 }
 
-// listen creates the board of a selector and opens its listener.
-func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
+// open creates the board of a selector and opens its listener.
+func (f serveFlags) open(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
 	if boards.IsGateware(selector) {
 		s.Listener, err = listenGateware(selector, where, o)
 		return s, err
 	}
-	dev, err := boards.Device(selector)
-	if err == nil {
-		err = checkNetTLP(where, o)
-	}
-	if err != nil {
+	o.Log = log
+	if err := checkNetTLP(where, o); err != nil {
 		return s, err
 	}
-	o.Hz, o.Name, o.Log = dev.Hz(), selector, log
-	o.Endpoint.MaxPayload = dev.MaxPayload()
-	if s.Board, err = serve.New(dev, o); err != nil {
+	if s.Board, err = f.emulated(selector, o); err != nil {
 		return s, err
 	}
 	s.Listener, err = serve.Listen(where)
@@ -194,8 +191,8 @@ func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Sta
 
 // listenGateware opens gateware and its listener. The gateware has its own end of the link.
 func listenGateware(selector, where string, o serve.Options) (serve.Listener, error) {
-	if len(o.Token) != 0 || o.Baud != 0 || o.Silence != 0 || o.Faults != (fault.Config{}) || o.Pacing != serve.Free || o.Observer != nil {
-		return nil, fmt.Errorf("%w: %s: gateware has no --token-file, --baud, --silence, --link-faults, --pace or --capture", exit.ErrInput, selector)
+	if len(o.Token) != 0 || o.Baud != 0 || o.Silence != 0 || o.Faults != (fault.Config{}) || o.Pacing != serve.Free {
+		return nil, fmt.Errorf("%w: %s: gateware has no --token-file, --baud, --silence, --link-faults or --pace", exit.ErrInput, selector)
 	}
 	g, err := boards.OpenGateware(selector)
 	if err != nil {

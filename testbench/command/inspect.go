@@ -3,8 +3,10 @@ package command
 import (
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/testbench/command/record"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/inspect"
 )
 
@@ -23,6 +25,20 @@ func (l *Links) startInspect() error {
 	}
 	fmt.Fprintf(l.Log, "%s: to look at the board, open http://%s/, or use --board inspect:%[2]s\n", l.Program, l.inspect.Addr)
 	return nil
+}
+
+// Serves is Recorder.Serves for a board that --inspect shows too, by the link for a reader. It also fails with
+// observer.ErrAddress and inspect.ErrListen.
+func (l *Links) Serves(s *events.Served, selector string, dev *boards.Emulator, link bus.Link) error {
+	if err := l.startInspect(); err != nil {
+		return err
+	}
+	if l.inspect != nil {
+		if _, _, err := l.inspect.Share(link, nil, false); err != nil {
+			return err
+		}
+	}
+	return l.Recorder.Serves(s, selector, dev.Hz(), dev.Clock)
 }
 
 // A sharing is a boards.Options.Share.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/turns"
@@ -40,10 +41,15 @@ type Links struct {
 // Add adds the flags --capture, --inspect and --firmware-gdb to a command with a link and to its
 // subcommands.
 func (l *Links) Add(c *cobra.Command) {
-	l.AddCapture(c.PersistentFlags())
-	l.AddRecord(c.PersistentFlags())
-	c.PersistentFlags().StringVar(&l.Inspect, "inspect", "", "show the board, read-only, over HTTP at [HOST:]`PORT`")
+	l.AddWatch(c.PersistentFlags())
 	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
+}
+
+// AddWatch adds the flags --capture, --record and --inspect.
+func (l *Links) AddWatch(fl *pflag.FlagSet) {
+	l.AddCapture(fl)
+	l.AddRecord(fl)
+	fl.StringVar(&l.Inspect, "inspect", "", "show the board, read-only, over HTTP at [HOST:]`PORT`")
 }
 
 // Options is Recorder.Options, for boards that --inspect shows and whose firmware gdb debugs with

@@ -79,6 +79,20 @@ func (r *Recorder) sink() events.Sink {
 	return tailed{r.log, r.Tail}
 }
 
+// Serves begins the log of a board that the command serves, of which clock returns the clocks. s is told what happens.
+// It does nothing without a log.
+func (r *Recorder) Serves(s *events.Served, selector string, hz uint64, clock func() uint64) error {
+	r.opens = true
+	if !r.logs() {
+		return nil
+	}
+	sink, err := r.events(events.HeaderOf(selector, hz))
+	if err == nil {
+		s.Begin(selector, hz, sink, clock)
+	}
+	return err
+}
+
 // Expect notes in the log that a node is given work that must fault: see eventlog.Expect.
 func (r *Recorder) Expect(node int, cause uint32, addr uint64) {
 	if r.board != nil {
