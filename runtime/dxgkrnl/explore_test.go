@@ -19,7 +19,7 @@ var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with cho
 //
 //	faults   that it may still have
 //	owed     nodes with an event whose interrupt has not arrived
-//	passed   TdrDelays without any event
+//	guilty   devices whose work faulted, or was executed when its node was reset
 //	queued   the DPC is queued
 //	first    the first node that may do something before that DPC
 //	places   where the functions are that run, the innermost last
@@ -27,22 +27,21 @@ var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with cho
 //	call     number of the thunk that the application has called last
 type scene struct {
 	*queues
-	t       *testing.T
-	e       *explorer
-	second  *umddi.CreateContext
-	result  ddi.KMHandle
-	open    map[uint64]bool // submissions in the hardware, by serial
-	faults  int
-	owed    [2]bool
-	passed  int
-	faulted bool
-	queued  bool
-	first   int
-	places  []*place
-	asked   uint32
-	noted   bool
-	pasts   [2]past
-	call    int
+	t      *testing.T
+	e      *explorer
+	second *umddi.CreateContext
+	result ddi.KMHandle
+	open   map[uint64]bool // submissions in the hardware, by serial
+	faults int
+	owed   [2]bool
+	guilty map[*device]bool
+	queued bool
+	first  int
+	places []*place
+	asked  uint32
+	noted  bool
+	pasts  [2]past
+	call   int
 }
 
 // An event is something that the GPU does.
@@ -73,7 +72,7 @@ func (s *scene) silent(node int) (all []event) {
 	if busy && s.faults > 0 {
 		add(func() {
 			s.faults--
-			s.faulted = true
+			s.blame(node)
 			le.PutUint32(s.gpu.bar0[regFault:], uint32(node+1))
 		})
 	}
@@ -84,6 +83,29 @@ func (s *scene) silent(node int) (all []event) {
 		}
 	}
 	return all
+}
+
+// blame notes the device whose work a node executes.
+func (s *scene) blame(node int) {
+	if len(s.gpu.queues[node]) == 0 {
+		return
+	}
+	for _, w := range s.kernel.nodes[node].hardware {
+		if w.arg.SubmissionFenceID == s.gpu.queues[node][0].fence {
+			s.guilty[w.line.context.device] = true
+		}
+	}
+}
+
+// ready checks that no node is free while work for it is ready. In this scene the work of the first two
+// contexts is always ready, and that of the third one after that of the second one has completed.
+func (s *scene) ready() {
+	free := func(node int) bool { n := &s.kernel.nodes[node]; return len(n.hardware) == 0 && s.kernel.room(n) }
+	of := func(c *umddi.CreateContext) *context { return s.kernel.handles.get(c.Context).(*context) }
+	for _, c := range s.contexts {
+		s.require(!free(0) || !of(c).runs(), "node 0 is free, but work for it waits")
+	}
+	s.require(!free(1) || !of(s.second).runs() || !of(s.contexts[1]).idle(), "node 1 is free, but work for it waits")
 }
 
 // events returns what may happen now, from node first on: what the nodes may do, and interrupts
@@ -105,12 +127,12 @@ func (s *scene) events(first int) (all []event) {
 // to the next deadline of the kernel.
 func (s *scene) act() bool {
 	s.require(s.kernel.working(), "the application waits, but no node has work")
+	s.ready()
 	all := s.events(0)
 	if i := s.outside(len(all) + 1); i < len(all) {
 		all[i].do()
 		return true
 	}
-	s.passed++
 	return false
 }
 
@@ -155,6 +177,7 @@ func (s *scene) meet(name string) {
 	case "ResetEngine":
 		s.mustFail(&s.kernel.nodes[s.asked])
 		p.reads = true
+		defer s.blame(int(s.asked))
 	case "QueryEngineStatus":
 	default:
 		return
@@ -260,7 +283,7 @@ func noting[A, R any](s *scene, f func(*ddi.Thread, kmddi.HAdapter, A) (R, ddi.S
 }
 
 func newScene(t *testing.T, e *explorer) *scene {
-	s := &scene{queues: newQueues(t, 2, options{nodes: 2, preempts: true, resets: true, quantum: 1 << 40}), t: t, e: e, faults: 1}
+	s := &scene{queues: newQueues(t, 2, options{nodes: 2, preempts: true, resets: true, quantum: 1 << 40}), t: t, e: e, faults: 1, guilty: map[*device]bool{}}
 	s.mini.patched = nil
 	s.kernel.caps.HwQueuePacketCap, s.gpu.capacity = 2, 2
 	s.priority(1, 1)
@@ -299,13 +322,14 @@ func explore(t *testing.T, e *explorer) {
 // device works.
 func (s *scene) check() {
 	t := s.t
-	if s.kernel.Err() == nil {
+	stopped := s.kernel.Err() != nil // which loses all devices
+	if !stopped {
 		require.Empty(t, s.open, "submissions that do not end")
 	}
 	for i, p := range s.devices {
 		switch lost := s.kernel.Lost(p.dev); {
 		case lost != nil:
-			require.True(t, s.faulted || s.passed > 0, "device %d is lost, but nothing failed: %v", i, lost)
+			require.True(t, stopped || s.guilty[s.kernel.handles.get(p.dev).(*device)], "device %d is lost, but none of its work failed: %v", i, lost)
 		case i == 0:
 			require.Equal(t, repeat(3, 64), p.read(s.targets[0]))
 		default:

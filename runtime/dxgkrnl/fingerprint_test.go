@@ -79,7 +79,7 @@ func (s *scene) inside() fingerprint {
 func (p *printer) kernel() {
 	s, k := p.s, p.s.kernel
 	p.put(uint64(s.call), uint64(s.faults), uint64(s.first), uint64(len(s.open)), k.resets, uint64(len(k.cancelled)), uint64(len(k.lost)), uint64(k.visits))
-	p.flags(s.queued, s.faulted, s.passed > 0, s.owed[0], s.owed[1], k.running, k.scheduling, k.moving, k.byHand, k.err != nil)
+	p.flags(s.queued, s.owed[0], s.owed[1], k.running, k.scheduling, k.moving, k.byHand, k.err != nil)
 	for i := range k.nodes {
 		p.node(&k.nodes[i])
 	}
@@ -88,7 +88,7 @@ func (p *printer) kernel() {
 	}
 	for _, d := range k.devices {
 		p.put(uint64(d.removed))
-		p.flags(d.lost != nil, d.busy)
+		p.flags(d.lost != nil, d.busy, s.guilty[d])
 		for _, c := range d.contexts {
 			p.context(c)
 		}

@@ -86,6 +86,7 @@ func crowd(t *testing.T, seed uint64, processes int) []string {
 		go reading(r.kernel)
 	}
 	r.kernel.Run(seed, tasks)
+	require.Zero(t, r.kernel.Stats().LostInterrupts, "seed %d: a time-out has found completions that no interrupt had told", seed)
 	log := r.mini.log
 	r.finish()
 	return log
