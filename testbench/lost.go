@@ -21,18 +21,13 @@ func (s *System) Err() error {
 }
 
 // Recover restarts the GPU after it stopped, and its link if that was down; while
-// the GPU works it does nothing. After a fault or a time-out the kernel does it by itself when
-// a device is created. Earlier Direct3D devices stay removed and can be
-// closed; new ones work as after Open. Recover fails with the cause while the board
-// does not answer or is another one than before, and may be called again;
-// dxgkrnl.Kernel.Recover lists the other errors. After a *verifier.Violation
-// nothing recovers.
+// the GPU works it does nothing. The kernel does it once by itself, when a device is
+// created. Earlier Direct3D devices stay removed and can be closed; new ones work as
+// after Open. Recover fails with the cause while the board does not answer or is
+// another one than before, and may be called again; dxgkrnl.Kernel.Recover lists the
+// other errors. After a *verifier.Violation nothing recovers.
 func (s *System) Recover() error {
-	err := s.guard(func() error { return s.kernel.Recover(s.thread) })
-	if err == nil && s.recorder != nil {
-		s.recorder.LinkUp(s.thread)
-	}
-	return err
+	return s.guard(func() error { return s.kernel.Recover(s.thread) })
 }
 
 // lost returns why the GPU lost a device, as Err does for the system.

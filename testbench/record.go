@@ -166,8 +166,11 @@ func (s *System) observed() func(*ddi.Thread, dxgkrnl.Event) {
 	}
 	rated, _ := bus.As[boards.Rated](s.link)
 	return func(t *ddi.Thread, e dxgkrnl.Event) {
-		if rated != nil && e.Kind == dxgkrnl.EventWaitEnd {
+		switch {
+		case rated != nil && e.Kind == dxgkrnl.EventWaitEnd:
 			s.recorder.Rate(rated.BytesPerSecond())
+		case e.Kind == dxgkrnl.EventRestart:
+			s.recorder.LinkUp(t)
 		}
 		s.recorder.Kernel(t, e)
 		if s.sanitizer != nil {

@@ -27,8 +27,8 @@ import (
 //	        or the miniport's status with the error of the first failed access.
 //	        The adapter then remains stopped, and Recover may be called again
 //
-// After a fault or a time-out the adapter recovers by itself when somebody next creates a
-// device, and Recover is needed only if that fails: a board may have to be plugged in first.
+// The adapter recovers by itself when somebody next creates a device or asks for the adapter, and
+// Recover is needed only if that fails: a board may have to be plugged in first.
 //
 // Design note: Windows resets as soon as it finds the adapter hung, and
 // bugchecks (0x116) if that does not help.
@@ -54,9 +54,10 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 	return k.recover(t)
 }
 
-// recoverItself resets an adapter that a fault or a time-out has stopped, when somebody
-// wants to use it again. Until then the state of the GPU can be looked at. If it fails, the
-// adapter remains stopped, and only Recover tries again.
+// recoverItself resets an adapter that has stopped, when somebody wants to use it again. Until
+// then the state of the GPU can be looked at. If it fails, the adapter remains stopped, and only
+// Recover tries again. Resets after a failed link do not count for the limit, since they say
+// nothing about the GPU.
 func (k *Kernel) recoverItself(t *ddi.Thread) {
 	if !k.recovers() {
 		return
@@ -66,7 +67,7 @@ func (k *Kernel) recoverItself(t *ddi.Thread) {
 		return
 	}
 	now := k.dev.Now()
-	if k.tdrLimit > 0 {
+	if k.tdrLimit > 0 && k.err.Kind != Link {
 		if len(k.itself) == k.tdrLimit && now-k.itself[0] < k.tdrWindow {
 			k.bugcheck("DxgkDdiResetFromTimeout", CodeTimeout, TimeoutLimit, "%d resets of the adapter in %d clocks, want at most %d in %d",
 				k.tdrLimit+1, now-k.itself[0], k.tdrLimit, k.tdrWindow)
@@ -84,7 +85,7 @@ func (k *Kernel) recoverItself(t *ddi.Thread) {
 // recovers reports whether recoverItself has something to do.
 func (k *Kernel) recovers() bool {
 	return !k.closing && k.crashed == nil && !k.byHand && k.driver.ResetFromTimeout != nil &&
-		k.err != nil && (k.err.Kind == Fault || k.err.Kind == Timeout)
+		k.err != nil && k.err.Kind != Broken
 }
 
 // recover performs the steps of a reset of the adapter.

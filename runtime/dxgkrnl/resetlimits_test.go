@@ -161,15 +161,27 @@ func TestRecoveryByItselfFails(t *testing.T) {
 	r.finish()
 }
 
-// After a link failure nothing recovers by itself.
-func TestLinkNeedsRecover(t *testing.T) {
+// After a link failure the adapter recovers when somebody next creates a device, however often. If the
+// link is still down then, Recover does it.
+func TestLinkRecoversByItself(t *testing.T) {
 	r := newRig(t, options{})
-	r.render(fill(r.alloc(64, system), 0, 64, 1))
-	r.gpu.linkErr = errors.New("broken")
-	require.Error(t, r.kernel.WaitForIdle(r.thread))
-	r.gpu.linkErr = nil
+	fails := func() {
+		r.render(fill(r.alloc(64, system), 0, 64, 1))
+		r.gpu.linkErr = errors.New("broken")
+		require.Error(t, r.kernel.WaitForIdle(r.thread))
+	}
+	for range 10 { // more than TdrLimitCount
+		fails()
+		r.gpu.linkErr = nil
+		r.another()
+		r.works(t)
+	}
+	fails()
 	_, s := r.thunks.CreateDevice(r.thread)
-	assert.Equal(t, ddi.StatusIODeviceError, s)
+	require.Equal(t, ddi.StatusIODeviceError, s)
+	r.gpu.linkErr = nil
+	_, s = r.thunks.CreateDevice(r.thread)
+	assert.Equal(t, ddi.StatusIODeviceError, s, "it has been tried once")
 	require.NoError(t, r.kernel.Recover(r.thread))
 	r.another()
 	r.works(t)

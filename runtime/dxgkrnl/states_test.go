@@ -63,14 +63,14 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// The adapter recovers by itself from faults and time-outs, unless it is told not to.
+// The adapter recovers by itself, unless it is told not to, and never from a driver that broke a contract.
 func TestRecovers(t *testing.T) {
 	reset := func(*ddi.Thread, kmddi.HAdapter) ddi.Status { return 0 }
 	for _, kind := range []Kind{Fault, Timeout, Link, Broken} {
 		k := &Kernel{err: &DeviceError{Kind: kind}}
 		assert.False(t, k.recovers(), "without a function")
 		k.driver.ResetFromTimeout = reset
-		assert.Equal(t, kind == Fault || kind == Timeout, k.recovers(), kind)
+		assert.Equal(t, kind != Broken, k.recovers(), kind)
 		for _, set := range []func(k *Kernel){
 			func(k *Kernel) { k.closing = true }, func(k *Kernel) { k.crashed = &Bugcheck{} }, func(k *Kernel) { k.byHand = true }, func(k *Kernel) { k.err = nil },
 		} {
