@@ -93,7 +93,8 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: no such node
 //	        StatusIOTimeout: the node does not leave its reset, or ignores it
-//	        StatusDeviceConfiguration: it does not run after it
+//	        StatusDeviceConfiguration: it does not run after it, or the whole function
+//	        has been reset meanwhile, so that its mask of interrupts is not that of this driver
 //	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_resetengine
 func resetEngine(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
@@ -139,6 +140,9 @@ func (a *adapter) resetNode(t *ddi.Thread, ordinal uint32, r *ring.Ring) (last u
 		last, s = a.aborted(t, ordinal, r)
 	}
 	if s == ddi.StatusSuccess {
+		s = a.configured(t)
+	}
+	if s == ddi.StatusSuccess {
 		s = r.Restart(t, last)
 	}
 	if s != ddi.StatusSuccess {
@@ -149,4 +153,14 @@ func (a *adapter) resetNode(t *ddi.Thread, ordinal uint32, r *ring.Ring) (last u
 		return true
 	})
 	return last, s
+}
+
+// configured returns StatusDeviceConfiguration if the mask of interrupts is not that of this driver, as after a reset of
+// the whole function that the driver has not made.
+func (a *adapter) configured(t *ddi.Thread) ddi.Status {
+	mask, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Mask)
+	if s == ddi.StatusSuccess && mask != a.events() {
+		return ddi.StatusDeviceConfiguration
+	}
+	return s
 }

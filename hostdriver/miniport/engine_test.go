@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -193,6 +194,7 @@ func TestResetEngineFails(t *testing.T) {
 	}{
 		"it ignores the reset":       {func(k *kernel) { k.gpu.ignores = 1 }, ddi.StatusIOTimeout},
 		"it does not leave it":       {func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
+		"the function was reset":     {func(k *kernel) { k.gpu.regs[intcreg.Base+intcreg.Mask] = 0 }, ddi.StatusDeviceConfiguration},
 		"the link is dead":           {func(k *kernel) { k.dead = true }, ddi.StatusIODeviceError},
 		"no synchronized execution":  {func(k *kernel) { k.calls, k.failAt = 0, 1 }, ddi.StatusUnsuccessful},
 		"the ring cannot be written": {func(k *kernel) { k.calls, k.failAt = 0, 6 }, ddi.StatusIODeviceError},

@@ -98,6 +98,12 @@ func (a *adapter) completed(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok
 	return newer, true
 }
 
+// impossible reports whether a ring has failed since the node has a state that it cannot have reached, as after a
+// reset that this driver has not made. Then nothing more completes, and the time-out of the scheduler handles it.
+func impossible(err error) bool {
+	return errors.Is(err, ring.ErrFence) || errors.Is(err, ring.ErrPlace) || errors.Is(err, errPlace)
+}
+
 // faulted reports the submission in which a node stopped, once, and marks the
 // ring as failed. It runs at DIRQL. Without a cause the node has not stopped,
 // and without a submission there is no fence to report.
@@ -157,8 +163,7 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 //	        fence is newer than the last one reported
 //	Returns StatusSuccess
 //	        StatusInvalidParameter: no such node
-//	        StatusIODeviceError: the register could not be read, or has a value
-//	        that the node cannot have reached
+//	        StatusIODeviceError: a register could not be read
 //	        the status of SynchronizeExecution if that failed
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_querycurrentfence
 func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
@@ -184,7 +189,7 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 	if s != ddi.StatusSuccess {
 		return kmddi.QueryCurrentFenceOut{}, s
 	}
-	if !read {
+	if !read && !impossible(r.Err()) {
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusIODeviceError
 	}
 	if a.queues != nil {

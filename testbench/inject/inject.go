@@ -31,6 +31,7 @@ type Injector struct {
 	mu        sync.Mutex
 	reads     []*span // of host memory: the next read of each is not answered
 	messages  int     // that will be lost
+	doubled   bool    // messages arrive twice
 	writes    []*loss
 	lost      map[uint64]uint64 // writes that were lost, by register
 	unplugged bool
@@ -71,6 +72,13 @@ func (i *Injector) LoseMessages(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.messages += n
+}
+
+// DoubleMessages makes each interrupt message arrive twice, or once again.
+func (i *Injector) DoubleMessages(on bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.doubled = on
 }
 
 // LoseWrites makes the next n writes of a register disappear, until cancel is called: the dword
@@ -144,6 +152,9 @@ func (h host) WriteMem(addr uint64, p []byte) error {
 	if h.injector.losesMessage(addr) {
 		return errLost
 	}
+	if err := h.Host.WriteMem(addr, p); err != nil || !h.injector.doubles(addr) {
+		return err
+	}
 	return h.Host.WriteMem(addr, p)
 }
 
@@ -182,6 +193,13 @@ func (i *Injector) losesMessage(addr uint64) bool {
 		return true
 	}
 	return i.unplugged
+}
+
+// doubles reports whether a write of the device arrives twice.
+func (i *Injector) doubles(addr uint64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.doubled && addr >= messageBase && addr < messageEnd
 }
 
 type link struct {

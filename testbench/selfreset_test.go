@@ -1,0 +1,71 @@
+package testbench
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/inject"
+)
+
+// A board that resets itself during the work, as after a brown-out, is a GPU that hangs: the system recovers without
+// help, and no frame is wrong. One node may lose its ring, or the whole function its registers.
+func TestBoardResetsItself(t *testing.T) {
+	for _, reset := range []struct {
+		name  string
+		off   uint64
+		value uint32
+	}{
+		{"function", idreg.Base + idreg.Reset, 1},
+		{"node 0", cpreg.Base + cpreg.Ctl, cpreg.CtlReset},
+		{"node 1", cpreg.Base + cpreg.Stride + cpreg.Ctl, cpreg.CtlReset},
+	} {
+		t.Run(reset.name, func(t *testing.T) {
+			s, err := Open("emu?vram=64KiB", HostDrivers(), Options{})
+			require.NoError(t, err)
+			lost := 0
+			for n := range 5 { // a sixth reset of the adapter within a minute would be a bugcheck
+				plan := smallPlan(t, 1)
+				at := 0
+				plan.Think = func() {
+					if at++; at == n+1 {
+						assert.NoError(t, s.link.Write(0, reset.off, binary.LittleEndian.AppendUint32(nil, reset.value)))
+					}
+				}
+				if _, err := compose.Run(s, plan); err != nil {
+					lost++
+				}
+				composes(t, s, smallPlan(t, 2))
+				require.NoError(t, s.Err())
+				told := s.Stats().Lost
+				composes(t, s, smallPlan(t, 3))
+				assert.Equal(t, told, s.Stats().Lost, "interrupts arrive again")
+			}
+			assert.NotZero(t, lost, "a reset in the middle of work is noticed")
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+// An interrupt message that arrives twice has no effect but a call of the interrupt routine.
+func TestDoubledMessages(t *testing.T) {
+	for _, board := range []string{"emu?vram=64KiB", "emu?config=small", "line?vram=64KiB"} {
+		i := new(inject.Injector)
+		s, err := Open(board, HostDrivers(), Options{Inject: i})
+		require.NoError(t, err)
+		composes(t, s, smallPlan(t, 1))
+		once := s.Stats()
+		i.DoubleMessages(true)
+		composes(t, s, smallPlan(t, 1))
+		twice := s.Stats()
+		assert.Greater(t, twice.Interrupts, once.Interrupts, board)
+		assert.Zero(t, twice.Lost, board)
+		assert.Zero(t, twice.NodeResets+twice.Recoveries, board)
+		require.NoError(t, s.Close())
+	}
+}
