@@ -23,14 +23,19 @@ func withAperture(t *testing.T, table uint64) *machine {
 	c := small()
 	c.Caps |= caps.GART | caps.ReadTimeout
 	m := boot(t, c, 1)
-	for i := range uint64(32) {
+	m.mapPages(table, 32)
+	return m
+}
+
+// mapPages makes an aperture of n pages, in 32 pages of host memory.
+func (m *machine) mapPages(table, n uint64) {
+	for i := range n {
 		m.entry(table, i, memBase+pagesAt+5*i%32*gartreg.PageBytes|gartreg.EntryValid|gartreg.EntryWritable)
 	}
 	m.writeReg(gartreg.Base+gartreg.TableLo, uint32(table))
 	m.writeReg(gartreg.Base+gartreg.TableHi, uint32(table>>32))
-	m.writeReg(gartreg.Base+gartreg.Pages, 32)
+	m.writeReg(gartreg.Base+gartreg.Pages, uint32(n))
 	m.writeReg(gartreg.Base+gartreg.Ctl, gartreg.CtlEnable)
-	return m
 }
 
 // entry writes an entry of a table.
