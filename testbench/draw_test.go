@@ -229,7 +229,7 @@ func TestKernelDrawingHangs(t *testing.T) {
 		{"long work in a queue of the firmware", "emu?config=full&vram=8MiB", Queues{Use: true}, dxgkrnl.Timeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &spoiler{packet: []byte{1, 0, 0, 0x7e}}
+			s := &spoiler{spoil: unknownPacket}
 			o := Options{Queues: tt.queues, Sanitize: true}
 			if tt.kind == dxgkrnl.Timeout {
 				o.TdrDelay = 200_000

@@ -8,20 +8,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/inject"
 )
 
 // hangs is how often TestHangsAreRecovered injects a hang of each kind. "make soak" does 1,000.
 var hangs = flag.Int("recovery.hangs", 4, "injected hangs of each kind")
 
-// A spoiler changes a submission of the device that was created last, once it is armed.
+// A spoiler spoils a submission of the device that was created last, once it is armed.
+//
+//	spoil   spoils what DxgkDdiPatch has patched; nil: nothing does
+//	buffer  address of the DMA buffer of what was spoiled; 0: all of the device
+//	fences  that submissions of it have had
 type spoiler struct {
-	packet []byte
+	spoil  func(arg kmddi.Patch)
 	device kmddi.HDevice
 	owners map[kmddi.HContext]kmddi.HDevice
 	armed  bool
+	buffer uint64
+	fences []uint32
 }
 
 // drivers returns the drivers of this GPU with the spoiler in the miniport.
@@ -36,39 +44,56 @@ func (s *spoiler) drivers() Drivers {
 		}
 		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
-			part := arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset]
-			if s.armed && s.owners[arg.Context] == s.device && !arg.Flags.Resubmission {
-				s.armed = false
-				copy(part, s.packet)
+			if s.owners[arg.Context] != s.device {
+				return st
+			}
+			if s.armed && !arg.Flags.Resubmission {
+				s.armed, s.buffer = false, arg.DmaBufferPhysicalAddress
+				s.spoil(arg)
+			}
+			if s.buffer == 0 && s.spoil == nil || s.buffer == arg.DmaBufferPhysicalAddress {
+				s.fences = append(s.fences, arg.SubmissionFenceID)
 			}
 			return st
 		}
 	})
 }
 
+// unknownPacket makes a submission begin with a packet that does not exist.
+func unknownPacket(arg kmddi.Patch) {
+	copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], []byte{1, 0, 0, 0x7e})
+}
+
 // A device whose work hangs or faults is lost with the reason. The work of two others, in the
 // hardware and in the queues at the same time, has its result each time. Nothing leaks, and
 // the adapter never stops.
 func TestHangsAreRecovered(t *testing.T) {
-	unknown := []byte{1, 0, 0, 0x7e}
+	injector := new(inject.Injector)
+	read := func(arg kmddi.Patch) {
+		injector.LoseRead(arg.DmaBufferPhysicalAddress+uint64(arg.DmaBufferSubmissionStartOffset), 4)
+	}
+	doorbell := func(kmddi.Patch) { injector.LoseWrites(1, cpreg.Base+cpreg.Wptr, 0) }
 	for _, tt := range []struct {
 		name, board string
 		queues      Queues
-		packet      []byte // nil: the work takes longer than TdrDelay
+		spoil       func(arg kmddi.Patch) // nil: the work takes longer than TdrDelay
+		alone       bool                  // a later submission, or a preemption for it, would heal it
 		kind        dxgkrnl.Kind
 	}{
-		{"fault", "emu?vram=64KiB", Queues{}, unknown, dxgkrnl.Fault},
-		{"long work", "emu?vram=8MiB", Queues{}, nil, dxgkrnl.Timeout},
-		{"long work, PREEMPT ignored", "emu?vram=8MiB&fault=ignore-preempt", Queues{}, nil, dxgkrnl.Timeout},
-		{"one node, no preemption", "emu?vram=64KiB&nodes=1&preemption=0", Queues{}, unknown, dxgkrnl.Fault},
-		{"fault in a queue of the firmware", "emu?config=full&vram=64KiB", Queues{Use: true}, unknown, dxgkrnl.Fault},
-		{"long work in a queue of the firmware", "emu?config=full&vram=8MiB", Queues{Use: true}, nil, dxgkrnl.Timeout},
-		{"fault on a line", "line?vram=64KiB", Queues{}, unknown, dxgkrnl.Fault},
+		{"fault", "emu?vram=64KiB", Queues{}, unknownPacket, false, dxgkrnl.Fault},
+		{"long work", "emu?vram=8MiB", Queues{}, nil, false, dxgkrnl.Timeout},
+		{"long work, PREEMPT ignored", "emu?vram=8MiB&fault=ignore-preempt", Queues{}, nil, false, dxgkrnl.Timeout},
+		{"lost doorbell, PREEMPT ignored", "emu?vram=64KiB&fault=ignore-preempt", Queues{}, doorbell, true, dxgkrnl.Timeout},
+		{"one node, no preemption", "emu?vram=64KiB&nodes=1&preemption=0", Queues{}, unknownPacket, false, dxgkrnl.Fault},
+		{"fault in a queue of the firmware", "emu?config=full&vram=64KiB", Queues{Use: true}, unknownPacket, false, dxgkrnl.Fault},
+		{"long work in a queue of the firmware", "emu?config=full&vram=8MiB", Queues{Use: true}, nil, false, dxgkrnl.Timeout},
+		{"fault on a line", "line?vram=64KiB", Queues{}, unknownPacket, false, dxgkrnl.Fault},
+		{"host read on a line", "line?vram=64KiB", Queues{}, read, true, dxgkrnl.Fault},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &spoiler{packet: tt.packet}
-			o, size, copies := Options{Queues: tt.queues, Sanitize: true}, 1500, 1
-			if tt.packet == nil {
+			s := &spoiler{spoil: tt.spoil}
+			o, size, copies := Options{Queues: tt.queues, Sanitize: true, Inject: injector}, 1500, 1
+			if tt.spoil == nil {
 				o.TdrDelay, size, copies = 200_000, 512<<10, 60
 			}
 			sys, err := Open(tt.board, s.drivers(), o)
@@ -81,8 +106,14 @@ func TestHangsAreRecovered(t *testing.T) {
 				for i, p := range others {
 					p.copies(3)
 					if i == 0 {
-						s.armed = tt.packet != nil
+						if tt.alone {
+							require.NoError(t, sys.WaitForIdle())
+						}
+						s.armed, s.buffer, s.fences = tt.spoil != nil, 0, nil
 						guilty.copies(copies)
+						if tt.alone {
+							require.NoError(t, sys.WaitForIdle())
+						}
 						guilty.copies(1)
 					}
 				}
@@ -95,6 +126,7 @@ func TestHangsAreRecovered(t *testing.T) {
 				var e *dxgkrnl.DeviceError
 				require.ErrorAs(t, guilty.dev.GetDeviceRemovedReason(), &e, "hang %d", n)
 				require.Equal(t, tt.kind, e.Kind, "%v: %s", e, e.Dump)
+				require.Contains(t, s.fences, e.Fence, "%v: %s", e, e.Dump)
 				require.True(t, errors.Is(guilty.dev.GetDeviceRemovedReason(), ddi.DXGIDeviceHung))
 				guilty.source.Release()
 				guilty.target.Release()
