@@ -12,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// named finds tests in a table, with their packages.
+var named = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)`")
+
 // Each letter of docs/properties.md has a row, and each row a test that exists or a reason.
 func TestProperties(t *testing.T) {
 	page, err := os.ReadFile("../docs/properties.md")
 	require.NoError(t, err)
 	row := regexp.MustCompile(`(?m)^\| ([FST]\d+) \| [^|]+ \| ([^|]+) \|$`)
-	named := regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)`")
 	rows := map[string]bool{}
 	for _, r := range row.FindAllStringSubmatch(string(page), -1) {
 		rows[r[1]] = true
@@ -32,6 +34,26 @@ func TestProperties(t *testing.T) {
 	for letter, count := range map[string]int{"F": 15, "S": 10, "T": 9} {
 		for n := range count {
 			assert.True(t, rows[fmt.Sprint(letter, n+1)], "%s%d", letter, n+1)
+		}
+	}
+}
+
+// Each feature of other tools, in docs/design.md, has a test that exists, or none yet.
+func TestFeatures(t *testing.T) {
+	page, err := os.ReadFile("../docs/design.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "| feature | here | test |\n|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	assert.Len(t, rows, 21)
+	for _, row := range rows {
+		cells := strings.Split(row, " | ")
+		require.Len(t, cells, 3, row)
+		tests := named.FindAllStringSubmatch(cells[2], -1)
+		assert.Equal(t, len(tests) == 0, strings.HasPrefix(cells[1], "none yet"), row)
+		for _, n := range tests {
+			assert.True(t, declares(t, filepath.Join("..", n[1]), n[2]), "%s names %s of %s", cells[0], n[2], n[1])
 		}
 	}
 }
