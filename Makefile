@@ -110,16 +110,16 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Sessions -relay.seed 1000 -relay.sessions 125
 	$(GO) test -count 1 -timeout 120m ./testbench/relay -run Compose -relay.seed 1000 -relay.frames 20
 	$(GO) test -count 1 -timeout 360m ./testbench/relay -v -run FaultsAndCuts -relay.packets 1000000 -relay.cuts 100
-	for b in ice40-hx8k ulx3s ulx3s-25f colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
+	for b in ice40-hx8k ulx3s ulx3s-mcu ulx3s-25f colorlight-i5; do $(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.lock $$b -gateware.clocks 1000000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./boards/gateware -v -run TestLockstep -gateware.sim netlist -gateware.clocks 300000
-	for b in ulx3s ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
+	for b in ulx3s ulx3s-mcu ulx3s-25f ulx3s-12f colorlight-i5; do $(BIN) board build $$b || test $$? = 2 || exit 1; done # 2: without the placer
 	$(GO) test -count 1 -timeout 60m ./rtl/eth -eth.bytes 100000000 -eth.seed 1000 -eth.clocks 10000000
 	$(GO) test -count 1 -timeout 60m ./boards/shell -shell.words 1000000
 	$(GO) test -count 1 -timeout 120m ./boards/pins -pins.calls 5000 -pins.bytes 100000000
 	$(GO) test -count 1 -timeout 120m ./boards/pins -v -run TestFaultsAndCuts -pins.packets 1000000 -pins.cuts 100
 	$(GO) test -count 1 -timeout 60m ./boards -run TestPinsConformance -boards.pins
 	$(GO) test -count 1 -timeout 60m ./testbench/device/bringup -run TestPinFaults -bringup.sequencer 10
-	for b in ice40-hx8k ulx3s colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
+	for b in ice40-hx8k ulx3s ulx3s-mcu colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000

@@ -174,6 +174,18 @@ func TestVerilatedComposesInQueues(t *testing.T) {
 	composesInQueues(t, "verilated?config=small", "verilated?config=full", o)
 }
 
+// The driver loads the firmware over the UART of a board, and composes with a queue of each context.
+func TestGatewareComposesInQueues(t *testing.T) {
+	t.Parallel()
+	o := compose.Options{Width: 16, Height: 8, Contexts: 1, Seed: 5, Sources: noise(2, image.Pt(20, 10))}
+	sys, err := testbench.Open("pins:ulx3s-mcu", testbench.HostDrivers(), testbench.Options{Queues: testbench.Queues{Use: true}})
+	require.NoError(t, err)
+	plans := plansOf(t, o)[:1]
+	at, n := compose.Diff(composedWith(t, sys, plans)[0], plans[0].Reference())
+	assert.Zero(t, n, "pixels differ, the first at %v", at)
+	require.NoError(t, sys.Close())
+}
+
 // A board that lacks what queues need is refused, and the work does not run without them. What they do not need may be missing.
 func TestQueuesOfOtherBoards(t *testing.T) {
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ func colorlight() *Board {
 		Name: colorlighti5.Name, Title: "Colorlight i5 7.0",
 		Part:  synth.LFE5U(25),
 		PinHz: colorlighti5.Hz, Hz: colorlighti5.Hz, Address: at, usual: at,
-		Config:   config(1, colorlighti5.VRAMBytes),
+		Config:   config("default", 1, colorlighti5.VRAMBytes),
 		Source:   "the platform file of LiteX-Boards for the board",
 		Tried:    "not tried",
 		Programs: "colorlight-i5",

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/pins"
-	"github.com/hilgpu/hilgpu/boards/ulx3s"
 	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
@@ -101,7 +100,7 @@ func (b *Board) Design(build uint32) (any, error) {
 func All() []*Board {
 	return []*Board{
 		hx8k(),
-		ulx3sOf(ulx3s.Name, 85, 2, 256<<10), ulx3sOf(ulx3s.Name+"-25f", 25, 1, 64<<10), ulx3sOf(ulx3s.Name+"-12f", 12, 1, 64<<10),
+		ulx3sOf("", 85, 2, 256<<10, false), ulx3sOf("-mcu", 85, 2, 256<<10, true), ulx3sOf("-25f", 25, 1, 64<<10, false), ulx3sOf("-12f", 12, 1, 64<<10, false),
 		colorlight(),
 	}
 }
@@ -113,12 +112,12 @@ func lights() [8]string {
 }
 
 // config describes the configuration default with other nodes and VRAM.
-func config(nodes int, vram uint64) string {
+func config(name string, nodes int, vram uint64) string {
 	with := ""
 	if nodes == 1 {
 		with = "one node and "
 	}
-	return fmt.Sprintf("default with %s%d KiB of VRAM", with, vram>>10)
+	return fmt.Sprintf("%s with %s%d KiB of VRAM", name, with, vram>>10)
 }
 
 // Names returns the names of the boards.

@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 	assert.Empty(t, ByBuild(0, Addresses{}))
 	_, err := Find("vapour")
 	assert.ErrorIs(t, err, ErrBoard)
-	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k or ulx3s or ulx3s-25f or ulx3s-12f or colorlight-i5`)
+	assert.EqualError(t, err, `gateware: unknown board: "vapour", want ice40-hx8k or ulx3s or ulx3s-mcu or ulx3s-25f or ulx3s-12f or colorlight-i5`)
 }
 
 // The hash of the source does not depend on itself, and pins has that of the bitstream. Of

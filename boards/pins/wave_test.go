@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/colorlighti5"
 	"github.com/hilgpu/hilgpu/boards/ulx3s"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd"
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/rtl/wave"
@@ -31,7 +32,9 @@ func recordedClocks(t *testing.T, dump []byte, hz uint64, clocks int) (d *vcdtes
 // rate, and its receiver has the byte after the middle of the stop bit.
 func TestWaveSerial(t *testing.T) {
 	const baud, clocks = 115_200, 2700
-	top, err := ulx3s.New(1, 64<<10, 0)
+	c := gpu.Default()
+	c.Nodes, c.VRAMBytes = 1, 64<<10
+	top, err := ulx3s.New(c, 0)
 	require.NoError(t, err)
 	var dump bytes.Buffer
 	rec, err := wave.New(&dump, wave.Options{To: clocks})

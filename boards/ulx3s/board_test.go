@@ -11,7 +11,15 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
+
+// config returns the configuration default with nodes and bytes of VRAM.
+func config(nodes int, vram uint64) gpu.Config {
+	c := gpu.Default()
+	c.Nodes, c.VRAMBytes = nodes, vram
+	return c
+}
 
 // A host opens the board at its pins and reads its identity, also with a clock that is off
 // by 2 %, and with or without a change of the rate. The lights show the link and the session.
@@ -23,7 +31,7 @@ func TestPins(t *testing.T) {
 		{[]int{115_200}, 0}, {[]int{115_200, 3_000_000}, 0}, {[]int{115_200, 3_000_000}, 20_000},
 		{[]int{115_200, 3_000_000}, -20_000}, {[]int{115_200, 460_800}, 0},
 	} {
-		m, err := New(2, 64<<10, 0)
+		m, err := New(config(2, 64<<10), 0)
 		require.NoError(t, err)
 		assert.Zero(t, m.LEDs())
 		s := pins.NewSerial(m, Hz, c.rates, c.fast)
@@ -45,7 +53,7 @@ func TestPins(t *testing.T) {
 
 // A board that is reset during a session is found again by the next Dial, at the first rate.
 func TestResetOfRate(t *testing.T) {
-	m, err := New(1, 64<<10, 0)
+	m, err := New(config(1, 64<<10), 0)
 	require.NoError(t, err)
 	s := pins.NewSerial(m, Hz, []int{115_200, 1_000_000}, 0)
 	w, err := pins.New(s, pins.Options{Hz: Hz})

@@ -62,7 +62,7 @@ func (c *cable) Line() bool { return c.level }
 // request again, which is refused. Noise has no delimiter after it, so the next frame of the
 // host is a part of it. The six messages that raise the rate are no frames of the link.
 func TestRegisters(t *testing.T) {
-	m, err := New(1, 64<<10, 0)
+	m, err := New(config(1, 64<<10), 0)
 	require.NoError(t, err)
 	c := &cable{Module: m, level: true}
 	s := pins.NewSerial(c, Hz, []int{115_200, 3_000_000}, 0)

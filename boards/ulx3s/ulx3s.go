@@ -1,5 +1,5 @@
 // Package ulx3s is the gateware of the ULX3S of Radiona: the GPU of the configuration
-// default, with less VRAM, at the end of a UART.
+// default or full, with less VRAM, at the end of a UART.
 package ulx3s
 
 import (
@@ -67,17 +67,10 @@ func linkConfig() dlink.Config {
 // Outputs are the methods of Module that are ports of its Verilog.
 func Outputs() []string { return []string{"Line", "LEDs"} }
 
-// Config returns the configuration of the GPU with one or two nodes and some bytes of VRAM.
-// build is the value of ID.BUILD.
-func Config(nodes int, vram uint64, build uint32) gpu.Config {
-	c := gpu.Default()
-	c.Nodes, c.VRAMBytes, c.ClockHz, c.Build = nodes, vram, Hz, build
-	return c
-}
-
-// New returns the board after reset, with a GPU of Config.
-func New(nodes int, vram uint64, build uint32) (*Module, error) {
-	g, err := gpu.New(Config(nodes, vram, build))
+// New returns the board after reset, with a GPU of a configuration. build is the value of ID.BUILD.
+func New(c gpu.Config, build uint32) (*Module, error) {
+	c.ClockHz, c.Build = Hz, build
+	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
 	}
