@@ -56,7 +56,7 @@ func TestCompletion(t *testing.T) {
 		{"board probe l", "line", parts},
 		{"board probe --options d", "driver=", parts},
 		{"board serve ", "emu", parts},
-		{"board build ", "ice40-hx8k ulx3s ulx3s-25f ulx3s-12f colorlight-i5", words},
+		{"board build ", "ice40-hx8k ulx3s ulx3s-mcu ulx3s-25f ulx3s-12f colorlight-i5", words},
 		{"board flash -o ", "", dirs},
 		{"board serve --listen ", "eth: nettlp: pty: tcp: udp:", parts},
 		{"board serve --pace ", "free clock", words},
