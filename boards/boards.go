@@ -87,6 +87,15 @@ type Peeker interface {
 	Peek(bar int, off uint64, p []byte) bool
 }
 
+// A Translator is implemented by the link to a GPU that is emulated cycle by cycle in this
+// process.
+type Translator interface {
+	// Translate returns the entry of the aperture's table that an access of the GPU to a GPU
+	// address uses, between clocks and without an access to the device: 0 if the address is in
+	// no page of the aperture. It reports false if the table is not in memory that can be read.
+	Translate(addr uint64) (entry uint64, ok bool)
+}
+
 // Twinned is implemented by the link to a GPU that is emulated cycle by cycle in this process
 // and has no injected faults.
 type Twinned interface {

@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/mcu/core"
@@ -115,11 +118,11 @@ func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &emulated{faulty{link, dev.injectors}, dev}
+	e := &emulated{faulty{link, dev.injectors}, dev, at.host}
 	if len(dev.injectors) > 0 {
 		return e, e, nil
 	}
-	return &twinned{emulated: e, host: at.host}, e, nil
+	return &twinned{emulated: e}, e, nil
 }
 
 // captureWire records the transactions of a wire.
@@ -196,7 +199,8 @@ func (o *values) wire(c gpu.Config) inproc.Options {
 // emulated is the link to an emulated GPU.
 type emulated struct {
 	faulty
-	dev *Emulator
+	dev  *Emulator
+	host bus.Host
 }
 
 // vramBAR is the BAR with the aperture to VRAM.
@@ -210,6 +214,26 @@ func (e *emulated) Peek(bar int, off uint64, p []byte) bool {
 	}
 	e.Sample(func() { e.dev.gpu.PeekVRAM(off, p) })
 	return true
+}
+
+// Translate implements Translator.
+func (e *emulated) Translate(addr uint64) (entry uint64, ok bool) {
+	if addr&pkt.Host != 0 || addr>>gartreg.StartLog2&1 == 0 {
+		return 0, true
+	}
+	var at uint64
+	page := uint32(addr>>gartreg.PageLog2) & (gartreg.MaxPages - 1)
+	e.Sample(func() { entry, at, ok = e.dev.gpu.ApertureEntry(page) })
+	if ok {
+		return entry, true
+	}
+	var b [gartreg.EntryBytes]byte
+	if at&pkt.Host == 0 {
+		ok = e.Peek(vramBAR, at, b[:])
+	} else {
+		ok = peekMem(e.host, at&^pkt.Host, b[:]) == nil
+	}
+	return binary.LittleEndian.Uint64(b[:]), ok
 }
 
 // Counters returns the counters of the GPU and the wire.

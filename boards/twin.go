@@ -38,7 +38,6 @@ func (t *twin) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Co
 // so a copy of the GPU does not have it.
 type twinned struct {
 	*emulated
-	host bus.Host
 	twin *twin // nil before the first use; guarded by Visit
 }
 

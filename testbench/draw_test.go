@@ -264,7 +264,7 @@ func TestKernelDrawingHangs(t *testing.T) {
 			}
 			assert.Equal(t, c.want[0], c.read(0))
 			for _, f := range sys.Findings() {
-				assert.Contains(t, []string{"gpu-fault", "gpu-time-out"}, f.Rule, "%v", f)
+				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}, f.Rule, "%v", f)
 			}
 			other.dev.Close()
 			require.NoError(t, sys.Close())

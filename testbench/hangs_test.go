@@ -140,7 +140,7 @@ func TestHangsAreRecovered(t *testing.T) {
 			assert.EqualValues(t, *hangs, sys.kernel.Stats().NodeResets)
 			assert.Zero(t, sys.kernel.Stats().Recoveries)
 			for _, f := range sys.Findings() {
-				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "access-unwritten"}, f.Rule, "%v", f) // the spoiled upload writes nothing
+				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out", "access-unwritten"}, f.Rule, "%v", f) // the spoiled upload writes nothing
 			}
 			for _, p := range others {
 				p.dev.Close()

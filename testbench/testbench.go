@@ -271,16 +271,13 @@ func (s *System) start(o Options) error {
 		s.device.Observe(s.recorder)
 	}
 	first, step := fences(o.Seed)
-	var peek func(bar int, off uint64, p []byte) bool
-	if p, ok := bus.As[boards.Peeker](s.link); ok && s.monitor != nil {
-		peek = p.Peek
-	}
+	peek, translate := s.looks()
 	var said string
 	log := o.Queues.listen(o.Log, &said)
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, TdrLimit: o.TdrLimit, LinkDelay: o.linkDelay,
-			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek,
+			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek, Translate: translate,
 			Log: log, Observe: s.observeKernel(o.Lost),
 		})
 		return err

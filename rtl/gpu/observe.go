@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 )
@@ -57,6 +58,18 @@ func (g *GPU) MCUWord(i uint32) uint32 { return g.mcu.Word(i) }
 
 // SetMCUWord sets a word of the memory of the microcontroller outside of any clock.
 func (g *GPU) SetMCUWord(i, v uint32) { g.mcu.SetWord(i, v) }
+
+// ApertureEntry returns the entry of the aperture's table that an access to a page uses, outside of
+// any clock. Without an aperture, and outside of its pages, it is 0. If kept is false, an access reads
+// the entry, of 8 bytes, at the GPU address at.
+func (g *GPU) ApertureEntry(page uint32) (entry, at uint64, kept bool) {
+	table, pages := g.gart.Table()
+	if !g.hasGART() || page >= pages {
+		return 0, 0, true
+	}
+	entry, kept = g.gart.Kept(page)
+	return entry, table + uint64(page)*gartreg.EntryBytes, kept
+}
 
 // Faulted reports whether a node has stopped on a fault, for one clock.
 func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }

@@ -111,6 +111,11 @@ type Config struct {
 	// that take no time. It returns false if it cannot. nil: these checks are left out.
 	Peek func(bar int, off uint64, p []byte) bool
 
+	// Translate returns the page of host memory that an access of the GPU to an address of an
+	// aperture segment uses now, for checks that take no time. mapped is false if the access would
+	// fault, and known if it cannot tell. nil: these checks are left out.
+	Translate func(addr uint64) (page uint64, mapped, known bool)
+
 	// Report gets broken rules of package rule that the kernel survives: the thread,
 	// the rule, the function and what was found. nil: they are not reported.
 	Report func(t *ddi.Thread, name, function, found string)
@@ -143,6 +148,8 @@ type Kernel struct {
 	report     func(t *ddi.Thread, name, function, found string)
 	log        func(text string)
 	peek       func(bar int, off uint64, p []byte) bool
+	translate  func(addr uint64) (page uint64, mapped, known bool)
+	remaps     uint64 // MAP and UNMAP operations, and parts of them
 	peeked     []byte
 	observer   func(t *ddi.Thread, e Event)
 
@@ -232,7 +239,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
 		tdrTicks: cfg.TdrDelay, tdrDDI: cfg.TdrDDI, tdrLimit: cfg.TdrLimit, tdrWindow: cfg.TdrWindow, linkDelay: cfg.LinkDelay, dmaBuffers: cfg.DMABuffers, quantum: cfg.Quantum, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep,
-		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek,
+		settings: cfg.Settings, poison: cfg.Poison, report: cfg.Report, log: cfg.Log, peek: cfg.Peek, translate: cfg.Translate,
 		observer: cfg.Observe, thread: t,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}

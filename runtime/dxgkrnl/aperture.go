@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -82,4 +83,55 @@ func (k *Kernel) checkDummy(after *submission) {
 		k.bugcheck(buildPaging, CodeMemory, MemoryAperture, "the GPU has written byte %#x of the dummy page at %#x by node %d fence %d, want no writes to pages of an aperture segment that are not mapped",
 			i, k.dummy.Phys, after.arg.NodeOrdinal, after.arg.SubmissionFenceID)
 	}
+}
+
+// noteMapping notes that o is the last MAP or UNMAP of its pages, which begin with first.
+func (k *Kernel) noteMapping(o *pagingOp, s *segment, first uint64) {
+	if k.translate == nil {
+		return
+	}
+	k.remaps++
+	o.mapping = k.remaps
+	end := first + o.size/hal.PageSize
+	if n := uint64(len(s.mapped)); n < end {
+		s.mapped = append(s.mapped, make([]uint64, end-n)...)
+	}
+	for i := first; i < end; i++ {
+		s.mapped[i] = o.mapping
+	}
+}
+
+// checkUnmapped reports the first page that a completed paging buffer has unmapped and that is not
+// the dummy page. Pages with a later operation are not looked at. It needs Config.Translate.
+func (k *Kernel) checkUnmapped(t *ddi.Thread, s *submission) {
+	if s.paging == nil || k.translate == nil || k.err != nil {
+		return
+	}
+	for _, o := range s.paging.ops {
+		if !o.done || o.operation != kmddi.PagingUnmapApertureSegment {
+			continue
+		}
+		if found := k.wrongPage(o); found != "" {
+			k.report(t, "aperture-unmap", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found))
+			return
+		}
+	}
+}
+
+// wrongPage returns the first page of an UNMAP that is not the dummy page, or "".
+func (k *Kernel) wrongPage(o pagingOp) string {
+	seg := k.memorySegment(o)
+	for at := o.source.Address; at < o.source.Address+o.size; at += hal.PageSize {
+		if seg.mapped[(at-seg.desc.BaseAddress)/hal.PageSize] != o.mapping {
+			continue
+		}
+		switch page, mapped, known := k.translate(at); {
+		case !known:
+		case !mapped:
+			return fmt.Sprintf("the GPU cannot write %#x, want the dummy page there", at)
+		case page != o.destination.Address:
+			return fmt.Sprintf("the GPU has page %#x of host memory at %#x, want the dummy page", page, at)
+		}
+	}
+	return ""
 }

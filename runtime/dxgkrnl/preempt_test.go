@@ -85,6 +85,8 @@ func TestNoAnswer(t *testing.T) {
 	require.ErrorAs(t, q.kernel.Err(), &e)
 	assert.Equal(t, Timeout, e.Kind)
 	assert.InDelta(t, 2000, q.gpu.now-asked, 20)
+	require.NotEmpty(t, q.reports)
+	assert.Equal(t, "preempt-time-out: DxgkDdiPreemptCommand: node 0: preemption fence 2 was accepted, but DMA_PREEMPTED was not reported in 2000 clocks", q.reports[0])
 
 	require.NoError(t, q.kernel.Recover(q.thread))
 	q.mini.preempt = nil

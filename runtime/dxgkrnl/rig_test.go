@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -95,8 +96,13 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 			BaseAddress: apertureBase, Size: uint64(o.aperture) * 4096, Flags: kmddi.SegmentFlags{Aperture: true},
 		}
 	}
+	translate := func(addr uint64) (page uint64, mapped, known bool) {
+		n := int((addr - apertureBase) / 4096)
+		page = cmp.Or(g.kept[n], g.entries[n])
+		return page, page != 0, true
+	}
 	peek := func(bar int, off uint64, p []byte) bool { return bar == 2 && copy(p, g.vram[off:]) == len(p) }
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Quantum: o.quantum, Poison: true, Peek: peek}
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, LinkDelay: o.linkDelay, Quantum: o.quantum, Poison: true, Peek: peek, Translate: translate}
 }
 
 func newRig(t require.TestingT, o options) *rig {
@@ -131,9 +137,11 @@ func (r *rig) finish() {
 	require.Zero(r, r.mini.live, "driver objects left")
 }
 
-// wrongContents returns the reports of the rule paging-content.
+// wrongContents returns the reports of the rules paging-content and aperture-unmap.
 func (r *rig) wrongContents() []string {
-	return slices.DeleteFunc(slices.Clone(r.reports), func(s string) bool { return !strings.HasPrefix(s, "paging-content: ") })
+	return slices.DeleteFunc(slices.Clone(r.reports), func(s string) bool {
+		return !strings.HasPrefix(s, "paging-content: ") && !strings.HasPrefix(s, "aperture-unmap: ")
+	})
 }
 
 // alloc creates an allocation that may be in the given set of segments, the

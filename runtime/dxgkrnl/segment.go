@@ -19,6 +19,7 @@ type segment struct {
 
 	residents []*allocation // by offset; none of a System segment
 	inserted  uint64        // number of allocations placed so far
+	mapped    []uint64      // by page: Kernel.remaps of its last MAP or UNMAP; see noteMapping
 }
 
 // memory reports whether s has memory of its own.

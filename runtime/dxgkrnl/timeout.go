@@ -18,12 +18,15 @@ func (k *Kernel) expire(t *ddi.Thread) {
 		if !n.busy() || k.dev.Now() < n.progressAt+k.tdrDelay() {
 			continue
 		}
-		interrupts, before, asked := k.stats.Interrupts, n.completed, n.preemption != 0
+		interrupts, before, asked, told := k.stats.Interrupts, n.completed, n.preemption != 0, n.preempted
 		moved := k.poll(t, n)
 		switch {
 		case k.err != nil:
 			return
 		case asked && n.preemption == 0: // it has answered
+			if told {
+				k.report(t, "preempt-time-out", preemptCommand, fmt.Sprintf("node %d: DMA_PREEMPTED was reported, but no DPC followed in %d clocks", n.ordinal, k.tdrDelay()))
+			}
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
 			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
@@ -60,6 +63,11 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 // it executes goes on later. If it does not stop in another TdrDelay, or if the same work
 // makes no progress again, the work is ended.
 func (k *Kernel) hang(t *ddi.Thread, n *node) {
+	if fence := n.preemption; fence != 0 && n.unanswered != fence {
+		n.unanswered = fence
+		k.report(t, "preempt-time-out", preemptCommand, fmt.Sprintf("node %d: preemption fence %d was accepted, but DMA_PREEMPTED was not reported in %d clocks",
+			n.ordinal, n.fenceID(fence), k.tdrDelay()))
+	}
 	if k.stopsFirst(n) {
 		s := n.hardware[0]
 		s.late, s.first = true, s.arg.SubmissionFenceID

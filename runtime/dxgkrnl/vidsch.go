@@ -23,6 +23,7 @@ type node struct {
 	waiting    []*submission // paging buffers that are not yet in the hardware, in order
 	hardware   []*submission // in the hardware, in order
 	preemption uint64        // number of the preemption that is not yet answered; 0: none
+	unanswered uint64        // number of the last preemption whose missing answer was reported
 	preempted  bool          // it is answered, and the work is to be taken back
 	faulted    *fault        // that it has reported; nil: none
 	masked     bool          // the kernel keeps its interrupts in noted, since it is about to reset it
@@ -224,6 +225,7 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 				n.ordinal, s.arg.SubmissionFenceID, s.first, k.tdrDelay()))
 		}
 		k.checkPaging(t, s)
+		k.checkUnmapped(t, s)
 		k.checkDummy(s)
 		k.recycle(s)
 	}

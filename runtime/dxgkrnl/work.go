@@ -46,6 +46,7 @@ type pagingOp struct {
 	serial   uint64 // of the allocation's paging operations
 	inserted uint64 // of the memory segment, when the operation was built
 	changes  uint64 // of the allocation, when the operation was built
+	mapping  uint64 // Kernel.remaps, of a MAP or UNMAP
 }
 
 // pagingOp returns the record of an operation on a.
@@ -74,6 +75,7 @@ func (k *Kernel) describeAperture(o *pagingOp, op *kmddi.BuildPagingBuffer) {
 	if op.Operation == kmddi.PagingUnmapApertureSegment {
 		o.source, o.destination = place, kmddi.PagingLocation{Address: op.DummyPage}
 	}
+	k.noteMapping(o, k.segments[op.SegmentID-1], op.OffsetInPages)
 }
 
 // memorySegment returns the memory segment of an operation, or nil.

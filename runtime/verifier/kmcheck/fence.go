@@ -16,6 +16,7 @@ type queue struct {
 	last    uint32    // the last fence that was reported
 	any     bool      // one was reported
 	moved   bool      // one was reported since the device started or was reset
+	shown   bool      // one that was reported was in a register or in memory that the GPU wrote
 }
 
 // A pending is a submission whose fence has not been reported.
@@ -99,6 +100,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
 		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		q.shown = q.shown || slices.ContainsFunc(q.pending[i:], func(p pending) bool { return p.seen })
 		k.checkUnclaimed(fr, arg, q.pending[:i+1])
 		q.last, q.any, q.moved = arg.FenceID, true, true
 		q.pending = slices.Delete(q.pending, 0, i+1)
@@ -112,10 +114,23 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 // fences.
 func (k *Checker) preempted(fr *frame, q *queue, arg kmddi.NotifyInterrupt) {
 	if i := q.find(arg.LastCompletedFenceID); i >= 0 {
-		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		if q.shown && q.unseen(i) {
+			k.fail(fr, "preempt-completed", "node %d: LastCompletedFenceID is %d, but of the fences that were not reported the GPU has none from %d on",
+				arg.NodeOrdinal, arg.LastCompletedFenceID, arg.LastCompletedFenceID)
+		} else {
+			k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		}
 		q.last, q.any, q.moved = arg.LastCompletedFenceID, true, true
 	}
 	q.pending = q.pending[:0]
+}
+
+// unseen reports whether the last buffer with commands up to pending[i], and all that follow it, have
+// a fence that the driver has not seen.
+func (q *queue) unseen(i int) bool {
+	for ; i >= 0 && q.pending[i].empty; i-- {
+	}
+	return i >= 0 && !slices.ContainsFunc(q.pending[i:], func(p pending) bool { return p.seen })
 }
 
 // checkEarly checks that the driver can know that the submissions in done have

@@ -37,6 +37,15 @@ func (r *rig) fault(fence uint32) {
 	})
 }
 
+// preempted runs an interrupt routine that reads a fence and reports a preemption.
+func (r *rig) preempted(read, fence, last uint32) {
+	r.interrupt(func(t *ddi.Thread) {
+		r.read(t, read)
+		r.cb.NotifyInterrupt(t, r.h, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMAPreempted, FenceID: fence, LastCompletedFenceID: last})
+		r.cb.QueueDpc(t, r.h)
+	})
+}
+
 // engine reports a fence of an engine of node 0.
 func (r *rig) engine(n uint32) {
 	r.begin()
@@ -54,6 +63,51 @@ func (r *rig) allocates() (addr uint64) {
 	r.on["StartDevice"] = func(t *ddi.Thread) { r.cb.AllocateContiguousMemory(t, r.h, 4096) }
 	r.begin()
 	return addr
+}
+
+// preemptCases are last completed fences of preemptions.
+func preemptCases() []ruleCase {
+	begin := func(r *rig) {
+		r.begin()
+		r.submit(0, 1, 4)
+		r.completes(0, 1, 1)
+		r.submit(0, 2, 4)
+		r.submit(0, 3, 4)
+	}
+	return []ruleCase{
+		{rule: "preempt-completed", breaks: func(r *rig) { // the one after the last
+			begin(r)
+			r.preempted(1, 4, 2)
+		}, keeps: func(r *rig) {
+			begin(r)
+			r.preempted(2, 4, 2)
+		}},
+		{rule: "preempt-completed", breaks: func(r *rig) { // an empty buffer after one with commands
+			begin(r)
+			r.submit(0, 4, 0)
+			r.preempted(1, 5, 4)
+		}, keeps: func(r *rig) { // the GPU writes a later fence
+			begin(r)
+			r.preempted(3, 4, 2)
+		}},
+		{rule: "preempt-completed", breaks: func(r *rig) { // the first of two
+			begin(r)
+			r.completes(0, 2, 2)
+			r.preempted(2, 4, 3)
+		}, keeps: func(r *rig) { // nothing has completed since
+			begin(r)
+			r.preempted(1, 4, 1)
+		}},
+		{rule: "fence-unseen", breaks: func(r *rig) { // a driver with its own numbers
+			r.begin()
+			r.submit(0, 1, 4)
+			r.submit(0, 2, 4)
+			r.preempted(100, 3, 1)
+		}, keeps: func(r *rig) {
+			begin(r)
+			r.preempted(2, 4, 2)
+		}},
+	}
 }
 
 func fenceCases() []ruleCase {

@@ -19,11 +19,11 @@ type ruleCase struct {
 
 // allCases returns the cases of all rules of this package.
 func allCases() []ruleCase {
-	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases(), argumentCases(), failedCases(), ignoredCases(), patchCases(), budgetCases())
+	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases(), preemptCases(), argumentCases(), failedCases(), ignoredCases(), patchCases(), budgetCases())
 }
 
 // kernelRules are the rules without a bugcheck that the graphics kernel checks.
-var kernelRules = []string{"interrupt-lost", "miniport-table", "command-twice", "adapter-info", "context-info", "allocation-info", "gpu-fault", "gpu-time-out", "gpu-late", "paging-content"}
+var kernelRules = []string{"interrupt-lost", "miniport-table", "command-twice", "adapter-info", "context-info", "allocation-info", "gpu-fault", "gpu-time-out", "gpu-late", "preempt-time-out", "paging-content", "aperture-unmap"}
 
 // Every rule of the kernel-mode interface that the graphics kernel does not check
 // has a program that breaks it, alone, and a program at its boundary that breaks

@@ -20,6 +20,62 @@ func mapping(edit func(arg *kmddi.BuildPagingBuffer) bool) change {
 	})
 }
 
+// unmapping is a miniport whose UNMAP_APERTURE_SEGMENT is changed, or left out if edit returns
+// false.
+func unmapping(edit func(arg *kmddi.BuildPagingBuffer) bool) change {
+	return miniport(func(d *kmddi.DriverInitializationData) {
+		f := d.BuildPagingBuffer
+		d.BuildPagingBuffer = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+			if arg.Operation == kmddi.PagingUnmapApertureSegment && !edit(&arg) {
+				return kmddi.BuildPagingBufferOut{}, ddi.StatusSuccess
+			}
+			return f(t, h, arg)
+		}
+	})
+}
+
+// unmapsUnflushed makes a miniport change the table for an UNMAP without a flush.
+func unmapsUnflushed(d *kmddi.DriverInitializationData) {
+	unmaps := false
+	build := d.BuildPagingBuffer
+	d.BuildPagingBuffer = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+		unmaps = arg.Operation == kmddi.PagingUnmapApertureSegment
+		defer func() { unmaps = false }()
+		return build(t, h, arg)
+	}
+	kernelTable(d, func(cb *kmddi.DxgkrnlInterface) {
+		write := cb.WriteRegister
+		cb.WriteRegister = func(t *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.HMapping, off, v uint32) ddi.Status {
+			if unmaps && off == gartreg.Base+gartreg.Flush && v == gartreg.FlushBusy {
+				return ddi.StatusSuccess
+			}
+			return write(t, h, m, off, v)
+		}
+	})
+}
+
+// unmapBreaks are mistakes in UNMAP_APERTURE_SEGMENT.
+func unmapBreaks() []Break {
+	broken := func(name, mistake, doc string, drivers change) Break {
+		return Break{
+			Name: name, Pitfall: 24, Mistake: mistake, Doc: "DxgkDdiBuildPagingBuffer " + doc, Rule: "aperture-unmap", Function: "DxgkDdiBuildPagingBuffer",
+			Own: true, Work: Mapped, Drivers: drivers,
+		}
+	}
+	dummy := func(page func(dummy uint64) uint64) change {
+		return unmapping(func(arg *kmddi.BuildPagingBuffer) bool {
+			arg.DummyPage = page(arg.DummyPage)
+			return true
+		})
+	}
+	return []Break{
+		broken("UNMAP ignored", unmapNothing, "succeeds for UNMAP_APERTURE_SEGMENT and does nothing.", unmapping(func(*kmddi.BuildPagingBuffer) bool { return false })),
+		broken("page after the dummy page", unmapOther, "maps the page after the dummy page.", dummy(func(dummy uint64) uint64 { return dummy + gartreg.PageBytes })),
+		broken("page 0 unmapped to", unmapOther, "maps the page 0 of host memory in place of the dummy page.", dummy(func(uint64) uint64 { return 0 })),
+		broken("UNMAP without a flush", unmapStale, "writes the dummy page to the table and does not flush the entries that the GPU has kept.", miniport(unmapsUnflushed)),
+	}
+}
+
 // mapsOnce leaves out a MAP of pages that were mapped before.
 func mapsOnce() func(arg *kmddi.BuildPagingBuffer) bool {
 	var end uint64

@@ -10,6 +10,7 @@ import (
 type Break struct {
 	Name     string // unique
 	Pitfall  int    // number in Pitfalls, or 0
+	Mistake  string // one of Pitfall.Mistakes, or "" if the pitfall has none
 	Doc      string // what the driver does, as a sentence
 	Rule     string // that names it
 	Function string // that the violation names
@@ -23,5 +24,5 @@ type Break struct {
 
 // All returns the breaks. Names are unique.
 func All() []Break {
-	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), discardBreaks(), drawBreaks())
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), unmapBreaks(), preemptBreaks(), discardBreaks(), drawBreaks())
 }

@@ -63,6 +63,8 @@ func fenceBreaks() []Break {
 		arg.FenceID = last
 		return arg
 	})
+	unasked := simple("preemption reported", 2, "The miniport reports a preemption, which nothing asked for.", "fence-reported", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 2 })
+	unasked.Mistake = preemptAsked
 	return []Break{
 		notifies("fence twice", 4, "The miniport reports a fence twice.", "fence-twice", notify, func(_ *ddi.Thread, arg kmddi.NotifyInterrupt, notify func(kmddi.NotifyInterrupt)) {
 			notify(arg)
@@ -78,7 +80,7 @@ func fenceBreaks() []Break {
 		simple("fence of another engine", 29, "The miniport reports a fence of engine 1.", "interrupt-engine", func(arg *kmddi.NotifyInterrupt) { arg.EngineOrdinal = 1 }),
 		simple("unknown type of interrupt", 0, "The miniport reports an interrupt of type 9.", "interrupt-type", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 9 }),
 		simple("type of interrupt 0", 0, "The miniport leaves the type of an interrupt 0.", "interrupt-type", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 0 }),
-		simple("preemption reported", 2, "The miniport reports a preemption, which nothing asked for.", "fence-reported", func(arg *kmddi.NotifyInterrupt) { arg.InterruptType = 2 }),
+		unasked,
 		simple("status of a completed fence", 0, "The miniport gives a completed fence the status 1.", "interrupt-status", func(arg *kmddi.NotifyInterrupt) { arg.Status = 1 }),
 		simple("fault of no fence", 0, "The miniport reports a fault of a fence that it was not given.", "fence-faulted", func(arg *kmddi.NotifyInterrupt) {
 			arg.InterruptType, arg.FenceID = kmddi.InterruptDMAFaulted, arg.FenceID+1000

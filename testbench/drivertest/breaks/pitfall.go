@@ -2,17 +2,33 @@ package breaks
 
 // A Pitfall is a mistake that real drivers for Windows have made.
 type Pitfall struct {
-	Number int
-	Text   string
-	Test   string // where it is tested if no Break has its number, and why
+	Number   int
+	Text     string
+	Mistakes []string // the different mistakes that it is, of which each has a Break
+	Test     string   // where it is tested if no Break has its number, and why
 }
+
+// The mistakes of pitfalls that are several.
+const (
+	preemptIdle  = "the last completed fence is that of the preemption"
+	preemptAhead = "the last completed fence is one that has not completed"
+	preemptAsked = "nothing asked for it"
+
+	answerNone  = "DxgkDdiPreemptCommand does nothing"
+	answerLost  = "DMA_PREEMPTED is not reported"
+	answerNoDpc = "DMA_PREEMPTED is reported without QueueDpc"
+
+	unmapNothing = "the pages stay as they were"
+	unmapOther   = "the pages are others than the dummy page"
+	unmapStale   = "the GPU keeps old entries"
+)
 
 // Pitfalls returns the pitfalls, numbered from 1.
 func Pitfalls() []Pitfall {
 	all := []Pitfall{
 		{Text: "Fences are reported out of order, since they are taken and reported in two steps."},
-		{Text: "The last completed fence is read outside the lock when a preemption is acknowledged."},
-		{Text: "Preemption is claimed, or DxgkDdiPreemptCommand succeeds, without a report."},
+		{Text: "The last completed fence is read outside the lock when a preemption is acknowledged.", Mistakes: []string{preemptIdle, preemptAhead, preemptAsked}},
+		{Text: "Preemption is claimed, or DxgkDdiPreemptCommand succeeds, without a report.", Mistakes: []string{answerNone, answerLost, answerNoDpc}},
 		{Text: "An interrupt is lost or stands for several fences."},
 		{Text: "NotifyInterrupt without QueueDpc; a DPC without NotifyDpc."},
 		{Text: "DxgkDdiSubmitCommand returns an error."},
@@ -33,7 +49,7 @@ func Pitfalls() []Pitfall {
 		{Text: "Objects that were destroyed are never freed."},
 		{Text: "A buffer without commands is never fenced, or before it ends."},
 		{Text: "DxgkDdiBuildPagingBuffer returns an illegal status."},
-		{Text: "An aperture is unmapped without a dummy page.", Test: "not applicable: the interface has no aperture segment"},
+		{Text: "An aperture is unmapped without a dummy page.", Mistakes: []string{unmapNothing, unmapOther, unmapStale}},
 		{Text: "After a reset a TRANSFER of 0 bytes is refused, or a fence is reported that was lost."},
 		{Text: "The state of the GPU is not set again at a split."},
 		{Text: "A resubmission has the wrong fence."},

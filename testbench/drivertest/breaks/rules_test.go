@@ -58,8 +58,8 @@ func TestTable(t *testing.T) {
 	assert.GreaterOrEqual(t, len(all)-len(families()), 150)
 }
 
-// Each pitfall that a driver can commit here has a break, and each other one says
-// where its test is.
+// Each pitfall that a driver can commit here has a break, for each of its mistakes, and each other
+// one says where its test is.
 func TestPitfalls(t *testing.T) {
 	pitfalls := Pitfalls()
 	require.Len(t, pitfalls, 35)
@@ -67,5 +67,14 @@ func TestPitfalls(t *testing.T) {
 		assert.Equal(t, i+1, p.Number)
 		has := slices.ContainsFunc(All(), func(b Break) bool { return b.Pitfall == p.Number })
 		assert.Equal(t, p.Test == "", has, fmt.Sprintf("pitfall %d has either a break or another test", p.Number))
+		for _, m := range p.Mistakes {
+			assert.True(t, slices.ContainsFunc(All(), func(b Break) bool { return b.Pitfall == p.Number && b.Mistake == m }), "pitfall %d: %s", p.Number, m)
+		}
+	}
+	for _, b := range All() {
+		if b.Mistake != "" {
+			require.Positive(t, b.Pitfall, b.Name)
+			assert.Contains(t, pitfalls[b.Pitfall-1].Mistakes, b.Mistake, b.Name)
+		}
 	}
 }
