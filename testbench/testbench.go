@@ -285,6 +285,9 @@ func (s *System) start(o Options) error {
 	if err != nil {
 		return o.Queues.explain(err, said)
 	}
+	if s.sanitizer != nil {
+		s.sanitizer.Claims(s.kernel.PreemptionCaps())
+	}
 	return nil
 }
 

@@ -107,7 +107,9 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 	op.DmaBuffer, op.DmaBufferPrivateData = left, open.paging.private
 	k.checkLent(&open.paging.lent, buildPaging)
 	k.scheduling = true
-	out, s := k.driver.BuildPagingBuffer(t, k.adapter, *op)
+	lent := k.lendMDLs(*op)
+	out, s := k.driver.BuildPagingBuffer(t, k.adapter, lent)
+	k.endMDLs(lent)
 	k.scheduling = false
 	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
 		return s, false

@@ -77,3 +77,6 @@ func checkTable(d *kmddi.DriverInitializationData) string {
 	}
 	return ""
 }
+
+// PreemptionCaps returns where the miniport claims that nodes stop.
+func (k *Kernel) PreemptionCaps() kmddi.PreemptionCaps { return k.caps.PreemptionCaps }

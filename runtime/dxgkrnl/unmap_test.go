@@ -95,3 +95,36 @@ func TestUnmappedPagesThatAreNotCompared(t *testing.T) {
 	r.wait()
 	assert.Empty(t, r.wrongContents(), "the GPU cannot be looked at")
 }
+
+// An MDL is lent for a call: afterwards the miniport's copy has no page of memory, and the kernel's
+// memory is as it was.
+func TestMDLIsLent(t *testing.T) {
+	for _, poison := range []bool{true, false} {
+		r := newRig(t, options{aperture: 8, vram: 8192})
+		r.kernel.poison = poison
+		var lent []kmddi.MDL
+		r.mini.build = func(arg kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status, done bool) {
+			for _, mdl := range []kmddi.MDL{arg.MDL, arg.Source.MDL, arg.Destination.MDL} {
+				if mdl != nil {
+					assert.NotContains(t, mdl, uint64(EndedPage), "during the call")
+					lent = append(lent, mdl)
+				}
+			}
+			return out, s, false
+		}
+		a, b := r.alloc(8192, system), r.alloc(8192, both)
+		r.write(b, repeat(3, 8192))
+		r.render(fill(a, 0, 8192, 1))
+		r.render(copyTo(a, 0, b, 0, 8192))
+		assert.Equal(t, repeat(3, 8192), r.read(a))
+		assert.GreaterOrEqual(t, len(lent), 2)
+		for _, mdl := range lent {
+			if want := uint64(EndedPage); poison {
+				assert.Equal(t, kmddi.MDL{want, want}, mdl)
+			} else {
+				assert.NotContains(t, mdl, want)
+			}
+		}
+		r.finish()
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -186,4 +187,52 @@ func TestSubmissionOfAStoppedAdapter(t *testing.T) {
 	assert.Empty(t, r.copies(t, 1, 10, 13))
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 11})
 	assert.Empty(t, r.found)
+}
+
+// executes tells of a packet of a submission that a node has executed.
+func (r *rig) executes(serial uint64, off, header uint32) {
+	r.Observe(boards.Observation{Address: pkt.Host | 0x9000 + 0x100*serial + uint64(off), Header: header})
+}
+
+// A node that claims to stop between buffers does not stop after a packet of one, unless it was the
+// last or is one of an earlier turn. One that claims to stop at packets may.
+func TestStoppedWhereClaimed(t *testing.T) {
+	const nop, copies = 0x01000001, 0x03000005 // of 2 and 6 dwords
+	for _, tt := range []struct {
+		name        string
+		granularity kmddi.GraphicsPreemptionGranularity
+		does        func(r *rig)
+		want        []string
+	}{
+		{"inside", kmddi.GraphicsPreemptionDMABufferBoundary, func(r *rig) { r.executes(1, 0, nop) }, []string{"access-stopped"}},
+		{"inside, without a claim", kmddi.GraphicsPreemptionNone, func(r *rig) { r.executes(1, 0, nop) }, []string{"access-stopped"}},
+		{"before it began", kmddi.GraphicsPreemptionDMABufferBoundary, func(*rig) {}, nil},
+		{"at its end", kmddi.GraphicsPreemptionDMABufferBoundary, func(r *rig) { r.executes(1, 0, copies) }, nil},
+		{"inside, as claimed", kmddi.GraphicsPreemptionPrimitiveBoundary, func(r *rig) { r.executes(1, 0, nop) }, nil},
+		{"before it went on", kmddi.GraphicsPreemptionDMABufferBoundary, func(r *rig) {
+			r.executes(1, 0, nop)
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventSubmit, Submission: 1})
+		}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.Claims(kmddi.PreemptionCaps{GraphicsPreemptionGranularity: tt.granularity})
+			require.Empty(t, r.copies(t, 0, 10, 11))
+			tt.does(r)
+			r.stop(1)
+			assert.Equal(t, tt.want, r.found)
+		})
+	}
+}
+
+// An access to the page of an MDL whose operation was built is told by its own rule.
+func TestEndedMDL(t *testing.T) {
+	for addr, want := range map[uint64]string{
+		dxgkrnl.EndedPage: "access-mdl", dxgkrnl.EndedPage + 4095: "access-mdl", dxgkrnl.EndedPage - 1: "access-outside", dxgkrnl.EndedPage + 4096: "access-outside",
+	} {
+		r := newRig(t)
+		r.Refused(addr, 1, false)
+		r.Flush(r.t)
+		assert.Equal(t, []string{want}, r.found, "%#x", addr)
+	}
 }

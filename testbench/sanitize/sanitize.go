@@ -19,7 +19,9 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
 )
@@ -58,8 +60,9 @@ type Sanitizer struct {
 	last        map[uint32]*submission
 	counts      map[uint32]uint64 // submissions by node
 	turns       uint64            // submissions
-	on          bool              // there was an allocation, and the adapter has not stopped since
-	found       []finding         // by the device, not yet reported
+	granularity kmddi.GraphicsPreemptionGranularity
+	on          bool      // there was an allocation, and the adapter has not stopped since
+	found       []finding // by the device, not yet reported
 	renders     map[*ddi.Thread]*render
 	fresh       []*owned                 // of the last submission, whose bytes are not known
 	copied      copied                   // by the last COPY
@@ -176,9 +179,12 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventQueue:
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
-		s.each(e.Submission, func(u *submission) { u.submitted = true })
+		s.each(e.Submission, func(u *submission) { u.submitted, u.done = true, 0 })
 	case dxgkrnl.EventPreempted:
-		s.each(e.Submission, func(u *submission) { u.submitted, u.stopped = false, true })
+		s.each(e.Submission, func(u *submission) {
+			s.checkStopped(u)
+			u.submitted, u.stopped = false, true
+		})
 	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled, dxgkrnl.EventReset:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop, dxgkrnl.EventRestart: // in between, work that was not submitted may get a fence
@@ -259,6 +265,7 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 	}
 	for _, u := range s.unfinished {
 		if u.submitted && u.node == uint32(o.Node) && u.buffer.has(at) {
+			u.done = o.Address + 4 + 4*uint64(o.Header&pkt.HeaderBody)
 			return
 		}
 	}
@@ -304,6 +311,10 @@ func (s *Sanitizer) Refused(addr uint64, n int, writes bool) {
 	defer s.mu.Unlock()
 	if s.on {
 		at := span{pkt.Host | addr, pkt.Host | addr + uint64(n)}
+		if addr >= dxgkrnl.EndedPage && addr < dxgkrnl.EndedPage+hal.PageSize {
+			s.find("access-mdl", buildPaging, "the GPU %s %s, a page that was in no MDL when its operation was built", verb(writes), at)
+			return
+		}
 		s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, where no memory is", verb(writes), at)
 	}
 }

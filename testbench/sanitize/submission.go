@@ -47,6 +47,7 @@ type submission struct {
 	stopped   bool     // its node has stopped before its end, and it does not continue yet
 	turn      uint64   // when it was first queued, among those of all nodes
 	owned     []*owned // host memory that it accesses
+	done      uint64   // the end of the last packet that its node has executed, or 0
 
 	// By node: the number of the last submission that ends before this one begins.
 	after map[uint32]uint64

@@ -26,7 +26,7 @@ func discardBreaks() []Break {
 			}),
 		},
 		{
-			Name: "empty paging buffer dropped", Doc: "DxgkDdiSubmitCommand drops a paging buffer without bytes, as DISCARD_CONTENT leaves it, with its fence.", Rule: "gpu-time-out",
+			Name: "empty paging buffer dropped", Pitfall: 22, Mistake: emptyPaging, Doc: "DxgkDdiSubmitCommand drops a paging buffer without bytes, as DISCARD_CONTENT leaves it, with its fence.", Rule: "gpu-time-out",
 			Function: "DxgkDdiSubmitCommand", Work: Draw,
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				f := d.SubmitCommand

@@ -119,7 +119,7 @@ func fenceBreaks() []Break {
 			}),
 		},
 		{
-			Name: "fence reported at submission", Pitfall: 22, Doc: "The miniport reports each fence in DxgkDdiSubmitCommand.",
+			Name: "fence reported at submission", Pitfall: 22, Mistake: emptyRender, Doc: "The miniport reports each fence in DxgkDdiSubmitCommand.",
 			Rule: "fence-early", Function: notify, Work: Draw, Drivers: withCallbacks(func(d *interrupted) {
 				f := d.SubmitCommand
 				d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
@@ -134,7 +134,7 @@ func fenceBreaks() []Break {
 			}),
 		},
 		{
-			Name: "submission without commands", Pitfall: 22, Doc: "DxgkDdiSubmitCommand gives the GPU nothing and reports no fence.",
+			Name: "submission without commands", Pitfall: 22, Mistake: emptyRender, Doc: "DxgkDdiSubmitCommand gives the GPU nothing and reports no fence.",
 			Rule: "submit-ignored", Function: "DxgkDdiSubmitCommand", Work: Draw, Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusSuccess }
 			}),

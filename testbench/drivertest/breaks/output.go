@@ -74,7 +74,7 @@ func statusBreaks() []Break {
 	}
 	build := func(name string, s ddi.Status) Break {
 		return Break{
-			Name: name, Pitfall: 23, Doc: "DxgkDdiBuildPagingBuffer returns " + s.Error() + ".", Rule: "paging-result", Function: "DxgkDdiBuildPagingBuffer", Work: Big,
+			Name: name, Pitfall: 23, Mistake: pagingStatus, Doc: "DxgkDdiBuildPagingBuffer returns " + s.Error() + ".", Rule: "paging-result", Function: "DxgkDdiBuildPagingBuffer", Work: Big,
 			Drivers: miniport(func(d *kmddi.DriverInitializationData) {
 				d.BuildPagingBuffer = func(*ddi.Thread, kmddi.HAdapter, kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
 					return kmddi.BuildPagingBufferOut{}, s

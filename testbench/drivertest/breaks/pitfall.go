@@ -18,6 +18,15 @@ const (
 	answerLost  = "DMA_PREEMPTED is not reported"
 	answerNoDpc = "DMA_PREEMPTED is reported without QueueDpc"
 
+	emptyRender = "a DMA buffer of an application"
+	emptyPaging = "a paging buffer"
+
+	pagingStatus = "the status is illegal"
+	pagingMDL    = "the MDL is kept after the return"
+
+	capsTable = "a function is missing that a capability needs"
+	capsStop  = "nodes stop elsewhere than claimed"
+
 	unmapNothing = "the pages stay as they were"
 	unmapOther   = "the pages are others than the dummy page"
 	unmapStale   = "the GPU keeps old entries"
@@ -42,20 +51,20 @@ func Pitfalls() []Pitfall {
 		{Text: "An error of a deferred context is reported to the device's core layer."},
 		{Text: "A handle that is recycled changes its size, or its function fails otherwise."},
 		{Text: "State is stale after a list was executed, or refreshed in the wrong place."},
-		{Text: "Abandoned commands are in the next list.", Test: "of results and no contract: the random programs of testbench/suite, and the tests of deferred contexts in hostdriver/umd"},
+		{Text: "Abandoned commands are in the next list.", Test: "the runtime keeps a context after pfnAbandonCommandList only if the driver reported an error while it recorded, and no workload has one: the random programs of testbench/suite, and the tests of deferred contexts in hostdriver/umd"},
 		{Text: "A list that maps with DISCARD is executed twice, and both executions use the same memory."},
 		{Text: "Uninitialized private memory is used as a pointer."},
 		{Text: "A refresh callback gets its base and its count in the wrong order."},
 		{Text: "Objects that were destroyed are never freed."},
-		{Text: "A buffer without commands is never fenced, or before it ends."},
-		{Text: "DxgkDdiBuildPagingBuffer returns an illegal status."},
+		{Text: "A buffer without commands is never fenced, or before it ends.", Mistakes: []string{emptyRender, emptyPaging}},
+		{Text: "DxgkDdiBuildPagingBuffer returns an illegal status, or keeps an MDL.", Mistakes: []string{pagingStatus, pagingMDL}},
 		{Text: "An aperture is unmapped without a dummy page.", Mistakes: []string{unmapNothing, unmapOther, unmapStale}},
 		{Text: "After a reset a TRANSFER of 0 bytes is refused, or a fence is reported that was lost."},
 		{Text: "The state of the GPU is not set again at a split."},
 		{Text: "A resubmission has the wrong fence."},
 		{Text: "A fence wraps around."},
 		{Text: "The handles of a device, a context and an adapter are confused."},
-		{Text: "Capabilities are claimed that the driver lacks."},
+		{Text: "Capabilities are claimed that the driver lacks.", Mistakes: []string{capsTable, capsStop}},
 		{Text: "A start or a creation that fails leaves what it has got."},
 		{Text: "The runtime destroys an object whose creation failed.", Test: "of the runtime: the rules handle-failed and object-life in runtime/verifier and its package kmcheck"},
 		{Text: "The fixed cost of a command list is high.", Test: "a cost and no contract: testbench/lists and BenchmarkLists in testbench"},

@@ -31,7 +31,7 @@ func twiceBreaks() []Break {
 			arg.PatchLocationListIn.At(arg.PatchLocationListIn.Len() - 1)
 		}),
 		Break{
-			Name: "map without waiting", Pitfall: 18, Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.",
+			Name: "map without waiting", Doc: "The driver locks memory with IgnoreSync for a map that reads what the GPU writes.",
 			Rule: "content", Function: "pfnStagingResourceMap",
 			Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
 				f := kt.LockCb

@@ -216,7 +216,7 @@ func resultBreaks() []Break {
 			}),
 		},
 		Break{
-			Name: "command lists without functions", Pitfall: 30, Doc: "pfnGetCaps claims command lists, and the table lacks them.",
+			Name: "command lists without functions", Pitfall: 30, Mistake: capsTable, Doc: "pfnGetCaps claims command lists, and the table lacks them.",
 			Rule: "table-missing", Function: "pfnCreateDevice", Drivers: adapter(func(f *umddi.AdapterFuncs) {
 				f.GetCaps = func(*ddi.Thread, umddi.HAdapter, umddi.CapsType) (uint32, ddi.HRESULT) {
 					return umddi.CapsFreeThreaded | umddi.CapsCommandLists | umddi.CapsCommandListsBuild2, ddi.OK

@@ -13,25 +13,27 @@ import (
 
 // The workloads.
 const (
-	Start   = "start"   // starts and stops the system
-	Draw    = "draw"    // calls each function of an immediate context
-	Big     = "big"     // copies between more memory than VRAM has
-	Split   = "split"   // the same without memory in other segments, so that DMA buffers are split
-	Lists   = "lists"   // records, executes, recycles and abandons command lists
-	Mapped  = "mapped"  // copies between more host memory than the aperture has, several times
-	Offers  = "offers"  // gives resources priorities, offers and reclaims them
-	Late    = "late"    // gets on after a node was asked to stop
-	Reset   = "reset"   // loses a device to a time-out, while the adapter goes on
-	Recover = "recover" // loses all devices to a time-out, with a miniport that claims neither preemption nor the reset of a node
+	Start     = "start"     // starts and stops the system
+	Draw      = "draw"      // calls each function of an immediate context
+	Big       = "big"       // copies between more memory than VRAM has
+	Split     = "split"     // the same without memory in other segments, so that DMA buffers are split
+	Lists     = "lists"     // records, executes, recycles and abandons command lists
+	Mapped    = "mapped"    // copies between more host memory than the aperture has, several times
+	Offers    = "offers"    // gives resources priorities, offers and reclaims them
+	Late      = "late"      // gets on after a node was asked to stop
+	Preempted = "preempted" // stops a buffer of many packets for one of a higher priority
+	Reset     = "reset"     // loses a device to a time-out, while the adapter goes on
+	Recover   = "recover"   // loses all devices to a time-out, with a miniport that claims neither preemption nor the reset of a node
 )
 
 // boards are the boards of the workloads.
 var boards = map[string]string{
 	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Offers: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
-	Mapped:  "emu?vram=64KiB&gart=1",
-	Late:    "emu?vram=64KiB&fault=lost-doorbell&after=12&count=4",
-	Reset:   "emu?vram=64KiB&fault=lost-doorbell&after=12&count=9",
-	Recover: "emu?vram=64KiB&fault=lost-doorbell&after=9&count=1",
+	Mapped:    "emu?vram=64KiB&gart=1",
+	Preempted: "emu?preemption=1&contexts=1&vram=256KiB",
+	Late:      "emu?vram=64KiB&fault=lost-doorbell&after=12&count=4",
+	Reset:     "emu?vram=64KiB&fault=lost-doorbell&after=12&count=9",
+	Recover:   "emu?vram=64KiB&fault=lost-doorbell&after=9&count=1",
 }
 
 // errWrong is wrapped by the error of a workload whose results are wrong.
@@ -50,6 +52,8 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).lists)
 	case Offers:
 		return withDevice(s, (*program).offers)
+	case Preempted:
+		return preempted(s)
 	case Late:
 		return withDevice(s, (*program).flushes)
 	case Reset:

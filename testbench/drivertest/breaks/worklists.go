@@ -96,9 +96,15 @@ func (r *recorder) round(p *program, dc *d3d11.Context) error {
 		return errors.Join(err, fmt.Errorf("references left: %d", inner.Release()))
 	}
 	p.ctx.ExecuteCommandList(outer, false)
+	if err := p.write(p.ctx, r.dynamic, d3d11.MapWriteDiscard, pattern(2 * bytesOf)[bytesOf:]); err != nil {
+		return errors.Join(err, fmt.Errorf("references left: %d", outer.Release()+inner.Release()))
+	}
 	p.ctx.ExecuteCommandList(inner, true)
 	p.ctx.Flush()
 	outer.Release()
 	inner.Release()
+	if _, err := p.contents(r.to); err != nil {
+		return err
+	}
 	return p.want(r.up, pattern(bytesOf))
 }

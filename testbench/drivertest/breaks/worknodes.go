@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/testbench"
 )
 
 // flushes submits more copies than the hardware takes at a time.
@@ -32,4 +33,34 @@ func (p *program) escape() error {
 		return nil
 	}
 	return err
+}
+
+// preempted submits many short copies in one buffer, and then work of another device with a higher priority.
+func preempted(s *testbench.System) error {
+	const size, copies = 4 << 10, 40
+	return withDevice(s, func(low *program) error {
+		data := pattern(size)
+		from, err := low.sized(d3d11.UsageDefault, d3d11.BindVertexBuffer, size, data)
+		if err != nil {
+			return err
+		}
+		to, err := low.sized(d3d11.UsageDefault, d3d11.BindVertexBuffer, size, make([]byte, size))
+		if err != nil {
+			return err
+		}
+		if err := low.want(from, data); err != nil { // both are in VRAM
+			return err
+		}
+		err = withDevice(s, func(high *program) error {
+			if err := errors.Join(high.dev.SetGPUThreadPriority(7), high.flushes()); err != nil {
+				return err
+			}
+			for range copies {
+				low.ctx.CopyResource(to, from)
+			}
+			low.ctx.Flush()
+			return high.flushes()
+		})
+		return errors.Join(err, low.want(to, data))
+	})
 }
