@@ -72,7 +72,7 @@ func addressChecks() []check {
 			{"no allocation", fillOf(8), patches{at(none, 0, 4, 0)}, handle},
 			{"that of another device", fillOf(8), patches{at(foreign, 0, 4, 0)}, handle},
 			{"a closed one", fillOf(8), patches{at(closed, 0, 4, 0)}, handle},
-		}, []rule{{"the last", surface(0, 16, 16), patches{at(image, 0, 8, 0)}, 0}}},
+		}, []rule{{"the last", fillOf(8), patches{at(large, 0, 4, 0)}, 0}}},
 		{11, []rule{
 			{"one byte past the size", fillOf(4096), onTarget(1), parameter},
 			{"at the size", fillOf(1), onTarget(4096), parameter},
@@ -139,7 +139,13 @@ func flowChecks() []check {
 			{"a call", []uint32{0x02000003, 0, 0, 1}, nil, privileged},
 		}, []rule{{"a skip to the end", join(skip(6), fillOf(8)), fill, 0}, {"a skip of nothing", skip(0), patches{value}, 0}}},
 		{21, []rule{{"WAIT_FENCE", []uint32{0x12000003, 0, 0, 0}, nil, privileged}}, []rule{{"its dwords in a NOP", []uint32{0x01000003, 0x12000003, 0, 0}, nil, 0}}},
-		{22, []rule{{"longer than the hardware counts", fillOf(1 << 16), onTarget(0), parameter}}, []rule{{"as long as the allocation", fillOf(4096), onTarget(0), 0}}},
+		{22, []rule{
+			{"a fill that is longer than the hardware counts", fillOf(1 << 16), patches{at(large, 0, 4, 0)}, parameter},
+			{"a copy that is", copyOf(1 << 16), patches{at(large, 0, 4, 0), at(large, 1<<16, 12, 0)}, parameter},
+		}, []rule{
+			{"a fill of as much as it counts", fillOf(1<<16 - 1), patches{at(large, 0, 4, 0)}, 0},
+			{"a copy of as much", copyOf(1<<16 - 1), patches{at(large, 0, 4, 0), at(large, 1<<16, 12, 0)}, 0},
+		}},
 		{30, []rule{
 			{"a surface of an earlier portion", join(surface(1, 16, 16), fillOf(8), fill2D()), patches{at(canvas, 0, 8, 0), at(target, 0, 36, 32)}, parameter},
 			{"a surface of an earlier buffer", fill2D(), nil, illegal},

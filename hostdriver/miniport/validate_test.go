@@ -24,7 +24,8 @@ const (
 	outside = 5 // 4096 bytes, written, paged out
 	closed  = 6 // closed again
 	image   = 7 // 16 x 16 elements of 4 bytes at VRAM+0x4000, read
-	listed  = 8
+	large   = 8 // 131072 bytes at VRAM+0x8000, written: more than a packet can move
+	listed  = 9
 )
 
 // fixture is a client with the allocation list.
@@ -47,6 +48,7 @@ func newFixture(t testing.TB) *fixture {
 		outside: {DeviceSpecificAllocation: c.open(t, flat), WriteOperation: true, PhysicalAddress: 0xbad},
 		closed:  {DeviceSpecificAllocation: closedOne, WriteOperation: true, SegmentID: 1},
 		image:   {DeviceSpecificAllocation: c.open(t, surface32(privdata.Local, 16, 16)), SegmentID: 1, PhysicalAddress: 0x4000},
+		large:   {DeviceSpecificAllocation: c.open(t, privdata.Allocation{Place: privdata.Either, Bytes: 1 << 17}), WriteOperation: true, SegmentID: 1, PhysicalAddress: 0x8000},
 	}}
 }
 

@@ -130,21 +130,6 @@ func (p *program) sized(usage d3d11.Usage, bind uint32, size uint32, data []byte
 	return b, err
 }
 
-// offers offers a buffer that has content, and reclaims it.
-func (p *program) offers() error {
-	b, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
-	if err != nil {
-		return err
-	}
-	lost := make([]bool, 1)
-	err = errors.Join(b.SetEvictionPriority(d3d11.ResourcePriorityHigh), p.dev.OfferResources([]d3d11.Resource{b}, d3d11.OfferPriorityLow),
-		p.dev.ReclaimResources([]d3d11.Resource{b}, lost))
-	if err == nil && lost[0] {
-		return fmt.Errorf("%w: content is discarded while there is memory", errWrong)
-	}
-	return err
-}
-
 // mapped copies around between staging buffers that do not fit into the aperture of 2 MiB
 // together, and checks the result.
 func (p *program) mapped() error {

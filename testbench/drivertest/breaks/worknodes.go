@@ -2,6 +2,7 @@ package breaks
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -63,4 +64,19 @@ func preempted(s *testbench.System) error {
 		})
 		return errors.Join(err, low.want(to, data))
 	})
+}
+
+// offers offers a buffer that has content, and reclaims it.
+func (p *program) offers() error {
+	b, err := p.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer)
+	if err != nil {
+		return err
+	}
+	lost := make([]bool, 1)
+	err = errors.Join(b.SetEvictionPriority(d3d11.ResourcePriorityHigh), p.dev.OfferResources([]d3d11.Resource{b}, d3d11.OfferPriorityLow),
+		p.dev.ReclaimResources([]d3d11.Resource{b}, lost))
+	if err == nil && lost[0] {
+		return fmt.Errorf("%w: content is discarded while there is memory", errWrong)
+	}
+	return err
 }
