@@ -243,6 +243,8 @@ var accepted = map[uint32][]uint32{
 // Random messages, also hostile ones: the answers and the counts are those of the model, and nothing
 // is written but the answers, the log and their words. Some reads of the area fail, and the host starts
 // the firmware anew while it works.
+//
+// docs/validator.md: V25.
 func TestRandomMessages(t *testing.T) {
 	for _, kind := range machines {
 		faults := Faults{}

@@ -106,6 +106,8 @@ func TestResultPlace(t *testing.T) {
 }
 
 // TestTable: an operation is complete when it returns, also in the GPU, which answers the flush.
+//
+// docs/validator.md: V26.
 func TestTable(t *testing.T) {
 	k := translating(t)
 	assert.Equal(t, []uint32{1, tableAt, 0, 0}, []uint32{k.gpu.regs[gartCtl], k.gpu.regs[gartTableLo], k.gpu.regs[gartTableHi], k.gpu.regs[gartPages]})
@@ -151,6 +153,8 @@ func TestTableAfterAReset(t *testing.T) {
 }
 
 // TestTableRefuses: what cannot be done stops the node for paging.
+//
+// docs/validator.md: V26.
 func TestTableRefuses(t *testing.T) {
 	mapped := func(edit func(*kmddi.BuildPagingBuffer)) kmddi.BuildPagingBuffer {
 		arg := mapPages(0, 0x7000)

@@ -87,8 +87,12 @@ func addressChecks() []check {
 		{12, []rule{{"begins inside and ends outside", fillOf(97), onTarget(4000), parameter}}, []rule{{"ends with it", fillOf(96), onTarget(4000), 0}}},
 		{13, []rule{
 			{"a write of what is read-only", fillOf(8), patches{at(source, 0, 4, 0)}, parameter},
+			{"a write through an alias that is read-only", copyOf(8), patches{at(target, 0, 4, 0), at(alias, 8, 12, 0)}, parameter},
 			{"a surface of what is read-only", join(surface(1, 16, 16), fill2D()), patches{at(image, 0, 8, 0)}, parameter},
-		}, []rule{{"a read of what is writable", copyOf(8), patches{at(target, 0, 4, 0), at(target, 8, 12, 0)}, 0}}},
+		}, []rule{
+			{"a read of what is writable", copyOf(8), patches{at(target, 0, 4, 0), at(target, 8, 12, 0)}, 0},
+			{"a read through an alias that is read-only", copyOf(8), patches{at(alias, 0, 4, 0), at(target, 8, 12, 0)}, 0},
+		}},
 		{14, []rule{{"a timestamp at a multiple of 4", stamp(), onTarget(4), parameter}}, []rule{{"at a multiple of 8", stamp(), onTarget(4088), 0}}},
 	}
 }
@@ -155,6 +159,8 @@ func flowChecks() []check {
 
 // TestV03 makes each part of the application's memory unreadable: nothing is written, and the
 // same command works afterwards.
+//
+// docs/validator.md: V03, V28.
 func TestV03(t *testing.T) {
 	f := newFixture(t)
 	for failAt := range 3 {
@@ -172,6 +178,8 @@ func TestV03(t *testing.T) {
 
 // TestV16 patches a buffer again after its allocation has moved to and fro: equal addresses
 // give equal bytes. An address that was never patched is not mapped.
+//
+// docs/validator.md: V16.
 func TestV16(t *testing.T) {
 	f := newFixture(t)
 	f.list[target].SegmentID = kmddi.SegmentNone

@@ -69,6 +69,8 @@ func TestEscapeRefuses(t *testing.T) {
 }
 
 // Mutated escapes are answered if and only if they are legal, and keep their size.
+//
+// docs/validator.md: V29.
 func TestEscapeRandom(t *testing.T) {
 	k := started(t, 2)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -70,6 +70,8 @@ func TestCreateAllocation(t *testing.T) {
 
 // TestCreateAllocationRandom searches for private data that is accepted
 // although it is invalid.
+//
+// docs/validator.md: V29.
 func TestCreateAllocationRandom(t *testing.T) {
 	k := started(t, 1)
 	rapid.Check(t, func(t *rapid.T) {

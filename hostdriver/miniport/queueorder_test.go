@@ -210,6 +210,8 @@ func TestQueuesOfAStoppedFirmware(t *testing.T) {
 }
 
 // A progress that a queue cannot have reached is not reported.
+//
+// docs/validator.md: V24.
 func TestQueuesImpossibleProgress(t *testing.T) {
 	k, f := withQueues(t, 1)
 	k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)

@@ -31,6 +31,7 @@ func TestRenderFillsInAddresses(t *testing.T) {
 	assert.Equal(t, list, got)
 }
 
+// docs/validator.md: V03, V22.
 func TestRenderUserMemory(t *testing.T) {
 	good := func() (*userMemory, *userPatches) {
 		return &userMemory{b: words(fillOf(8)...)}, &userPatches{list: patches{at(target, 0, 4, 0)}}
@@ -69,6 +70,8 @@ func padded(b []byte, n int) []byte {
 
 // TestRenderReadsOnce turns the command into a privileged one, and the patches
 // into invalid ones, as soon as they have been read.
+//
+// docs/validator.md: V01.
 func TestRenderReadsOnce(t *testing.T) {
 	f := newFixture(t)
 	m := &userMemory{b: words(fillOf(8)...), change: func(b []byte) { copy(b, words(0x10000004, 0, 0, 1, 1)) }}
@@ -84,6 +87,8 @@ func TestRenderReadsOnce(t *testing.T) {
 
 // TestRenderMultipass renders three portions of 24, 24 and 52 bytes, with one
 // patch each, to buffers of different sizes.
+//
+// docs/validator.md: V04.
 func TestRenderMultipass(t *testing.T) {
 	cmd := words(join(fillOf(8), fillOf(9), surface(1, 16, 16), fill2D())...)
 	list := patches{at(target, 0, 4, 0), at(target, 8, 28, 24), at(canvas, 0, 56, 48)}

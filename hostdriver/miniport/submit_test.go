@@ -82,6 +82,7 @@ func TestBuildPagingBuffer(t *testing.T) {
 	}
 }
 
+// docs/validator.md: V16.
 func TestPatch(t *testing.T) {
 	f := newFixture(t)
 	list := patches{at(source, 8, 4, 0), at(target, 0x10, 12, 0), at(canvas, 0, 28, 24)}

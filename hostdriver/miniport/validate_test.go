@@ -24,8 +24,9 @@ const (
 	outside = 5 // 4096 bytes, written, paged out
 	closed  = 6 // closed again
 	image   = 7 // 16 x 16 elements of 4 bytes at VRAM+0x4000, read
-	large   = 8 // 131072 bytes at VRAM+0x8000, written: more than a packet can move
-	listed  = 9
+	alias   = 8 // target, but read
+	large   = 9 // 131072 bytes at VRAM+0x8000, written: more than a packet can move
+	listed  = 10
 )
 
 // fixture is a client with the allocation list.
@@ -40,7 +41,7 @@ func newFixture(t testing.TB) *fixture {
 	flat := privdata.Allocation{Place: privdata.Either, Bytes: 4096}
 	closedOne := c.open(t, flat)
 	require.Equal(t, ddi.StatusSuccess, k.table.CloseAllocation(k.thread, c.dev, closedOne))
-	return &fixture{client: c, list: []kmddi.AllocationList{
+	list := []kmddi.AllocationList{
 		source:  {DeviceSpecificAllocation: c.open(t, flat), SegmentID: 1, PhysicalAddress: 0x1000},
 		target:  {DeviceSpecificAllocation: c.open(t, flat), WriteOperation: true, SegmentID: 2, PhysicalAddress: 1<<63 | 0x40000},
 		canvas:  {DeviceSpecificAllocation: c.open(t, surface32(privdata.Local, 16, 16)), WriteOperation: true, SegmentID: 1, PhysicalAddress: 0x3000},
@@ -48,8 +49,12 @@ func newFixture(t testing.TB) *fixture {
 		outside: {DeviceSpecificAllocation: c.open(t, flat), WriteOperation: true, PhysicalAddress: 0xbad},
 		closed:  {DeviceSpecificAllocation: closedOne, WriteOperation: true, SegmentID: 1},
 		image:   {DeviceSpecificAllocation: c.open(t, surface32(privdata.Local, 16, 16)), SegmentID: 1, PhysicalAddress: 0x4000},
+		alias:   {},
 		large:   {DeviceSpecificAllocation: c.open(t, privdata.Allocation{Place: privdata.Either, Bytes: 1 << 17}), WriteOperation: true, SegmentID: 1, PhysicalAddress: 0x8000},
-	}}
+	}
+	list[alias] = list[target]
+	list[alias].WriteOperation = false
+	return &fixture{client: c, list: list}
 }
 
 // guard fills memory that a refused Render must not touch, and the memory after
@@ -131,6 +136,7 @@ func checkRules(t *testing.T, rules []rule) {
 	}
 }
 
+// docs/validator.md: V05.
 func TestFraming(t *testing.T) {
 	ok := patches{at(source, 0, 4, 0), at(target, 0, 12, 0)}
 	checkRules(t, []rule{
@@ -161,6 +167,7 @@ func TestFraming(t *testing.T) {
 	})
 }
 
+// docs/validator.md: V17.
 func TestRegisters(t *testing.T) {
 	var rules []rule
 	for off := uint32(0); off < 0x60; off += 4 {
@@ -181,6 +188,7 @@ func TestRegisters(t *testing.T) {
 	))
 }
 
+// docs/validator.md: V12.
 func TestRanges(t *testing.T) {
 	fill := func(alloc, off uint32) patches { return patches{at(alloc, off, 4, 0)} }
 	cp := func(src, dst uint32) patches { return patches{at(source, src, 4, 0), at(target, dst, 12, 0)} }
@@ -217,6 +225,7 @@ func TestRanges(t *testing.T) {
 	})
 }
 
+// docs/validator.md: V08, V15.
 func TestPatches(t *testing.T) {
 	a, b := at(source, 0, 4, 0), at(target, 0, 12, 0)
 	two := join(fillOf(8), fillOf(8)) // 24 bytes each
@@ -252,6 +261,7 @@ func TestPatches(t *testing.T) {
 	})
 }
 
+// docs/validator.md: V11, V13, V30.
 func TestSurfaces(t *testing.T) {
 	onCanvas := func(off uint32) patches { return patches{at(canvas, off, 8, 0)} }
 	both := patches{at(image, 0, 8, 0), at(canvas, 0, 40, 0)}
@@ -304,6 +314,8 @@ func TestSurfaces(t *testing.T) {
 }
 
 // TestPredicates has a value in the source and predicated work on the target.
+//
+// docs/validator.md: V20.
 func TestPredicates(t *testing.T) {
 	skip := func(dwords uint32) []uint32 { return []uint32{0x0a000003, 0, 0, dwords} }
 	value := at(source, 0, 4, 0)
@@ -338,6 +350,8 @@ func TestPredicates(t *testing.T) {
 
 // TestEveryOpcode checks the validator against the packet table and all headers
 // that the table does not contain.
+//
+// docs/validator.md: V09, V18, V19.
 func TestEveryOpcode(t *testing.T) {
 	f := newFixture(t)
 	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2, 0x0a: 3} // to a body

@@ -272,6 +272,8 @@ func TestInterruptOfNobody(t *testing.T) {
 }
 
 // A miniport reads the memory of an application once in each call.
+//
+// docs/validator.md: V01.
 func TestRenderReadsOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

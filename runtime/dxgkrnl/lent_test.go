@@ -79,6 +79,8 @@ func TestTheGPUMayWriteItsBuffer(t *testing.T) {
 }
 
 // Private data are zero when a context is created.
+//
+// docs/validator.md: V02.
 func TestPrivateDataAreZeroAtFirst(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, system)

@@ -84,6 +84,7 @@ func TestDestroyAllocationIsAllOrNothing(t *testing.T) {
 	r.finish()
 }
 
+// docs/validator.md: V28.
 func TestFailedCreates(t *testing.T) {
 	r := newRig(t, options{})
 	for _, tt := range []struct {

@@ -206,6 +206,7 @@ func TestMergedInterruptRetiresAllOlder(t *testing.T) {
 	r.finish()
 }
 
+// docs/validator.md: V10, V28.
 func TestRefusedRenderChangesNothing(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, local)

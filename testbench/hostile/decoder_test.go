@@ -201,6 +201,8 @@ func lengths(n int) []int {
 // TestDecoders compares the validator with the command processor of an emulated GPU: each
 // opcode with reserved bits of the header and with other lengths, and each legal packet with
 // each bit of its operands changed. What one calls malformed, the other does too.
+//
+// docs/validator.md: V06, V07.
 func TestDecoders(t *testing.T) {
 	d := newDecoders(t)
 	for _, op := range slices.Sorted(maps.Keys(whole)) {
@@ -230,6 +232,8 @@ func TestDecoders(t *testing.T) {
 }
 
 // TestOperandsOfDecoders changes one bit of each operand that is no address.
+//
+// docs/validator.md: V06.
 func TestOperandsOfDecoders(t *testing.T) {
 	d := newDecoders(t)
 	for _, op := range slices.Sorted(maps.Keys(whole)) {

@@ -44,6 +44,8 @@ func sizes(r *rand.Rand) (bytes, entries int) {
 
 // TestCommands mutates legal commands: the miniport accepts a command if and only if
 // the model calls it legal, and the GPU accesses only what the submission lists.
+//
+// docs/validator.md: V02, V04, V27.
 func TestCommands(t *testing.T) {
 	c, err := newCommands()
 	require.NoError(t, err)
@@ -81,6 +83,8 @@ func TestGeneratedCommandsAreLegal(t *testing.T) {
 // TestBlocks mutates private data of allocations and contexts, adapter queries and
 // presents. The miniport accepts what the model calls legal and nothing else, and the GPU
 // accesses only the two allocations of a present.
+//
+// docs/validator.md: V27, V29.
 func TestBlocks(t *testing.T) {
 	b, err := newBlocks()
 	require.NoError(t, err)
@@ -103,6 +107,8 @@ func TestBlocks(t *testing.T) {
 
 // TestChangingMemory changes the command and the patch list before, during and after each
 // read. The result is that of one consistent reading, which reads each byte once.
+//
+// docs/validator.md: V01.
 func TestChangingMemory(t *testing.T) {
 	c, err := newCommands()
 	require.NoError(t, err)
