@@ -67,6 +67,8 @@ func unknownPacket(arg kmddi.Patch) {
 // A device whose work hangs or faults is lost with the reason. The work of two others, in the
 // hardware and in the queues at the same time, has its result each time. Nothing leaks, and
 // the adapter never stops.
+//
+// docs/properties.md: F13, S8, T5, T7.
 func TestHangsAreRecovered(t *testing.T) {
 	injector := new(inject.Injector)
 	read := func(arg kmddi.Patch) {

@@ -114,6 +114,8 @@ func stoppedAndContinued(t *testing.T, ring *eventlog.Ring) (stopped []uint32) {
 
 // A device of high priority that copies 64 bytes at a time waits 20,000 clocks at most, in 99
 // of 100 copies, beside three devices that copy megabytes.
+//
+// docs/properties.md: S3.
 func TestPriorityLatency(t *testing.T) {
 	const copies, limit = 100, 20_000
 	sys, err := Open("emu?preemption=1&contexts=1&vram=16MiB&latency=1", HostDrivers(), Options{NoVerify: true})

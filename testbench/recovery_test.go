@@ -93,6 +93,8 @@ func (w *wired) poke() error {
 
 // The line is cut at every packet of a recovery. The recovery fails, and the next
 // one succeeds.
+//
+// docs/properties.md: T6.
 func TestLineIsCutInRecovery(t *testing.T) {
 	t.Parallel()
 	w := newWired(t, "emu?vram=8KiB")

@@ -99,6 +99,8 @@ func TestQueueTurns(t *testing.T) {
 
 // A queue that always has one more entry, which is so short that the node is idle before the next one is placed,
 // also ends its turn after its quantum.
+//
+// docs/properties.md: S4.
 func TestQueueShortEntries(t *testing.T) {
 	const quantum = 5000
 	r := newQueueRig(t)

@@ -155,6 +155,7 @@ func TestFaultStopsSubmissions(t *testing.T) {
 	assert.Equal(t, uint32(9), k.gpu.regs[cp0Wptr+cpStride], "the other node continues")
 }
 
+// docs/properties.md: F1.
 // docs/validator.md: V24.
 func TestImpossibleFenceStopsSubmissions(t *testing.T) {
 	k := started(t, 1)

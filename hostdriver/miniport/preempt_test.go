@@ -57,6 +57,7 @@ func (k *kernel) resubmit(t testing.TB, id uint32) {
 	require.Equal(t, success, k.table.SubmitCommand(k.thread, k.adapter, kmddi.SubmitCommand{SubmissionFenceID: id, Flags: kmddi.SubmitFlags{Resubmission: true}}))
 }
 
+// docs/properties.md: S5.
 func TestPreemptIdleNode(t *testing.T) {
 	k := preemptible(t, 2)
 	assert.Equal(t, []string{"preempted node 1 fence 0x1 last 0x0", "QueueDpc"}, k.preempt(t, 1, 1), "nothing was ever submitted")

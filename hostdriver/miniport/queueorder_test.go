@@ -16,6 +16,8 @@ func completed(node, fence uint32) []string {
 }
 
 // Fences are reported in the order of submission, though the queues end in another one.
+//
+// docs/properties.md: F7.
 func TestQueuesReportInOrder(t *testing.T) {
 	k, f := withQueues(t, 1)
 	a, b := k.context(t, k.device(t), 0), k.context(t, k.device(t), 0)
@@ -111,6 +113,8 @@ func TestQueuesLostInterrupt(t *testing.T) {
 
 // Work that completes before earlier work is not reported yet, but QueryCurrentFence queues the DPC, which
 // gives the work that waited for it to its queue.
+//
+// docs/properties.md: F7.
 func TestQueuesLostInterruptOutOfOrder(t *testing.T) {
 	k, f := withQueues(t, 1)
 	dev := k.device(t)

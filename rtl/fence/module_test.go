@@ -71,6 +71,7 @@ func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 	return tr
 }
 
+// docs/properties.md: F2, F3.
 func TestOrder(t *testing.T) {
 	for header := range 12 {
 		for beat := range 12 {
@@ -166,6 +167,7 @@ func access(m *Module, op regbus.Op, off uint16, v uint32) uint32 {
 	return m.Rsp().Data
 }
 
+// docs/properties.md: F9.
 func TestTimeline(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -206,6 +208,8 @@ func TestTimeline(t *testing.T) {
 
 // TestTimelineDoesNotTear reads the halves around a fence that wraps, at every
 // clock of it.
+//
+// docs/properties.md: F15.
 func TestTimelineDoesNotTear(t *testing.T) {
 	seen := map[uint64]int{}
 	for first := range 12 {

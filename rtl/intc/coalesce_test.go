@@ -93,6 +93,8 @@ func TestCoalescing(t *testing.T) {
 // TestCoalescingLosesNothing tries two events and an acknowledge in every phase,
 // with short counts and times and a slow host. After each event a message must
 // start in time, and there must not be more messages than events.
+//
+// docs/properties.md: F14.
 func TestCoalescingLosesNothing(t *testing.T) {
 	const span, slowest = 8, 4
 	for _, count := range []uint32{0, 2, 3} {

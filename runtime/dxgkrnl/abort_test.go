@@ -13,6 +13,8 @@ import (
 // A reset aborts one fence, and the device of that work is lost. Earlier work has completed, and later work
 // goes on. If the node has no such fence in the hardware, the reset aborts nothing. This may happen once for
 // the first submission of the node.
+//
+// docs/properties.md: T5.
 func TestWhatAResetAborts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

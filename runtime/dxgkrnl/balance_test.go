@@ -58,6 +58,8 @@ func (s *segment) check(t require.TestingT) {
 
 // Threads of several processes do random work at once, each on allocations of its own, in scarce
 // memory. One of them may hang; the others keep their contents.
+//
+// docs/properties.md: S8.
 func TestThreadsKeepContents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newRandomMachine(t)

@@ -345,6 +345,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
+// docs/properties.md: F1.
 func TestBugchecks(t *testing.T) {
 	for _, tt := range bugchecks {
 		t.Run(tt.name, func(t *testing.T) {

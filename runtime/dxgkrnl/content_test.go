@@ -21,6 +21,8 @@ func (r *rig) builds(kind kmddi.PagingOperation, op func(arg kmddi.BuildPagingBu
 
 // A paging operation that does not do what it was built for is found when its fence
 // has come.
+//
+// docs/properties.md: F2.
 func TestContentOfPaging(t *testing.T) {
 	fills := func(bytes uint32, value uint64) func(arg kmddi.BuildPagingBuffer) []byte {
 		return func(arg kmddi.BuildPagingBuffer) []byte {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// docs/properties.md: F14.
 func TestLostInterrupt(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -85,6 +86,7 @@ func TestInterruptStorm(t *testing.T) {
 	assert.NoError(t, r.kernel.Stop(r.thread))
 }
 
+// docs/properties.md: F13.
 func TestHang(t *testing.T) {
 	for _, nodes := range []int{1, 2} {
 		r := newRig(t, options{nodes: nodes})

@@ -25,6 +25,8 @@ func nodeWith(first uint32, base, done uint64, ids ...uint32) *node {
 
 // LastAbortedFenceID is the last completed fence, or that of a submission after it. 0 also stands
 // for no completed fence since the adapter has started or was reset, unless it is a fence.
+//
+// docs/properties.md: T3.
 func TestNumberOfTheAbortedFence(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -101,6 +103,8 @@ func TestLostInterruptAfterProgress(t *testing.T) {
 
 // After a reset the miniport learns of the end of each place: of the pages of an aperture, which
 // are those of the dummy page again, and of a place in VRAM, of which nothing is left to move.
+//
+// docs/properties.md: T6.
 func TestPlacesThatAResetEnds(t *testing.T) {
 	r := newRig(t, options{aperture: 8})
 	page, a, b := r.alloc(4096, system), r.alloc(8192, system), r.alloc(4096, local)

@@ -113,6 +113,8 @@ func TestRunIsDeterministic(t *testing.T) {
 }
 
 // Every wait of every thread ends: GPU, interrupts and threads interleave at random.
+//
+// docs/properties.md: F4, F10.
 func TestNoWakeUpIsLost(t *testing.T) {
 	for seed := range uint64(*interleavings) {
 		crowd(t, 1000+seed, 3)
@@ -121,6 +123,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // While one process waits for the GPU, others create, render and lock. The GPU completes
 // nothing until they have done so.
+//
+// docs/properties.md: S7.
 func TestOthersWorkDuringAWait(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, local)
@@ -210,6 +214,8 @@ func TestBugcheckUnwindsAllThreads(t *testing.T) {
 }
 
 // Recover waits until the threads that found the GPU stopped have left the kernel.
+//
+// docs/properties.md: T6.
 func TestRecoverWaitsForOtherThreads(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, local)
@@ -320,6 +326,8 @@ func TestRunProcesses(t *testing.T) {
 }
 
 // Several threads may recover at once: one does it, and the others find the adapter well.
+//
+// docs/properties.md: T8.
 func TestSeveralRecover(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRig(t, options{})

@@ -127,6 +127,8 @@ func TestLostWhileOnePlaces(t *testing.T) {
 
 // When a node is no longer masked it gets the paging buffers that waited, and the interrupts that
 // were noted count, except completions that a poll has found.
+//
+// docs/properties.md: T2.
 func TestEndOfAMask(t *testing.T) {
 	r := newRig(t, options{resets: true, nodes: 2})
 	k, n := r.kernel, &r.kernel.nodes[1] // of the paging buffers

@@ -13,6 +13,8 @@ import (
 // A job that finds no room beside a part that is made and waits moves nothing in vain. Its
 // own paging buffers would otherwise take the room in the hardware for which the other one
 // waits, again and again.
+//
+// docs/properties.md: S7.
 func TestHeldPlacesAreAwaited(t *testing.T) {
 	r := newRig(t, options{vram: 8192, nodes: 2, capacity: 3})
 	a, b, c, d := r.alloc(4096, local), r.alloc(4096, local), r.alloc(2048, local), r.alloc(64, system)

@@ -112,6 +112,7 @@ func TestRenderWithLocked(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F4.
 func TestDoNotWait(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, system)

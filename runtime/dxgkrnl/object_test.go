@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// docs/properties.md: F11.
 func TestHandles(t *testing.T) {
 	var h table
 	a, ok := h.add("a")
@@ -70,6 +71,7 @@ func TestRoomOfTheDestroyedIsReusedSafely(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F11.
 func TestDestroyAllocationIsAllOrNothing(t *testing.T) {
 	r := newRig(t, options{})
 	a, b := r.alloc(64, system), r.alloc(64, system)
@@ -123,6 +125,7 @@ func TestFailedCreates(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F12.
 func TestDestroyDeviceWithWorkInFlight(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, local)
@@ -136,6 +139,7 @@ func TestDestroyDeviceWithWorkInFlight(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F12.
 func TestDestroyContextWaitsForItsWork(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, system)

@@ -65,6 +65,7 @@ func (q *queues) end() []int {
 	return *q.order
 }
 
+// docs/properties.md: S2.
 func TestEqualPrioritiesGoInTheOrderOfTheirRendering(t *testing.T) {
 	q := newQueues(t, 3, options{})
 	for _, i := range []int{0, 2, 1, 1, 0, 2} {
@@ -73,6 +74,7 @@ func TestEqualPrioritiesGoInTheOrderOfTheirRendering(t *testing.T) {
 	assert.Equal(t, []int{0, 2, 1, 1, 0, 2}, q.end())
 }
 
+// docs/properties.md: S2.
 func TestHigherPriorityGoesFirst(t *testing.T) {
 	q := newQueues(t, 3, options{})
 	q.priority(1, MinPriority)
@@ -84,6 +86,8 @@ func TestHigherPriorityGoesFirst(t *testing.T) {
 }
 
 // A priority may change while work waits.
+//
+// docs/properties.md: S3.
 func TestPriorityOfQueuedWork(t *testing.T) {
 	q := newQueues(t, 3, options{})
 	for _, i := range []int{0, 1, 2, 1, 2} {
@@ -105,6 +109,8 @@ func TestWrongPriority(t *testing.T) {
 
 // Contexts of one priority take turns of a quantum: one that has much work does not delay
 // another by more than what is in the hardware and a turn.
+//
+// docs/properties.md: S4.
 func TestQuantum(t *testing.T) {
 	q := newQueues(t, 2, options{buffers: 8})
 	q.gpu.latency = q.kernel.quantum / 2
@@ -120,6 +126,8 @@ func TestQuantum(t *testing.T) {
 
 // A context that begins to work has no more turns than one that has worked before, also if
 // that one had nothing to do at the moment.
+//
+// docs/properties.md: S4.
 func TestNewContextTakesTurns(t *testing.T) {
 	q := newQueues(t, 2, options{buffers: 16})
 	q.gpu.latency = q.kernel.quantum / 2
@@ -140,6 +148,8 @@ func TestNewContextTakesTurns(t *testing.T) {
 }
 
 // Work of the lowest priority is not delayed for ever by that of the highest.
+//
+// docs/properties.md: S7.
 func TestWaitingWorkRises(t *testing.T) {
 	q := newQueues(t, 2, options{buffers: 16, quantum: 10})
 	q.priority(0, MinPriority)
@@ -175,6 +185,8 @@ func TestPriorityIsInherited(t *testing.T) {
 }
 
 // A device's work on the other node goes on while a context waits, whatever its priority.
+//
+// docs/properties.md: F6, S1.
 func TestOtherNodeIsNotHeldUp(t *testing.T) {
 	r := newRig(t, options{nodes: 2, capacity: 1})
 	a, b := r.alloc(64, system), r.alloc(64, system)
@@ -194,6 +206,8 @@ func TestOtherNodeIsNotHeldUp(t *testing.T) {
 }
 
 // Work of a high priority lifts what it waits for on another node, too.
+//
+// docs/properties.md: S2.
 func TestPriorityIsInheritedAcrossNodes(t *testing.T) {
 	q := newQueues(t, 2, options{nodes: 2})
 	low, high := q.devices[0], q.devices[0].context(1)

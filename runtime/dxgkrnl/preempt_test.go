@@ -51,6 +51,8 @@ func TestNoPreemption(t *testing.T) {
 }
 
 // A node answers later. Meanwhile it gets nothing, and what completes is reported first.
+//
+// docs/properties.md: S5.
 func TestAnswerComesLater(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true})
 	q.priority(1, 1)
@@ -71,6 +73,8 @@ func TestAnswerComesLater(t *testing.T) {
 }
 
 // A node that does not answer is a hang, two seconds after the request.
+//
+// docs/properties.md: S5.
 func TestNoAnswer(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true})
 	q.priority(1, 1)
@@ -167,6 +171,8 @@ func TestLostAnswer(t *testing.T) {
 }
 
 // Paging buffers that were stopped go first again, with their fences.
+//
+// docs/properties.md: S5.
 func TestPagingBuffersArePreempted(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true})
 	q.kernel.caps.HwQueuePacketCap, q.gpu.capacity = 3, 3
@@ -241,6 +247,8 @@ func TestPlacesOfWorkThatFollows(t *testing.T) {
 }
 
 // The work of a removed device is cancelled, also when it was in the hardware and stopped.
+//
+// docs/properties.md: S8.
 func TestCancel(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true})
 	q.priority(1, 1)

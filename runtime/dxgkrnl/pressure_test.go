@@ -86,6 +86,8 @@ func TestVictimForNobody(t *testing.T) {
 
 // A device that is lost while stopped work of it has no places leaves nothing that counts as
 // waiting for places.
+//
+// docs/properties.md: S8.
 func TestLostWithStoppedWork(t *testing.T) {
 	q := newQueues(t, 2, options{preempts: true, vram: 8192})
 	low, high := q.devices[0], q.devices[1]

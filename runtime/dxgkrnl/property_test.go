@@ -33,6 +33,8 @@ func (e *ends) watch(k *Kernel) {
 }
 
 // Each submission ends once: it completes, is preempted, or is aborted. Property F13.
+//
+// docs/properties.md: F13, T9.
 func TestEachSubmissionEndsOnce(t *testing.T) {
 	kinds := map[EventKind]int{}
 	for seed := range uint64(60) {
@@ -72,6 +74,8 @@ func TestEachSubmissionEndsOnce(t *testing.T) {
 
 // A chain of 100 contexts that wait for each other, on alternate nodes, rises with its last
 // one. Property S2.
+//
+// docs/properties.md: S2.
 func TestLongChainRises(t *testing.T) {
 	const length = 100
 	q := newQueues(t, 2, options{nodes: 2, buffers: 8})
@@ -103,6 +107,8 @@ func TestLongChainRises(t *testing.T) {
 
 // What waits for one submission goes in the order of its rendering when that completes.
 // Property S10.
+//
+// docs/properties.md: S10.
 func TestDependentsKeepTheirOrder(t *testing.T) {
 	const n = 20
 	r := newRig(t, options{nodes: 2, capacity: 1})

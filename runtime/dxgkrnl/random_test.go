@@ -162,6 +162,7 @@ func (m *machine) overwrite(t *rapid.T) {
 	m.unlock(a)
 }
 
+// docs/properties.md: S8.
 func TestRandomWorkKeepsContents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newRandomMachine(t)

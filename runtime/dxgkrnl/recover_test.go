@@ -172,6 +172,8 @@ func TestRecoverAgain(t *testing.T) {
 }
 
 // The miniport is not called while the link is down.
+//
+// docs/properties.md: T8.
 func TestRecoverWithoutLink(t *testing.T) {
 	r := newRig(t, options{})
 	broken := errors.New("broken")
@@ -213,6 +215,8 @@ func TestLockAcrossRecovery(t *testing.T) {
 }
 
 // Interrupts from before the recovery are dropped or not claimed.
+//
+// docs/properties.md: T6.
 func TestStaleInterrupts(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, system)
@@ -271,6 +275,8 @@ func TestMiniportWithoutReset(t *testing.T) {
 }
 
 // A context that was destroyed while the GPU was stopped leaves nothing to wait for.
+//
+// docs/properties.md: F12.
 func TestContextDestroyedBeforeRecovery(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, local)

@@ -55,6 +55,8 @@ func (q *queues) goesOn(i int) {
 
 // A node that hangs is asked to stop, and reset two seconds later. Only the device of the
 // work that it executed is lost; the work after it is executed.
+//
+// docs/properties.md: T1.
 func TestNodeIsReset(t *testing.T) {
 	q := hung(t, options{preempts: true})
 	q.mini.preempt = func(int) {}
@@ -127,6 +129,8 @@ func TestResponsiveNode(t *testing.T) {
 }
 
 // A fault ends only the work that faulted.
+//
+// docs/properties.md: T5, T9.
 func TestFaultResetsTheNode(t *testing.T) {
 	for _, preempts := range []bool{false, true} {
 		q := newQueues(t, 2, options{resets: true, preempts: preempts})
@@ -150,6 +154,8 @@ func (q *queues) gpuRead(h ddi.KMHandle, n int) []byte {
 }
 
 // The other node does not notice a reset.
+//
+// docs/properties.md: T7.
 func TestOtherNodeGoesOn(t *testing.T) {
 	q := newQueues(t, 1, options{resets: true, nodes: 2})
 	other := q.process(7)
@@ -170,6 +176,8 @@ func TestOtherNodeGoesOn(t *testing.T) {
 
 // What completes after the last look is not aborted: nothing is reset if the kernel learns it
 // in time, and else the reset says so.
+//
+// docs/properties.md: T2.
 func TestCompletionMeetsReset(t *testing.T) {
 	for _, at := range []string{"QueryEngineStatus", "CollectDbgInfo", "QueryDependentEngineGroup"} {
 		q := hung(t, options{})
@@ -201,6 +209,8 @@ func TestNextWorkIsAborted(t *testing.T) {
 }
 
 // A reset of a node that cannot do it becomes one of the adapter.
+//
+// docs/properties.md: T8.
 func TestResetOfTheAdapterInstead(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -234,6 +244,8 @@ func TestResetOfTheAdapterInstead(t *testing.T) {
 }
 
 // A paging buffer that hangs takes the adapter with it.
+//
+// docs/properties.md: T4.
 func TestPagingBufferHangs(t *testing.T) {
 	q := newQueues(t, 1, options{resets: true, preempts: true})
 	p := q.devices[0]
@@ -267,6 +279,8 @@ func TestPagingAfterHungWork(t *testing.T) {
 }
 
 // A device is lost while another thread waits in its thunks, or places its allocations.
+//
+// docs/properties.md: S8.
 func TestLostWhileAThreadWaits(t *testing.T) {
 	for seed := range uint64(48) {
 		q := newQueues(t, 3, options{resets: true, preempts: seed%2 == 0, nodes: 2, quantum: 100})

@@ -13,6 +13,8 @@ import (
 )
 
 // A fence that ResetEngine cannot return, with those at the limits.
+//
+// docs/properties.md: T3.
 func TestAbortedFence(t *testing.T) {
 	for _, tt := range []struct {
 		last uint32
@@ -45,6 +47,8 @@ func TestAbortedFence(t *testing.T) {
 }
 
 // Interrupts of a node that is reset are ignored until ResetEngine returns, and then wrong.
+//
+// docs/properties.md: T2.
 func TestInterruptsOfAReset(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		q := hung(t, options{})
@@ -79,6 +83,8 @@ func TestInterruptsOfAReset(t *testing.T) {
 }
 
 // The sixth reset of the adapter in a minute ends the system, unless the limit is off.
+//
+// docs/properties.md: T1.
 func TestLimitOfResets(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -116,6 +122,8 @@ func TestLimitOfResets(t *testing.T) {
 }
 
 // A function that resets may take TdrDdiDelay, and no longer.
+//
+// docs/properties.md: T1.
 func TestLimitOfResetFunctions(t *testing.T) {
 	for _, function := range []string{"ResetEngine", "ResetFromTimeout", "RestartFromTimeout"} {
 		for _, extra := range []uint64{0, 100} {

@@ -12,6 +12,8 @@ import (
 
 // From the decision to reset a node on, the kernel does not act on its interrupts before it
 // has asked for the last fence.
+//
+// docs/properties.md: T2.
 func TestNodeIsMaskedInAReset(t *testing.T) {
 	q := hung(t, options{})
 	var seen []EventKind
@@ -56,6 +58,8 @@ func TestNodeGetsNoWorkInAReset(t *testing.T) {
 }
 
 // ResetEngine aborts a submission. A fence of a preemption is none.
+//
+// docs/properties.md: T3.
 func TestAbortedFenceOfAPreemption(t *testing.T) {
 	q := hung(t, options{preempts: true})
 	q.mini.preempt = func(int) {}
@@ -111,6 +115,8 @@ func TestPollingAsksForProgress(t *testing.T) {
 }
 
 // The last resets of the adapter count that are less than TdrLimitTime ago.
+//
+// docs/properties.md: T1.
 func TestWindowOfResets(t *testing.T) {
 	for _, tt := range []struct {
 		name string

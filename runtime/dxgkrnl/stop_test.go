@@ -76,6 +76,8 @@ func (r *rig) stopsAt(n int, inWait, hangs bool) (down error) {
 
 // From the moment at which the adapter stops, the kernel gives the miniport nothing to do, and each
 // thread that waits ends with the reason.
+//
+// docs/properties.md: T8.
 func TestNothingAfterTheStop(t *testing.T) {
 	stops := map[string]int{}
 	for seed := range uint64(180) {

@@ -22,6 +22,8 @@ func join(parts ...[]string) (out []string) {
 }
 
 // Steps 3 to 11 of "Submitting a Command Buffer".
+//
+// docs/properties.md: F3, S1.
 func TestOrderOfSubmission(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(256, local)
@@ -68,6 +70,7 @@ func TestPagingOnAnotherNodeHoldsTheBuffer(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F6, S1.
 func TestHazardsAcrossNodes(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -108,6 +111,7 @@ func TestHazardsAcrossNodes(t *testing.T) {
 	}
 }
 
+// docs/properties.md: S2.
 func TestReadsAcrossNodesAreNotHeld(t *testing.T) {
 	r := newRig(t, options{nodes: 2})
 	a, b, c := r.alloc(64, system), r.alloc(64, system), r.alloc(64, system)
@@ -122,6 +126,7 @@ func TestReadsAcrossNodesAreNotHeld(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: S9.
 func TestHardwareQueueIsNeverExceeded(t *testing.T) {
 	for _, capacity := range []int{1, 2, 3} {
 		r := newRig(t, options{capacity: capacity, buffers: 8})
@@ -173,6 +178,7 @@ func TestMultipass(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F9.
 func TestFenceIDsWrap(t *testing.T) {
 	r := newRig(t, options{first: 0xfffffffe})
 	a := r.alloc(64, system)
@@ -189,6 +195,7 @@ func TestFenceIDsWrap(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F14.
 func TestMergedInterruptRetiresAllOlder(t *testing.T) {
 	r := newRig(t, options{capacity: 4})
 	a := r.alloc(64, system)
@@ -206,6 +213,7 @@ func TestMergedInterruptRetiresAllOlder(t *testing.T) {
 	r.finish()
 }
 
+// docs/properties.md: F11.
 // docs/validator.md: V10, V28.
 func TestRefusedRenderChangesNothing(t *testing.T) {
 	r := newRig(t, options{})

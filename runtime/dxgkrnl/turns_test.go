@@ -222,6 +222,8 @@ func TestComparisonsOfMemory(t *testing.T) {
 
 // A node answers a preemption while it is asked for its progress. What it has given back goes to it
 // again before the application waits. Property S7.
+//
+// docs/properties.md: S7.
 func TestWorkThatComesBackInAQuestionIsSubmitted(t *testing.T) {
 	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40})
 	q.mini.preempt = func(int) {}

@@ -105,6 +105,8 @@ func TestEndOfAVisit(t *testing.T) {
 }
 
 // The reset of an adapter waits until no other thread is inside, also if Recover asks for it.
+//
+// docs/properties.md: T6.
 func TestResetIsAlone(t *testing.T) {
 	for seed := range uint64(16) {
 		r := newRig(t, options{})

@@ -11,6 +11,8 @@ import (
 
 // A fault and a time-out name the calls that made the submission, in the error of the
 // kernel and as a counted rule.
+//
+// docs/properties.md: T7.
 func TestWorkThatTheGPUDoesNotDo(t *testing.T) {
 	for _, tt := range []struct {
 		name string
