@@ -33,9 +33,12 @@ const (
 
 // P1 of CodeMemory.
 const (
+	MemoryUnmap    = 0x3  // UNMAP_APERTURE_SEGMENT failed
 	MemorySplit    = 0x8  // a patch list that cannot be split or is invalid
 	MemoryPaging   = 0xb  // BuildPagingBuffer: illegal status, or no progress in an empty buffer
+	MemoryMap      = 0xe  // MAP_APERTURE_SEGMENT failed
 	MemoryOverflow = 0x12 // more of a DMA buffer or patch list used than its size
+	MemoryPrivate  = 0x13 // memory outside the private data of a buffer was written
 	MemoryContract = 0x16 // an empty DMA buffer is insufficient and MultipassOffset is unchanged
 	MemoryAperture = 0x25 // the GPU wrote to pages of an aperture segment that are not mapped
 )

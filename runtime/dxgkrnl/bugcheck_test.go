@@ -193,11 +193,14 @@ var bugchecks = []struct {
 // Every rule with a bugcheck has a program that breaks it and one at its boundary.
 func TestEveryBugcheckIsTested(t *testing.T) {
 	elsewhere := map[string]bool{
-		"aperture-write":  true, // TestDummyPage
-		"reset-fence":     true, // TestAbortedFence
-		"reset-interrupt": true, // TestInterruptsOfAReset
-		"reset-limit":     true, // TestLimitOfResets
-		"reset-time":      true, // TestLimitOfResetFunctions
+		"aperture-write":        true, // TestDummyPage
+		"aperture-map-result":   true, // TestMappingFails
+		"aperture-unmap-result": true, // TestMappingFails
+		"private-overflow":      true, // TestPrivateDataOverflow
+		"reset-fence":           true, // TestAbortedFence
+		"reset-interrupt":       true, // TestInterruptsOfAReset
+		"reset-limit":           true, // TestLimitOfResets
+		"reset-time":            true, // TestLimitOfResetFunctions
 	}
 	broken, kept := maps.Clone(elsewhere), maps.Clone(elsewhere)
 	for _, b := range bugchecks {

@@ -370,36 +370,3 @@ func TestStatsDoNotChangeTheOrder(t *testing.T) {
 	defer close(done)
 	assert.Equal(t, want, crowd(t, 3, 4))
 }
-
-// A thread that waits for the device lets others in that arrive meanwhile, although no
-// interrupt ends its wait.
-func TestOthersArriveDuringAWaitForTheDevice(t *testing.T) {
-	r := newRig(t, options{quantum: 1})
-	a := r.alloc(64, system)
-	r.gpu.auto = false
-	r.render(fill(a, 0, 64, 1))
-	p := r.process(2)
-	arrived, done := make(chan struct{}), make(chan struct{})
-	var at uint64
-	began := r.gpu.now
-	go func() {
-		<-arrived
-		p.thunks.QueryAdapterInfo(p.thread, make([]byte, 64))
-		r.kernel.gate.peek(func() { at, r.gpu.auto = r.gpu.now, true })
-		close(done)
-	}()
-	r.gpu.onWait = func() {
-		r.gpu.onWait = nil
-		close(arrived)
-		for queued := false; !queued; { // until it is at the gate
-			r.kernel.gate.mu.Lock()
-			queued = len(r.kernel.gate.queue) > 0
-			r.kernel.gate.mu.Unlock()
-			runtime.Gosched()
-		}
-	}
-	r.wait()
-	<-done
-	assert.LessOrEqual(t, at-began, uint64(2), "ticks; the time-out is 2000")
-	r.finish()
-}

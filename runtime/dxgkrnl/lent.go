@@ -113,24 +113,26 @@ func (l *lent) end(used uint32) {
 	}
 }
 
-// overrun returns which guard was written, or "".
-func (l *lent) overrun() string {
+// overrun returns which guard was written, or "", and the first parameter of the bugcheck for it.
+func (l *lent) overrun() (found string, p1 uint32) {
 	if !l.guarded {
-		return ""
+		return "", 0
 	}
 	size := len(l.pages.Bytes)
 	for _, g := range []struct {
 		name string
 		b    []byte
+		p1   uint32
 	}{
-		{"before the buffer", l.whole.Bytes[:hal.PageSize]}, {"after the buffer", l.whole.Bytes[hal.PageSize+size:]},
-		{"before the private data", l.wholePrivate[:guardPrivate]}, {"after the private data", l.wholePrivate[guardPrivate+len(l.private):]},
+		{"before the buffer", l.whole.Bytes[:hal.PageSize], MemoryOverflow}, {"after the buffer", l.whole.Bytes[hal.PageSize+size:], MemoryOverflow},
+		{"before the private data", l.wholePrivate[:guardPrivate], MemoryPrivate},
+		{"after the private data", l.wholePrivate[guardPrivate+len(l.private):], MemoryPrivate},
 	} {
 		if i := unpoisoned(g.b); i >= 0 {
-			return fmt.Sprintf("memory %s was written, at byte %#x of the guard", g.name, i)
+			return fmt.Sprintf("memory %s was written, at byte %#x of the guard", g.name, i), g.p1
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // changed returns what changed since end, or "".
@@ -204,8 +206,8 @@ func (k *Kernel) checkLent(l *lent, function string) {
 	if k.err != nil {
 		return // a GPU that has stopped may write anything
 	}
-	if found := l.overrun(); found != "" {
-		k.bugcheck(function, CodeMemory, MemoryOverflow, "%s", found)
+	if found, p1 := l.overrun(); found != "" {
+		k.bugcheck(function, CodeMemory, p1, "%s", found)
 	}
 	if found := l.changed(); found != "" {
 		k.bugcheck(function, CodeVerifier, VerifierKept, "%s, by the GPU or through a pointer that was kept", found)

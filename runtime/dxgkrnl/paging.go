@@ -56,7 +56,7 @@ func (k *Kernel) PagingMemory() (bytes uint64) {
 //	Effect  one or more paging buffers are built or extended; a.uses, a.writes
 //	        and a.paged become the number of the last of them
 //	Returns StatusSuccess; StatusDeviceRemoved; by Bugcheck 0x10E/0xB for an
-//	        illegal status and 0x10E/0x12 for more bytes than the buffer has
+//	        illegal status, 0x10E/0xE for a MAP that fails, 0x10E/3 for an UNMAP, and 0x10E/0x12 for more bytes than the buffer has
 func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) ddi.Status {
 	op.Allocation = a.driver
 	a.queued++ // while this waits, others must not take a for unused
@@ -90,10 +90,23 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 				return s
 			}
 		default:
-			k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "operation %d returned %v, progress %v, waited %v",
+			k.bugcheck(buildPaging, CodeMemory, pagingCode(op.Operation, s), "operation %d returned %v, progress %v, waited %v",
 				op.Operation, s, progress, waited)
 		}
 	}
+}
+
+// pagingCode returns the first parameter of the bugcheck for a status of BuildPagingBuffer. A MAP or an
+// UNMAP that fails has its own one.
+func pagingCode(op kmddi.PagingOperation, s ddi.Status) uint32 {
+	switch {
+	case s == ddi.StatusInsufficientDMABuffer || s == ddi.StatusAllocationBusy:
+	case op == kmddi.PagingMapApertureSegment:
+		return MemoryMap
+	case op == kmddi.PagingUnmapApertureSegment:
+		return MemoryUnmap
+	}
+	return MemoryPaging
 }
 
 // buildPaging is the function of the miniport that writes paging buffers.

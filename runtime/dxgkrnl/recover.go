@@ -154,7 +154,7 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 			op, what := k.lostPlace(a)
 			op.Allocation, op.DmaBuffer, op.DmaBufferPrivateData = a.driver, buffer, private
 			if _, s := k.driver.BuildPagingBuffer(t, k.adapter, op); s != ddi.StatusSuccess {
-				k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "%s after a reset returned %v, want STATUS_SUCCESS", what, s)
+				k.bugcheck(buildPaging, CodeMemory, pagingCode(op.Operation, s), "%s after a reset returned %v, want STATUS_SUCCESS", what, s)
 			}
 			seg.remove(a)
 			a.dirty = false

@@ -87,6 +87,7 @@ func TestRuleOfEachCode(t *testing.T) {
 		{CodeScheduler, SchedulerReset, "reset-interrupt"}, {CodeTimeout, TimeoutLimit, "reset-limit"}, {CodeTimeout, TimeoutDDI, "reset-time"},
 		{CodeMemory, MemorySplit, "patch-list"}, {CodeMemory, MemoryPaging, "paging-result"}, {CodeMemory, MemoryOverflow, "buffer-overflow"},
 		{CodeMemory, MemoryContract, "render-progress"}, {CodeMemory, MemoryAperture, "aperture-write"},
+		{CodeMemory, MemoryMap, "aperture-map-result"}, {CodeMemory, MemoryUnmap, "aperture-unmap-result"}, {CodeMemory, MemoryPrivate, "private-overflow"},
 		{CodeVerifier, VerifierNoQueueDPC, "interrupt-dpc"}, {CodeVerifier, VerifierNoNotifyDPC, "dpc-notify"}, {CodeVerifier, VerifierLevel, "callback-level"},
 		{CodeVerifier, VerifierHandle, "callback-handle"}, {CodeVerifier, VerifierAlign, "buffer-align"}, {CodeVerifier, VerifierInterrupt, "interrupt-type"},
 		{CodeVerifier, VerifierKept, "buffer-kept"}, {CodeVerifier, VerifierPatchRange, "patch-range"}, {CodeVerifier, VerifierSynchronize, "synchronize-level"},

@@ -68,7 +68,18 @@ func unmapBreaks() []Break {
 			return true
 		})
 	}
+	refused := func(name, rule, doc string, op kmddi.PagingOperation) Break {
+		b := broken(name, "", doc, paging(func(arg kmddi.BuildPagingBuffer, _ *kmddi.BuildPagingBufferOut, s *ddi.Status) {
+			if arg.Operation == op {
+				*s = ddi.StatusInvalidParameter
+			}
+		}))
+		b.Pitfall, b.Rule = 0, rule
+		return b
+	}
 	return []Break{
+		refused("MAP fails", "aperture-map-result", "refuses MAP_APERTURE_SEGMENT.", kmddi.PagingMapApertureSegment),
+		refused("UNMAP fails", "aperture-unmap-result", "refuses UNMAP_APERTURE_SEGMENT.", kmddi.PagingUnmapApertureSegment),
 		broken("UNMAP ignored", unmapNothing, "succeeds for UNMAP_APERTURE_SEGMENT and does nothing.", unmapping(func(*kmddi.BuildPagingBuffer) bool { return false })),
 		broken("page after the dummy page", unmapOther, "maps the page after the dummy page.", dummy(func(dummy uint64) uint64 { return dummy + gartreg.PageBytes })),
 		broken("page 0 unmapped to", unmapOther, "maps the page 0 of host memory in place of the dummy page.", dummy(func(uint64) uint64 { return 0 })),

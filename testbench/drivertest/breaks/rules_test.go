@@ -19,6 +19,8 @@ var without = map[string]string{
 
 	"access-unwritten": "it is a mistake of an application: testbench/sanitize has such a test",
 
+	"private-overflow": "Go checks the indices of a driver: runtime/dxgkrnl writes the guard",
+
 	"gpu-late":    "a device must lose a doorbell: the workload late",
 	"reset-limit": "six resets of the adapter: runtime/dxgkrnl has such a driver",
 	"reset-time":  "five seconds of accesses: runtime/dxgkrnl has such a driver",
