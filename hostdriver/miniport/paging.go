@@ -29,7 +29,7 @@ const maxPaging = 1 << 40
 //	Effect  MAP and UNMAP have an effect when it returns
 //	Out     DmaBuffer[:DmaBufferUsed]; DmaBufferPrivateData: a place, not stopped
 //	Returns only StatusSuccess or StatusInsufficientDMABuffer: the system
-//	        bugchecks on others (0x10E/0xB). An unknown operation, more than
+//	        bugchecks on others (0x10E/0xB, 0xE, 3). An unknown operation, more than
 //	        2^40 bytes or a range outside of its memory writes nothing and
 //	        marks the ring of the paging node as failed
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_buildpagingbuffer

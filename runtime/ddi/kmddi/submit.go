@@ -124,7 +124,8 @@ type BuildPagingBuffer struct {
 // BuildPagingBufferOut holds the in/out fields. After
 // StatusInsufficientDMABuffer the buffer is submitted and the driver is called
 // again with MultipassOffset. The only other legal results are StatusSuccess
-// and StatusAllocationBusy (bugcheck 0x10E/0xB).
+// and StatusAllocationBusy (bugcheck 0x10E/0xB, or 0x10E/0xE for a MAP and 0x10E/3
+// for an UNMAP).
 type BuildPagingBufferOut struct {
 	DmaBufferUsed   uint32 // bytes
 	MultipassOffset uint32
