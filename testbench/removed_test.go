@@ -90,6 +90,8 @@ func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 }
 
 // A link that drops and comes back needs no Recover: the next device has the board.
+//
+// docs/properties.md: T8.
 func TestLinkComesBack(t *testing.T) {
 	w := newWired(t, "emu?vram=64KiB")
 	for n := range 6 {

@@ -15,6 +15,8 @@ import (
 
 // A board that resets itself during the work, as after a brown-out, is a GPU that hangs: the system recovers without
 // help, and no frame is wrong. One node may lose its ring, or the whole function its registers.
+//
+// docs/properties.md: T8.
 func TestBoardResetsItself(t *testing.T) {
 	for _, reset := range []struct {
 		name  string
@@ -53,6 +55,8 @@ func TestBoardResetsItself(t *testing.T) {
 }
 
 // An interrupt message that arrives twice has no effect but a call of the interrupt routine.
+//
+// docs/properties.md: T8.
 func TestDoubledMessages(t *testing.T) {
 	for _, board := range []string{"emu?vram=64KiB", "emu?config=small", "line?vram=64KiB"} {
 		i := new(inject.Injector)

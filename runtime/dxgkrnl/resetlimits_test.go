@@ -171,6 +171,8 @@ func TestRecoveryByItselfFails(t *testing.T) {
 
 // After a link failure the adapter recovers when somebody next creates a device, however often. If the
 // link is still down then, Recover does it.
+//
+// docs/properties.md: T8.
 func TestLinkRecoversByItself(t *testing.T) {
 	r := newRig(t, options{})
 	fails := func() {
