@@ -4,6 +4,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 )
 
@@ -18,9 +19,15 @@ func (s *System) NewProcess() *Process { return &Process{s, s.processes.Add(1)} 
 
 // CreateDevice creates a Direct3D device in the process.
 func (p *Process) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
+	return p.CreateDeviceOn(p.system.Thunks())
+}
+
+// CreateDeviceOn creates a Direct3D device in the process on other thunks than those of the
+// system, which call them.
+func (p *Process) CreateDeviceOn(kernel kmt.Thunks) (*d3d11.Device, *d3d11.Context, error) {
 	s := p.system
 	return d3d11.CreateDevice(d3d11.Config{
-		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: p.id, Seed: s.seed, Err: s.lost, Stopped: s.stopped(),
+		Driver: s.drivers.UserMode, Kernel: kernel, Process: p.id, Seed: s.seed, Err: s.lost, Stopped: s.stopped(),
 		Observer: s.observeAPI(),
 	})
 }

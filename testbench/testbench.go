@@ -71,6 +71,7 @@ type Options struct {
 	Tdr        time.Duration             // the same as a time; 0: TdrDelay
 	TdrLimit   int                       // resets of the adapter by itself within a minute; 0: 5; less than 0: no limit
 	linkDelay  func(bytes uint64) uint64 // of a slow link without a given delay
+	quantum    uint64                    // clocks of a turn on a slow link; 0: a millisecond
 	DDI        io.Writer                 // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Observer   miniport.Observer         // of the firmware, if the drivers have Observed
 	Hook       verifier.Hook             // sees each DDI call; nil: none
@@ -99,14 +100,6 @@ type Options struct {
 
 	CallLimit time.Duration // wall-clock limit of a driver's call, rule call-hang; 0: 4 TdrDelay, at least 1 minute
 }
-
-// linkShare is the part of the rate of a slow link that is left for data, in percent: packets
-// of 128 bytes have headers, and some are sent again.
-const linkShare = 75
-
-// maxLinkDelay bounds what a slow link adds to the time-out of the GPU, in seconds: a board
-// that acknowledges slowly sets the measured rate. A line at 115,200 baud needs 971 for 8 MiB.
-const maxLinkDelay = 3600
 
 // A System is a running PC with one GPU.
 type System struct {
@@ -168,15 +161,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	if err = s.record(selector, &o); err != nil {
 		return nil, errors.Join(err, s.link.Close())
 	}
-	if o.Tdr != 0 {
-		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
-	} else if rated, ok := bus.As[boards.Rated](s.link); ok && o.TdrDelay == 0 {
-		o.TdrDelay = 2 * s.clock.Hz()
-		o.linkDelay = func(bytes uint64) uint64 {
-			seconds := min(float64(bytes)*100/linkShare/float64(rated.BytesPerSecond()), maxLinkDelay)
-			return uint64(seconds * float64(s.clock.Hz()))
-		}
-	}
+	s.setTimes(&o)
 	s.trace = s.newTrace(o)
 	o.Hook = s.hook(o.Hook)
 	check := s.budgets()
@@ -276,7 +261,7 @@ func (s *System) start(o Options) error {
 	log := o.Queues.listen(o.Log, &said)
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
-			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, TdrLimit: o.TdrLimit, LinkDelay: o.linkDelay,
+			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay, TdrLimit: o.TdrLimit, LinkDelay: o.linkDelay, Quantum: o.quantum,
 			FirstFence: first, FenceStep: step, Report: s.report, Settings: o.Queues.settings(), Poison: s.monitor != nil, Peek: peek, Translate: translate,
 			Log: log, Observe: s.observeKernel(o.Lost),
 		})

@@ -23,13 +23,12 @@ func newStress(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stress",
 		Short: "Run many processes under pressure and faults, and check every frame",
-		Long: `Stress runs processes at once, each with a device, contexts, lists, queries, maps and a
-swap chain. Their resources need more memory than VRAM has, and submissions hang or get
-faults at the given rates. Each frame is compared with a model. Only the device whose own
-work was made to fail may be lost, or all of them if the whole adapter is reset; their
-processes go on with new devices. Drivers, kernel and runtime are checked against the rules,
-and the GPU's accesses to memory too. It prints a line for each round, with the seed first,
-or JSON lines. The last round is without faults. docs/stress.md describes all of it.`,
+		Long: `Stress runs processes at once, each with a device of several contexts, lists, queries,
+maps and a swap chain. Their resources need more memory than VRAM has, and submissions hang
+or get faults at the given rates. Each frame is compared with a model. Only the device whose
+own work was made to fail may be lost, or all of them if the whole adapter is reset. Drivers,
+kernel, runtime and the GPU's accesses to memory are checked against the rules. It prints a
+line for each round, the last one without faults. docs/stress.md describes all of it.`,
 		Example: `  hilgpu run stress --hang 0.01
   hilgpu run stress --processes 8 --pressure 2 --faults bad-packet=0.01,unplug=0.0005 --seed 7
   hilgpu run stress --board line --rounds 0 --time 10m --json`,
@@ -43,6 +42,7 @@ or JSON lines. The last round is without faults. docs/stress.md describes all of
 	a.addDump(c)
 	AddBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Processes, "processes", 4, "`number` of processes, 1 to 64")
+	fl.IntVar(&f.Contexts, "contexts", contexts(a.program), "`number` of kernel contexts that a device submits to, 1 to 8")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the calls, the order of the processes and the faults")
 	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
@@ -52,6 +52,15 @@ or JSON lines. The last round is without faults. docs/stress.md describes all of
 	fl.StringVar(&f.faults, "faults", "", "`faults` of submissions, each with its probability, as in unplug=0.001: "+strings.Join(stress.FaultNames(), ", "))
 	a.AddJSON(fl)
 	return c
+}
+
+// contexts returns the default of --contexts. Command buffers of drivers that are not those of
+// this GPU may need state that earlier ones have left in their context.
+func contexts(p Program) int {
+	if p.Foreign {
+		return 1
+	}
+	return 2
 }
 
 func runStress(f *stressFlags) error {

@@ -43,6 +43,7 @@ type bench struct {
 func open(o Options) (*bench, error) {
 	b := &bench{Options: o, injector: new(inject.Injector), totals: Totals{Injected: map[Fault]uint64{}}}
 	b.spoil = newSpoiler(b)
+	b.Contexts = max(b.Contexts, 1)
 	s := o.System
 	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
 	if s.TdrDelay == 0 && s.Tdr == 0 && inClocks(o.Board) {
@@ -58,6 +59,7 @@ func open(o Options) (*bench, error) {
 	for i := range o.Processes {
 		b.processes = append(b.processes, &process{
 			bench: b, number: i, system: b.sys.NewProcess(), rand: rand.New(rand.NewPCG(o.Seed, uint64(i))), frames: sha256.New(),
+			spread: rand.New(rand.NewPCG(o.Seed, uint64(i)|1<<33)),
 		})
 	}
 	b.sys.RefuseMemory(b.refuses)

@@ -23,8 +23,9 @@ const texelBytes = 4
 
 // A device is a Direct3D device of a process with its model.
 type device struct {
-	bench *bench
-	api   *d3d11.Device
+	bench  *bench
+	api    *d3d11.Device
+	spread *spreader // between the API and the kernel
 
 	immediate, deferred context
 	textures, buffers   []resource
@@ -98,7 +99,7 @@ var errTold = errors.New("a message of the runtime")
 // open opens the device and creates its resources.
 func (d *device) open(p *testbench.Process, r *rand.Rand) (err error) {
 	var ctx *d3d11.Context
-	if d.api, ctx, err = p.CreateDevice(); err != nil {
+	if d.api, ctx, err = p.CreateDeviceOn(d.spread.thunks()); err != nil {
 		return err
 	}
 	m := new(model.Device)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -18,8 +19,9 @@ type process struct {
 	number int
 	system *testbench.Process
 	rand   *rand.Rand
-	frames hash.Hash // of all frames and losses
-	device *device   // nil: none
+	frames hash.Hash  // of all frames and losses
+	device *device    // nil: none
+	spread *rand.Rand // of the contexts in the kernel
 }
 
 // round presents the frames of a round.
@@ -97,7 +99,10 @@ func (p *process) lost(err error) error {
 
 // open opens a device.
 func (p *process) open() error {
-	p.device = &device{bench: p.bench, hits: p.bench.spoil.hits(), memory: p.bench.spoil.memory}
+	b := p.bench
+	p.device = &device{bench: b, hits: b.spoil.hits(), memory: b.spoil.memory, spread: &spreader{
+		kernel: b.sys.Thunks(), rand: p.spread, nodes: b.sys.Nodes(), count: b.Contexts, contexts: map[ddi.KMHandle][]*umddi.CreateContext{},
+	}}
 	return p.device.open(p.system, p.rand)
 }
 

@@ -29,6 +29,7 @@ var ErrFailed = errors.New("stress: failed")
 // Limits of Options.
 const (
 	MaxProcesses = 64
+	MaxContexts  = 8
 	MaxPressure  = 16
 )
 
@@ -39,6 +40,7 @@ type Options struct {
 	System  testbench.Options // without Inject, Seed and TdrLimit, which Run sets
 
 	Processes int           // 1 to 64
+	Contexts  int           // of the kernel that submissions of a device go to, 1 to 8; 0: 1
 	Seed      uint64        // of everything that is random
 	Rounds    int           // number of rounds; 0: until Time has passed
 	Time      time.Duration // begins no new round after it; 0: no limit
@@ -58,6 +60,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Processes < 1 || o.Processes > MaxProcesses:
 		return bad("%d processes, want 1 to %d", o.Processes, MaxProcesses)
+	case o.Contexts < 0 || o.Contexts > MaxContexts:
+		return bad("%d contexts, want 1 to %d", o.Contexts, MaxContexts)
 	case o.Frames < 1:
 		return bad("%d frames, want at least 1", o.Frames)
 	case o.Rounds < 0 || o.Time < 0 || o.Rounds == 0 && o.Time == 0:

@@ -25,7 +25,7 @@ var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the V
 
 // small returns the options of a short run, in which the sanitizer is on.
 func small(board string) Options {
-	return Options{Board: board, Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true}, Processes: 3, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
+	return Options{Board: board, Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true}, Processes: 3, Contexts: 2, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
 }
 
 // Every process presents what the model has, and only the guilty lose their devices.
@@ -41,6 +41,15 @@ func TestEachFault(t *testing.T) {
 			assert.Positive(t, r.Preemptions)
 			assert.Zero(t, r.NodeResets+r.Recoveries+r.Guilty+r.Others+r.Refused)
 		}},
+		{"none on a line", "line?vram=64KiB", func(o *Options) { o.Rounds = 1 }, func(t *testing.T, r Round) {
+			assert.Positive(t, r.Preemptions)
+			assert.Less(t, r.Preemptions, r.DMABuffers, "a turn is long enough for some work")
+		}},
+		{"three contexts", "emu?vram=64KiB", func(o *Options) { o.Contexts = 3 }, func(t *testing.T, r Round) {
+			assert.EqualValues(t, 36, r.Frames)
+			assert.Zero(t, r.NodeResets+r.Recoveries+r.Guilty+r.Others+r.Refused)
+		}},
+		{"one node", "emu?vram=64KiB&nodes=1", func(o *Options) {}, func(t *testing.T, r Round) { assert.EqualValues(t, 36, r.Frames) }},
 		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.1, 1 }, func(t *testing.T, r Round) {
 			assert.Positive(t, r.Hangs)
 			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
@@ -136,6 +145,33 @@ func TestVerilog(t *testing.T) {
 		}
 		require.Equal(t, digests[0], digests[1], "seed %d", seed)
 	}
+}
+
+// The submissions of a device go to several contexts, on both nodes.
+func TestContexts(t *testing.T) {
+	o := small("emu?vram=64KiB")
+	o.Contexts, o.Rounds = 4, 1
+	made, used, nodes := 0, map[kmddi.HContext]int{}, map[uint32]int{}
+	entry := o.Drivers.KernelMode
+	o.Drivers.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		create, patch := table.CreateContext, table.Patch
+		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+			made++
+			return create(t, dev, ctx, arg)
+		}
+		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			used[arg.Context]++
+			nodes[arg.NodeOrdinal]++
+			return patch(t, h, arg)
+		}
+		return table
+	}
+	_, err := Run(o)
+	require.NoError(t, err)
+	assert.Equal(t, 2*3*4, made, "a device of each process before the first round, and one after it")
+	assert.Len(t, used, made)
+	assert.Len(t, nodes, 2)
 }
 
 // changed returns the drivers with a miniport that changes one submission of a device.
@@ -245,6 +281,8 @@ func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"0 processes, want 1 to 64":                                            func(o *Options) { o.Processes = 0 },
 		"65 processes, want 1 to 64":                                           func(o *Options) { o.Processes = 65 },
+		"9 contexts, want 1 to 8":                                              func(o *Options) { o.Contexts = 9 },
+		"-1 contexts, want 1 to 8":                                             func(o *Options) { o.Contexts = -1 },
 		"0 frames, want at least 1":                                            func(o *Options) { o.Frames = 0 },
 		"0 rounds and a time of 0s, want one of them":                          func(o *Options) { o.Rounds = 0 },
 		"a hang rate of 1.5, want 0 to 1":                                      func(o *Options) { o.Hang = 1.5 },
