@@ -25,3 +25,13 @@ func TestPreemptionBreaksNoRule(t *testing.T) {
 		})
 	}
 }
+
+// Paging buffers that continue after a preemption use the pages of an aperture as before it.
+func TestPagingContinuesByThePage(t *testing.T) {
+	r, err := stress.Run(stress.Options{
+		Board: "emu?gart=1&vram=128KiB", Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true},
+		Processes: 4, Contexts: 2, Seed: 2, Rounds: 1, Frames: 4, Pressure: 1.5,
+	})
+	require.NoError(t, err)
+	require.Positive(t, r.Preemptions)
+}

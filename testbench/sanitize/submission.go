@@ -102,7 +102,8 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	s.counts[e.Node]++
 	s.turns++
 	turn := s.turns
-	s.each(e.Again, func(u *submission) { turn = u.turn })
+	var kept []access // of a paging buffer, whose addresses are final
+	s.each(e.Again, func(u *submission) { turn, kept = u.turn, u.accesses })
 	s.retire(e.Again) // it owns its memory until it continues
 	u := &submission{
 		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text,
@@ -113,7 +114,7 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	u.accesses, end = accesses(e.Commands, e.Start)
 	switch {
 	case e.Text == pagingKind && e.Again != 0:
-		u.function, u.paging = buildPaging, true
+		u.function, u.paging, u.accesses = buildPaging, true, kept
 		s.continueOut(u.serial, e.Again)
 	case e.Text == pagingKind:
 		u.function, u.paging = buildPaging, true
