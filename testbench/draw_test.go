@@ -131,6 +131,8 @@ func (c *canvas) read(i int) (got [canvasH][canvasW]uint32) {
 
 // The kernel and an application draw in turn to surfaces that VRAM does not hold together. The pixels are
 // those of a model that does one after the other, and the sanitizer finds nothing.
+//
+// docs/properties.md: S11.
 func TestKernelDraws(t *testing.T) {
 	for _, tt := range []struct {
 		name, board string
@@ -217,6 +219,8 @@ func TestKernelDrawingsAreRefused(t *testing.T) {
 
 // A drawing that faults, or takes longer than TdrDelay, costs no application its device. The next
 // call tells of it, and the one after it draws.
+//
+// docs/properties.md: S11.
 func TestKernelDrawingHangs(t *testing.T) {
 	for _, tt := range []struct {
 		name, board string
@@ -273,6 +277,8 @@ func TestKernelDrawingHangs(t *testing.T) {
 }
 
 // A drawing stops long work of an application, which goes on with its result.
+//
+// docs/properties.md: S11.
 func TestKernelDrawingPreempts(t *testing.T) {
 	for _, config := range []string{"", "&nodes=1"} {
 		sys, err := Open("emu?vram=2MiB"+config, HostDrivers(), Options{Sanitize: true})

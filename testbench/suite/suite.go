@@ -268,6 +268,8 @@ func Cases() []Case {
 			Source: "DXGK_DRIVERCAPS: SchedulingCaps; DXGK_VIDSCHCAPS", options: []string{"", "nodes=1"}, run: claimedQueue},
 		{Name: "escape", Tier: Own, Doc: "a tool reads registers and the state of nodes through the miniport",
 			Source: "DXGKDDI_ESCAPE; hostdriver/privdata", options: []string{"", "nodes=1"}, run: escapes},
+		{Name: "kernel-draws", Tier: Own, Doc: "the kernel draws to surfaces of an application, in the order of the calls",
+			Source: "DXGKDDI_RENDERKM; hostdriver/privdata", options: []string{"", "nodes=1", "vram=8KiB"}, run: kernelDraws},
 		{Name: "malformed-buffers", Tier: Own, Doc: "bad command buffers are refused, and the next good one works",
 			Source: "DXGKDDI_RENDER, Return value; hostdriver/privdata", run: malformedCommandBuffers},
 		{Name: "random", Tier: API, Doc: "random API calls have the effect of a reference model",
