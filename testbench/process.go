@@ -63,8 +63,10 @@ func (s *System) StopFirmware() error {
 }
 
 // MemoryInUse returns the bytes of the PC's memory that are allocated for the GPU, without the
-// paging buffers, which the graphics kernel makes when it needs them and keeps.
-func (s *System) MemoryInUse() uint64 { return s.machine.InUse() - s.kernel.PagingMemory() }
+// paging buffers and the DMA buffers of what it draws, which the graphics kernel makes when it needs them and keeps.
+func (s *System) MemoryInUse() uint64 {
+	return s.machine.InUse() - s.kernel.PagingMemory() - s.kernel.DrawingMemory()
+}
 
 // RefuseMemory makes refuse decide about each allocation of the PC's memory for the GPU, of
 // the given bytes: it fails if refuse returns true. nil: none fails.

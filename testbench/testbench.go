@@ -240,11 +240,14 @@ func (s *System) Violations() []*verifier.Violation {
 
 // guard calls f, which calls the kernel on the system's thread. It returns the
 // violation that stopped the system, or the error of f.
-func (s *System) guard(f func() error) error {
+func (s *System) guard(f func() error) error { return s.guardOn(s.thread, f) }
+
+// guardOn is guard of a call on a thread.
+func (s *System) guardOn(t *ddi.Thread, f func() error) error {
 	if s.monitor == nil {
 		return f()
 	}
-	return s.monitor.Guard(s.thread, f)
+	return s.monitor.Guard(t, f)
 }
 
 func (s *System) start(o Options) error {

@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // renderKm is the function of the miniport that translates what the kernel draws.
@@ -122,6 +123,24 @@ func (k *Kernel) drawing(t *ddi.Thread, d *device) (*context, ddi.Status) {
 	}
 	return d.contexts[0], ddi.StatusSuccess
 }
+
+// DrawingMemory returns the bytes of the PC's memory, in pages, that the DMA buffers of what the
+// kernel draws have. The kernel makes them when it needs them, and keeps them until Stop.
+func (k *Kernel) DrawingMemory() (bytes uint64) {
+	for _, d := range k.devices {
+		for _, c := range d.contexts {
+			for _, b := range c.dma {
+				if d.system {
+					bytes += inPages(b.whole.Bytes)
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+// inPages returns the size of memory in whole pages.
+func inPages(p []byte) uint64 { return (uint64(len(p)) + hal.PageSize - 1) &^ (hal.PageSize - 1) }
 
 // openForKernel opens an allocation of any device for the kernel's own device, unless it is open.
 func (k *Kernel) openForKernel(t *ddi.Thread, d *device, h ddi.KMHandle) ddi.Status {

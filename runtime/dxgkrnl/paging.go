@@ -5,7 +5,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
-	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // maxPagingBuffers is the maximum number of paging buffers.
@@ -46,7 +45,7 @@ func (k *Kernel) pagingNode() *node { return &k.nodes[k.caps.PagingNode] }
 // kernel makes them when it needs them, up to a fixed number, and keeps them until Stop.
 func (k *Kernel) PagingMemory() (bytes uint64) {
 	for _, b := range k.paging.all {
-		bytes += (uint64(len(b.whole.Bytes)) + hal.PageSize - 1) &^ (hal.PageSize - 1)
+		bytes += inPages(b.whole.Bytes)
 	}
 	return bytes
 }

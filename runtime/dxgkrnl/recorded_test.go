@@ -26,6 +26,17 @@ func TestBytesOfMemory(t *testing.T) {
 	assert.EqualValues(t, 8192, r.kernel.PagingMemory())
 }
 
+// The DMA buffers of drawings have whole pages, and those of applications do not count.
+func TestBytesOfDrawings(t *testing.T) {
+	r := newRig(t, options{})
+	a := r.alloc(64, system)
+	r.render(fill(a, 0, 64, 1))
+	assert.Zero(t, r.kernel.DrawingMemory())
+	r.ok(r.paint(a, 0, 64, 1))
+	assert.EqualValues(t, 2*3*4096, r.kernel.DrawingMemory(), "two buffers of 1,024 bytes and their guards")
+	r.finish()
+}
+
 // In an aperture the alignment is at least that of a page.
 func TestAlignmentInASegment(t *testing.T) {
 	aperture, memory := &segment{desc: kmddi.SegmentDescriptor{Flags: kmddi.SegmentFlags{Aperture: true}}}, &segment{}

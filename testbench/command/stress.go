@@ -75,7 +75,7 @@ func runStress(f *stressFlags) error {
 	if err := f.verify.check(); err != nil {
 		return err
 	}
-	o.Drivers, o.System = f.app.program.Drivers, f.verify.options()
+	o.Drivers, o.System, o.KernelDraws = f.app.program.Drivers, f.verify.options(), !f.app.program.Foreign
 	o.System.Tdr, o.System.Log, o.System.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
 	if o.System.Board, err = f.app.Links.Options(); err != nil {
 		return err

@@ -22,13 +22,14 @@ type spreader struct {
 	nodes    int // of the GPU
 	count    int // contexts for each of the driver
 	contexts map[ddi.KMHandle][]*umddi.CreateContext
+	made     ddi.KMHandle // the last allocation of a resource
 }
 
 // thunks returns the thunks for the runtime.
 func (s *spreader) thunks() kmt.Thunks {
 	k := s.kernel
 	k.CreateContext, k.DestroyContext, k.SetContextSchedulingPriority = s.create, s.destroy, s.prioritize
-	k.Render, k.Present = s.render, s.present
+	k.Render, k.Present, k.CreateAllocation = s.render, s.present, s.allocate
 	return k
 }
 
@@ -55,6 +56,15 @@ func (s *spreader) create(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateCont
 	}
 	s.contexts[arg.Context] = all
 	return ddi.StatusSuccess
+}
+
+// allocate notes the allocation of a resource.
+func (s *spreader) allocate(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status {
+	st := s.kernel.CreateAllocation(t, dev, arg)
+	if !st.Failed() && arg.Resource != (umddi.HRTResource{}) {
+		s.made = arg.AllocationInfo[0].Allocation
+	}
+	return st
 }
 
 // priority returns a random priority.

@@ -23,9 +23,10 @@ const texelBytes = 4
 
 // A device is a Direct3D device of a process with its model.
 type device struct {
-	bench  *bench
-	api    *d3d11.Device
-	spread *spreader // between the API and the kernel
+	bench   *bench
+	api     *d3d11.Device
+	spread  *spreader // between the API and the kernel
+	process *testbench.Process
 
 	immediate, deferred context
 	textures, buffers   []resource
@@ -54,6 +55,8 @@ type resource struct {
 	api  d3d11.Resource
 	view *d3d11.RenderTargetView // or nil
 	of   *model.View
+
+	allocation ddi.KMHandle // of a texture
 }
 
 // hang is the kind of a submission that the process itself makes too long.
@@ -99,6 +102,7 @@ var errTold = errors.New("a message of the runtime")
 // open opens the device and creates its resources.
 func (d *device) open(p *testbench.Process, r *rand.Rand) (err error) {
 	var ctx *d3d11.Context
+	d.process = p
 	if d.api, ctx, err = p.CreateDeviceOn(d.spread.thunks()); err != nil {
 		return err
 	}
@@ -139,7 +143,11 @@ func (d *device) create(r *rand.Rand) error {
 			return err
 		}
 	}
-	return d.present(shape)
+	if err := d.present(shape); err != nil {
+		return err
+	}
+	d.upload()
+	return nil
 }
 
 // describe describes a texture of the API.
@@ -168,7 +176,7 @@ func (d *device) texture(r *rand.Rand, s model.Shape, u d3d11.Usage) error {
 	if err != nil {
 		return err
 	}
-	x.api = tex
+	x.api, x.allocation = tex, d.spread.made
 	if u == d3d11.UsageDefault {
 		if err := d.target(&x, tex); err != nil {
 			return err

@@ -41,6 +41,9 @@ func (d *device) frame(r *rand.Rand) ([]byte, error) {
 	if err := d.submit(r); err != nil {
 		return nil, err
 	}
+	if err := d.kernelDraws(); err != nil {
+		return nil, err
+	}
 	if r.IntN(2) == 0 {
 		if err := d.list(r); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -57,7 +58,7 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 		table := entry()
 		create, destroy, patch := table.CreateContext, table.DestroyContext, table.Patch
 		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
-			if p := s.bench.process(t.Process); p != nil {
+			if p := s.bench.process(t.Process); p != nil && !arg.SystemContext {
 				s.contexts[ctx] = owner{p.device, arg.NodeOrdinal}
 			}
 			return create(t, dev, ctx, arg)
@@ -145,6 +146,11 @@ func (s *spoiler) stopFirmware() {
 	if err := b.sys.StopFirmware(); err != nil && !errors.Is(err, bus.ErrLinkDown) && b.failed == nil {
 		b.failed = fmt.Errorf("%w: seed %d, round %d: the microcontroller cannot be stopped: %w", ErrFailed, b.Seed, b.round, err)
 	}
+}
+
+// injects reports whether the run has faults of a kind.
+func (s *spoiler) injects(f Fault) bool {
+	return slices.ContainsFunc(s.bench.Faults, func(i Injection) bool { return i.Fault == f })
 }
 
 // registers returns the offset of the registers of a node in BAR0.

@@ -1,6 +1,6 @@
 // Package stress runs many processes on one GPU under pressure: with devices and contexts of
 // all priorities, command lists, queries, maps and presents, with more resources than VRAM
-// holds, and with injected hangs and faults.
+// holds, and with injected hangs and faults. The kernel draws to the same textures.
 //
 // Each process calls the API and the model of package
 // [github.com/hilgpu/hilgpu/testbench/model], and compares each presented frame, and one of its
@@ -49,6 +49,8 @@ type Options struct {
 	Pressure  float64       // bytes of all resources over those of VRAM, more than 0 to 16
 	Faults    []Injection
 
+	KernelDraws bool // the kernel draws to textures, too; DxgkDdiRenderKm must take those
+
 	Progress func(Round) error // is called after each round, and may end the run; nil: it is not
 }
 
@@ -95,6 +97,7 @@ func inClocks(board string) bool {
 type Totals struct {
 	Frames   uint64           `json:"frames"`   // that were presented, and compared
 	Checked  uint64           `json:"checked"`  // bytes that were compared
+	Drawn    uint64           `json:"drawn"`    // rectangles that the kernel drew
 	Hangs    uint64           `json:"hangs"`    // submissions made to hang
 	Injected map[Fault]uint64 `json:"injected"` // faults that were armed
 	Guilty   uint64           `json:"guilty"`   // devices lost for their own work
