@@ -14,9 +14,10 @@ import (
 
 var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with choices at random; 0: all choices")
 
-// A scene is a run: two devices with three submissions to two nodes, on a GPU that does what
-// an explorer chooses.
+// A scene is a run: two devices with a few submissions, on a GPU that does what an explorer
+// chooses.
 //
+//	results  what allocations have at the end
 //	faults   that it may still have
 //	owed     nodes with an event whose interrupt has not arrived
 //	guilty   devices whose work faulted, or was executed when its node was reset
@@ -27,21 +28,29 @@ var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with cho
 //	call     number of the thunk that the application has called last
 type scene struct {
 	*queues
-	t      *testing.T
-	e      *explorer
-	second *umddi.CreateContext
-	result ddi.KMHandle
-	open   map[uint64]bool // submissions in the hardware, by serial
-	faults int
-	owed   [2]bool
-	guilty map[*device]bool
-	queued bool
-	first  int
-	places []*place
-	asked  uint32
-	noted  bool
-	pasts  [2]past
-	call   int
+	t       *testing.T
+	e       *explorer
+	second  *umddi.CreateContext
+	results []result
+	ready   func()          // checks that no node is free while work for it is ready; nil: nothing does
+	open    map[uint64]bool // submissions in the hardware, by serial
+	faults  int
+	owed    [2]bool
+	guilty  map[*device]bool
+	queued  bool
+	first   int
+	places  []*place
+	asked   uint32
+	noted   bool
+	pasts   [2]past
+	call    int
+}
+
+// A result is the content of an allocation of a device that is not lost.
+type result struct {
+	device int
+	of     ddi.KMHandle
+	want   []byte
 }
 
 // An event is something that the GPU does.
@@ -91,15 +100,15 @@ func (s *scene) blame(node int) {
 		return
 	}
 	for _, w := range s.kernel.nodes[node].hardware {
-		if w.arg.SubmissionFenceID == s.gpu.queues[node][0].fence {
-			s.guilty[w.line.context.device] = true
+		if c := w.line.context; c != nil && w.arg.SubmissionFenceID == s.gpu.queues[node][0].fence {
+			s.guilty[c.device] = true
 		}
 	}
 }
 
-// ready checks that no node is free while work for it is ready. In this scene the work of the first two
+// busy checks that no node is free while work for it is ready, if the work of the first two
 // contexts is always ready, and that of the third one after that of the second one has completed.
-func (s *scene) ready() {
+func (s *scene) busy() {
 	free := func(node int) bool { n := &s.kernel.nodes[node]; return len(n.hardware) == 0 && s.kernel.room(n) }
 	of := func(c *umddi.CreateContext) *context { return s.kernel.handles.get(c.Context).(*context) }
 	for _, c := range s.contexts {
@@ -127,7 +136,9 @@ func (s *scene) events(first int) (all []event) {
 // to the next deadline of the kernel.
 func (s *scene) act() bool {
 	s.require(s.kernel.working(), "the application waits, but no node has work")
-	s.ready()
+	if s.ready != nil {
+		s.ready()
+	}
 	all := s.events(0)
 	if i := s.outside(len(all) + 1); i < len(all) {
 		all[i].do()
@@ -169,7 +180,7 @@ func (s *scene) meet(name string) {
 			return
 		}
 	case "QueryCurrentFence":
-		for node := range s.pasts {
+		for node := range s.kernel.nodes {
 			n := &s.kernel.nodes[node]
 			s.pasts[node] = past{n.completed, n.preemption != 0}
 		}
@@ -282,8 +293,8 @@ func noting[A, R any](s *scene, f func(*ddi.Thread, kmddi.HAdapter, A) (R, ddi.S
 	}
 }
 
-func newScene(t *testing.T, e *explorer) *scene {
-	s := &scene{queues: newQueues(t, 2, options{nodes: 2, preempts: true, resets: true, quantum: 1 << 40}), t: t, e: e, faults: 1, guilty: map[*device]bool{}}
+func newScene(t *testing.T, e *explorer, nodes int) *scene {
+	s := &scene{queues: newQueues(t, 2, options{nodes: nodes, preempts: true, resets: true, quantum: 1 << 40}), t: t, e: e, faults: 1, guilty: map[*device]bool{}}
 	s.mini.patched = nil
 	s.kernel.caps.HwQueuePacketCap, s.gpu.capacity = 2, 2
 	s.priority(1, 1)
@@ -292,25 +303,38 @@ func newScene(t *testing.T, e *explorer) *scene {
 	d.QueryCurrentFence = noting(s, d.QueryCurrentFence, func(a kmddi.QueryCurrentFence) uint32 { return a.NodeOrdinal })
 	d.QueryEngineStatus = noting(s, d.QueryEngineStatus, func(a kmddi.QueryEngineStatus) uint32 { return a.NodeOrdinal })
 	d.ResetEngine = noting(s, d.ResetEngine, func(a kmddi.ResetEngine) uint32 { return a.NodeOrdinal })
-	s.second = s.devices[1].context(1)
-	s.result = s.devices[1].alloc(64, system)
+	s.second = s.devices[1].context(uint32(nodes - 1))
 	s.watch()
 	return s
 }
 
-// explore does one run and checks it, unless it ends at a state of an earlier one.
-func explore(t *testing.T, e *explorer) {
+// twoNodes is three submissions to two nodes, without paging buffers.
+func twoNodes(t *testing.T, e *explorer) (*scene, []func()) {
+	s := newScene(t, e, 2)
+	a, b := s.devices[0], s.devices[1]
+	copied := b.alloc(64, system)
+	s.results = []result{{0, s.targets[0], repeat(3, 64)}, {1, copied, repeat(5, 64)}}
+	s.ready = s.busy
+	return s, []func(){
+		func() { a.submit(s.contexts[0], halves(s.targets[0], 3)...) },
+		func() { b.submit(s.contexts[1], halves(s.targets[1], 5)...) },
+		func() { b.submit(s.second, copyTo(copied, 0, s.targets[1], 0, 64)) },
+	}
+}
+
+// explore does one run and checks it, unless it ends at a state of an earlier one. begin returns
+// the scene and the submissions.
+func explore(t *testing.T, e *explorer, begin func(t *testing.T, e *explorer) (*scene, []func())) {
 	defer func() {
 		if p := recover(); p != nil && p != errMerged {
 			panic(p)
 		}
 	}()
-	s := newScene(t, e)
-	a, b := s.devices[0], s.devices[1]
+	s, submissions := begin(t, e)
 	s.gpu.acts, s.mini.every, s.gpu.timeless = s.act, s.meet, true
-	s.thunk(func() { a.submit(s.contexts[0], halves(s.targets[0], 3)...) })
-	s.thunk(func() { b.submit(s.contexts[1], halves(s.targets[1], 5)...) })
-	s.thunk(func() { b.submit(s.second, copyTo(s.result, 0, s.targets[1], 0, 64)) })
+	for _, submit := range submissions {
+		s.thunk(submit)
+	}
 	for _, p := range s.devices {
 		s.thunk(func() { p.thunks.WaitForIdle(p.thread, p.dev) })
 	}
@@ -327,13 +351,12 @@ func (s *scene) check() {
 		require.Empty(t, s.open, "submissions that do not end")
 	}
 	for i, p := range s.devices {
-		switch lost := s.kernel.Lost(p.dev); {
-		case lost != nil:
-			require.True(t, stopped || s.guilty[s.kernel.handles.get(p.dev).(*device)], "device %d is lost, but none of its work failed: %v", i, lost)
-		case i == 0:
-			require.Equal(t, repeat(3, 64), p.read(s.targets[0]))
-		default:
-			require.Equal(t, repeat(5, 64), p.read(s.result))
+		lost := s.kernel.Lost(p.dev)
+		require.True(t, lost == nil || stopped || s.guilty[s.kernel.handles.get(p.dev).(*device)], "device %d is lost, but none of its work failed: %v", i, lost)
+		for _, r := range s.results {
+			if r.device == i && lost == nil {
+				require.Equal(t, r.want, p.read(r.of), "of device %d", i)
+			}
 		}
 	}
 	next := s.process(9)
@@ -346,7 +369,11 @@ func (s *scene) check() {
 // Every interleaving of completion, interrupt, DPC, preemption, fault and time-out for three
 // submissions on two nodes, or some at random: no ready work waits beside a free node, each
 // submission ends once, only what failed is lost, all else has its result, and a new device works.
-func TestExplore(t *testing.T) {
+func TestExplore(t *testing.T) { exploreAll(t, *explored, twoNodes) }
+
+// exploreAll does runs with choices at random, or with all choices if runs is 0. It prints how
+// many states there are.
+func exploreAll(t *testing.T, limit int, begin func(t *testing.T, e *explorer) (*scene, []func())) {
 	e, runs, longest := newExplorer(), 0, 0
 	defer func() {
 		if p := recover(); p != nil || t.Failed() {
@@ -357,13 +384,13 @@ func TestExplore(t *testing.T) {
 		}
 	}()
 	for more := true; more; {
-		if *explored > 0 {
+		if limit > 0 {
 			e.restart(uint64(runs))
 		}
-		explore(t, e)
+		explore(t, e, begin)
 		runs++
 		longest = max(longest, len(e.choices))
-		more = *explored > runs || *explored == 0 && e.advance()
+		more = limit > runs || limit == 0 && e.advance()
 	}
 	t.Logf("%d runs, %d states, at most %d choices; %d runs ended at a state of an earlier one, %d went on there; %d states compared",
 		runs, len(e.known), longest, e.merged-e.strays, e.strays, e.passed)

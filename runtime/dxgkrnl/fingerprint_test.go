@@ -8,8 +8,8 @@ import (
 
 // A printer appends what tells states apart to b. Times are relative to now, and of the fences
 // of a node only the order counts. Left out are counters that are only printed, the accounts of time,
-// which end with quantums that are longer than a run, and what VidMm keeps about memory segments,
-// since all allocations are in system memory.
+// which end with quantums that are longer than a run, and the order in which allocations leave
+// memory segments, since these have room for all.
 type printer struct {
 	b     []byte
 	now   uint64
@@ -67,8 +67,8 @@ func (s *scene) inside() fingerprint {
 	st := s.kernel.dev.Stats()
 	p.put(st.Messages - st.Merged - st.Interrupts)
 	p.flags(s.noted)
-	for node, was := range s.pasts {
-		if s.noted {
+	for node := range s.kernel.nodes {
+		if was := s.pasts[node]; s.noted {
 			p.flags(s.kernel.nodes[node].completed != was.completed, was.asked)
 		}
 	}
@@ -83,6 +83,7 @@ func (p *printer) kernel() {
 	for i := range k.nodes {
 		p.node(&k.nodes[i])
 	}
+	p.paging(&k.paging)
 	for _, c := range k.cancelled {
 		p.submission(c)
 	}
@@ -123,6 +124,9 @@ func (p *printer) node(n *node) {
 		p.flags(p.s.open[s.serial])
 		p.submission(s)
 	}
+	for _, s := range n.waiting {
+		p.submission(s)
+	}
 	g, m, i := p.s.gpu, p.s.mini, n.ordinal
 	p.fence(uint64(m.last[i]), uint64(m.stopping[i]), uint64(le.Uint32(g.bar0[regFence+4*i:])))
 	p.flags(m.any[i], m.stopping[i] != 0)
@@ -141,7 +145,7 @@ func (p *printer) node(n *node) {
 func (p *printer) ranks(n *node) {
 	g, m, i := p.s.gpu, p.s.mini, n.ordinal
 	p.order = append(p.order, 0, n.submitted, n.reported, n.completed, n.preemption, uint64(m.last[i]), uint64(m.stopping[i]), uint64(le.Uint32(g.bar0[regFence+4*i:])))
-	for _, s := range n.hardware {
+	for _, s := range slices.Concat(n.hardware, n.waiting) {
 		p.order = append(p.order, s.fence)
 	}
 	for _, w := range g.queues[i] {
@@ -175,6 +179,7 @@ func (p *printer) marks(all marks) {
 
 func (p *printer) mark(m mark) {
 	p.put(m.number)
+	p.flags(m.line.context != nil)
 	if m.line.context != nil {
 		p.put(uint64(m.line.context.handle))
 	}
@@ -188,7 +193,30 @@ func (p *printer) submission(s *submission) {
 		p.fence(s.fence)
 	}
 	p.ago(s.began)
-	p.put(min(s.spent, p.s.kernel.tdrDelay()), uint64(s.level), uint64(s.part.at), uint64(s.part.to), uint64(s.part.start), uint64(s.part.end), s.job.id, uint64(indexOf(s.dma)))
+	p.put(min(s.spent, p.s.kernel.tdrDelay()), uint64(s.level))
+	if s.paging != nil {
+		p.put(uint64(slices.Index(p.s.kernel.paging.all, s.paging)), uint64(s.arg.DmaBufferSubmissionEndOffset))
+		return
+	}
+	p.put(uint64(s.part.at), uint64(s.part.to), uint64(s.part.start), uint64(s.part.end), s.job.id, uint64(indexOf(s.dma)))
+}
+
+// paging puts the paging buffers.
+func (p *printer) paging(g *pager) {
+	p.put(g.line.made, g.line.submitted, g.line.completed, uint64(len(g.built)))
+	p.flags(g.open != nil)
+	p.marks(g.waits)
+	for _, s := range g.built {
+		p.submission(s)
+	}
+	for _, b := range g.free {
+		p.put(uint64(slices.Index(g.all, b)))
+	}
+	for _, b := range g.all {
+		p.flags(b.submitted, b.clean, b.fresh, b.kept)
+		p.put(uint64(len(b.ops)))
+		p.b = append(append(p.b, b.private...), b.pages.Bytes...)
+	}
 }
 
 func (p *printer) context(c *context) {
@@ -221,10 +249,12 @@ func (p *printer) job(j *job) {
 }
 
 func (p *printer) allocation(a *allocation) {
-	require := p.s.require
-	require(!a.inMemorySegment(), "allocation %#x is in a memory segment", a.handle)
+	if a.inMemorySegment() {
+		p.put(a.offset, a.paged)
+		p.b = append(p.b, p.s.gpu.vram[a.offset:a.offset+a.span]...)
+	}
 	p.put(uint64(a.handle), uint64(a.queued), uint64(a.listed), uint64(a.held), uint64(a.locks))
-	p.flags(a.segment != nil, a.content, a.dirty, a.destroyed)
+	p.flags(a.segment != nil, a.inMemorySegment(), a.content, a.dirty, a.destroyed)
 	p.marks(a.uses)
 	p.marks(a.writes)
 	if !a.device.removed.Failed() { // else nobody reads it

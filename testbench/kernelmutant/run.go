@@ -30,7 +30,7 @@ type judge struct {
 var rapidArgs = []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=0s"}
 
 // slow are the tests of the kernel that take most of the time.
-const slow = "^(TestWorkingSets|TestHostMemoryInPieces|TestNoWakeUpIsLost|TestClearing|TestExplore|TestThreadsKeepContents|TestRunIsDeterministic|TestRandomWorkKeepsContents)$"
+const slow = "^(TestWorkingSets|TestHostMemoryInPieces|TestNoWakeUpIsLost|TestClearing|TestExplore|TestExplorePaging|TestThreadsKeepContents|TestRunIsDeterministic|TestRandomWorkKeepsContents)$"
 
 // judges are the tests that may notice a mutant, in this order: those of the kernel, the
 // fast ones first, and if they pass, tests of the system.
