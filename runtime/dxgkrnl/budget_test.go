@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -193,5 +194,29 @@ func TestVideoMemoryInfo(t *testing.T) {
 	assert.Equal(t, kmt.QueryVideoMemoryInfo{MemorySegmentGroup: kmt.SegmentGroupNonLocal, Budget: 64 << 20, CurrentUsage: 100}, *arg)
 	arg.MemorySegmentGroup = 2
 	assert.Equal(t, ddi.StatusInvalidParameter, a.thunks.QueryVideoMemoryInfo(a.thread, arg))
+	r.finish()
+}
+
+// The dump has what each process has of a segment with budgets. It changes nothing of a placement
+// that goes on.
+func TestBudgetsInTheDump(t *testing.T) {
+	r := newRig(t, options{vram: 8 * 4096, aperture: 4})
+	b, a := r.opened(3), r.opened(2)
+	b.pages(5, 1)
+	a.pages(2, 1)
+	mapped := a.alloc(64, system)
+	a.render(fill(mapped, 0, 64, 1))
+	a.wait()
+	k := r.kernel
+	k.account(k.segments[0], k.handles.get(mapped).(*allocation))
+	shares, needy, budget := slices.Clone(k.shares), k.needy, k.budget
+	assert.Contains(t, k.dump(), `kernel: segment 1: 7 allocations, 0x7000 of 0x8000 bytes at GPU address 0x100000
+kernel:   process 2: 0x2000 bytes, budget 0x4000
+kernel:   process 3: 0x5000 bytes, budget 0x4000, over budget
+kernel: segment 2: aperture, 1 allocations, 0x1000 of 0x4000 bytes at GPU address 0x10000000000
+kernel:   process 2: 0x1000 bytes, budget 0x4000
+`)
+	assert.Equal(t, shares, k.shares)
+	assert.Equal(t, []uint64{uint64(needy), budget}, []uint64{uint64(k.needy), k.budget})
 	r.finish()
 }

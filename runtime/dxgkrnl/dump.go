@@ -1,7 +1,9 @@
 package dxgkrnl
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -187,8 +189,27 @@ func (k *Kernel) dump() string {
 	}
 	for _, s := range k.segments {
 		s.dump(&b)
+		if !s.desc.Flags.System {
+			k.dumpShares(&b, s)
+		}
 	}
 	return b.String()
+}
+
+// dumpShares describes what each process has of a segment, and its budget. What account has noted
+// for a placement stays.
+func (k *Kernel) dumpShares(b *strings.Builder, s *segment) {
+	shares, needy, budget := slices.Clone(k.shares), k.needy, k.budget
+	defer func() { k.shares, k.needy, k.budget = shares, needy, budget }()
+	k.account(s, nil)
+	slices.SortFunc(k.shares, func(x, y share) int { return cmp.Compare(x.process, y.process) })
+	for _, p := range k.shares {
+		over := ""
+		if p.used > k.budget {
+			over = ", over budget"
+		}
+		fmt.Fprintf(b, "kernel:   process %d: %#x bytes, budget %#x%s\n", p.process, p.used, k.budget, over)
+	}
 }
 
 // dumpNode describes the fences and queues of a node.

@@ -212,3 +212,31 @@ func TestDiscardOfTheDestroyed(t *testing.T) {
 	r.gpu.auto = true
 	r.finish()
 }
+
+// The allocations that one call destroys share a paging buffer. Each call has its own, since a
+// paging buffer does not stay open after a call.
+func TestDestroyedTogether(t *testing.T) {
+	for _, tt := range []struct {
+		aperture int
+		set      uint32
+		op       string
+	}{{0, local, "BuildPagingBuffer discard"}, {16, system, "BuildPagingBuffer unmap"}} {
+		r := newRig(t, options{aperture: tt.aperture, nodes: 2})
+		var all []ddi.KMHandle
+		for range 4 {
+			a := r.alloc(64, tt.set)
+			r.render(fill(a, 0, 64, 1))
+			all = append(all, a)
+		}
+		r.wait()
+		for call, as := range [][]ddi.KMHandle{all[:3], all[3:]} {
+			r.logged()
+			before := r.kernel.Stats().PagingBuffers
+			r.ok(r.destroy(as...))
+			assert.EqualValues(t, 1, r.kernel.Stats().PagingBuffers-before, "call %d", call)
+			assert.Len(t, r.logged(tt.op), len(as), "call %d", call)
+			r.wait()
+		}
+		r.finish()
+	}
+}
