@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 
@@ -51,13 +52,17 @@ func (d *device) upload() {
 }
 
 // drawn returns the error of a drawing, unless the kernel had no memory for it and a fault explains
-// that. Nothing is drawn then, and the device goes on.
+// that. Nothing is drawn then, and the device goes on. If the device is lost, the runtime learns of
+// it in the next call, whose error is returned.
 func (d *device) drawn(err error) error {
 	if err == nil {
 		d.bench.totals.Drawn++
 	}
 	if errors.Is(err, ddi.StatusNoMemory) && d.bench.spoil.memory > d.memory {
 		return nil
+	}
+	if errors.Is(err, ddi.StatusDeviceRemoved) {
+		return cmp.Or(d.same(d.buffers[0]), err)
 	}
 	return err
 }
