@@ -65,3 +65,31 @@ func TestPauseWithMoreWork(t *testing.T) {
 	assert.Equal(t, repeat(2, 64), r.read(a))
 	r.finish()
 }
+
+// A message that arrives just when a time-out has passed ends the wait, or makes room for work that
+// waits. No node counts as hung, also if the wait has begun longer ago than a time-out.
+func TestMessageAtTheTimeOut(t *testing.T) {
+	for jobs := 2; jobs <= 3; jobs++ {
+		r := newRig(t, options{capacity: 1})
+		k, a, done := r.kernel, r.alloc(64, system), 0
+		complete := func() bool {
+			done++
+			r.gpu.complete(0)
+			return true
+		}
+		r.gpu.auto = false
+		for i := range jobs {
+			r.render(fill(a, 0, 64, byte(i)))
+		}
+		r.gpu.acts = func() bool { return done != 1 && complete() }
+		r.gpu.onNow = func() {
+			if done == 1 && r.gpu.now >= k.nodes[0].progressAt+k.tdrDelay() {
+				complete()
+			}
+		}
+		r.wait()
+		assert.Equal(t, jobs, done)
+		assert.Equal(t, repeat(byte(jobs-1), 64), r.read(a))
+		r.finish()
+	}
+}

@@ -22,7 +22,7 @@ import (
 //	        miniport is not called. Host memory that the GPU may have used is
 //	        freed after the reset
 //	Returns the adapter's error, which remains, if the miniport broke a contract;
-//	        StatusDeviceRemoved after Stop; StatusNotSupported if the miniport
+//	        StatusDeviceRemoved after Stop has begun; StatusNotSupported if the miniport
 //	        has no DxgkDdiResetFromTimeout; else the error of hal.Device.Restore,
 //	        or the miniport's status with the error of the first failed access.
 //	        The adapter then remains stopped, and Recover may be called again
@@ -39,7 +39,7 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 		k.alone(t)
 	}
 	switch {
-	case k.stopped:
+	case k.closing:
 		return ddi.StatusDeviceRemoved
 	case k.crashed != nil:
 		return k.err

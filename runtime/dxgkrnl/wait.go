@@ -20,17 +20,11 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 		if k.work(t); ended() {
 			break
 		}
-		late := k.late(t, began)
-		switch {
-		case k.err != nil || done(): // by a message that late delivered
-		case late:
+		if k.late(t, began) { // or a message that it delivered has ended the wait
 			if k.work(t); !ended() && k.late(t, began) {
 				k.expire(t)
 			}
-		default:
-			if k.sample(t); ended() || k.stats.DPCs != dpcs { // a DPC may have made room for work
-				break
-			}
+		} else if k.sample(t); !ended() && k.stats.DPCs == dpcs { // else a DPC may have made room for work
 			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.nextSample(k.deadline(began))))); err != nil {
 				k.stopLink(t, err)
 			}
