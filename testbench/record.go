@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -9,9 +10,11 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/sanitize"
 )
 
 // observeBoard makes an emulated board tell the log what its GPU does.
@@ -185,6 +188,39 @@ func (s *System) observeAPI() d3d11.Observer {
 		return nil
 	}
 	return s.recorder
+}
+
+// observeDevice makes the device tell each access of the host to it, to the log and to the sanitizer.
+func (s *System) observeDevice() {
+	switch {
+	case s.sanitizer != nil:
+		s.device.Observe(registers{s.recorder, s.sanitizer})
+	case s.recorder != nil:
+		s.device.Observe(s.recorder)
+	}
+}
+
+// registers tells the sanitizer the writes of registers. The recorder may be nil.
+type registers struct {
+	*events.Recorder
+	sanitizer *sanitize.Sanitizer
+}
+
+// Accessed implements hal.Observer.
+func (r registers) Accessed(t *ddi.Thread, a hal.Access) {
+	if a.Write && a.BAR == 0 && a.Err == nil && len(a.Data) == 4 {
+		r.sanitizer.Register(a.Offset, binary.LittleEndian.Uint32(a.Data))
+	}
+	if r.Recorder != nil {
+		r.Recorder.Accessed(t, a)
+	}
+}
+
+// Arrived implements hal.Observer.
+func (r registers) Arrived(vector uint32) {
+	if r.Recorder != nil {
+		r.Recorder.Arrived(vector)
+	}
 }
 
 // observeMemory makes the machine tell each access of the device to memory: check gets the

@@ -255,9 +255,7 @@ func (s *System) start(o Options) error {
 	if s.device, err = s.machine.Attach(s.thread, s.link, s.clock); err != nil {
 		return err
 	}
-	if s.recorder != nil {
-		s.device.Observe(s.recorder)
-	}
+	s.observeDevice()
 	first, step := fences(o.Seed)
 	peek, translate := s.looks()
 	var said string

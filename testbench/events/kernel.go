@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/doorbell"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
@@ -105,7 +106,7 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 }
 
 // maxPacket is the number of bytes of a packet that are noted. Only a NOP may be longer.
-const maxPacket = 64
+const maxPacket = doorbell.MaxPacket
 
 func flag(on bool) uint64 {
 	if on {

@@ -44,7 +44,7 @@ type Recorder struct {
 	refused  uint64 // event of the last frame that was refused
 	rate     uint64 // of the link; 0: not known
 	area     shadow // of the message area
-	rings    rings
+	given    given
 	executed uint64 // the last event of an emulated GPU, 0 if there is none
 	down     bool   // the link was found down
 }
@@ -187,7 +187,7 @@ func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
 	register := a.BAR == 0 && len(a.Data) == 4 && a.Err == nil
 	var given []eventlog.Event
 	if register && a.Write {
-		given = r.rings.register(a.Offset, uint32(value))
+		given = r.given.register(a.Offset, uint32(value))
 	}
 	now := r.now()
 	r.mu.Lock()

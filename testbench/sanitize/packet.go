@@ -61,7 +61,7 @@ func accesses(commands []byte, from uint32) (all []access, end uint32) {
 		case pkt.Signal:
 			line("SIGNAL", firstAddress, d.Addr, 8, true)
 		case pkt.Fence:
-			line("FENCE", firstAddress, d.Addr, 4, true)
+			line("FENCE", firstAddress, d.Addr, 8, true)
 		case pkt.SaveState:
 			line("SAVE_STATE", firstAddress, d.Addr, pkt.StateBytes, true)
 		case pkt.RestoreState:

@@ -22,7 +22,7 @@ import (
 )
 
 // plants is the number of planted mistakes.
-const plants = 220
+const plants = 352
 
 // A mistake changes a miniport. It is made at a call of a function that r chooses. rule is the one that it breaks.
 type mistake struct {
@@ -289,7 +289,7 @@ func outcome(t *testing.T, d testbench.Drivers, seed uint64) string {
 
 // At least 99 of 100 planted mistakes are named by their rule.
 func TestPlantedMistakesAreNamed(t *testing.T) {
-	all := mistakes()
+	all := append(mistakes(), driverMistakes()...)
 	named, rules := 0, map[string]int{}
 	for seed := range uint64(plants) {
 		m := all[seed%uint64(len(all))]
@@ -319,7 +319,7 @@ func TestPlantedMistakesAreNamed(t *testing.T) {
 
 // Good drivers break no rule on the same boards.
 func TestGoodDrivers(t *testing.T) {
-	for seed := range uint64(plants / 10) {
+	for seed := range uint64(plants / 16) {
 		assert.Empty(t, outcome(t, testbench.HostDrivers(), seed), seed)
 	}
 }

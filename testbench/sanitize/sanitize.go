@@ -24,6 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
+	"github.com/hilgpu/hilgpu/testbench/doorbell"
 )
 
 // An allocation is one of the kernel's.
@@ -50,9 +51,12 @@ type Sanitizer struct {
 	peek   func(addr uint64, p []byte) error
 	peeked []byte // for compare
 
+	bell      sync.Mutex // is locked before mu, and not in Read and Wrote
+	doorbells *doorbell.Rings
+
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
-	driver      map[uint64]span        // memory of the miniport, by address
+	driver      miniport
 	linear      map[uint64]uint64      // by page: the address here of memory that is not contiguous
 	given       uint64                 // bytes of such addresses
 	unfinished  []*submission          // with a fence and not retired, in that order
@@ -77,7 +81,7 @@ type finding struct{ rule, function, text string }
 // memory without telling Read, and must not be called by Read and Wrote.
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, peek: peek, allocations: map[ddi.KMHandle]*allocation{}, driver: map[uint64]span{}, linear: map[uint64]uint64{},
+		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
@@ -171,9 +175,9 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 			a.locks--
 		}
 	case dxgkrnl.EventDriverMemory:
-		s.driver[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
+		s.driver.memory[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
 	case dxgkrnl.EventDriverFree:
-		delete(s.driver, e.Address)
+		s.driver.free(e.Address)
 	case dxgkrnl.EventPending:
 		s.pending(t, e)
 	case dxgkrnl.EventQueue:
@@ -249,6 +253,9 @@ func (s *Sanitizer) find(rule, function, format string, args ...any) {
 	}
 }
 
+// submitFunction is the function that gives work to the GPU.
+const submitFunction = "DxgkDdiSubmitCommand"
+
 // maxFound bounds the findings between two steps of the kernel.
 const maxFound = 16
 
@@ -260,7 +267,7 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 	at := span{o.Address, o.Address + 4}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.on || s.ofDriver(at) {
+	if !s.on || s.driver.has(at) && s.driver.allows(at, false) {
 		return
 	}
 	for _, u := range s.unfinished {
@@ -269,7 +276,7 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 			return
 		}
 	}
-	s.find("access-outside", "DxgkDdiSubmitCommand", "node %d executed the packet at %s, which is in no submission in the hardware", o.Node, pkt.FormatAddr(o.Address))
+	s.find("access-outside", submitFunction, "node %d executed the packet at %s, which is in no submission in the hardware", o.Node, pkt.FormatAddr(o.Address))
 }
 
 // Read takes a read of host memory by the device.
@@ -285,7 +292,11 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 	defer s.mu.Unlock()
 	from := s.hostAt(addr) // a request does not pass the end of a page
 	at := span{from, from + uint64(len(p))}
-	if !s.on || s.ofDriver(shown) {
+	if !s.on {
+		return
+	}
+	if s.driver.has(shown) {
+		s.accessedDriver(shown, writes)
 		return
 	}
 	for _, u := range s.unfinished {
@@ -294,7 +305,15 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 			return
 		}
 	}
-	s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, which no submission in the hardware uses", verb(writes), shown)
+	s.find("access-outside", submitFunction, "the GPU %s %s, which no submission in the hardware uses", verb(writes), shown)
+}
+
+// infinitive returns what the GPU does.
+func infinitive(writes bool) string {
+	if writes {
+		return "write"
+	}
+	return "read"
 }
 
 // verb returns what the GPU did.
@@ -315,16 +334,6 @@ func (s *Sanitizer) Refused(addr uint64, n int, writes bool) {
 			s.find("access-mdl", buildPaging, "the GPU %s %s, a page that was in no MDL when its operation was built", verb(writes), at)
 			return
 		}
-		s.find("access-outside", "DxgkDdiSubmitCommand", "the GPU %s %s, where no memory is", verb(writes), at)
+		s.find("access-outside", submitFunction, "the GPU %s %s, where no memory is", verb(writes), at)
 	}
-}
-
-// ofDriver reports whether a range is memory of the miniport.
-func (s *Sanitizer) ofDriver(at span) bool {
-	for _, d := range s.driver {
-		if d.has(at) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -25,6 +26,7 @@ type rig struct {
 	serial uint64
 	memory [0x10000]byte // from hostBase
 	places map[ddi.KMHandle]uint64
+	ring   []byte // from ringBase
 	during func() // is called once, after a read of the second allocation's memory
 }
 
@@ -35,6 +37,10 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: new(ddi.Thread), places: map[ddi.KMHandle]uint64{}}
 	peek := func(addr uint64, p []byte) error {
+		if addr < hostBase {
+			copy(p, r.ring[addr-ringBase:])
+			return nil
+		}
 		copy(p, r.memory[addr-hostBase:])
 		if during := r.during; during != nil && addr == hostBase+0x1000 {
 			r.during = nil
@@ -55,8 +61,42 @@ func newRig(t *testing.T) *rig {
 	}
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: 10, Write: true})
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventUnlock, Allocation: 10})
-	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventDriverMemory, Address: 0x8000, Bytes: 0x1000})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventDriverMemory, Address: ringBase, Bytes: 0x1000})
+	r.start()
+	r.puts(t, pkt.Fence{Addr: pkt.Host | fenceAt, ID: 1})
 	return r
+}
+
+// The ring of node 0 is at the start of the miniport's memory, which has 0x1000 bytes. A fence is at fenceAt.
+const (
+	ringBase = 0x8000
+	ringLog2 = 10
+	fenceAt  = 0x8ff8
+)
+
+// node writes a register of a node.
+func (r *rig) node(node, off, value uint32) {
+	r.Register(uint64(cpreg.Base+node*cpreg.Stride+off), value)
+}
+
+// start gives node 0 its ring.
+func (r *rig) start() {
+	r.node(0, cpreg.RingLo, ringBase)
+	r.node(0, cpreg.RingHi, 1<<31)
+	r.node(0, cpreg.RingSize, ringLog2)
+}
+
+// puts puts packets into the ring of node 0, and writes the doorbell. It returns what was found.
+func (r *rig) puts(t *testing.T, packets ...pkt.Packet) []string {
+	t.Helper()
+	var err error
+	for _, p := range packets {
+		r.ring, err = p.Append(r.ring)
+		require.NoError(t, err)
+	}
+	r.node(0, cpreg.Wptr, uint32(len(r.ring)/4))
+	r.Flush(r.t)
+	return r.texts
 }
 
 // place places an allocation at a GPU address.
@@ -131,18 +171,19 @@ func TestOutside(t *testing.T) {
 		do     func(r *rig)
 		inside bool
 	}{
-		"a read of the ring":        {func(r *rig) { r.Read(0x8100, make([]byte, 64)) }, true},
-		"a write of a fence":        {func(r *rig) { r.Wrote(0x8ffc, make([]byte, 4)) }, true},
-		"a read of the buffer":      {func(r *rig) { r.Read(0x9100, make([]byte, 24)) }, true},
-		"a read past the buffer":    {func(r *rig) { r.Read(0x9180, make([]byte, 4)) }, false},
-		"a write of the buffer":     {func(r *rig) { r.Wrote(0x9100, make([]byte, 4)) }, false},
-		"a write elsewhere":         {func(r *rig) { r.Wrote(0x100000, make([]byte, 4)) }, false},
-		"a read without memory":     {func(r *rig) { r.Refused(0x200000, 64, false) }, false},
-		"a write without memory":    {func(r *rig) { r.Refused(0x200000, 4, true) }, false},
-		"a packet of the buffer":    {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9100}) }, true},
-		"a packet of the ring":      {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x8000}) }, true},
-		"a packet after the buffer": {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9118}) }, false},
-		"a packet of another node":  {func(r *rig) { r.Observe(boards.Observation{Node: 1, Address: pkt.Host | 0x9100}) }, false},
+		"a read of the ring":          {func(r *rig) { r.Read(0x8100, make([]byte, 64)) }, true},
+		"a write of a fence":          {func(r *rig) { r.Wrote(fenceAt, make([]byte, 8)) }, true},
+		"a read of the buffer":        {func(r *rig) { r.Read(0x9100, make([]byte, 24)) }, true},
+		"a read past the buffer":      {func(r *rig) { r.Read(0x9180, make([]byte, 4)) }, false},
+		"a write of the buffer":       {func(r *rig) { r.Wrote(0x9100, make([]byte, 4)) }, false},
+		"a write elsewhere":           {func(r *rig) { r.Wrote(0x100000, make([]byte, 4)) }, false},
+		"a read without memory":       {func(r *rig) { r.Refused(0x200000, 64, false) }, false},
+		"a write without memory":      {func(r *rig) { r.Refused(0x200000, 4, true) }, false},
+		"a packet of the buffer":      {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9100}) }, true},
+		"a packet of the ring":        {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x8000}) }, true},
+		"a packet that is in no ring": {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x8f00}) }, false},
+		"a packet after the buffer":   {func(r *rig) { r.Observe(boards.Observation{Address: pkt.Host | 0x9118}) }, false},
+		"a packet of another node":    {func(r *rig) { r.Observe(boards.Observation{Node: 1, Address: pkt.Host | 0x9100}) }, false},
 	} {
 		r := newRig(t)
 		require.Empty(t, r.copies(t, 0, 10, 11), name)

@@ -3,6 +3,7 @@ package breaks
 import (
 	"encoding/binary"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -76,6 +77,43 @@ func scribbling(kt *umddi.DeviceCallbacks) {
 	}
 }
 
+// fencing sends the fences in a ring elsewhere, before each doorbell. The first memory of the miniport begins
+// with the ring.
+func fencing(to func(m kmddi.ContiguousMemory, arg kmddi.SubmitCommand) uint64) change {
+	return miniport(func(d *kmddi.DriverInitializationData) {
+		var memory kmddi.ContiguousMemory
+		var last kmddi.SubmitCommand
+		kernelTable(d, func(cb *kmddi.DxgkrnlInterface) {
+			allocate, write := cb.AllocateContiguousMemory, cb.WriteRegister
+			cb.AllocateContiguousMemory = func(t *ddi.Thread, h kmddi.HDxgkrnl, size int) (m kmddi.ContiguousMemory, s ddi.Status) {
+				m, s = allocate(t, h, size)
+				memory = m
+				return m, s
+			}
+			cb.WriteRegister = func(t *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.HMapping, off, v uint32) ddi.Status {
+				if off == cpreg.Base+cpreg.Wptr {
+					moveFences(memory.Bytes, pkt.Host|to(memory, last))
+				}
+				return write(t, h, m, off, v)
+			}
+		})
+		submit := d.SubmitCommand
+		d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+			last = arg
+			return submit(t, h, arg)
+		}
+	})
+}
+
+// moveFences gives the FENCE packets of a ring another address.
+func moveFences(ring []byte, addr uint64) {
+	for i := 0; i+4*(1+pkt.FenceBody) <= len(ring); i += 4 {
+		if binary.LittleEndian.Uint32(ring[i:]) == pkt.OpFence<<24|pkt.FenceBody {
+			binary.LittleEndian.PutUint64(ring[i+4:], addr)
+		}
+	}
+}
+
 // accessBreaks are mistakes that only a check of the GPU's accesses to memory detects.
 func accessBreaks() []Break {
 	return drawn(
@@ -92,6 +130,14 @@ func accessBreaks() []Break {
 					list[i].AllocationOffset = 0
 				}
 			}),
+		},
+		Break{
+			Name: "fence in the ring", Doc: "The miniport sends a fence to the start of its ring, which the GPU overwrites.",
+			Rule: "access-driver", Function: "DxgkDdiSubmitCommand", Drivers: fencing(func(m kmddi.ContiguousMemory, _ kmddi.SubmitCommand) uint64 { return m.PhysicalAddress }),
+		},
+		Break{
+			Name: "fence in the DMA buffer", Doc: "The miniport sends a fence to the DMA buffer, which the kernel uses again.",
+			Rule: "access-driver", Function: "DxgkDdiSubmitCommand", Drivers: fencing(func(_ kmddi.ContiguousMemory, arg kmddi.SubmitCommand) uint64 { return arg.DmaBufferPhysicalAddress }),
 		},
 		Break{
 			Name: "command dropped", Pitfall: 9, Doc: "DxgkDdiRender succeeds and uses nothing of the DMA buffer.",
