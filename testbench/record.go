@@ -200,7 +200,10 @@ func (s *System) observeDevice() {
 	}
 }
 
-// registers tells the sanitizer the writes of registers. The recorder may be nil.
+// vramBAR is the BAR of the aperture to VRAM.
+const vramBAR = 2
+
+// registers tells the sanitizer the writes of registers and of VRAM. The recorder may be nil.
 type registers struct {
 	*events.Recorder
 	sanitizer *sanitize.Sanitizer
@@ -208,7 +211,11 @@ type registers struct {
 
 // Accessed implements hal.Observer.
 func (r registers) Accessed(t *ddi.Thread, a hal.Access) {
-	if a.Write && a.BAR == 0 && a.Err == nil && len(a.Data) == 4 {
+	switch {
+	case !a.Write || a.Err != nil:
+	case a.BAR == vramBAR:
+		r.sanitizer.Memory(a.Offset, a.Data)
+	case a.BAR == 0 && len(a.Data) == 4:
 		r.sanitizer.Register(a.Offset, binary.LittleEndian.Uint32(a.Data))
 	}
 	if r.Recorder != nil {

@@ -227,6 +227,7 @@ func (s *Sanitizer) compareOwned(all []*owned) {
 // locked notes a lock, and checks that it has waited for the GPU.
 func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
+	a.pinned = a.pinned || e.IgnoreSync
 	if e.Write {
 		a.written.add(span{0, a.bytes}) // the lock has no range
 		a.locked, a.kept = true, nil

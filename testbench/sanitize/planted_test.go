@@ -261,12 +261,31 @@ func sources() []compose.Source {
 	return []compose.Source{{Name: "a", Image: img}}
 }
 
+// driversWith returns the drivers of this GPU with a change of the miniport, or without one.
+func driversWith(edit func(table *kmddi.DriverInitializationData)) testbench.Drivers {
+	d := testbench.HostDrivers()
+	entry := d.KernelMode
+	d.KernelMode = func() kmddi.DriverInitializationData {
+		table := entry()
+		if edit != nil {
+			edit(&table)
+		}
+		return table
+	}
+	return d
+}
+
 // outcome composes a frame with drivers and returns the rule that was broken, or "".
 func outcome(t *testing.T, d testbench.Drivers, seed uint64) string {
 	t.Helper()
+	return outcomeOn(t, [...]string{"emu?vram=64KiB", "emu?config=small&vram=16KiB", "emu?nodes=1&vram=64KiB", "emu?vram=8KiB&nodes=1"}[seed%4], d, seed)
+}
+
+// outcomeOn is outcome on a board.
+func outcomeOn(t *testing.T, board string, d testbench.Drivers, seed uint64) string {
+	t.Helper()
 	plan, err := compose.NewPlan(compose.Options{Width: 16, Height: 12, Contexts: 1, Seed: seed, Sources: sources()})
 	require.NoError(t, err)
-	board := [...]string{"emu?vram=64KiB", "emu?config=small&vram=16KiB", "emu?nodes=1&vram=64KiB", "emu?vram=8KiB&nodes=1"}[seed%4]
 	s, err := testbench.Open(board, d, testbench.Options{Sanitize: true, Seed: seed})
 	if err == nil {
 		_, err = compose.Run(s, plan)
@@ -298,12 +317,7 @@ func TestPlantedMistakesAreNamed(t *testing.T) {
 		if m.make == nil {
 			unmarked(&d)
 		} else {
-			entry := d.KernelMode
-			d.KernelMode = func() kmddi.DriverInitializationData {
-				table := entry()
-				m.make(&table, r)
-				return table
-			}
+			d = driversWith(func(table *kmddi.DriverInitializationData) { m.make(table, r) })
 		}
 		rule := outcome(t, d, seed/uint64(len(all)))
 		if rule != m.rule {

@@ -39,6 +39,7 @@ type allocation struct {
 	written ranges // of offsets, by a packet or the application
 	locks   int    // of the application
 	locked  bool   // the application has locked it for writing
+	pinned  bool   // one of the locks is IgnoreSync
 	told    bool   // that a packet reads what nobody has written
 
 	eviction
@@ -57,6 +58,7 @@ type Sanitizer struct {
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
 	driver      miniport
+	entries     map[uint64]uint64      // of the table of the aperture, that the CPU has written
 	linear      map[uint64]uint64      // by page: the address here of memory that is not contiguous
 	given       uint64                 // bytes of such addresses
 	unfinished  []*submission          // with a fence and not retired, in that order
@@ -81,7 +83,7 @@ type finding struct{ rule, function, text string }
 // memory without telling Read, and must not be called by Read and Wrote.
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, linear: map[uint64]uint64{},
+		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, entries: map[uint64]uint64{}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
@@ -154,11 +156,11 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.freed(e.Allocation)
 	case dxgkrnl.EventPlace:
 		if a != nil {
-			a.place, a.placed, a.mapped = span{e.Address, e.Address + a.bytes}, true, e.Aperture
-			a.arrives = e.Aperture || e.Address&pkt.Host == 0 && len(a.written) > 0
+			s.placed(e.Allocation, a, e)
 		}
 	case dxgkrnl.EventEvict:
 		if a != nil {
+			s.unplaced(e.Allocation, a)
 			a.evict()
 		}
 	case dxgkrnl.EventDestroy, dxgkrnl.EventOffer, dxgkrnl.EventReclaim:
@@ -173,6 +175,7 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventUnlock:
 		if a != nil {
 			a.locks--
+			a.pinned = a.pinned && a.locks > 0
 		}
 	case dxgkrnl.EventDriverMemory:
 		s.driver.memory[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}

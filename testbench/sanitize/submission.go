@@ -262,10 +262,12 @@ func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *alloc
 		s.find("access-write", u.function, "%s %s of %s, whose list element does not have WriteOperation", x.name(u), x, of())
 	case x.writes:
 		s.checkPlace(u, x, a)
+		s.checkPages(u, x, a)
 		s.wrote(x, a)
 		a.newer = a.place.from&pkt.Host == 0 && !a.mapped
 	default:
 		s.checkPlace(u, x, a)
+		s.checkPages(u, x, a)
 		s.checkWritten(u, x, a)
 	}
 }

@@ -97,6 +97,19 @@ func mapsOnce() func(arg *kmddi.BuildPagingBuffer) bool {
 	}
 }
 
+// mapsBefore maps the first page of the MDL before.
+func mapsBefore() func(arg *kmddi.BuildPagingBuffer) bool {
+	var before uint64
+	return func(arg *kmddi.BuildPagingBuffer) bool {
+		pages := append(kmddi.MDL(nil), arg.MDL...)
+		if before != 0 {
+			pages[0] = before
+		}
+		before, arg.MDL = arg.MDL[0], pages
+		return true
+	}
+}
+
 // apertureBreaks are mistakes in the operations on an aperture segment. The small drivers have
 // none.
 func apertureBreaks() []Break {
@@ -109,7 +122,7 @@ func apertureBreaks() []Break {
 			mapping(func(*kmddi.BuildPagingBuffer) bool { return false })),
 		broken("pages mapped once", "DxgkDdiBuildPagingBuffer takes pages that it has mapped before for mapped, although they were unmapped.", "aperture-write", build,
 			mapping(mapsOnce())),
-		broken("pages next to those of the MDL", "DxgkDdiBuildPagingBuffer maps the page before each page of the MDL.", "access-outside", submit,
+		broken("pages next to those of the MDL", "DxgkDdiBuildPagingBuffer maps the page before each page of the MDL.", "access-pinned", build,
 			mapping(func(arg *kmddi.BuildPagingBuffer) bool {
 				pages := make(kmddi.MDL, len(arg.MDL))
 				for i, page := range arg.MDL {
@@ -118,7 +131,7 @@ func apertureBreaks() []Break {
 				arg.MDL = pages
 				return true
 			})),
-		broken("MDL taken for contiguous", "DxgkDdiBuildPagingBuffer maps the pages that follow the first one of the MDL.", "access-outside", submit,
+		broken("MDL taken for contiguous", "DxgkDdiBuildPagingBuffer maps the pages that follow the first one of the MDL.", "access-pinned", build,
 			mapping(func(arg *kmddi.BuildPagingBuffer) bool {
 				pages := make(kmddi.MDL, len(arg.MDL))
 				for i := range pages {
@@ -127,6 +140,7 @@ func apertureBreaks() []Break {
 				arg.MDL = pages
 				return true
 			})),
+		broken("pages of another allocation", "DxgkDdiBuildPagingBuffer maps the first page of the MDL before.", "access-pinned", build, mapping(mapsBefore())),
 		broken("no flush", "DxgkDdiBuildPagingBuffer changes the table of the aperture, and does not flush the entries that the GPU has kept.", "gpu-fault", submit,
 			kernelCallbacks(func(cb *kmddi.DxgkrnlInterface) {
 				write := cb.WriteRegister

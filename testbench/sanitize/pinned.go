@@ -1,0 +1,94 @@
+package sanitize
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+)
+
+// Host memory of an allocation is allocated, and so pinned, as long as the allocation exists. What can end
+// earlier is its place in an aperture, whose table the CPU writes, and its place during a lock with
+// IgnoreSync. So an access is in pinned pages if the table has the pages of its allocation and the place
+// stays until the work has ended.
+
+// tableBytes is the size of the largest table of an aperture.
+const tableBytes = gartreg.MaxPages * gartreg.EntryBytes
+
+// Memory takes a write of VRAM by the CPU, at a GPU address, before the GPU gets it.
+func (s *Sanitizer) Memory(addr uint64, p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	table := s.driver.table.from
+	if table&pkt.Host != 0 || !(span{table, table + tableBytes}).has(span{addr, addr + uint64(len(p))}) || addr%4 != 0 || len(p)%4 != 0 {
+		return
+	}
+	for off := addr - table; len(p) > 0; off, p = off+4, p[4:] {
+		entry, shift := off/gartreg.EntryBytes, off%gartreg.EntryBytes*8
+		s.entries[entry] = s.entries[entry]&^(0xffff_ffff<<shift) | uint64(binary.LittleEndian.Uint32(p))<<shift
+	}
+}
+
+// checkPages checks that the table of the aperture has the pages of an allocation where a packet accesses
+// it. Entries that the CPU has not written are not known.
+func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
+	if !a.mapped || !a.place.has(x.bytes) {
+		return
+	}
+	for at := x.bytes.from &^ (pageBytes - 1); at < x.bytes.to; at += pageBytes {
+		entry, ok := s.entries[(at-gartreg.Start)/pageBytes]
+		want := a.page((at - a.place.from) / pageBytes)
+		switch {
+		case !ok:
+		case entry&gartreg.EntryValid == 0:
+			s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is not mapped", x.name(u), x, s.of(x.allocation), pkt.FormatAddr(at))
+			return
+		case entry&gartreg.EntryPage != want:
+			s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is mapped to %s, want %s", x.name(u), x, s.of(x.allocation),
+				pkt.FormatAddr(at), pkt.FormatAddr(pkt.Host|entry&gartreg.EntryPage), pkt.FormatAddr(pkt.Host|want))
+			return
+		}
+	}
+}
+
+// page returns the address of a page of the host memory of an allocation.
+func (a *allocation) page(i uint64) uint64 {
+	if a.pages == nil {
+		return a.memory.from&^pkt.Host + i*pageBytes
+	}
+	return a.pages[i]
+}
+
+// unplaced checks that an allocation that loses its place need not keep it. The CPU unmaps pages of an
+// aperture at once, so no work may use them. Paging buffers follow the work in other segments.
+func (s *Sanitizer) unplaced(h ddi.KMHandle, a *allocation) {
+	if !s.on {
+		return
+	}
+	if a.pinned && !a.destroyed {
+		s.find("access-pinned", buildPaging, "%s loses its place at %s while it is locked with IgnoreSync", s.of(h), pkt.FormatAddr(a.place.from))
+		return
+	}
+	for _, u := range s.unfinished {
+		for _, x := range u.accesses {
+			if a.mapped && x.allocation == h && !u.stopped {
+				s.find("access-pinned", buildPaging, "%s is unmapped at %s while %s %s", s.of(h), pkt.FormatAddr(a.place.from), x.name(u), x)
+				return
+			}
+		}
+	}
+}
+
+// placed gives an allocation a place, and checks that no other one has it.
+func (s *Sanitizer) placed(h ddi.KMHandle, a *allocation, e dxgkrnl.Event) {
+	a.place, a.placed, a.mapped = span{e.Address, e.Address + a.bytes}, true, e.Aperture
+	a.arrives = e.Aperture || e.Address&pkt.Host == 0 && len(a.written) > 0
+	for other, o := range s.allocations {
+		if other != h && o.placed && o.place.overlaps(a.place) {
+			s.find("access-pinned", buildPaging, "%s gets the place %s, a part of which %s has", s.of(h), a.place, s.of(other))
+			return
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package sanitize_test
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+)
+
+// tableAt is the place of the table of the aperture in VRAM.
+const tableAt = 0x8000
+
+// newMappedRig returns a rig whose first allocation is in pages 2 and 3 of the aperture. It has the pages
+// 0x107000 and 0x105000 of host memory, and 0x1100 bytes.
+func newMappedRig(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	r.translates(tableAt, 4)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 10})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventAllocate, Allocation: 10, Device: 1, Bytes: 0x1100, Pages: []uint64{0x107000, 0x105000}})
+	r.places[10] = gartreg.Start + 0x2000
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPlace, Allocation: 10, Segment: 2, Address: gartreg.Start + 0x2000, Bytes: 0x1100, Aperture: true})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: 10, Write: true})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventUnlock, Allocation: 10})
+	r.Kernel(r.t, dxgkrnl.Event{
+		Kind: dxgkrnl.EventQueue, Submission: 99, Address: 0x9000, Text: "paging buffer",
+		Operations: []dxgkrnl.Operation{{Name: "MAP_APERTURE_SEGMENT", Allocation: 10, To: kmddi.PagingLocation{SegmentID: 2, Address: gartreg.Start + 0x2000}, Bytes: 0x1100}},
+	})
+	r.retire(99)
+	require.Empty(t, r.texts)
+	return r
+}
+
+// maps writes an entry of the table, in one write or in two.
+func (r *rig) maps(index, entry uint64, halves bool) {
+	b := binary.LittleEndian.AppendUint64(nil, entry)
+	at := tableAt + 8*index
+	if !halves {
+		r.Memory(at, b)
+		return
+	}
+	r.Memory(at+4, b[4:])
+	r.Memory(at, b[:4])
+}
+
+// An access of the aperture is in the pages of its allocation.
+func TestMappedPages(t *testing.T) {
+	const (
+		valid = gartreg.EntryValid | gartreg.EntryWritable
+		in    = "COPY at 0x0 of submission 1 (node 0, fence 0) reads APERTURE+0x2000 to APERTURE+0x2100 of allocation 0xa, whose page APERTURE+0x2000 is "
+	)
+	for name, tt := range map[string]struct {
+		do   func(r *rig)
+		want string
+	}{
+		"the page of the allocation": {do: func(r *rig) { r.maps(2, 0x107000|valid, false) }},
+		"in two halves":              {do: func(r *rig) { r.maps(2, 0x1_0010_7000|valid, false); r.maps(2, 0x107000|valid, true) }},
+		"another page":               {func(r *rig) { r.maps(2, 0x105000|valid, true) }, in + "mapped to HOST+0x105000, want HOST+0x107000"},
+		"a page above 4 GiB":         {func(r *rig) { r.maps(2, 0x1_0010_7000|valid, true) }, in + "mapped to HOST+0x100107000, want HOST+0x107000"},
+		"no page":                    {func(r *rig) { r.maps(2, 0x107000|valid, false); r.maps(2, 0, true) }, in + "not mapped"},
+		"the other page":             {do: func(r *rig) { r.maps(3, 0, false) }},
+		"before the table":           {do: func(r *rig) { r.Memory(tableAt-8, make([]byte, 8)) }},
+		"a table elsewhere":          {do: func(r *rig) { r.translates(0x10000, 4); r.maps(2, 0x105000|valid, false) }},
+		"a part of a word":           {do: func(r *rig) { r.maps(2, 0x107000|valid, false); r.Memory(tableAt+17, []byte{1}) }},
+		"nothing is known":           {do: func(*rig) {}},
+	} {
+		r := newMappedRig(t)
+		tt.do(r)
+		r.texts = nil
+		got := r.copies(t, 0, 10, 11)
+		if tt.want == "" {
+			assert.Empty(t, r.texts, name)
+			continue
+		}
+		assert.Equal(t, []string{tt.want}, r.texts, name)
+		assert.Equal(t, []string{"access-pinned"}, got, name)
+	}
+}
+
+// An allocation keeps its place while it must.
+func TestPlaces(t *testing.T) {
+	evict := func(h ddi.KMHandle) func(r *rig) {
+		return func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: h}) }
+	}
+	lock := func(h ddi.KMHandle, ignore bool) func(r *rig) {
+		return func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: h, IgnoreSync: ignore}) }
+	}
+	unlock := func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventUnlock, Allocation: 11}) }
+	destroy := func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventDestroy, Allocation: 11}) }
+	copies := func(r *rig) { require.Empty(t, r.copies(t, 0, 10, 11)) }
+	for name, tt := range map[string]struct {
+		do   []func(r *rig)
+		want string
+	}{
+		"work uses the aperture":        {[]func(r *rig){copies, evict(10)}, "allocation 0xa is unmapped at APERTURE+0x2000 while COPY at 0x0 of submission 1 (node 0, fence 0) reads APERTURE+0x2000 to APERTURE+0x2100"},
+		"work has ended":                {do: []func(r *rig){copies, func(r *rig) { r.retire(1) }, evict(10)}},
+		"work was preempted":            {do: []func(r *rig){copies, func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempted, Submission: 1}) }, evict(10)}},
+		"work uses VRAM":                {do: []func(r *rig){copies, evict(11)}},
+		"the adapter has stopped":       {do: []func(r *rig){lock(11, true), func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop}) }, evict(11)}},
+		"a lock with IgnoreSync":        {[]func(r *rig){lock(11, true), evict(11)}, "allocation 0xb loses its place at VRAM+0x2000 while it is locked with IgnoreSync"},
+		"one of two locks":              {[]func(r *rig){lock(11, true), lock(11, false), unlock, evict(11)}, "allocation 0xb loses its place at VRAM+0x2000 while it is locked with IgnoreSync"},
+		"a lock":                        {do: []func(r *rig){lock(11, false), evict(11)}},
+		"after the unlock":              {do: []func(r *rig){lock(11, true), unlock, evict(11)}},
+		"it is destroyed":               {do: []func(r *rig){lock(11, true), destroy, evict(11)}},
+		"a place of another one":        {[]func(r *rig){func(r *rig) { r.place(11, 0x30ff) }}, "allocation 0xb gets the place VRAM+0x30ff to VRAM+0x31ff, a part of which allocation 0xc has"},
+		"a place after another one":     {do: []func(r *rig){func(r *rig) { r.place(11, 0x3100) }}},
+		"a place that another one left": {do: []func(r *rig){evict(12), func(r *rig) { r.place(11, 0x3000) }}},
+		"its own place":                 {do: []func(r *rig){func(r *rig) { r.place(11, 0x2080) }}},
+		"a place of one that was freed": {do: []func(r *rig){func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventFree, Allocation: 12}) }, func(r *rig) { r.place(11, 0x3000) }}},
+		"a place elsewhere":             {do: []func(r *rig){func(r *rig) { r.place(11, 0x3000+1<<20) }}},
+	} {
+		r := newMappedRig(t)
+		r.maps(2, 0x107000|gartreg.EntryValid, false)
+		for _, do := range tt.do {
+			do(r)
+		}
+		if tt.want == "" {
+			assert.Empty(t, r.texts, name)
+			continue
+		}
+		assert.Equal(t, []string{tt.want}, r.texts, name)
+		assert.Equal(t, []string{"access-pinned"}, r.found, name)
+	}
+}
+
+// onMap changes the pages of a MAP_APERTURE_SEGMENT that r chooses. seen are the pages of all operations before.
+func onMap(edit func(pages kmddi.MDL, seen []uint64, r *rand.Rand) bool) func(d *kmddi.DriverInitializationData, r *rand.Rand) {
+	return func(d *kmddi.DriverInitializationData, r *rand.Rand) {
+		f := d.BuildPagingBuffer
+		var pages kmddi.MDL
+		var seen []uint64
+		skip, made := r.IntN(2), false // the frame needs two such operations
+		d.BuildPagingBuffer = func(t *ddi.Thread, h kmddi.HAdapter, a kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+			if a.Operation == kmddi.PagingMapApertureSegment {
+				pages = append(kmddi.MDL(nil), a.MDL...)
+				if skip--; skip < 0 && !made {
+					made = edit(pages, seen, r)
+				}
+				seen, a.MDL = append(seen, a.MDL...), pages
+			}
+			return f(t, h, a)
+		}
+	}
+}
+
+// mapMistakes are those with the pages of an aperture.
+func mapMistakes() []mistake {
+	return []mistake{
+		{"the page of another allocation is mapped", "access-pinned", onMap(func(pages kmddi.MDL, seen []uint64, r *rand.Rand) bool {
+			if len(seen) == 0 {
+				return false
+			}
+			i := seen[r.IntN(len(seen))]
+			pages[0] = i
+			return true
+		})},
+		{"a page that is no allocation's is mapped", "access-pinned", onMap(func(pages kmddi.MDL, _ []uint64, r *rand.Rand) bool {
+			pages[0] -= gartreg.PageBytes * (1 + r.Uint64N(64))
+			return true
+		})},
+	}
+}
+
+// Each mistake with the pages of an aperture is named.
+func TestPlantedMappings(t *testing.T) {
+	all := mapMistakes()
+	for seed := range uint64(24) {
+		m, r := all[seed%uint64(len(all))], rand.New(rand.NewPCG(seed, 26))
+		d := driversWith(func(table *kmddi.DriverInitializationData) { m.make(table, r) })
+		assert.Equal(t, m.rule, outcomeOn(t, "emu?gart=1&vram=64KiB", d, seed), "seed %d, %s", seed, m.name)
+		assert.Empty(t, outcomeOn(t, "emu?gart=1&vram=64KiB", driversWith(nil), seed))
+	}
+}
