@@ -137,7 +137,7 @@ func (s *System) followBuffers() verifier.Hook {
 		to.Wrote = s.recorder.Emitted
 	}
 	if s.sanitizer != nil {
-		to.Renders, to.Allocated = s.sanitizer.Render, s.sanitizer.Allocated
+		to.Renders, to.Allocated, to.Mapped = s.sanitizer.Render, s.sanitizer.Allocated, s.sanitizer.Mapped
 	}
 	return cmdbuf.New(to)
 }

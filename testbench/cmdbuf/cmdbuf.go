@@ -30,6 +30,10 @@ type Listener struct {
 	// Allocated is told the allocations of a resource when pfnAllocateCb has returned. r has no
 	// name for an allocation of no resource.
 	Allocated func(h ddi.KMHandle, r Resource)
+
+	// Mapped is told a resource that the application has mapped for reading, when the function
+	// of the driver has returned.
+	Mapped func(t *ddi.Thread, r Resource)
 }
 
 // A Hook is a hook of the driver interfaces, to be called after that of a trace at an entry and
@@ -53,6 +57,7 @@ type Hook struct {
 type calls struct {
 	device *ddi.Root // of the outermost one, or nil
 	free   bool      // any thread may call it
+	reads  any       // runtime's handle of the resource that it maps for reading, or nil
 	open   []callback
 }
 
@@ -80,7 +85,7 @@ func (h *Hook) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 	defer h.mu.Unlock()
 	if len(t.Stack()) == 1 {
 		h.threads[t] = &calls{device: deviceOf(args), free: isFree(f.Name)}
-		h.outermost(f.Name, h.threads[t].device, args)
+		h.outermost(f.Name, h.threads[t], args)
 	}
 	c := h.threads[t]
 	if c == nil || !f.Callback {
@@ -102,9 +107,13 @@ func (h *Hook) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 	h.mu.Lock()
 	c := h.threads[t]
 	var done func(ok bool)
+	var mapped Resource
 	switch {
 	case c == nil:
 	case len(t.Stack()) == 1:
+		if m, ok := first(results).(umddi.Mapped); ok && len(m.Data) > 0 && c.reads != nil {
+			mapped = h.resources[c.reads].Resource
+		}
 		if !c.free {
 			h.written(t, c)
 		}
@@ -123,6 +132,9 @@ func (h *Hook) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 		done = last.done
 	}
 	h.mu.Unlock()
+	if mapped.Name != "" {
+		h.to.Mapped(t, mapped)
+	}
 	if done != nil {
 		hr, ok := first(results).(ddi.HRESULT)
 		done(ok && !hr.Failed())

@@ -149,3 +149,31 @@ func TestResources(t *testing.T) {
 		"0x17: resource 4, a buffer of 100 bytes (false)",
 	}, got)
 }
+
+// A map for reading that returns memory is told with its resource.
+func TestMapped(t *testing.T) {
+	var got []string
+	d := &driver{t: new(ddi.Thread)}
+	d.Hook = cmdbuf.New(cmdbuf.Listener{
+		Allocated: func(ddi.KMHandle, cmdbuf.Resource) {},
+		Mapped:    func(_ *ddi.Thread, r cmdbuf.Resource) { got = append(got, r.Name) },
+	})
+	device, res := umddi.HDevice{Root: new(ddi.Root)}, umddi.HResource{Object: new(ddi.Object)}
+	buffer := &umddi.CreateResource{MipInfoList: []umddi.MipInfo{{TexelWidth: 100}}, ResourceDimension: umddi.Buffer, MipLevels: 1, ArraySize: 1}
+	d.call("pfnCreateResource", false, nil, func() {}, device, buffer, res, umddi.HRTResource{Runtime: 1})
+	maps := func(name string, typ umddi.Map, result umddi.Mapped) {
+		f := &verifier.Func{Name: name}
+		d.t.Push(name)
+		d.Enter(d.t, f, device, res, uint32(0), typ, umddi.MapFlags(0))
+		d.Leave(d.t, f, result)
+		d.t.Pop()
+	}
+	memory := umddi.Mapped{Data: make([]byte, 100)}
+	maps("pfnStagingResourceMap", umddi.MapWrite, memory)
+	maps("pfnStagingResourceMap", umddi.MapReadWrite, memory)
+	maps("pfnStagingResourceMap", umddi.MapRead, umddi.Mapped{})
+	maps("pfnDynamicResourceMapDiscard", umddi.MapRead, memory)
+	require.Empty(t, got)
+	maps("pfnStagingResourceMap", umddi.MapRead, memory)
+	assert.Equal(t, []string{"resource 1"}, got)
+}

@@ -2,6 +2,7 @@ package cmdbuf
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -31,22 +32,33 @@ type made struct {
 	device *ddi.Root
 }
 
-// outermost notes a resource that a function creates or destroys.
-func (h *Hook) outermost(name string, device *ddi.Root, args []any) {
+// outermost notes a resource that a function creates, maps for reading or destroys.
+func (h *Hook) outermost(name string, c *calls, args []any) {
 	if h.to.Allocated == nil {
 		return
 	}
 	switch name {
 	case "pfnCreateResource":
-		h.creates(device, args)
+		h.creates(c.device, args)
+	case "pfnStagingResourceMap":
+		if h.to.Mapped != nil && slices.Contains(args, any(umddi.MapRead)) {
+			c.reads = h.handles[resourceOf(args)]
+		}
 	case "pfnDestroyResource":
-		for _, a := range args {
-			if res, ok := a.(umddi.HResource); ok {
-				delete(h.resources, h.handles[res.Object])
-				delete(h.handles, res.Object)
-			}
+		res := resourceOf(args)
+		delete(h.resources, h.handles[res])
+		delete(h.handles, res)
+	}
+}
+
+// resourceOf returns the driver's resource in the arguments of a function, or nil.
+func resourceOf(args []any) *ddi.Object {
+	for _, a := range args {
+		if res, ok := a.(umddi.HResource); ok {
+			return res.Object
 		}
 	}
+	return nil
 }
 
 // creates numbers a resource. A function without a description opens one in a deferred context.

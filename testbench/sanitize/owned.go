@@ -3,6 +3,7 @@ package sanitize
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -224,23 +225,37 @@ func (s *Sanitizer) compareOwned(all []*owned) {
 	}
 }
 
-// locked notes a lock, and checks that it has waited for the GPU.
+// locked notes a lock, and checks that it has waited for the GPU. With IgnoreSync a lock for writing need
+// not wait, since the application writes other bytes. One for reading is told of work that writes.
 func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
 	a.pinned = a.pinned || e.IgnoreSync
 	if e.Write {
 		a.written.add(span{0, a.bytes}) // the lock has no range
 		a.locked, a.kept = true, nil
+		if e.IgnoreSync {
+			return
+		}
 	}
+	how := ""
 	if e.IgnoreSync {
-		return
+		how = " for reading with IgnoreSync"
 	}
-	for _, u := range s.unfinished {
+	for _, u := range s.works() {
 		for _, x := range u.accesses {
 			if x.allocation == e.Allocation && (x.writes || e.Write) {
-				s.find("access-lock", "pfnLockCb", "%s is locked while %s %s", s.of(e.Allocation), x.name(u), x)
+				s.find("access-lock", "pfnLockCb", "%s is locked%s while %s %s", s.of(e.Allocation), how, x.name(u), x)
 				return
 			}
 		}
 	}
+}
+
+// works returns the unfinished submissions, and then the DMA buffers in software queues.
+func (s *Sanitizer) works() []*submission {
+	all := slices.Clone(s.unfinished)
+	for _, job := range slices.Sorted(maps.Keys(s.jobs)) {
+		all = append(all, s.jobs[job])
+	}
+	return all
 }

@@ -109,6 +109,9 @@ func TestLock(t *testing.T) {
 		"for writing what is written":       {allocation: 11, write: true, found: true},
 		"for writing after the end":         {allocation: 11, write: true, end: true},
 		"for writing with IgnoreSync":       {allocation: 11, write: true, ignore: true},
+		"for reading with IgnoreSync":       {allocation: 10, ignore: true},
+		"of what is written":                {allocation: 11, ignore: true, found: true},
+		"of what was written":               {allocation: 11, ignore: true, end: true},
 		"for writing what no packet writes": {allocation: 12, write: true},
 	} {
 		r := newHostRig(t)
@@ -118,6 +121,18 @@ func TestLock(t *testing.T) {
 		r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: tt.allocation, Write: tt.write, IgnoreSync: tt.ignore})
 		assert.Equal(t, tt.found, len(r.found) == 1 && r.found[0] == "access-lock", "%s: %v", name, r.found)
 	}
+}
+
+// A lock with IgnoreSync for reading is told of a DMA buffer in a software queue too.
+func TestLockOfQueued(t *testing.T) {
+	r := newRig(t)
+	r.place(11, pkt.Host|hostBase+0x1000)
+	b, err := pkt.Fill{Dst: 0, Bytes: 64}.Append(nil)
+	require.NoError(t, err)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPending, Job: 7, Device: 1, End: uint32(len(b)), Text: render, Commands: b, Uses: []dxgkrnl.Use{{At: 4, Allocation: 11, Write: true}}})
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: 11, IgnoreSync: true})
+	assert.Equal(t, []string{"access-lock"}, r.found)
+	assert.Equal(t, []string{"allocation 0xb is locked for reading with IgnoreSync while FILL at 0x0 of DMA buffer 7 in its software queue writes HOST+0x101000 to HOST+0x101040"}, r.texts)
 }
 
 // The GPU may write while the sanitizer reads the memory: before a submission begins, as an earlier

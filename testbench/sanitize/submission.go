@@ -68,6 +68,9 @@ type access struct {
 }
 
 func (x access) name(u *submission) string {
+	if u.job != 0 {
+		return fmt.Sprintf("%s at %#x of DMA buffer %d in its software queue", x.op, x.at, u.job)
+	}
 	return fmt.Sprintf("%s at %#x of submission %d (node %d, fence %d)", x.op, x.at, u.serial, u.node, u.fence)
 }
 

@@ -145,3 +145,29 @@ func TestUnwrittenAfterABadPacket(t *testing.T) {
 		assert.Equal(t, tt.want, r.copies(t, 0, 11, 10), tt.name)
 	}
 }
+
+// A map for reading of what nobody has written is told once.
+func TestMappedUnwritten(t *testing.T) {
+	const want = "allocation 0xb (resource 4, a buffer of 256 bytes) is mapped for reading, and nobody has written a byte of it"
+	buffer := cmdbuf.Resource{Name: "resource 4", Description: "a buffer of 256 bytes"}
+	r := newRig(t)
+	r.Allocated(11, buffer)
+	r.Mapped(r.t, cmdbuf.Resource{Name: "resource 5"})
+	require.Empty(t, r.found)
+	r.Mapped(r.t, buffer)
+	r.Mapped(r.t, buffer)
+	assert.Equal(t, []string{"access-unwritten"}, r.found)
+	assert.Equal(t, []string{want}, r.texts)
+
+	r = newRig(t)
+	r.Allocated(11, buffer)
+	r.fill(t, part{11, 0}, 4)
+	r.Mapped(r.t, buffer)
+	assert.Empty(t, r.found, "a packet has written a part")
+
+	r = newRig(t)
+	r.Allocated(11, buffer)
+	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop})
+	r.Mapped(r.t, buffer)
+	assert.Empty(t, r.found, "the adapter has stopped")
+}

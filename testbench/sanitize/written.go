@@ -1,10 +1,13 @@
 package sanitize
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/cmdbuf"
 )
 
 // ranges is a set of offsets: ranges in order, that do not touch.
@@ -92,6 +95,24 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 		}
 		return !unwritten
 	})
+}
+
+// Mapped checks that somebody has written a resource that the application has mapped for reading. What the
+// application reads of it is not known, so a byte is enough. It is for cmdbuf.Listener.
+func (s *Sanitizer) Mapped(t *ddi.Thread, r cmdbuf.Resource) {
+	s.mu.Lock()
+	var text string
+	for _, h := range slices.Sorted(maps.Keys(s.allocations)) {
+		a := s.allocations[h]
+		if a.resource.Name == r.Name && len(a.written) == 0 && !a.told && s.on {
+			a.told = true
+			text = s.of(h) + " is mapped for reading, and nobody has written a byte of it"
+		}
+	}
+	s.mu.Unlock()
+	if text != "" {
+		s.report(reportOf(t, "access-unwritten", "pfnStagingResourceMap", "%s", text))
+	}
 }
 
 // lose notes what the packets of a submission from an offset on write. The first of them cannot be

@@ -160,6 +160,16 @@ func accessBreaks() []Break {
 			Rule: "access-cpu-write", Function: "pfnLockCb", Drivers: callbacks(scribbling),
 		},
 		Break{
+			Name: "memory read before the GPU has written it", Doc: "The driver sets IgnoreSync in each lock for reading, so it reads what the GPU has not written yet.",
+			Rule: "access-lock", Function: "pfnLockCb", Own: true, Drivers: callbacks(func(kt *umddi.DeviceCallbacks) {
+				lock := kt.LockCb
+				kt.LockCb = func(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
+					arg.IgnoreSync = arg.IgnoreSync || arg.ReadOnly
+					return lock(t, h, arg)
+				}
+			}),
+		},
+		Break{
 			Name: "paging past its allocation", Doc: "DxgkDdiBuildPagingBuffer moves or fills more than the allocation.",
 			Rule: "access-paging", Function: "DxgkDdiBuildPagingBuffer",
 			Drivers: paging(func(arg kmddi.BuildPagingBuffer, out *kmddi.BuildPagingBufferOut, _ *ddi.Status) {
