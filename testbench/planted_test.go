@@ -125,7 +125,7 @@ func minidriverFaults() []planted {
 		{name: "submit does not ring", missing: why.MissingDoorbell, word: "wrote no register", kernel: func(d *kmddi.DriverInitializationData) {
 			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusSuccess }
 		}},
-		{name: "submit of the wrong bytes", missing: why.MissingPacket, word: "OPCODE", kernel: func(d *kmddi.DriverInitializationData) {
+		{name: "submit of the wrong bytes", missing: why.MissingPacket, word: "the INDIRECT of the ring has 1008 dwords at HOST+0x103004, want 1009 at HOST+0x103000", kernel: func(d *kmddi.DriverInitializationData) {
 			submit := d.SubmitCommand
 			d.SubmitCommand = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
 				if !arg.Flags.Paging {
@@ -137,7 +137,7 @@ func minidriverFaults() []planted {
 		{name: "unknown opcode", missing: why.MissingPacket, word: "OPCODE", kernel: at0(0, 0x7f000000)},
 		{name: "reserved bit", missing: why.MissingPacket, word: "RESERVED", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 0, le(p, 0)|1<<16) })},
 		{name: "wrong length", missing: why.MissingPacket, word: "LENGTH", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 0, le(p, 0)+1) })},
-		{name: "address without memory", missing: why.MissingPacket, word: "ADDRESS", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 2, 0x40000000) })},
+		{name: "address without memory", missing: why.MissingPacket, word: "after DxgkDdiPatch the address at IB+0x4 of submission 2 is", kernel: packets(pkt.OpCopy, func(p []byte) { dword(p, 2, 0x40000000) })},
 		{name: "fence in a buffer", missing: why.MissingPacket, word: "PRIVILEGE", kernel: at0(0, pkt.OpFence<<24|pkt.FenceBody, 0, 0, 1, 0)},
 		{name: "forbidden register", missing: why.MissingPacket, word: "REGISTER", kernel: at0(0, pkt.OpWriteReg<<24|pkt.WriteRegBody, 0x1000, 1)},
 		{name: "surface out of range", missing: why.MissingPacket, word: "STATE", kernel: packets(pkt.OpSetState, func(p []byte) { dword(p, 5, 99) })},
@@ -168,13 +168,13 @@ func minidriverFaults() []planted {
 
 func otherFaults() []planted {
 	return []planted{
-		{name: "the driver drops a copy", verify: true, ask: pixel(20, 15), word: "filled: FILL dst", user: func(arg *umddi.CreateDevice) {
+		{name: "the driver drops a copy", verify: true, ask: pixel(20, 15), missing: why.MissingCommand, word: "CopyResource, gave the GPU no packet: pfnResourceCopy returned", user: func(arg *umddi.CreateDevice) {
 			arg.DeviceFuncs.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
 		}},
-		{name: "the driver drops every list", verify: true, ask: pixel(20, 15), word: "filled: FILL dst", user: func(arg *umddi.CreateDevice) {
+		{name: "the driver drops every list", verify: true, ask: pixel(20, 15), missing: why.MissingCommand, word: "ExecuteCommandList, gave the GPU no packet: pfnCommandListExecute returned", user: func(arg *umddi.CreateDevice) {
 			arg.DeviceFuncs.CommandListExecute = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
 		}},
-		{name: "a row of the present comes from elsewhere", ask: pixel(20, 15), word: "nothing in the log wrote VRAM+0x809b0", missing: why.MissingUnknown, kernel: func(d *kmddi.DriverInitializationData) {
+		{name: "a row of the present comes from elsewhere", ask: pixel(20, 15), word: "after DxgkDdiPatch the address at IB+0x8 of submission 4 is VRAM+0x80000, want", missing: why.MissingPatch, kernel: func(d *kmddi.DriverInitializationData) {
 			presents := patching(func(arg kmddi.Patch) bool {
 				if arg.Flags.Present {
 					dword(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 2, 0x80000)
@@ -191,7 +191,7 @@ func otherFaults() []planted {
 				return kmddi.QueryCurrentFenceOut{}, ddi.StatusUnsuccessful
 			}
 		}},
-		{name: "the kernel gives up too early", options: Options{TdrDelay: 500}, missing: why.MissingPacket, word: "has not ended"},
+		{name: "the kernel gives up too early", options: Options{TdrDelay: 500}, missing: why.MissingPacket, word: "the node was at work: TdrDelay ended"},
 	}
 }
 

@@ -18,6 +18,8 @@ type Step struct {
 const (
 	MissingOpen     = "open"     // no board was opened
 	MissingRule     = "rule"     // a rule was broken before
+	MissingCommand  = "command"  // the driver wrote no packet for a call
+	MissingPatch    = "patch"    // an address of a packet is not that of its allocation
 	MissingSubmit   = "submit"   // the kernel did not give it to the hardware
 	MissingDoorbell = "doorbell" // the driver did not ring, or the ring was lost
 	MissingFetch    = "fetch"    // the node has not begun it

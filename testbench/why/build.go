@@ -25,6 +25,8 @@ func (b *builder) add(e *eventlog.Event) {
 	case eventlog.Call, eventlog.CallEnd, eventlog.DDI, eventlog.DDIEnd:
 		b.called(e, at)
 	case eventlog.Emit:
+		b.emits = true
+		delete(b.commands, e.Cause)
 		b.emitted(e)
 	case eventlog.RingPacket:
 		if s := b.ringing; s != nil && uint64(s.node) == e.Fields[0] {
@@ -64,8 +66,11 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 	case eventlog.DDI:
 		p, name := b.pattern(e), b.name(e)
 		b.enter(e, name, 0)
-		if p.deferred || name == "pfnCommandListExecute" {
+		if p.deferred || name == executes {
 			b.recorded(e, p, name)
+		}
+		if !p.deferred {
+			b.begins(e, at, name)
 		}
 		if name == "pfnCreateResource" {
 			b.make(e)
@@ -75,6 +80,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		if b.pattern(e).name == "pfnAllocateCb" {
 			b.make(e)
 		}
+		b.ends(e)
 		b.returned(e)
 		b.leave(e)
 	}
@@ -302,6 +308,9 @@ func (b *builder) memory(e *eventlog.Event, at Point) {
 		if e.Fields[1] != 0 {
 			w := &cpuWrite{allocation: a, from: at, stack: b.open(e)}
 			b.locks, b.locked[a] = append(b.locks, w), w
+			for _, f := range w.stack {
+				delete(b.commands, f.Event)
+			}
 		}
 	case eventlog.Unlock:
 		if w := b.locked[a]; w != nil {
@@ -369,7 +378,7 @@ func (b *builder) queued(e *eventlog.Event, at Point) {
 		kind: e.Text(), queued: at, stack: b.open(e), epoch: b.epoch,
 	}
 	b.subs[s.serial], b.order = s, append(b.order, s)
-	if s.kind != "paging buffer" {
+	if s.kind != pagingKind {
 		s.patch, b.patch = b.patch, nil
 	}
 	queue := ofNode(&b.queues, uint64(s.node))

@@ -141,6 +141,7 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 			of := r.submission(s)
 			of.Question, of.Verdict = a.Question, strings.SplitN(text, ": its ", 2)[0]
 			of.step(Point{stop.ID, stop.Time}, "the kernel %s", what)
+			of.Cause += r.hasty(s, stop)
 			return of
 		}
 	}

@@ -17,6 +17,9 @@ type list struct {
 	executed []*call
 }
 
+// executes is the function that executes a list.
+const executes = "pfnCommandListExecute"
+
 // finishes is the call that makes a list of what a context has recorded.
 const finishes = "FinishCommandList"
 
@@ -44,7 +47,7 @@ func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
 		delete(b.records, contextKey(e))
 	case p.deferred && name == "pfnAbandonCommandList":
 		delete(b.records, contextKey(e))
-	case name == "pfnCommandListExecute":
+	case name == executes:
 		if executed = b.lists[listKey(e, valueOf(e.Text(), "list"))]; executed != nil {
 			executed.executed = append(executed.executed, c)
 		}

@@ -174,6 +174,9 @@ type Run struct {
 	expected []expectation // faults that the command expected, and that did not happen
 	wanted   int           // faults that the command expected, and that happened
 
+	silent []*command // functions that wrote nothing, in order
+	emits  bool       // the log has the packets of command buffers
+
 	made []*eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
 
 	deeds []deed // before the first submission
@@ -195,16 +198,17 @@ type builder struct {
 	placed   map[uint64]*place   // of allocations in a segment
 	homes    map[uint64][]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
-	known    map[uint64]*call  // by the number of the event
-	batches  map[uint64]*batch // by context
-	making   map[uint64]uint64 // by context: the job of its last submission
-	lists    map[string]*list  // by process and name
-	records  map[uint64]*list  // not yet finished, by process and deferred context
-	doorbell *submission       // submitted last, and no register was written since
-	ringing  *submission       // whose doorbell was written last
-	giving   *submission       // submitted last, and DxgkDdiSubmitCommand was not called since
-	queues   [][]*submission   // by node: queued and not submitted
-	patch    *eventlog.Event   // the last DxgkDdiPatch
+	known    map[uint64]*call    // by the number of the event
+	commands map[uint64]*command // that have not returned, and have written nothing
+	batches  map[uint64]*batch   // by context
+	making   map[uint64]uint64   // by context: the job of its last submission
+	lists    map[string]*list    // by process and name
+	records  map[uint64]*list    // not yet finished, by process and deferred context
+	doorbell *submission         // submitted last, and no register was written since
+	ringing  *submission         // whose doorbell was written last
+	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
+	queues   [][]*submission     // by node: queued and not submitted
+	patch    *eventlog.Event     // the last DxgkDdiPatch
 }
 
 // A pattern is what is known of the texts with the same pattern.
@@ -224,7 +228,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
-		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
+		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }

@@ -10,6 +10,7 @@ type surface struct {
 	pitch uint64
 	bytes uint64 // of an element
 	set   bool
+	by    *packet
 }
 
 // element returns the address of an element.
@@ -24,7 +25,8 @@ type move struct {
 	bytes, rows        uint64 // of a row, and how many
 	dstPitch, srcPitch uint64
 	copies             bool
-	to                 surface // that it writes; zero for a linear packet
+	to                 surface    // that it writes; zero for a linear packet
+	states             [3]*packet // those with its addresses, or nil
 }
 
 // at returns when a move happened: when its packet was executed, or else when its submission
@@ -97,13 +99,13 @@ func (s *submission) moves(do func(m move)) {
 				continue
 			}
 		}
-		m := move{sub: s, packet: p, rows: 1}
+		m := move{sub: s, packet: p, rows: 1, states: [3]*packet{p}}
 		switch d := d.(type) {
 		case pkt.Predicate:
 			skip = int(d.Dwords)
 			continue
 		case pkt.SetState:
-			surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true}
+			surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
 			continue
 		case pkt.Copy:
 			m.dst, m.src, m.bytes, m.copies = d.Dst, d.Src, uint64(d.Bytes), true
@@ -113,11 +115,11 @@ func (s *submission) moves(do func(m move)) {
 			from, to := surfaces[pkt.Source], surfaces[pkt.Dest]
 			m.dst, m.src, m.copies = to.element(d.DstX, d.DstY), from.element(d.SrcX, d.SrcY), true
 			m.bytes, m.rows, m.dstPitch, m.srcPitch = uint64(d.W)*to.bytes, uint64(d.H), to.pitch, from.pitch
-			m.to = to
+			m.to, m.states[1], m.states[2] = to, from.by, to.by
 		case pkt.Fill2D:
 			to := surfaces[pkt.Dest]
 			m.dst, m.bytes, m.rows, m.dstPitch = to.element(d.X, d.Y), uint64(d.W)*to.bytes, uint64(d.H), to.pitch
-			m.to = to
+			m.to, m.states[1] = to, to.by
 		default:
 			continue
 		}

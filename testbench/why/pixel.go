@@ -29,6 +29,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
 	addr := m.to.element(x, y)
 	all := r.ended()
+	until := r.last.Event
 	for hop := 0; hop < maxHops; hop++ {
 		from, _ := m.source(addr)
 		a.frames(m.sub.calls(m.packet))
@@ -37,7 +38,17 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 			a.Verdict = "it was filled: " + m.describe()
 			return a, nil
 		}
+		if text := r.wrong(m); text != "" {
+			a.Verdict = "it was copied from or to another address than the driver asked for"
+			return a.lacks(MissingPatch, "%s", text), nil
+		}
 		last, found := before(all, m, from)
+		if event, ok := m.order(); ok {
+			until = event
+		}
+		if c := r.overlooked(m, last, found, from, until); c != nil {
+			return r.silence(a, c), nil
+		}
 		if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
 			return r.origin(a, w, from), nil
 		}
@@ -54,6 +65,39 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	}
 	a.Verdict = "its origin is not in the log"
 	return a.lacks(MissingUnknown, "it was moved more than %d times", maxHops), nil
+}
+
+// overlooked returns a command that should have written the bytes that a move reads, after their last writer, or nil.
+// What the kernel copies keeps its place in the order of the application.
+func (r *Run) overlooked(m, last move, found bool, from, until uint64) *command {
+	p := r.placeOf(from, m.at())
+	if p == nil || p.driver {
+		return nil
+	}
+	since := uint64(0)
+	if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
+		since = w.from.Event
+	} else if event, ok := last.orderIf(found); ok {
+		since = event
+	} else if found && last.copies {
+		return nil
+	}
+	return r.skipped(p.allocation, since, until)
+}
+
+// orderIf is order, or false without a move.
+func (m move) orderIf(found bool) (uint64, bool) {
+	if !found {
+		return 0, false
+	}
+	return m.order()
+}
+
+// silence ends a chain at a command that wrote nothing.
+func (r *Run) silence(a *Answer, c *command) *Answer {
+	a.frames([]frame{c.call.frame, c.frame})
+	a.Verdict = fmt.Sprintf("call %d, %s, should have written it", c.call.number, c.call.name)
+	return a.lacks(MissingCommand, "%s", c.describe())
 }
 
 // presented returns the last move of a present that wrote a pixel.

@@ -42,14 +42,42 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	}
 	a.Verdict = "it was not written: the node faulted"
 	a.step(at, "node %d stops on a fault: %s at %s", s.node, name, pkt.FormatAddr(addr))
+	wrong := ""
+	if text := s.misdirected(); text != "" {
+		wrong = "; " + text
+	}
 	link, where := MissingPacket, "the packet at "+pkt.FormatAddr(addr)
 	switch p := s.at(addr); {
 	case p != nil:
 		where = s.describePacket(p)
+		if text := r.misplaced(s, p.offset, p.offset+uint32(len(p.data))); text != "" {
+			wrong = "; " + text
+		}
 	case !s.begun.In():
 		link, where = MissingFetch, "the packet of the ring at "+pkt.FormatAddr(addr)
 	}
-	return a.lacks(link, "node %d stopped on the fault %s in %s%s", s.node, name, where, explainCause(cause))
+	return a.lacks(link, "node %d stopped on the fault %s in %s%s%s", s.node, name, where, explainCause(cause), wrong)
+}
+
+// hasty says that a time-out ended while the node was at work, or nothing: it has waited for longer before the last
+// step of the node than after it.
+func (r *Run) hasty(s *submission, stop *happening) string {
+	if !strings.Contains(firstLine(stop.Text()), "time-out") {
+		return ""
+	}
+	var last Point
+	for i := range s.packets {
+		for _, at := range []Point{s.packets[i].executed, s.packets[i].last.Point} {
+			if at.Event > last.Event {
+				last = at
+			}
+		}
+	}
+	waited, idle := stop.Time-s.submitted.Time, stop.Time-last.Time
+	if !last.In() || 2*idle >= waited {
+		return ""
+	}
+	return fmt.Sprintf("; the node was at work: TdrDelay ended %d clocks after the submission and %d clocks after the last step of node %d", waited, idle, s.node)
 }
 
 // explainCause says what a fault means, where its name does not.
