@@ -27,8 +27,8 @@ far as the log tells. The questions:
   fence [NODE:]N    what became of a fence
   call N            what a call of the API led to; calls are numbered from 1
   cycle N           what was going on at a clock
-  address A         what was at a GPU address, and what wrote it; 0x8000000000000000 added to an
-                    address selects host memory
+  address A         what was at a GPU address, and what wrote and read it;
+                    0x8000000000000000 added to an address selects host memory
   pixel X,Y         where a pixel of the last presented frame comes from`,
 		Example: `  hilgpu run compose --record run.log
   hilgpu why run.log pixel 10,20

@@ -11,8 +11,8 @@ import (
 // maxTouches is the number of writes in the answer about an address.
 const maxTouches = 20
 
-// Address answers what was at a GPU address, and what wrote it, the latest last.
-// Addresses of host memory have bit 63 set. It fails with ErrQuestion if nothing was there.
+// Address answers what was at a GPU address, and what wrote and read it, the latest last. The last write and the last
+// read have the calls that led to them and the steps of their submissions. Addresses of host memory have bit 63 set. It fails with ErrQuestion if nothing was there.
 func (r *Run) Address(addr uint64) (*Answer, error) {
 	a := &Answer{Question: "address " + pkt.FormatAddr(addr), Verdict: "nothing wrote it"}
 	r.inhabitants(a, addr)
@@ -25,15 +25,19 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	if len(a.Chain) == 0 {
 		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 	}
-	writes := touched + r.writers(a, addr)
-	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
-	switch {
-	case writes == 1:
-		a.Verdict = "it was written once"
-	case writes > 1:
-		a.Verdict = fmt.Sprintf("it was written %d times", writes)
+	writes, reads := r.contacts(addr)
+	for _, w := range writes[max(0, len(writes)-maxTouches):] {
+		a.step(w.Point, "%s", w.what())
 	}
-	if n := writes - touched - maxTouches; n > 0 {
+	a.Verdict = times("written", touched+len(writes), writes, a)
+	if len(reads) > 0 {
+		last := reads[len(reads)-1]
+		a.step(last.Point, "%s", last.what())
+		a.Verdict += ", and " + times("read", len(reads), reads, a)
+	}
+	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+	a.Chain = slices.Compact(a.Chain)
+	if n := len(writes) - maxTouches; n > 0 {
 		a.Cause = fmt.Sprintf("the first %d times are left out", n)
 	}
 	return a, nil
@@ -56,39 +60,6 @@ func (r *Run) inhabitants(a *Answer, addr uint64) {
 		}
 		a.step(p.to, "allocation %#x is there no more", p.allocation)
 	}
-}
-
-// A written is a time in which an address was written, or might have been. Only the last ones are described.
-type written struct {
-	Point
-	what func() string
-}
-
-// writers adds the last packets, and the last times in which the CPU might, that wrote an
-// address. It returns how many there are.
-func (r *Run) writers(a *Answer, addr uint64) int {
-	var all []written
-	r.each(func(m move) {
-		if _, ok := m.source(addr); ok {
-			all = append(all, written{m.at(), func() string { return "written by " + m.describe() }})
-		}
-	})
-	here := Run{}
-	for _, p := range r.places {
-		if addr-p.address < p.size {
-			here.places = append(here.places, p)
-		}
-	}
-	for _, w := range r.locks {
-		if p := here.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
-			all = append(all, written{w.from, w.describe})
-		}
-	}
-	slices.SortStableFunc(all, func(x, y written) int { return cmp.Compare(x.Event, y.Event) })
-	for _, w := range all[max(0, len(all)-maxTouches):] {
-		a.Chain = append(a.Chain, Step{Event: w.Event, Time: w.Time, What: w.what()})
-	}
-	return len(all)
 }
 
 // describe tells which call might write the allocation.

@@ -69,7 +69,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		if p.deferred || name == executes {
 			b.recorded(e, p, name)
 		}
-		if !p.deferred {
+		if p.commands && !p.deferred {
 			b.begins(e, at, name)
 		}
 		if name == "pfnCreateResource" {
@@ -213,7 +213,7 @@ func (b *builder) wrote(e *eventlog.Event, at Point) {
 			s.other = store{at, addr, value}
 			return true
 		}
-		s.written, b.words[s.node] = at, addr
+		s.written, s.word, b.words[s.node] = at, addr, addr
 		return false
 	})
 }

@@ -75,6 +75,7 @@ type submission struct {
 	back  bool   // retired is when it was taken back
 	epoch int    // stops of the adapter before
 	wrong string // see mistake
+	word  uint64 // address of the fence in host memory, if it was written
 	other store  // the write to its memory in the place of that of its fence
 
 	patch  *eventlog.Event // DxgkDdiPatch
@@ -217,6 +218,7 @@ type pattern struct {
 	name  string // of the DDI function; "" if it differs
 	fails bool   // it may have a result that is an error
 
+	commands bool // the function must write packets
 	deferred bool // it begins with the number of a deferred context
 }
 
@@ -300,6 +302,8 @@ func patternOf(text string) pattern {
 	if _, results, ok := strings.Cut(text, `"hr":"`); ok {
 		p.fails = !strings.HasPrefix(results, "S_")
 	}
+	_, moves := moving[p.name]
+	p.commands = moves || p.name == executes
 	if strings.ContainsAny(p.name, "\x01\x02") {
 		p.name = "" // a digit in a name is a number of the text
 	}

@@ -43,20 +43,29 @@ func (m move) describe() string { return m.sub.describePacket(m.packet) }
 // source reports whether the move writes a byte, and where the byte comes from, if it is
 // copied.
 func (m move) source(addr uint64) (from uint64, writes bool) {
-	if (addr^m.dst)&pkt.Host != 0 || addr < m.dst {
-		return 0, false
+	row, col, ok := m.find(addr, m.dst, m.dstPitch)
+	return m.src + row*m.srcPitch + col, ok
+}
+
+// reads reports whether the move copies a byte from an address.
+func (m move) reads(addr uint64) bool {
+	_, _, ok := m.find(addr, m.src, m.srcPitch)
+	return ok && m.copies
+}
+
+// find returns the row and the column of a byte in rows that begin at an address.
+func (m move) find(addr, start, pitch uint64) (row, col uint64, ok bool) {
+	if (addr^start)&pkt.Host != 0 || addr < start {
+		return 0, 0, false
 	}
-	row, col := uint64(0), addr-m.dst
+	col = addr - start
 	if m.rows > 1 {
-		if m.dstPitch == 0 {
-			return 0, false
+		if pitch == 0 {
+			return 0, 0, false
 		}
-		row, col = col/m.dstPitch, col%m.dstPitch
+		row, col = col/pitch, col%pitch
 	}
-	if row >= m.rows || col >= m.bytes {
-		return 0, false
-	}
-	return m.src + row*m.srcPitch + col, true
+	return row, col, row < m.rows && col < m.bytes
 }
 
 // each calls do with every move of the submissions that have ended, in the order in which

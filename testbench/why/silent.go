@@ -17,10 +17,6 @@ type command struct {
 
 // begins notes a function of the immediate context that must write packets.
 func (b *builder) begins(e *eventlog.Event, at Point, name string) {
-	_, moves := moving[name]
-	if !moves && name != executes {
-		return
-	}
 	c := &command{frame: frame{Point: at, name: name, process: e.Process, thread: e.Thread}, call: b.caller(e)}
 	if name == executes {
 		c.list = b.lists[listKey(e, valueOf(e.Text(), "list"))]

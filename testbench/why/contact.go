@@ -1,0 +1,117 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// A contact is a time in which an address was written or read, or might have been written by the CPU.
+type contact struct {
+	Point
+	what  func() string
+	stack []frame     // the calls that led to it
+	sub   *submission // nil: the CPU
+}
+
+// contacts returns the writes and the reads of an address, each in order.
+func (r *Run) contacts(addr uint64) (writes, reads []contact) {
+	r.each(func(m move) {
+		if _, ok := m.source(addr); ok {
+			writes = append(writes, contact{m.at(), func() string { return "written by " + m.describe() }, m.sub.calls(m.packet), m.sub})
+		}
+		if m.reads(addr) {
+			reads = append(reads, contact{m.at(), func() string { return "read by " + m.describe() }, m.sub.calls(m.packet), m.sub})
+		}
+	})
+	for _, s := range r.order {
+		if s.written.In() && addr-(pkt.Host|s.word) < fenceBytes {
+			writes = append(writes, contact{s.written, func() string { return "written by the fence of " + s.name() }, s.stack, s})
+		}
+		if s.begun.In() && s.fetches(addr) {
+			reads = append(reads, contact{s.begun, func() string { return fmt.Sprintf("fetched by node %d for %s", s.node, s.name()) }, s.stack, s})
+		}
+	}
+	writes = append(writes, r.uploads(addr)...)
+	order := func(x, y contact) int { return cmp.Compare(x.Event, y.Event) }
+	slices.SortStableFunc(writes, order)
+	slices.SortStableFunc(reads, order)
+	return writes, reads
+}
+
+// fenceBytes is the size of the value of a fence.
+const fenceBytes = 8
+
+// uploads returns the times in which the CPU might write an address.
+func (r *Run) uploads(addr uint64) (all []contact) {
+	here := Run{}
+	for _, p := range r.places {
+		if addr-p.address < p.size {
+			here.places = append(here.places, p)
+		}
+	}
+	for _, w := range r.locks {
+		if p := here.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
+			all = append(all, contact{w.from, w.describe, w.stack, nil})
+		}
+	}
+	return all
+}
+
+// fetches reports whether a node reads an address as a packet of a submission.
+func (s *submission) fetches(addr uint64) bool {
+	if addr&pkt.Host != 0 && addr&^pkt.Host-s.buffer-s.start < s.end-s.start {
+		return true
+	}
+	return slices.ContainsFunc(s.ring, func(p ringPacket) bool { return addr-p.address < uint64(len(p.data)) })
+}
+
+// times tells how often an address was written or read, and who did it last. It adds the calls and the submission of
+// the last time to an answer. n counts also what all does not have.
+func times(verb string, n int, all []contact, a *Answer) string {
+	switch {
+	case n == 0:
+		return "nothing wrote it"
+	case len(all) == 0:
+		return fmt.Sprintf("it was %s %s", verb, often(n))
+	}
+	last := all[len(all)-1]
+	a.frames(last.stack)
+	if s := last.sub; s != nil {
+		a.step(s.queued, "%s enters the queue of the kernel: %s", s.name(), s.describe())
+		a.step(s.submitted, "submission %d goes to the hardware", s.serial)
+		a.step(s.retired, "submission %d has ended", s.serial)
+	}
+	return fmt.Sprintf("it was %s %s, last by %s", verb, often(n), last.by())
+}
+
+// often counts times.
+func often(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// by names the call and the submission of a contact.
+func (c contact) by() string {
+	who := "the CPU"
+	for _, f := range c.stack {
+		if f.number != 0 {
+			who = fmt.Sprintf("call %d, %s", f.number, f.name)
+		}
+	}
+	switch {
+	case c.sub == nil && who != "the CPU":
+		return "the CPU in " + who
+	case c.sub == nil:
+		return who
+	case who == "the CPU":
+		return c.sub.name()
+	case c.sub.kind == pagingKind:
+		return "paging for " + who + ", in " + c.sub.name()
+	}
+	return who + ", in " + c.sub.name()
+}
