@@ -3,12 +3,14 @@ package testbench
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -16,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/inject"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -115,7 +118,24 @@ func boardFaults() []planted {
 		{name: "read of a buffer is not answered", board: "emu?fault=lost-answer&after=1", missing: why.MissingPacket, word: "READ_ERROR"},
 		{name: "answers come late", board: "emu?fault=late-answer", missing: why.MissingFetch, word: "READ_ERROR"},
 		{name: "read is not answered, no time-out", board: "emu?readtimeout=0&fault=lost-answer", missing: why.MissingFetch, word: "has not begun"},
-		{name: "link is cut", board: "line?baud=3000000&faults=cut=400", missing: why.MissingLink, word: "link is down"},
+	}
+}
+
+// linkFaults are faults of the link, and between the PC and the board. The log is that of the host.
+func linkFaults() []planted {
+	unplugged, doorbell := &inject.Injector{}, &inject.Injector{}
+	doorbell.LoseWrites(1, cpreg.Base+cpreg.Stride+cpreg.Wptr, 0)
+	return []planted{
+		{name: "link is cut", board: "line?baud=3000000&faults=cut=400", missing: why.MissingLink, word: "bus: link down: line: cut"},
+		{name: "link is cut in the enumeration", board: "line?baud=3000000&faults=cut=40", missing: why.MissingLink, word: "the link is down: line: cut"},
+		{name: "link loses frames", board: "line?baud=3000000&faults=loss=0.6,seed=3", missing: why.MissingLink, word: "the link loses or damages frames: the host sent"},
+		{name: "link cuts frames short", board: "line?baud=3000000&faults=truncate=0.6,seed=3", missing: why.MissingLink, word: "the link loses or damages frames: the host sent"},
+		{name: "completions are damaged", board: "line?baud=3000000&faults=flip=0.5,seed=3", missing: why.MissingPacket, word: "a read was answered with an error, or was not answered in time; the link loses or damages frames"},
+		{name: "link stalls", board: "line?baud=3000000&faults=stall=0.002:10s,seed=9", missing: why.MissingLink, word: "bus: link down: datalink: nothing received for"},
+		{name: "nothing arrives", board: "line?baud=3000000&faults=loss=1", missing: why.MissingOpen, word: "link down: datalink: no answer to hello"},
+		{name: "board is silent", board: "line?baud=3000000&fault=dead", missing: why.MissingFetch, word: "the device does not answer: the read of CP1.FENCE"},
+		{name: "board is pulled out", options: Options{Inject: unplugged}, missing: why.MissingLink, word: "link down: the board was unplugged", system: func(*System) { unplugged.Unplug() }},
+		{name: "doorbell is lost on the way", options: Options{Inject: doorbell}, missing: why.MissingDoorbell, word: "was lost"},
 	}
 }
 
@@ -221,9 +241,14 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 		if p.system != nil {
 			p.system(s)
 		}
-		compose.Run(s, smallPlan(t, 1)) // its error is not what is asked for
+		_, err = compose.Run(s, smallPlan(t, 1))
 		s.Close()
 	}
+	end := eventlog.New(eventlog.End) // as a command ends its log
+	if err != nil {
+		end = end.WithText(err.Error())
+	}
+	ring.Add(end)
 	return runOf(t, ring)
 }
 
@@ -245,8 +270,9 @@ func runIn(t *testing.T, log io.Reader) *why.Run {
 
 // Each planted fault is the answer to why the run stopped.
 func TestPlantedFaultsAreNamed(t *testing.T) {
-	all := append(append(boardFaults(), minidriverFaults()...), otherFaults()...)
+	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), otherFaults())
 	assert.GreaterOrEqual(t, len(all), 30)
+	assert.GreaterOrEqual(t, len(linkFaults()), 4)
 	for _, p := range all {
 		t.Run(p.name, func(t *testing.T) {
 			r := plantedRun(t, p)

@@ -51,7 +51,9 @@ func (r *Run) atEnd(a *Answer) *Answer {
 	if r.end.ID != 0 && r.end.HasText() {
 		if a.Missing == "" {
 			a.Verdict = "the command ended with an error: " + firstLine(r.end.Text())
-			a.Missing = MissingUnknown
+			if !r.cut(a) {
+				a.Missing = MissingUnknown
+			}
 		} else {
 			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
 		}
@@ -201,6 +203,14 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 	}
 	r.judge(a, c)
 	return a, nil
+}
+
+// byNumber returns a call by its number, or nil. A log may begin in the middle.
+func (r *Run) byNumber(n uint64) *call {
+	if len(r.calls) == 0 || n < r.calls[0].number || n-r.calls[0].number >= uint64(len(r.calls)) {
+		return nil
+	}
+	return r.calls[n-r.calls[0].number]
 }
 
 // numbers describes the calls of the log.

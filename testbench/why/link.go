@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
@@ -16,7 +17,11 @@ func (b *builder) linked(e *eventlog.Event) {
 	switch {
 	case strings.HasPrefix(text, "down: ") || text == "up":
 		b.links = append(b.links, b.happening(e))
-	case !b.opened && len(b.early) < maxEarly:
+		return
+	case strings.HasPrefix(text, ends):
+		b.closed = b.happening(e)
+	}
+	if !b.opened && len(b.early) < maxEarly {
 		b.early = append(b.early, b.happening(e))
 	}
 }
@@ -37,10 +42,28 @@ func (r *Run) unopened(a *Answer) *Answer {
 	return a.lacks(MissingOpen, "%s", firstLine(r.end.Text()))
 }
 
+// ends begins the text of an incident of a link.
+const ends = "session ends: "
+
+// cut explains a run that ended with an error of the link, such as one of the enumeration, whose accesses are in no log.
+// It reports false if that was another error.
+func (r *Run) cut(a *Answer) bool {
+	_, cause, found := strings.Cut(firstLine(r.end.Text()), bus.ErrLinkDown.Error())
+	if !found {
+		return false
+	}
+	if r.closed.ID != 0 {
+		a.step(Point{r.closed.ID, r.closed.Time}, "the link: %s", firstLine(r.closed.Text()))
+	}
+	a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
+	a.lacks(MissingLink, "the link is down%s%s", cause, r.harmed())
+	return true
+}
+
 // harmed says how many frames the link harmed, or nothing.
 func (r *Run) harmed() string {
 	if r.repeated+r.refused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the host sent %d frames again and refused %d", r.repeated, r.refused)
+	return fmt.Sprintf("; the link loses or damages frames: the host sent %d again and refused %d", r.repeated, r.refused)
 }

@@ -161,6 +161,7 @@ type Run struct {
 	stops  []happening
 	broken []happening
 	links  []happening // down or up
+	closed happening   // the last end of a session
 
 	repeated, refused uint64 // frames of the link
 
@@ -389,12 +390,4 @@ func (s *submission) at(addr uint64) *packet {
 		}
 	}
 	return nil
-}
-
-// byNumber returns a call by its number, or nil. A log may begin in the middle.
-func (r *Run) byNumber(n uint64) *call {
-	if len(r.calls) == 0 || n < r.calls[0].number || n-r.calls[0].number >= uint64(len(r.calls)) {
-		return nil
-	}
-	return r.calls[n-r.calls[0].number]
 }

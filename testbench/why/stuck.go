@@ -46,6 +46,9 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	if text := s.misdirected(); text != "" {
 		wrong = "; " + text
 	}
+	if ok && cause == cpreg.CauseReadError {
+		wrong += r.harmed()
+	}
 	link, where := MissingPacket, "the packet at "+pkt.FormatAddr(addr)
 	switch p := s.at(addr); {
 	case p != nil:
@@ -102,7 +105,7 @@ func (r *Run) unreachable() string {
 		return fmt.Sprintf("the link is down since clock %d: %s%s", l.Time, strings.TrimPrefix(l.Text(), "down: "), r.harmed())
 	}
 	if f := &r.failed; f.ID != 0 {
-		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s", f.Kind, where(f.Fields[0], f.Fields[1]), f.Time, f.Text())
+		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s%s", f.Kind, where(f.Fields[0], f.Fields[1]), f.Time, f.Text(), r.harmed())
 	}
 	return ""
 }
