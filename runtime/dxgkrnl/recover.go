@@ -156,6 +156,7 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 			if _, s := k.driver.BuildPagingBuffer(t, k.adapter, op); s != ddi.StatusSuccess {
 				k.bugcheck(buildPaging, CodeMemory, pagingCode(op.Operation, s), "%s after a reset returned %v, want STATUS_SUCCESS", what, s)
 			}
+			k.observe(Event{Kind: EventEvict, Allocation: a.handle, Segment: seg.id, Address: a.address()})
 			seg.remove(a)
 			a.dirty = false
 		}
