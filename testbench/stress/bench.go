@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/inject"
@@ -35,6 +36,7 @@ type bench struct {
 	round     int // from 1; 0: the baseline
 	calm      bool
 	totals    Totals
+	aborted   uint64 // devices that were lost with the work of a node
 	memory    uint64 // of the PC, in use without devices
 	failed    error  // the first failure
 }
@@ -134,7 +136,8 @@ func (b *bench) next() error {
 	return b.Progress(b.state())
 }
 
-// recover restarts an adapter that stopped, which a fault must have caused.
+// recover judges an adapter that stopped, which a fault must have caused. It recovers by itself when a process next opens
+// a device, unless that has failed.
 func (b *bench) recover() error {
 	err := b.sys.Err()
 	if err == nil {
@@ -147,10 +150,17 @@ func (b *bench) recover() error {
 		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, bad, err)
 	}
 	b.injector.Disarm()
-	if err := b.sys.Recover(); err != nil {
-		return fmt.Errorf("%w: seed %d, round %d: no recovery: %w", ErrFailed, b.Seed, b.round, err)
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped); stopped != nil && stopped.Recovery == nil && !b.calm {
+		return nil
 	}
-	return nil
+	if !b.calm {
+		err = b.sys.Recover()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: seed %d, round %d: no recovery: %w", ErrFailed, b.Seed, b.round, err)
+	}
+	return err
 }
 
 // broken returns the broken rule that has stopped the system, or nil. No fault explains one.

@@ -36,11 +36,12 @@ type device struct {
 	back                resource
 	query               *d3d11.Query
 
-	hits     uint64   // spoiler.hits when it was opened
-	memory   uint64   // refused allocations then
-	kinds    []Fault  // of its submissions that got a fault of their own
-	offended int      // round of the first that ends in the loss of the device; 0: none
-	cancels  []func() // take back faults that have not hit yet
+	recoveries uint64   // resets of the adapter when it was opened
+	preempts   uint64   // requests to preempt that were lost then
+	memory     uint64   // refused allocations then
+	kinds      []Fault  // of its submissions that got a fault of their own
+	offended   int      // round of the first that ends in the loss of the device; 0: none
+	cancels    []func() // take back faults that have not hit yet
 }
 
 // A context is one of the API with its model.

@@ -77,7 +77,7 @@ func (p *process) lost(err error) error {
 	switch {
 	case errors.Is(err, errDiffers):
 		return err
-	case b.spoil.hits() > d.hits || b.sys.Err() != nil:
+	case b.sys.Stats().Recoveries > d.recoveries || b.sys.Err() != nil:
 		if err := b.spoil.check(); err != nil {
 			return fmt.Errorf("%w: %w", err, reason)
 		}
@@ -86,8 +86,15 @@ func (p *process) lost(err error) error {
 		b.totals.Refused++
 	case lost != nil && d.explains(lost.Kind):
 		b.totals.Guilty++
+		b.aborted++
+	case lost != nil && lost.Kind == dxgkrnl.Timeout && b.spoil.lostPreempts() > d.preempts: // its work was in the way
+		b.totals.Others++
+		b.aborted++
 	default:
 		return fmt.Errorf("%w: no fault of its own explains it (%d submissions of it got one)", reason, len(d.kinds))
+	}
+	if resets := b.sys.Stats().NodeResets; b.aborted > resets {
+		return fmt.Errorf("%w: %d devices are lost with the work of a node, after %d resets of one", reason, b.aborted, resets)
 	}
 	if lost != nil {
 		kind = lost.Kind
@@ -100,7 +107,7 @@ func (p *process) lost(err error) error {
 // open opens a device.
 func (p *process) open() error {
 	b := p.bench
-	p.device = &device{bench: b, hits: b.spoil.hits(), memory: b.spoil.memory, spread: &spreader{
+	p.device = &device{bench: b, preempts: b.spoil.lostPreempts(), recoveries: b.sys.Stats().Recoveries, memory: b.spoil.memory, spread: &spreader{
 		kernel: b.sys.Thunks(), rand: p.spread, nodes: b.sys.Nodes(), count: b.Contexts, contexts: map[ddi.KMHandle][]*umddi.CreateContext{},
 	}}
 	return p.device.open(p.system, p.rand)

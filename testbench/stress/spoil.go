@@ -156,10 +156,6 @@ func (s *spoiler) injects(f Fault) bool {
 // registers returns the offset of the registers of a node in BAR0.
 func registers(node uint32) uint64 { return cpreg.Base + uint64(node)*cpreg.Stride }
 
-// hits returns the number of faults so far that any device may be lost for: resets of the
-// adapter, and requests to preempt that were lost.
-func (s *spoiler) hits() uint64 { return s.lostPreempts() + s.bench.sys.Stats().Recoveries }
-
 // lostPreempts returns the number of requests to preempt that were lost so far.
 func (s *spoiler) lostPreempts() (n uint64) {
 	for node := range uint32(s.bench.sys.Nodes()) {

@@ -72,6 +72,8 @@ func (o *Options) check() error {
 		return bad("a hang rate of %v, want 0 to 1", o.Hang)
 	case o.Hang > 0 && !inClocks(o.Board) && o.System.Tdr == 0 && o.System.TdrDelay == 0:
 		return bad("hangs on the board %s, want a time-out of the GPU, since its default of seconds is too long for them", o.Board)
+	case strings.Contains(o.Board, "cut="):
+		return bad("the board %s, whose line is cut; %s pulls the board out", o.Board, Unplug)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):
 		return bad("a pressure of %v, want more than 0 to %d", o.Pressure, MaxPressure)
 	}

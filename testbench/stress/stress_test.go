@@ -69,6 +69,10 @@ func TestEachFault(t *testing.T) {
 		}},
 		{"host read on a line", "line?vram=64KiB", fault(HostRead, 0.02), func(t *testing.T, r Round) { assert.Positive(t, r.Guilty) }},
 		{"PREEMPT ignored", "emu?vram=64KiB", fault(IgnorePreempt, 0.05), func(t *testing.T, r Round) { assert.Positive(t, r.NodeResets) }},
+		{"bad packet and PREEMPT ignored", "emu?vram=64KiB", func(o *Options) {
+			fault(BadPacket, 0.05)(o)
+			fault(IgnorePreempt, 0.5)(o)
+		}, func(t *testing.T, r Round) { assert.Positive(t, r.Guilty) }},
 		{"reset ignored", "emu?vram=64KiB", fault(IgnoreReset, 0.02), func(t *testing.T, r Round) {
 			assert.Positive(t, r.Recoveries)
 			assert.Zero(t, r.NodeResets)
@@ -282,17 +286,18 @@ func TestUnwrittenIsFound(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"0 processes, want 1 to 64":                                            func(o *Options) { o.Processes = 0 },
-		"65 processes, want 1 to 64":                                           func(o *Options) { o.Processes = 65 },
-		"9 contexts, want 1 to 8":                                              func(o *Options) { o.Contexts = 9 },
-		"-1 contexts, want 1 to 8":                                             func(o *Options) { o.Contexts = -1 },
-		"0 frames, want at least 1":                                            func(o *Options) { o.Frames = 0 },
-		"0 rounds and a time of 0s, want one of them":                          func(o *Options) { o.Rounds = 0 },
-		"a hang rate of 1.5, want 0 to 1":                                      func(o *Options) { o.Hang = 1.5 },
-		"hangs on the board line":                                              func(o *Options) { o.Hang, o.Board = 0.1, "line" },
-		"a pressure of 0, want more than 0 to 16":                              func(o *Options) { o.Pressure = 0 },
-		"the fault firmware, which needs a GPU whose firmware runs the queues": fault(Firmware, 0.1),
-		"a rate of -1 of unplug, want 0 to 1":                                  fault(Unplug, -1),
+		"0 processes, want 1 to 64":                   func(o *Options) { o.Processes = 0 },
+		"65 processes, want 1 to 64":                  func(o *Options) { o.Processes = 65 },
+		"9 contexts, want 1 to 8":                     func(o *Options) { o.Contexts = 9 },
+		"-1 contexts, want 1 to 8":                    func(o *Options) { o.Contexts = -1 },
+		"0 frames, want at least 1":                   func(o *Options) { o.Frames = 0 },
+		"0 rounds and a time of 0s, want one of them": func(o *Options) { o.Rounds = 0 },
+		"a hang rate of 1.5, want 0 to 1":             func(o *Options) { o.Hang = 1.5 },
+		"hangs on the board line":                     func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a pressure of 0, want more than 0 to 16":     func(o *Options) { o.Pressure = 0 },
+		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out": func(o *Options) { o.Board = "line?faults=cut=9" },
+		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),
+		"a rate of -1 of unplug, want 0 to 1":                                        fault(Unplug, -1),
 	} {
 		o := small("emu")
 		change(&o)
