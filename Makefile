@@ -123,7 +123,10 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000
-	$(GO) test -count 1 -timeout 120m ./testbench/stress -run 'TestOneSeedOneRun|TestVerilog' -stress.seeds 1000 -stress.verilog 20
+	@mkdir -p out && rm -f out/digests
+	$(GO) test -count 1 -timeout 120m ./testbench/stress -run 'TestOneSeedOneRun|TestVerilog' -stress.seeds 1000 -stress.verilog 20 -stress.digests $(CURDIR)/out/digests
+	$(GO) test -count 1 -timeout 120m -tags awake ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
+	CGO_ENABLED=1 $(GO) test -count 1 -timeout 360m -race ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
 	$(BIN) run stress --board 'emu?vram=1MiB' --rounds 0 --time 1h $(STRESS)
 	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS),firmware=0.002
 	$(BIN) run stress --board 'line?vram=64KiB' --rounds 0 --time 10m --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05

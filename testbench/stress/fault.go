@@ -19,7 +19,7 @@ const (
 	LostInterrupt Fault = "lost-interrupt" // an interrupt message does not arrive
 	NoMemory      Fault = "no-memory"      // an allocation of the PC's memory fails
 	Firmware      Fault = "firmware"       // the microcontroller stops
-	Unplug        Fault = "unplug"         // the board is pulled out, until the end of the round
+	Unplug        Fault = "unplug"         // the board is pulled out, until a process next opens a device
 )
 
 // faults are all faults.

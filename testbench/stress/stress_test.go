@@ -3,7 +3,10 @@ package stress
 import (
 	"errors"
 	"flag"
+	"io/fs"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -19,6 +23,10 @@ import (
 
 // seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
 var seeds = flag.Uint64("stress.seeds", 2, "seeds that are run with one and with two processors")
+
+// digestFile has the digest of each seed of TestOneSeedOneRun. A run without the file writes it, and the next one, of another build,
+// compares.
+var digestFile = flag.String("stress.digests", "", "file with the digest of each seed, to compare builds")
 
 // verilogSeeds is the number of seeds of TestVerilog. "make soak" runs 20.
 var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
@@ -107,16 +115,21 @@ func fault(f Fault, rate float64) func(o *Options) {
 	return func(o *Options) { o.Faults = append(o.Faults, Injection{f, rate}) }
 }
 
-// One seed gives one run, with one processor and with two, and another seed gives another.
+// One seed gives one run, with one processor and with two, and with waves, and another seed gives another.
 func TestOneSeedOneRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	digests := map[string]bool{}
+	var digests []string
 	for seed := range *seeds {
 		var want Round
-		for procs := 1; procs <= 2; procs++ {
-			runtime.GOMAXPROCS(procs)
+		for procs := 1; procs <= 3; procs++ {
+			runtime.GOMAXPROCS(min(procs, 2))
 			o := small("emu?vram=64KiB")
 			o.Seed, o.Hang, o.Rounds = seed, 0.005, 1
+			if procs == 3 { // the last clocks are recorded, as waves are
+				rec, err := wave.New(nil, wave.Options{})
+				require.NoError(t, err)
+				o.System.Board.Wave = rec
+			}
 			for _, f := range []Fault{BadPacket, IgnorePreempt, IgnoreReset, LostInterrupt, NoMemory, Unplug} {
 				fault(f, 0.01)(&o)
 			}
@@ -125,11 +138,27 @@ func TestOneSeedOneRun(t *testing.T) {
 			if procs == 1 {
 				want = r
 			}
-			require.Equal(t, want, r, "seed %d with %d processors", seed, procs)
+			require.Equal(t, want, r, "seed %d with %d processors, 3: with waves", seed, procs)
 		}
-		digests[want.Digest] = true
+		require.NotContains(t, digests, want.Digest)
+		digests = append(digests, want.Digest)
 	}
-	assert.Len(t, digests, int(*seeds))
+	compareDigests(t, digests)
+}
+
+// compareDigests compares the digests with those of another build, which are in a file, or writes it.
+func compareDigests(t *testing.T, digests []string) {
+	if *digestFile == "" {
+		return
+	}
+	text := strings.Join(digests, "\n")
+	before, err := os.ReadFile(*digestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, os.WriteFile(*digestFile, []byte(text), 0o644))
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, string(before), text)
 }
 
 // The Verilog of the GPU gives the run that its Go gives.
