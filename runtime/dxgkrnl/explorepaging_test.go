@@ -31,6 +31,8 @@ func pagedIn(nodes int) func(t *testing.T, e *explorer) (*scene, []func()) {
 const pagingRuns = 150
 
 // Every interleaving, as in TestExplore, of a paging buffer and the work around it, or some at random.
+//
+// docs/properties.md: F13.
 func TestExplorePaging(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
