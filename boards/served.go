@@ -84,10 +84,10 @@ type copied struct {
 // Read implements bus.Link. BARs that the host has not placed get addresses, in the copy.
 func (c *copied) Read(bar int, off uint64, p []byte) error {
 	if !c.enabled {
-		c.enabled = true
 		if _, err := regs.Open(c.Link, regs.Options{AnyMap: true}); err != nil {
 			return err
 		}
+		c.enabled = true
 	}
 	return c.Link.Read(bar, off, p)
 }

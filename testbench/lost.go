@@ -21,8 +21,8 @@ func (s *System) Err() error {
 }
 
 // Recover restarts the GPU after it stopped, and its link if that was down; while
-// the GPU works it does nothing. The kernel does it once by itself, when a device is
-// created. Earlier Direct3D devices stay removed and can be closed; new ones work as
+// the GPU works it does nothing. The kernel does it by itself, when somebody next creates
+// a device or asks for the adapter; if that fails, only Recover tries again. Earlier Direct3D devices stay removed and can be closed; new ones work as
 // after Open. Recover fails with the cause while the board does not answer or is
 // another one than before, and may be called again; dxgkrnl.Kernel.Recover lists the
 // other errors. After a *verifier.Violation nothing recovers.

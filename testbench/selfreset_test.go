@@ -18,25 +18,28 @@ import (
 //
 // docs/properties.md: T8.
 func TestBoardResetsItself(t *testing.T) {
-	for _, reset := range []struct {
-		name  string
-		off   uint64
-		value uint32
+	for _, tt := range []struct {
+		name, board string
+		queues      Queues
+		off         uint64
+		value       uint32
 	}{
-		{"function", idreg.Base + idreg.Reset, 1},
-		{"node 0", cpreg.Base + cpreg.Ctl, cpreg.CtlReset},
-		{"node 1", cpreg.Base + cpreg.Stride + cpreg.Ctl, cpreg.CtlReset},
+		{"function", "emu?vram=64KiB", Queues{}, idreg.Base + idreg.Reset, 1},
+		{"node 0", "emu?vram=64KiB", Queues{}, cpreg.Base + cpreg.Ctl, cpreg.CtlReset},
+		{"node 1", "emu?vram=64KiB", Queues{}, cpreg.Base + cpreg.Stride + cpreg.Ctl, cpreg.CtlReset},
+		{"function with queues", "emu?config=full&vram=64KiB", Queues{Use: true}, idreg.Base + idreg.Reset, 1},
 	} {
-		t.Run(reset.name, func(t *testing.T) {
-			s, err := Open("emu?vram=64KiB", HostDrivers(), Options{})
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues})
 			require.NoError(t, err)
-			lost := 0
-			for n := range 5 { // a sixth reset of the adapter within a minute would be a bugcheck
+			lost, resets := 0, 0
+			for n := 1; n <= 5; n++ { // a sixth reset of the adapter within a minute would be a bugcheck
 				plan := smallPlan(t, 1)
 				at := 0
 				plan.Think = func() {
-					if at++; at == n+1 {
-						assert.NoError(t, s.link.Write(0, reset.off, binary.LittleEndian.AppendUint32(nil, reset.value)))
+					if at++; at == n {
+						resets++
+						assert.NoError(t, s.link.Write(0, tt.off, binary.LittleEndian.AppendUint32(nil, tt.value)))
 					}
 				}
 				if _, err := compose.Run(s, plan); err != nil {
@@ -48,6 +51,7 @@ func TestBoardResetsItself(t *testing.T) {
 				composes(t, s, smallPlan(t, 3))
 				assert.Equal(t, told, s.Stats().Lost, "interrupts arrive again")
 			}
+			assert.Equal(t, 5, resets)
 			assert.NotZero(t, lost, "a reset in the middle of work is noticed")
 			require.NoError(t, s.Close())
 		})

@@ -111,7 +111,7 @@ func lights() [8]string {
 	return [8]string{"bytes arrive", "a session", "a node works", "a node has stopped on a fault since the session began", "off", "off", "off", "off"}
 }
 
-// config describes the configuration default with other nodes and VRAM.
+// config describes a configuration with other nodes and VRAM.
 func config(name string, nodes int, vram uint64) string {
 	with := ""
 	if nodes == 1 {

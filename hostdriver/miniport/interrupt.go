@@ -98,8 +98,8 @@ func (a *adapter) completed(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok
 	return newer, true
 }
 
-// impossible reports whether a ring has failed since the node has a state that it cannot have reached, as after a
-// reset that this driver has not made. Then nothing more completes, and the time-out of the scheduler handles it.
+// impossible reports whether a ring has failed because the node has a fence or a place that it cannot have reached, as
+// after a reset that this driver has not made. Then nothing more completes, and the time-out of the scheduler handles it.
 func impossible(err error) bool {
 	return errors.Is(err, ring.ErrFence) || errors.Is(err, ring.ErrPlace) || errors.Is(err, errPlace)
 }
@@ -184,12 +184,16 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 		if reported {
 			a.cb.QueueDpc(t, a.cb.DeviceHandle)
 		}
+		if !ok && impossible(r.Err()) {
+			_, s := r.ReadFence(t)
+			return s == ddi.StatusSuccess
+		}
 		return ok
 	})
 	if s != ddi.StatusSuccess {
 		return kmddi.QueryCurrentFenceOut{}, s
 	}
-	if !read && !impossible(r.Err()) {
+	if !read {
 		return kmddi.QueryCurrentFenceOut{}, ddi.StatusIODeviceError
 	}
 	if a.queues != nil {

@@ -192,6 +192,11 @@ func TestQueryCurrentFence(t *testing.T) {
 		{"no such node", kmddi.QueryCurrentFence{NodeOrdinal: 2}, func(*kernel) {}, 0, parameter, nil},
 		{"no such engine", kmddi.QueryCurrentFence{EngineOrdinal: 1}, func(*kernel) {}, 0, parameter, nil},
 		{"an impossible fence", kmddi.QueryCurrentFence{}, func(k *kernel) { k.gpu.regs[cp0Fence] = 3 }, 0, success, nil},
+		{"a dead link after an impossible fence", kmddi.QueryCurrentFence{}, func(k *kernel) {
+			k.gpu.regs[cp0Fence] = 3
+			k.table.QueryCurrentFence(k.thread, k.adapter, kmddi.QueryCurrentFence{})
+			k.dead = true
+		}, 0, ddi.StatusIODeviceError, nil},
 		{"a dead link", kmddi.QueryCurrentFence{}, func(k *kernel) { k.dead = true }, 0, ddi.StatusIODeviceError, nil},
 		{"SynchronizeExecution fails", kmddi.QueryCurrentFence{}, func(k *kernel) { k.failAt = k.calls + 1 }, 0, ddi.StatusUnsuccessful, nil},
 	} {

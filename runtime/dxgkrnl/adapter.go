@@ -48,9 +48,9 @@
 // every thunk that needs the GPU returns StatusDeviceRemoved, or
 // StatusIODeviceError after a link failure. A link failure is noticed by the
 // first access that fails, at the latest at the end of the thunk. Memory that
-// the GPU may have used is kept as long as the GPU may write to it. After a fault or a
-// time-out the adapter is reset when somebody next creates a device; Recover also begins
-// the link again. After that new devices work; earlier devices remain removed.
+// the GPU may have used is kept as long as the GPU may write to it. The adapter is
+// reset, and its link begins again, when somebody next creates a device or asks for the
+// adapter. After that new devices work; earlier devices remain removed.
 //
 // # Threads
 //

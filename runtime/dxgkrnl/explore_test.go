@@ -106,8 +106,8 @@ func (s *scene) blame(node int) {
 	}
 }
 
-// busy checks that no node is free while work for it is ready, if the work of the first two
-// contexts is always ready, and that of the third one after that of the second one has completed.
+// busy checks that no node is free while work for it is ready. Work of the first two contexts is always
+// ready. Work of the third one is ready when the second one is idle.
 func (s *scene) busy() {
 	free := func(node int) bool { n := &s.kernel.nodes[node]; return len(n.hardware) == 0 && s.kernel.room(n) }
 	of := func(c *umddi.CreateContext) *context { return s.kernel.handles.get(c.Context).(*context) }

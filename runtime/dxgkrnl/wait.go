@@ -20,14 +20,19 @@ func (k *Kernel) wait(t *ddi.Thread, what string, done func() bool) ddi.Status {
 		if k.work(t); ended() {
 			break
 		}
-		if k.late(t, began) { // or a message that it delivered has ended the wait
+		if k.late(t, began) {
+			// A message that late has delivered may have ended the wait, or made room for work.
 			if k.work(t); !ended() && k.late(t, began) {
 				k.expire(t)
 			}
-		} else if k.sample(t); !ended() && k.stats.DPCs == dpcs { // else a DPC may have made room for work
-			if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.nextSample(k.deadline(began))))); err != nil {
-				k.stopLink(t, err)
-			}
+			continue
+		}
+		k.sample(t)
+		if ended() || k.stats.DPCs != dpcs {
+			continue // a DPC may have made room for work
+		}
+		if err := k.dev.Wait(t, k.turnEnd(k.nextTurn(k.nextSample(k.deadline(began))))); err != nil {
+			k.stopLink(t, err)
 		}
 	}
 	if k.resets != resets {

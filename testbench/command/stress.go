@@ -42,7 +42,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	a.addDump(c)
 	AddBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Processes, "processes", 4, "`number` of processes, 1 to 64")
-	fl.IntVar(&f.Contexts, "contexts", contexts(a.program), "`number` of kernel contexts that a device submits to, 1 to 8")
+	fl.IntVar(&f.Contexts, "contexts", contexts(a.program), "`number` of kernel contexts that a device submits to, 1 to 8; 0: 1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the calls, the order of the processes and the faults")
 	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")

@@ -74,7 +74,7 @@ func (i *Injector) LoseMessages(n int) {
 	i.messages += n
 }
 
-// DoubleMessages makes each interrupt message arrive twice, or once again.
+// DoubleMessages makes each interrupt message arrive twice while on is true.
 func (i *Injector) DoubleMessages(on bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

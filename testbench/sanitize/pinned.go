@@ -41,7 +41,7 @@ func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
 		entry, ok := s.entries[(at-gartreg.Start)/pageBytes]
 		want := a.page((at - a.place.from) / pageBytes)
 		switch {
-		case !ok:
+		case !ok, entry&gartreg.EntryPage == dxgkrnl.EndedPage: // access-mdl tells of the access
 		case entry&gartreg.EntryValid == 0:
 			s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is not mapped", x.name(u), x, s.of(x.allocation), pkt.FormatAddr(at))
 			return

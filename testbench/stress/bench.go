@@ -151,7 +151,8 @@ func (b *bench) recover() error {
 	}
 	b.injector.Disarm()
 	var stopped *dxgkrnl.DeviceError
-	if errors.As(err, &stopped); stopped != nil && stopped.Recovery == nil && !b.calm {
+	errors.As(err, &stopped)
+	if stopped != nil && stopped.Recovery == nil && !b.calm {
 		return nil
 	}
 	if !b.calm {

@@ -87,7 +87,7 @@ func (p *process) lost(err error) error {
 	case lost != nil && d.explains(lost.Kind):
 		b.totals.Guilty++
 		b.aborted++
-	case lost != nil && lost.Kind == dxgkrnl.Timeout && b.spoil.lostPreempts() > d.preempts: // its work was in the way
+	case lost != nil && lost.Kind == dxgkrnl.Timeout && b.spoil.lostPreempts() > d.preempts: // the node timed out in its work
 		b.totals.Others++
 		b.aborted++
 	default:
