@@ -22,7 +22,7 @@ var carried = regexp.MustCompile(`(?m)^// docs/properties\.md: ([FST\d, ]+)\.\n(
 const exploring = "TestExplore"
 
 // Each letter of docs/properties.md has a row, and each row a test that exists or a reason. The comment
-// of each such test has its letters, and no other test has some.
+// of each such test has its letters, and no other test of its package has some.
 func TestProperties(t *testing.T) {
 	page, err := os.ReadFile("../docs/properties.md")
 	require.NoError(t, err)

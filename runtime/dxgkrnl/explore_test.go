@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, with choices at random; 0: all choices")
+var explored = flag.Int("dxgkrnl.explored", 1500, "runs of TestExplore, and of TestExplorePaging up to 150, with choices at random; 0: all choices")
 
 // A scene is a run: two devices with a few submissions, on a GPU that does what an explorer
 // chooses.

@@ -30,7 +30,8 @@ func pagedIn(nodes int) func(t *testing.T, e *explorer) (*scene, []func()) {
 // pagingRuns is how many runs TestExplorePaging makes of each scene at most, unless it makes all.
 const pagingRuns = 150
 
-// Every interleaving, as in TestExplore, of a paging buffer and the work around it, or some at random.
+// Every interleaving, as in TestExplore, of a paging buffer and the work around it, or some at random. That no node is
+// free while work for it is ready is not checked here.
 //
 // docs/properties.md: F13.
 func TestExplorePaging(t *testing.T) {
