@@ -39,6 +39,16 @@ func Observes(selector string) bool {
 	return v.config().Caps.Has(caps.Trace) && v.err == nil
 }
 
+// VRAMBytes returns the bytes of VRAM of the board of a selector, or 0 if its options do not tell.
+func VRAMBytes(selector string) uint64 {
+	s, o, err := find(selector)
+	if err != nil || !s.takes("vram") {
+		return 0
+	}
+	v := values{Values: o.values}
+	return v.config().VRAMBytes
+}
+
 // observed is a GPU that is looked at after each clock.
 type observed struct {
 	hwfault.GPU

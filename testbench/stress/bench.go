@@ -36,6 +36,7 @@ type bench struct {
 	round     int // from 1; 0: the baseline
 	calm      bool
 	totals    Totals
+	tdr       uint64 // time-out of a node in clocks that the bench has chosen; 0: none
 	aborted   uint64 // devices that were lost with the work of a node
 	memory    uint64 // of the PC, in use without devices
 	failed    error  // the first failure
@@ -49,7 +50,8 @@ func open(o Options) (*bench, error) {
 	s := o.System
 	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
 	if s.TdrDelay == 0 && s.Tdr == 0 && inClocks(o.Board) {
-		s.TdrDelay = tdrDelay
+		s.TdrDelay = tdrDelay(o.Board)
+		b.tdr = s.TdrDelay
 	}
 	var err error
 	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
 
@@ -14,12 +15,12 @@ const (
 	hangs    = 64 // copies of a submission that hangs
 )
 
-// tdrDelay is the time-out of a node in clocks, if no other is given. hangBytes are such that the
-// copies of a hang take more than twice as long, and the calls of a frame less.
-const (
-	tdrDelay  = 400_000
-	hangBytes = 256 << 10
-)
+// tdrDelay returns the time-out of a node in clocks, if no other is given. The calls of a frame, and a paging buffer, take
+// less: they move a part of VRAM, at 8 bytes a clock.
+func tdrDelay(board string) uint64 { return max(400_000, boards.VRAMBytes(board)/4) }
+
+// hangBytes returns the bytes of a copy of a hang. All its copies take more than twice as long as a time-out.
+func hangBytes(tdr uint64) uint32 { return uint32(max(256<<10, tdr/2)) }
 
 // random returns n random bytes.
 func random(r *rand.Rand, n int) []byte {
@@ -90,10 +91,11 @@ func (d *device) submit(r *rand.Rand) error {
 		return nil
 	}
 	var bufs [2]*d3d11.Buffer
-	zeros := &d3d11.SubresourceData{SysMem: make([]byte, hangBytes)}
+	size := hangBytes(d.bench.tdr)
+	zeros := &d3d11.SubresourceData{SysMem: make([]byte, size)}
 	for i := range bufs {
 		var err error
-		if bufs[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: hangBytes, BindFlags: d3d11.BindVertexBuffer}, zeros); err != nil {
+		if bufs[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: size, BindFlags: d3d11.BindVertexBuffer}, zeros); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,10 @@ func TestEachFault(t *testing.T) {
 			assert.Positive(t, r.Hangs)
 			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
 		}},
+		{"hang with much memory", "emu?vram=4MiB", func(o *Options) { o.Hang, o.Rounds, o.Frames, o.Processes = 0.5, 1, 1, 2 }, func(t *testing.T, r Round) {
+			assert.Positive(t, r.Hangs)
+			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
+		}},
 		{"bad packet", "emu?vram=64KiB", fault(BadPacket, 0.02), func(t *testing.T, r Round) {
 			assert.Positive(t, r.Injected[BadPacket])
 			assert.Equal(t, r.Guilty, r.NodeResets)
