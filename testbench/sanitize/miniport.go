@@ -17,12 +17,12 @@ import (
 
 // A miniport is the use of the miniport's memory.
 type miniport struct {
-	memory  map[uint64]span // by address
-	rings   [cpreg.Nodes]span
-	table   span // of the aperture
-	windows [mcureg.Windows]span
-	reads   ranges // what the GPU may read: rings, tables, windows, and what packets of rings read
-	writes  ranges // windows, and what packets of rings write
+	memory   map[uint64]span // by address
+	rings    [cpreg.Nodes]span
+	aperture aperture
+	windows  [mcureg.Windows]span
+	reads    ranges // what the GPU may read: rings, tables, windows, and what packets of rings read
+	writes   ranges // windows, and what packets of rings write
 }
 
 // has reports whether a range is memory of the miniport.
@@ -105,7 +105,7 @@ func (m *miniport) use(at span) string {
 			return fmt.Sprintf("window %d of the firmware", i)
 		}
 	}
-	if m.table.overlaps(at) {
+	if m.aperture.table.overlaps(at) {
 		return "the table of the aperture"
 	}
 	return ""
@@ -115,28 +115,15 @@ func (m *miniport) use(at span) string {
 func (m *miniport) register(off uint32, value uint32) {
 	switch {
 	case off == idreg.Base+idreg.Reset && value&idreg.ResetWhole != 0:
-		m.table, m.windows = span{}, [mcureg.Windows]span{}
+		m.aperture, m.windows = aperture{}, [mcureg.Windows]span{}
 	case off >= gartreg.Base && off < gartreg.Base+gartreg.Size:
-		m.aperture(off-gartreg.Base, value)
+		m.aperture.register(off-gartreg.Base, value)
+		table := m.aperture.table
+		m.reads.add(span{table.from, (table.to + fetchBytes - 1) &^ (fetchBytes - 1)})
 	case off >= mcureg.Base+mcureg.Window && off < mcureg.Base+mcureg.Window+mcureg.Windows*mcureg.Stride:
 		off -= mcureg.Base + mcureg.Window
 		m.window(&m.windows[off/mcureg.Stride], off%mcureg.Stride, value)
 	}
-}
-
-// aperture follows a write of a register of the aperture.
-func (m *miniport) aperture(off, value uint32) {
-	size := m.table.to - m.table.from
-	switch off {
-	case gartreg.TableLo:
-		m.table.from = withLow(m.table.from, value&gartreg.TableLoBytes)
-	case gartreg.TableHi:
-		m.table.from = withHigh(m.table.from, value)
-	case gartreg.Pages:
-		size = uint64(min(value, gartreg.MaxPages)) * gartreg.EntryBytes
-	}
-	m.table.to = m.table.from + size
-	m.reads.add(span{m.table.from, (m.table.to + fetchBytes - 1) &^ (fetchBytes - 1)})
 }
 
 // window follows a write of a register of a window. The miniport tells the firmware in messages of

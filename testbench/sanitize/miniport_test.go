@@ -28,11 +28,15 @@ func (r *rig) again() {
 	r.start()
 }
 
-// translates gives the aperture a table.
+// gart writes a register of the aperture.
+func (r *rig) gart(off, value uint32) { r.Register(uint64(gartreg.Base+off), value) }
+
+// translates enables the aperture with a table.
 func (r *rig) translates(addr uint64, pages uint32) {
-	r.Register(gartreg.Base+gartreg.TableLo, uint32(addr))
-	r.Register(gartreg.Base+gartreg.TableHi, uint32(addr>>32))
-	r.Register(gartreg.Base+gartreg.Pages, pages)
+	r.gart(gartreg.TableLo, uint32(addr))
+	r.gart(gartreg.TableHi, uint32(addr>>32))
+	r.gart(gartreg.Pages, pages)
+	r.gart(gartreg.Ctl, gartreg.CtlEnable)
 }
 
 // A packet of a ring that writes a value goes to memory of the miniport that is nothing else.

@@ -1,8 +1,6 @@
 package sanitize
 
 import (
-	"encoding/binary"
-
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -14,21 +12,11 @@ import (
 // IgnoreSync. So an access is in pinned pages if the table has the pages of its allocation and the place
 // stays until the work has ended.
 
-// tableBytes is the size of the largest table of an aperture.
-const tableBytes = gartreg.MaxPages * gartreg.EntryBytes
-
 // Memory takes a write of VRAM by the CPU, at a GPU address, before the GPU gets it.
 func (s *Sanitizer) Memory(addr uint64, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	table := s.driver.table.from
-	if !(span{table, table + tableBytes}).has(span{addr, addr + uint64(len(p))}) || addr%4 != 0 || len(p)%4 != 0 {
-		return
-	}
-	for off := addr - table; len(p) > 0; off, p = off+4, p[4:] {
-		entry, shift := off/gartreg.EntryBytes, off%gartreg.EntryBytes*8
-		s.entries[entry] = s.entries[entry]&^(0xffff_ffff<<shift) | uint64(binary.LittleEndian.Uint32(p))<<shift
-	}
+	s.driver.aperture.write(addr, p)
 }
 
 // checkPages checks that the table of the aperture has the pages of an allocation where a packet accesses
@@ -38,7 +26,7 @@ func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
 		return
 	}
 	for at := x.bytes.from &^ (pageBytes - 1); at < x.bytes.to; at += pageBytes {
-		entry, ok := s.entries[(at-gartreg.Start)/pageBytes]
+		entry, ok := s.driver.aperture.entry((at - gartreg.Start) / pageBytes)
 		want := a.page((at - a.place.from) / pageBytes)
 		switch {
 		case !ok, entry&gartreg.EntryPage == dxgkrnl.EndedPage: // access-mdl tells of the access

@@ -55,6 +55,7 @@ func TestMappedPages(t *testing.T) {
 	const (
 		valid = gartreg.EntryValid | gartreg.EntryWritable
 		in    = "COPY at 0x0 of submission 1 (node 0, fence 0) reads APERTURE+0x2000 to APERTURE+0x2100 of allocation 0xa, whose page APERTURE+0x2000 is "
+		other = in + "mapped to HOST+0x105000, want HOST+0x107000"
 	)
 	for name, tt := range map[string]struct {
 		do   func(r *rig)
@@ -62,7 +63,7 @@ func TestMappedPages(t *testing.T) {
 	}{
 		"the page of the allocation": {do: func(r *rig) { r.maps(2, 0x107000|valid, false) }},
 		"in two halves":              {do: func(r *rig) { r.maps(2, 0x1_0010_7000|valid, false); r.maps(2, 0x107000|valid, true) }},
-		"another page":               {func(r *rig) { r.maps(2, 0x105000|valid, true) }, in + "mapped to HOST+0x105000, want HOST+0x107000"},
+		"another page":               {func(r *rig) { r.maps(2, 0x105000|valid, true) }, other},
 		"a page above 4 GiB":         {func(r *rig) { r.maps(2, 0x1_0010_7000|valid, true) }, in + "mapped to HOST+0x100107000, want HOST+0x107000"},
 		"no page":                    {func(r *rig) { r.maps(2, 0x107000|valid, false); r.maps(2, 0, true) }, in + "not mapped"},
 		"the other page":             {do: func(r *rig) { r.maps(3, 0, false) }},
@@ -70,6 +71,42 @@ func TestMappedPages(t *testing.T) {
 		"a table elsewhere":          {do: func(r *rig) { r.translates(0x10000, 4); r.maps(2, 0x105000|valid, false) }},
 		"a part of a word":           {do: func(r *rig) { r.maps(2, 0x107000|valid, false); r.Memory(tableAt+17, []byte{1}) }},
 		"nothing is known":           {do: func(*rig) {}},
+		"the table moves":            {do: func(r *rig) { r.maps(2, 0x105000|valid, false); r.translates(0x10000, 4) }},
+		"the table moves and returns": {do: func(r *rig) {
+			r.maps(2, 0x105000|valid, false)
+			r.translates(1<<32|tableAt, 4)
+			r.translates(tableAt, 4)
+		}},
+		"the same table again":   {func(r *rig) { r.maps(2, 0x105000|valid, false); r.translates(tableAt, 4) }, other},
+		"a table before a reset": {do: func(r *rig) { r.maps(2, 0x105000|valid, false); r.again(); r.translates(tableAt, 4) }},
+		"a write after a reset": {do: func(r *rig) {
+			r.again()
+			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+			r.translates(0, 4)
+		}},
+		"an aperture without a table": {do: func(r *rig) {
+			r.again()
+			r.gart(gartreg.Ctl, gartreg.CtlEnable)
+			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+			r.gart(gartreg.Pages, 4)
+		}},
+		"a table at 0": {func(r *rig) {
+			r.translates(0, 4)
+			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+		}, other},
+		"a disabled aperture": {do: func(r *rig) {
+			r.gart(gartreg.Ctl, 0)
+			r.maps(2, 0x105000|valid, false)
+			r.gart(gartreg.Ctl, gartreg.CtlEnable)
+		}},
+		"an entry from before it was disabled": {do: func(r *rig) {
+			r.maps(2, 0x105000|valid, false)
+			r.gart(gartreg.Ctl, 0)
+			r.gart(gartreg.Ctl, gartreg.CtlEnable)
+		}},
+		"an entry after the pages":   {do: func(r *rig) { r.gart(gartreg.Pages, 2); r.maps(2, 0x105000|valid, false) }},
+		"an entry of the last page":  {func(r *rig) { r.gart(gartreg.Pages, 3); r.maps(2, 0x105000|valid, false) }, other},
+		"an entry and then the page": {func(r *rig) { r.gart(gartreg.Pages, 2); r.maps(2, 0x105000|valid, false); r.gart(gartreg.Pages, 4) }, other},
 	} {
 		r := newMappedRig(t)
 		tt.do(r)

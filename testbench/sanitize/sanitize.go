@@ -58,7 +58,6 @@ type Sanitizer struct {
 	mu          sync.Mutex
 	allocations map[ddi.KMHandle]*allocation
 	driver      miniport
-	entries     map[uint64]uint64      // of the table of the aperture, that the CPU has written
 	linear      map[uint64]uint64      // by page: the address here of memory that is not contiguous
 	given       uint64                 // bytes of such addresses
 	unfinished  []*submission          // with a fence and not retired, in that order
@@ -83,7 +82,7 @@ type finding struct{ rule, function, text string }
 // memory without telling Read, and must not be called by Read and Wrote.
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, entries: map[uint64]uint64{}, linear: map[uint64]uint64{},
+		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
