@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -8,14 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/doorbell"
 )
 
-// fences are the packets that write a value of the miniport's own.
+// fences are the packets of a ring whose target must be memory of the miniport.
 var fences = []string{"FENCE", "SIGNAL", "TIMESTAMP", "SAVE_STATE"}
 
 // Register takes a write of a register of BAR 0, before the GPU gets it.
 func (s *Sanitizer) Register(off uint64, value uint32) {
 	s.bell.Lock()
 	defer s.bell.Unlock()
-	packets := s.doorbells.Write(off, value)
+	packets := pad(s.doorbells.Write(off, value))
 	var all []access
 	if len(packets) > 0 {
 		all = s.ringAccesses(packets)
@@ -32,6 +33,20 @@ func (s *Sanitizer) Register(off uint64, value uint32) {
 		s.checkRing(x, packets)
 		s.driver.give(x)
 	}
+}
+
+// pad gives each packet of which package doorbell leaves a part out its length, with zeros. Only a NOP is
+// so long.
+func pad(packets []doorbell.Packet) []doorbell.Packet {
+	for i := range packets {
+		p := &packets[i]
+		if len(p.Data) < doorbell.MaxPacket {
+			continue
+		}
+		n := 4 * (1 + int(binary.LittleEndian.Uint32(p.Data)&pkt.HeaderBody))
+		p.Data = append(p.Data, make([]byte, n-len(p.Data))...)
+	}
+	return packets
 }
 
 // ringAccesses returns what packets of a ring read and write, and what those of a buffer in the
