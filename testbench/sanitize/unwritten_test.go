@@ -171,3 +171,30 @@ func TestMappedUnwritten(t *testing.T) {
 	r.Mapped(r.t, buffer)
 	assert.Empty(t, r.found, "the adapter has stopped")
 }
+
+// A resource of two allocations is told if nobody has written a byte of either.
+func TestMappedTwoAllocations(t *testing.T) {
+	buffer := cmdbuf.Resource{Name: "resource 4", Description: "a buffer of 512 bytes"}
+	const first, second, other = 11, 12, 10
+	for name, tt := range map[string]struct {
+		written []ddi.KMHandle
+		want    []string
+	}{
+		"none":             {nil, []string{"allocation 0xb (resource 4, a buffer of 512 bytes) is mapped for reading, and nobody has written a byte of it"}},
+		"the first":        {written: []ddi.KMHandle{first}},
+		"the second":       {written: []ddi.KMHandle{second}},
+		"both":             {written: []ddi.KMHandle{first, second}},
+		"only another one": {[]ddi.KMHandle{other}, []string{"allocation 0xb (resource 4, a buffer of 512 bytes) is mapped for reading, and nobody has written a byte of it"}},
+	} {
+		r := newRig(t)
+		r.Allocated(first, buffer)
+		r.Allocated(second, buffer)
+		for _, h := range tt.written {
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventLock, Allocation: h, Write: true})
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventUnlock, Allocation: h})
+		}
+		r.Mapped(r.t, buffer)
+		r.Mapped(r.t, buffer)
+		assert.Equal(t, tt.want, r.texts, name)
+	}
+}

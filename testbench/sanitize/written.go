@@ -98,21 +98,38 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 }
 
 // Mapped checks that somebody has written a resource that the application has mapped for reading. What the
-// application reads of it is not known, so a byte is enough. It is for cmdbuf.Listener.
+// application reads of it is not known, so a byte of one of its allocations is enough. It is for
+// cmdbuf.Listener.
 func (s *Sanitizer) Mapped(t *ddi.Thread, r cmdbuf.Resource) {
 	s.mu.Lock()
-	var text string
-	for _, h := range slices.Sorted(maps.Keys(s.allocations)) {
-		a := s.allocations[h]
-		if a.resource.Name == r.Name && len(a.written) == 0 && !a.told && s.on {
-			a.told = true
-			text = s.of(h) + " is mapped for reading, and nobody has written a byte of it"
-		}
-	}
+	text := s.unwritten(r)
 	s.mu.Unlock()
 	if text != "" {
 		s.report(reportOf(t, "access-unwritten", "pfnStagingResourceMap", "%s", text))
 	}
+}
+
+// unwritten returns what is wrong with a map of a resource, or "". It tells once of each allocation, and
+// names the first one that it has not told of.
+func (s *Sanitizer) unwritten(r cmdbuf.Resource) (text string) {
+	var all []*allocation
+	for _, h := range slices.Sorted(maps.Keys(s.allocations)) {
+		a := s.allocations[h]
+		if a.resource.Name != r.Name {
+			continue
+		}
+		if len(a.written) > 0 || !s.on {
+			return ""
+		}
+		if !a.told && text == "" {
+			text = s.of(h) + " is mapped for reading, and nobody has written a byte of it"
+		}
+		all = append(all, a)
+	}
+	for _, a := range all {
+		a.told = true
+	}
+	return text
 }
 
 // lose notes what the packets of a submission from an offset on write. The first of them cannot be
