@@ -97,11 +97,8 @@ func (s *Sanitizer) checkRing(x access, packets []doorbell.Packet) {
 		found(use)
 	case !fence:
 	case x.bytes.from&pkt.Host == 0:
-		for h, a := range s.allocations {
-			if a.placed && a.place.overlaps(x.bytes) {
-				found("the place of " + s.of(h))
-				return
-			}
+		if h, ok := s.at(x.bytes, 0); ok {
+			found("the place of " + s.of(h))
 		}
 	case !s.driver.has(x.bytes):
 		found("want memory of the miniport")
@@ -122,5 +119,6 @@ func (s *Sanitizer) accessedDriver(at span, writes bool) {
 	if s.driver.allows(at, writes) {
 		return
 	}
-	s.find("access-driver", submitFunction, "the GPU %s %s, memory of the miniport that no packet of a ring %ss", verb(writes), at, infinitive(writes))
+	did, does := verbs(writes)
+	s.find("access-driver", submitFunction, "the GPU %s %s, memory of the miniport that no packet of a ring %s", did, at, does)
 }

@@ -1,7 +1,9 @@
 package sanitize
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
@@ -17,7 +19,7 @@ import (
 
 // A miniport is the use of the miniport's memory.
 type miniport struct {
-	memory   map[uint64]span // by address
+	memory   []span // in the order of addresses
 	rings    [cpreg.Nodes]span
 	aperture aperture
 	windows  [mcureg.Windows]span
@@ -31,7 +33,7 @@ func (m *miniport) has(at span) bool {
 	return ok
 }
 
-// block returns the memory that has a range.
+// block returns the first memory that has a range.
 func (m *miniport) block(at span) (span, bool) {
 	for _, d := range m.memory {
 		if d.has(at) {
@@ -41,12 +43,27 @@ func (m *miniport) block(at span) (span, bool) {
 	return span{}, false
 }
 
+// find returns the index of the memory at an address, or the one at which it belongs.
+func (m *miniport) find(from uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(m.memory, from, func(d span, from uint64) int { return cmp.Compare(d.from, from) })
+}
+
+// allocated adds memory.
+func (m *miniport) allocated(d span) {
+	if i, ok := m.find(d.from); ok {
+		m.memory[i] = d
+	} else {
+		m.memory = slices.Insert(m.memory, i, d)
+	}
+}
+
 // free forgets memory that is freed.
-func (m *miniport) free(address uint64) {
-	d := m.memory[address]
-	m.reads.remove(d)
-	m.writes.remove(d)
-	delete(m.memory, address)
+func (m *miniport) free(from uint64) {
+	if i, ok := m.find(from); ok {
+		m.reads.remove(m.memory[i])
+		m.writes.remove(m.memory[i])
+		m.memory = slices.Delete(m.memory, i, i+1)
+	}
 }
 
 // fetch notes the rings of the nodes.

@@ -226,7 +226,8 @@ func (s *Sanitizer) compareOwned(all []*owned) {
 }
 
 // locked notes a lock, and checks that it has waited for the GPU. With IgnoreSync a lock for writing need
-// not wait, since the application writes other bytes. One for reading is told of work that writes.
+// not wait, since the application writes other bytes. A lock for reading with IgnoreSync is reported if
+// unfinished work writes the allocation.
 func (s *Sanitizer) locked(a *allocation, e dxgkrnl.Event) {
 	a.locks++
 	a.pinned = a.pinned || e.IgnoreSync

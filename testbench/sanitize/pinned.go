@@ -1,6 +1,9 @@
 package sanitize
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -73,10 +76,18 @@ func (s *Sanitizer) unplaced(h ddi.KMHandle, a *allocation) {
 func (s *Sanitizer) placed(h ddi.KMHandle, a *allocation, e dxgkrnl.Event) {
 	a.place, a.placed, a.mapped = span{e.Address, e.Address + a.bytes}, true, e.Aperture
 	a.arrives = e.Aperture || e.Address&pkt.Host == 0 && len(a.written) > 0
-	for other, o := range s.allocations {
-		if other != h && o.placed && o.place.overlaps(a.place) {
-			s.find("access-pinned", buildPaging, "%s gets the place %s, a part of which %s has", s.of(h), a.place, s.of(other))
-			return
+	if other, ok := s.at(a.place, h); ok {
+		s.find("access-pinned", buildPaging, "%s gets the place %s, a part of which %s has", s.of(h), a.place, s.of(other))
+	}
+}
+
+// at returns the first allocation, in the order of handles, with a place that overlaps a range. It leaves out
+// one of them.
+func (s *Sanitizer) at(in span, but ddi.KMHandle) (h ddi.KMHandle, ok bool) {
+	for _, h := range slices.Sorted(maps.Keys(s.allocations)) {
+		if a := s.allocations[h]; h != but && a.placed && a.place.overlaps(in) {
+			return h, true
 		}
 	}
+	return 0, false
 }

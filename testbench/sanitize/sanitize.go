@@ -82,7 +82,7 @@ type finding struct{ rule, function, text string }
 // memory without telling Read, and must not be called by Read and Wrote.
 func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error) *Sanitizer {
 	return &Sanitizer{
-		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, driver: miniport{memory: map[uint64]span{}}, linear: map[uint64]uint64{},
+		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
 	}
 }
@@ -177,9 +177,9 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 			a.pinned = a.pinned && a.locks > 0
 		}
 	case dxgkrnl.EventDriverMemory:
-		s.driver.memory[e.Address] = span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes}
+		s.driver.allocated(span{pkt.Host | e.Address, pkt.Host | e.Address + e.Bytes})
 	case dxgkrnl.EventDriverFree:
-		s.driver.free(e.Address)
+		s.driver.free(pkt.Host | e.Address)
 	case dxgkrnl.EventPending:
 		s.pending(t, e)
 	case dxgkrnl.EventQueue:
@@ -307,23 +307,16 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 			return
 		}
 	}
-	s.find("access-outside", submitFunction, "the GPU %s %s, which no submission in the hardware uses", verb(writes), shown)
+	did, _ := verbs(writes)
+	s.find("access-outside", submitFunction, "the GPU %s %s, which no submission in the hardware uses", did, shown)
 }
 
-// infinitive returns what the GPU does.
-func infinitive(writes bool) string {
+// verbs returns what the GPU did, and what a packet does.
+func verbs(writes bool) (did, does string) {
 	if writes {
-		return "write"
+		return "wrote", "writes"
 	}
-	return "read"
-}
-
-// verb returns what the GPU did.
-func verb(writes bool) string {
-	if writes {
-		return "wrote"
-	}
-	return "read"
+	return "read", "reads"
 }
 
 // Refused takes an access of the device to n bytes of host memory that do not exist.
@@ -332,10 +325,11 @@ func (s *Sanitizer) Refused(addr uint64, n int, writes bool) {
 	defer s.mu.Unlock()
 	if s.on {
 		at := span{pkt.Host | addr, pkt.Host | addr + uint64(n)}
+		did, _ := verbs(writes)
 		if addr >= dxgkrnl.EndedPage && addr < dxgkrnl.EndedPage+hal.PageSize {
-			s.find("access-mdl", buildPaging, "the GPU %s %s, a page that was in no MDL when its operation was built", verb(writes), at)
+			s.find("access-mdl", buildPaging, "the GPU %s %s, a page that was in no MDL when its operation was built", did, at)
 			return
 		}
-		s.find("access-outside", submitFunction, "the GPU %s %s, where no memory is", verb(writes), at)
+		s.find("access-outside", submitFunction, "the GPU %s %s, where no memory is", did, at)
 	}
 }

@@ -79,10 +79,8 @@ func (x access) String() string {
 	if x.named != (span{}) {
 		at = x.named
 	}
-	if x.writes {
-		return "writes " + at.String()
-	}
-	return "reads " + at.String()
+	_, does := verbs(x.writes)
+	return does + " " + at.String()
 }
 
 // allows reports whether a submission accesses a range of host memory.
@@ -163,12 +161,9 @@ func (s *Sanitizer) checkHazards(u *submission) {
 		for _, x := range u.accesses {
 			for _, y := range other.accesses {
 				if (x.writes || y.writes) && u.meets(x, other, y) {
-					what := "reads"
-					if y.writes {
-						what = "writes"
-					}
+					_, does := verbs(y.writes)
 					s.find("access-hazard", "DxgkDdiSubmitCommand", "%s %s of %s, which submission %d of node %d %s, and does not wait for it",
-						x.name(u), x, s.of(x.allocation), other.serial, other.node, what)
+						x.name(u), x, s.of(x.allocation), other.serial, other.node, does)
 					return
 				}
 			}
