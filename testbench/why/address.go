@@ -12,9 +12,10 @@ import (
 const maxTouches = 20
 
 // Address answers what was at a GPU address, and what wrote and read it, the latest last. The last write and the last
-// read have the calls that led to them and the steps of their submissions. Addresses of host memory have bit 63 set. It fails with ErrQuestion if nothing was there.
+// read have the calls that led to them and the steps of their submissions. Addresses of host memory have bit 63 set.
+// It fails with ErrQuestion if neither an allocation nor a buffer was there, and nothing used it.
 func (r *Run) Address(addr uint64) (*Answer, error) {
-	a := &Answer{Question: "address " + pkt.FormatAddr(addr), Verdict: "nothing wrote it"}
+	a := &Answer{Question: "address " + pkt.FormatAddr(addr)}
 	r.inhabitants(a, addr)
 	for _, s := range r.order {
 		if addr&pkt.Host != 0 && addr&^pkt.Host-s.buffer-s.start < s.end-s.start {
@@ -22,18 +23,18 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 		}
 	}
 	touched := r.touched(a, addr)
-	if len(a.Chain) == 0 {
+	writes, reads := r.contacts(addr)
+	if len(a.Chain)+len(writes)+len(reads) == 0 {
 		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 	}
-	writes, reads := r.contacts(addr)
 	for _, w := range writes[max(0, len(writes)-maxTouches):] {
 		a.step(w.Point, "%s", w.what())
 	}
-	a.Verdict = times("written", touched+len(writes), writes, a)
+	a.Verdict = times("wrote", "written", touched+len(writes), writes, a)
 	if len(reads) > 0 {
 		last := reads[len(reads)-1]
 		a.step(last.Point, "%s", last.what())
-		a.Verdict += ", and " + times("read", len(reads), reads, a)
+		a.Verdict += ", and " + times("read", "read", len(reads), reads, a)
 	}
 	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
 	a.Chain = slices.Compact(a.Chain)

@@ -68,14 +68,15 @@ func (s *submission) fetches(addr uint64) bool {
 	return slices.ContainsFunc(s.ring, func(p ringPacket) bool { return addr-p.address < uint64(len(p.data)) })
 }
 
-// times tells how often an address was written or read, and who did it last. It adds the calls and the submission of
-// the last time to an answer. n counts also what all does not have.
-func times(verb string, n int, all []contact, a *Answer) string {
+// times tells how often an address was written or read, and who did it last. did is "wrote" or "read", and done is
+// "written" or "read". It adds the calls and the submission of the last time to an answer. n counts also what all does
+// not have.
+func times(did, done string, n int, all []contact, a *Answer) string {
 	switch {
 	case n == 0:
-		return "nothing wrote it"
+		return fmt.Sprintf("nothing %s it", did)
 	case len(all) == 0:
-		return fmt.Sprintf("it was %s %s", verb, often(n))
+		return fmt.Sprintf("it was %s %s", done, often(n))
 	}
 	last := all[len(all)-1]
 	a.frames(last.stack)
@@ -84,7 +85,7 @@ func times(verb string, n int, all []contact, a *Answer) string {
 		a.step(s.submitted, "submission %d goes to the hardware", s.serial)
 		a.step(s.retired, "submission %d has ended", s.serial)
 	}
-	return fmt.Sprintf("it was %s %s, last by %s", verb, often(n), last.by())
+	return fmt.Sprintf("it was %s %s, last by %s", done, often(n), last.by())
 }
 
 // often counts times.

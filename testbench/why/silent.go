@@ -26,14 +26,15 @@ func (b *builder) begins(e *eventlog.Event, at Point, name string) {
 	b.commands[e.ID] = c
 }
 
-// ends notes that a function has returned. What is left of it has written nothing.
+// ends notes that a function has returned. What is left of it has written nothing. One outside of a call of the API is
+// no command of the application.
 func (b *builder) ends(e *eventlog.Event) {
 	c := b.commands[e.Cause]
 	if c == nil {
 		return
 	}
 	delete(b.commands, e.Cause)
-	if c.call == nil || !b.pattern(e).fails {
+	if c.call != nil && !b.pattern(e).fails {
 		b.silent = append(b.silent, c)
 	}
 }
@@ -47,7 +48,7 @@ func (r *Run) skipped(allocation, from, to uint64) *command {
 	known := map[uint32]owners{}
 	for i := len(r.silent) - 1; i >= 0; i-- {
 		c := r.silent[i]
-		if c.Event <= from || c.Event >= to || c.call == nil {
+		if c.Event <= from || c.Event >= to {
 			continue
 		}
 		o, ok := known[c.process]

@@ -82,3 +82,29 @@ func TestMisdirected(t *testing.T) {
 		assert.Equal(t, tt.want, s.misdirected())
 	}
 }
+
+// A function is silent if it has returned in a call of the API, without an error.
+func TestEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		call   bool
+		result string
+		want   int
+	}{
+		"in a call":                 {true, `{"name":"pfnResourceCopy"}`, 1},
+		"with an error":             {true, `{"name":"pfnResourceCopy","results":{"hr":"E_FAIL"}}`, 0},
+		"in no call":                {false, `{"name":"pfnResourceCopy"}`, 0},
+		"in no call, with an error": {false, `{"name":"pfnResourceCopy","results":{"hr":"E_FAIL"}}`, 0},
+	} {
+		b := newBuilder(eventlog.Header{}, nil)
+		add := func(id, cause uint64, e eventlog.Event) {
+			e.ID, e.Cause, e.Process, e.Thread = id, cause, 1, 1
+			b.add(&e)
+		}
+		if tt.call {
+			add(1, 0, eventlog.New(eventlog.Call, 7).WithText("CopyResource"))
+		}
+		add(2, 1, eventlog.New(eventlog.DDI).WithText(`{"name":"pfnResourceCopy","args":{"dst":"resource 1"}}`))
+		add(3, 2, eventlog.New(eventlog.DDIEnd).WithText(tt.result))
+		assert.Len(t, b.silent, tt.want, name)
+	}
+}

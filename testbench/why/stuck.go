@@ -54,7 +54,7 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	case p != nil:
 		where = s.describePacket(p)
 		if text := r.misplaced(s, p.offset, p.offset+uint32(len(p.data))); text != "" {
-			wrong = "; " + text
+			wrong += "; " + text
 		}
 	case !s.begun.In():
 		link, where = MissingFetch, "the packet of the ring at "+pkt.FormatAddr(addr)
@@ -62,8 +62,7 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	return a.lacks(link, "node %d stopped on the fault %s in %s%s%s", s.node, name, where, explainCause(cause), wrong)
 }
 
-// hasty says that a time-out ended while the node was at work, or nothing: it has waited for longer before the last
-// step of the node than after it.
+// hasty returns a note if the node's last step was nearer to the time-out than to the submission; otherwise "".
 func (r *Run) hasty(s *submission, stop *happening) string {
 	if !strings.Contains(firstLine(stop.Text()), "time-out") {
 		return ""
