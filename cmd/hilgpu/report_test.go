@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // ran runs a command line and returns its exit code and its standard error.
@@ -53,7 +56,21 @@ func TestReportInput(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other")
 	require.NoError(t, os.WriteFile(other, []byte("not a log"), 0o600))
-	page := filepath.Join(dir, "page.html")
+	page, log, foreign := filepath.Join(dir, "page.html"), filepath.Join(dir, "log"), filepath.Join(dir, "foreign")
+	for path, hash := range map[string]uint32{log: regmap.Hash(), foreign: regmap.Hash() + 1} {
+		file, err := os.Create(path)
+		require.NoError(t, err)
+		w, err := eventlog.NewWriter(file, eventlog.Header{Hz: 1, Map: hash})
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+		require.NoError(t, file.Close())
+	}
+	for _, args := range [][]string{{"report", foreign, "-o", page}, {"report", foreign, "--timeline", page}, {"log", foreign}, {"log", foreign, "--ddi"}, {"why", foreign, "fault"}} {
+		code, errs := ran(args...)
+		assert.Equal(t, exit.Map, code, args)
+		assert.Contains(t, errs, "foreign: eventlog: the log is of another register map: it was written with register map 0x", args)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -62,7 +79,7 @@ func TestReportInput(t *testing.T) {
 		{[]string{other, "-o", page}, "hilgpu: " + other + ": eventlog: not a log: it does not begin with HILGPULG\n"},
 		{[]string{dir, "-o", page}, "hilgpu: bad input: report: nothing to show: " + dir + " has neither events.log nor a file of a failed test\n"},
 		{[]string{other + "2", "-o", page}, "hilgpu: bad input: stat " + other + "2: no such file or directory\n"},
-		{[]string{other, "-o", dir}, "hilgpu: " + other + ": bad input: cannot write " + dir + ": it is a directory\n"},
+		{[]string{log, "-o", dir}, "hilgpu: " + log + ": bad input: cannot write " + dir + ": it is a directory\n"},
 	} {
 		code, errs := ran(append([]string{"report"}, tt.args...)...)
 		assert.Equal(t, exit.Usage, code)

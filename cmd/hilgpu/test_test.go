@@ -85,6 +85,14 @@ func TestTestArtifacts(t *testing.T) {
 	}
 }
 
+// TestRepeat: the command that repeats a case has the flags that change it.
+func TestRepeat(t *testing.T) {
+	var out, errs bytes.Buffer
+	args := strings.Fields("test --board emu?fault=lost-doorbell&after=2 --filter ^present$ --sanitize=false --tdr-delay 30s --collect --waive gpu-late --call-limit 3m")
+	require.Equal(t, exit.Check, run(args, &out, &errs), errs.String())
+	assert.Contains(t, out.String(), "repeat: hilgpu test --tdr-delay 30s --waive gpu-late --collect --call-limit 3m0s --sanitize=false --board ")
+}
+
 // TestTestFrames: a case that composes a wrong frame leaves it, the expected one, and where they
 // differ.
 func TestTestFrames(t *testing.T) {

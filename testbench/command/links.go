@@ -120,11 +120,14 @@ func (l *Links) AddKernel(c *cobra.Command) {
 	c.Flags().DurationVar(&l.Tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: 2 s, and more on a slow link")
 }
 
-// queueFlags returns the flags of the queues of the firmware for a command line that repeats a case.
-func (l *Links) queueFlags() string {
+// kernelFlags returns the flags of AddKernel for a command line that repeats a case.
+func (l *Links) kernelFlags() string {
 	q, text := l.Queues, ""
+	if l.Tdr != 0 {
+		text = fmt.Sprintf(" --tdr-delay %v", l.Tdr)
+	}
 	if q.Use {
-		text = " --firmware-queues"
+		text += " --firmware-queues"
 	}
 	if q.Quantum != 0 {
 		text += fmt.Sprintf(" --firmware-quantum %d", q.Quantum)

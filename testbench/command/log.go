@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -78,6 +79,10 @@ func openLog(path string) (*os.File, *eventlog.Reader, error) {
 	}
 	l, err := eventlog.NewReader(file)
 	if err != nil {
+		file.Close() // it was only read
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := l.Header.CheckMap(regmap.Hash()); err != nil {
 		file.Close() // it was only read
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}

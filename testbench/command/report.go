@@ -47,6 +47,9 @@ func (f *reportFlags) run(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", exit.ErrInput, err)
 	}
+	if err := source.CheckMap(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if err := f.write(f.out, source.Write); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -169,3 +169,17 @@ func ruleText(r rule.Rule) string {
 	return fmt.Sprintf("%s: %s\n  at fault   %s\n  source     %s\n  caught     %s\n  violation  %s\n  example    %s\n",
 		r.Name, r.Title, r.Fault, r.Source, r.Catches, on, r.Example)
 }
+
+// flags returns the flags for a command line that repeats a case.
+func (r *ruleFlags) flags() (text string) {
+	for _, name := range r.waive {
+		text += " --waive " + name
+	}
+	if r.collect {
+		text += " --collect"
+	}
+	if r.limit != 0 {
+		text += fmt.Sprintf(" --call-limit %v", r.limit)
+	}
+	return text
+}

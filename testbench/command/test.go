@@ -85,11 +85,20 @@ failure that --baseline lists; a pass of a case that it lists as Fail does.`,
 	return c
 }
 
+// flags returns the flags that change a case, for a command line that repeats it.
+func (f testFlags) flags() string {
+	text := f.app.Links.kernelFlags() + f.rules.flags()
+	if !f.sanitize {
+		text += " --sanitize=false"
+	}
+	return text
+}
+
 // suiteOptions checks the flags and returns the options of the run, without a board.
 func (f testFlags) suiteOptions() (suite.Options, error) {
 	p := f.app.program
 	o := suite.Options{
-		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat() + f.app.Links.queueFlags(), Each: p.Each,
+		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat() + f.flags(), Each: p.Each,
 		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Queues: f.app.Links.Queues, Limit: f.rules.limit, Sanitize: f.sanitize, Waive: f.rules.waive, Collect: f.rules.collect,
 		Trace: f.artifacts != "", Again: f.artifacts != "" || f.baseline != "", Cover: f.report != "" || f.junit != "",
 	}

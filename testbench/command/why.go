@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
@@ -125,9 +124,6 @@ func fenceOf(text string) (node int, fence uint32, ok bool) {
 // answer answers a question about a log, or about the board of it that was opened as the nth.
 func answer(a *App, path string, n int, q question) error {
 	return readLog(path, func(l *eventlog.Reader) error {
-		if l.Header.Map != regmap.Hash() {
-			return fmt.Errorf("%w: the log was written with register map %#08x, this program has %#08x", eventlog.ErrMap, l.Header.Map, regmap.Hash())
-		}
 		run, err := why.Read(l)
 		if err != nil {
 			return err

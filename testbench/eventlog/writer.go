@@ -3,6 +3,7 @@ package eventlog
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"sync"
@@ -23,6 +24,14 @@ type Header struct {
 	Observed bool   `json:"observed"` // the packets that nodes execute are in the log
 
 	Kinds []kindJSON `json:"kinds"` // in the order of their numbers, from 1
+}
+
+// CheckMap fails with ErrMap if the register map is not that of a program with the hash want.
+func (h Header) CheckMap(want uint32) error {
+	if h.Map != want {
+		return fmt.Errorf("%w: it was written with register map %#08x, this program has %#08x", ErrMap, h.Map, want)
+	}
+	return nil
 }
 
 // kindJSON is the description of a kind in a log.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/timeline"
 )
@@ -158,6 +159,14 @@ func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 		return err
 	}
 	return do(l)
+}
+
+// CheckMap fails with eventlog.ErrMap if the log has another register map than this program: packets would be decoded wrongly.
+func (s *Source) CheckMap() error {
+	if s.Log == nil {
+		return nil
+	}
+	return s.withLog(func(l *eventlog.Reader) error { return l.Header.CheckMap(regmap.Hash()) })
 }
 
 // WriteTimeline writes the timeline of the log. It fails with ErrFolder if there is no log.
