@@ -60,6 +60,9 @@ func TestLog(t *testing.T) {
 	require.Zero(t, code, stderr)
 	assert.Equal(t, strings.Count(stdout, " queue "), strings.Count(stdout, " retire "))
 	assert.Positive(t, strings.Count(stdout, " queue "))
+	code, stdout, stderr = hilgpu("log", log, "--kind", "end")
+	require.Zero(t, code, stderr)
+	assert.Regexp(t, `^\d+ [1-9]\d{3,} end`, stdout, "the end has a time")
 
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)

@@ -82,6 +82,7 @@ type Writer struct {
 	id    uint64
 	block []byte // content of the block of events
 	last  Event  // the one before, in the block
+	time  uint64 // of the newest event
 
 	templates map[string]uint64 // numbers from 1
 	stored    int               // bytes of templates
@@ -132,13 +133,16 @@ func frame(kind byte, content []byte) []byte {
 	return append(b, content...)
 }
 
-// Add appends an event and returns its ID.
+// Add appends an event and returns its ID. An event of the kind End without a time gets that of the newest event.
 func (w *Writer) Add(e Event) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.id++
 	if len(w.block) == 0 {
 		w.block, w.last = binary.AppendUvarint(w.block, w.id), Event{}
+	}
+	if w.time = max(w.time, e.Time); e.Kind == End && e.Time == 0 {
+		e.Time = w.time
 	}
 	e.ID = w.id
 	w.encode(&e)
