@@ -110,7 +110,7 @@ func (b *builder) happened(e *eventlog.Event) {
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Reset:
 		if s := b.subs[e.Fields[0]]; s != nil { // its device is lost
-			b.stops = append(b.stops, b.happening(e))
+			b.stops, s.aborted = append(b.stops, b.happening(e)), Point{e.ID, e.Time}
 			b.landed(s)
 		}
 	case eventlog.Broken:

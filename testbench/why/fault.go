@@ -164,7 +164,7 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 // oldest returns the oldest submission that has not ended, or nil.
 func (r *Run) oldest() *submission {
 	for _, s := range r.order {
-		if !s.retired.In() {
+		if !s.over() {
 			return s
 		}
 	}
@@ -288,7 +288,7 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 	busy := 0
 	for _, s := range r.order {
 		switch {
-		case s.queued.Time > at || s.retired.In() && s.retired.Time < at:
+		case s.queued.Time > at || s.overBefore(at):
 		case !s.submitted.In() || s.submitted.Time > at:
 			a.step(s.queued, "%s is in the queue of the kernel", s.name())
 		default:

@@ -233,7 +233,7 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 // ahead returns the submission before s on its node that has not ended, or nil.
 func (r *Run) ahead(s *submission) *submission {
 	for _, other := range r.order {
-		if other != s && other.epoch == s.epoch && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.retired.In() && !other.written.In() && !other.fenced.In() {
+		if other != s && other.epoch == s.epoch && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.over() && !other.written.In() && !other.fenced.In() {
 			return other
 		}
 	}
@@ -243,13 +243,13 @@ func (r *Run) ahead(s *submission) *submission {
 // notSubmitted finds why the kernel keeps a submission.
 func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) *Answer {
 	for _, on := range s.depends {
-		if d := r.subs[on]; d != nil && !d.retired.In() {
+		if d := r.subs[on]; d != nil && !d.over() {
 			a.step(d.queued, "it waits for %s, which has not ended", d.name())
 			return r.missing(a, d, seen)
 		}
 	}
 	for _, other := range r.order {
-		if other.epoch == s.epoch && other.node == s.node && other.queued.Event < s.queued.Event && !other.retired.In() {
+		if other.epoch == s.epoch && other.node == s.node && other.queued.Event < s.queued.Event && !other.over() {
 			a.step(other.queued, "%s is before it in the queue of node %d, and has not ended", other.name(), s.node)
 			return r.missing(a, other, seen)
 		}
@@ -342,6 +342,8 @@ func (s *submission) state() string {
 		return "which was preempted"
 	case s.retired.In():
 		return "which has ended"
+	case s.aborted.In():
+		return "which a reset of its node has aborted"
 	case s.submitted.In():
 		return "which is in the hardware"
 	}

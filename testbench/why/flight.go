@@ -28,3 +28,11 @@ func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
 		}
 	}
 }
+
+// over reports whether a submission has ended, or a reset of its node has aborted it. Its fence then counts as completed.
+func (s *submission) over() bool { return s.retired.In() || s.aborted.In() }
+
+// overBefore is over, before a time in clocks.
+func (s *submission) overBefore(time uint64) bool {
+	return s.retired.In() && s.retired.Time < time || s.aborted.In() && s.aborted.Time < time
+}

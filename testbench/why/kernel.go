@@ -104,7 +104,7 @@ func (b *builder) inOrder(s *submission) {
 	b.giving = s
 	for _, on := range s.depends {
 		// A node keeps the order of its ring.
-		if d := b.subs[on]; d != nil && !d.retired.In() && (d.node != s.node || !d.submitted.In()) {
+		if d := b.subs[on]; d != nil && d.epoch == s.epoch && !d.over() && (d.node != s.node || !d.submitted.In()) {
 			s.wrong = fmt.Sprintf("the kernel gave it to the hardware while %s, for which it waits, had not ended", d.name())
 		}
 	}

@@ -70,13 +70,14 @@ type submission struct {
 
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
-	again uint64 // the preempted submission that it continues; 0: none
-	late  Point  // the message, if it arrived after the report
-	back  bool   // retired is when it was taken back
-	epoch int    // stops of the adapter before
-	wrong string // see mistake
-	word  uint64 // address of the fence in host memory, if it was written
-	other store  // the write to its memory in the place of that of its fence
+	aborted Point  // a reset of its node has ended it
+	again   uint64 // the preempted submission that it continues; 0: none
+	late    Point  // the message, if it arrived after the report
+	back    bool   // retired is when it was taken back
+	epoch   int    // stops of the adapter before
+	wrong   string // see mistake
+	word    uint64 // address of the fence in host memory, if it was written
+	other   store  // the write to its memory in the place of that of its fence
 
 	patch  *eventlog.Event // DxgkDdiPatch
 	submit *eventlog.Event // DxgkDdiSubmitCommand; nil: there is none, or wrong is what it says

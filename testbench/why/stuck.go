@@ -13,7 +13,7 @@ func (r *Run) faultOf(s *submission) *happening {
 	var found *happening
 	for i := range r.faults {
 		f := &r.faults[i]
-		if f.ID < s.submitted.Event || f.Fields[0] != uint64(s.node) {
+		if f.ID < s.submitted.Event || s.aborted.In() && f.ID > s.aborted.Event || f.Fields[0] != uint64(s.node) {
 			continue
 		}
 		if hardware := f.Fields[2] != 0; hardware || found == nil {
