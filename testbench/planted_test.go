@@ -186,14 +186,28 @@ func minidriverFaults() []planted {
 	}
 }
 
+// droppedFaults are drivers that drop commands, on boards with much VRAM and with little.
+func droppedFaults() (all []planted) {
+	for _, board := range []string{"emu", "emu?vram=16KiB", "emu?config=small&vram=16KiB", "emu?vram=32KiB&nodes=1"} {
+		all = append(all, planted{
+			name: "the driver drops a copy, " + board, board: board, verify: true, ask: pixel(20, 15),
+			missing: why.MissingCommand, word: "CopyResource, gave the GPU no packet: pfnResourceCopy returned",
+			user: func(arg *umddi.CreateDevice) {
+				arg.DeviceFuncs.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+			},
+		}, planted{
+			name: "the driver drops every list, " + board, board: board, verify: true, ask: pixel(20, 15),
+			missing: why.MissingCommand, word: "ExecuteCommandList, gave the GPU no packet: pfnCommandListExecute returned",
+			user: func(arg *umddi.CreateDevice) {
+				arg.DeviceFuncs.CommandListExecute = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
+			},
+		})
+	}
+	return all
+}
+
 func otherFaults() []planted {
 	return []planted{
-		{name: "the driver drops a copy", verify: true, ask: pixel(20, 15), missing: why.MissingCommand, word: "CopyResource, gave the GPU no packet: pfnResourceCopy returned", user: func(arg *umddi.CreateDevice) {
-			arg.DeviceFuncs.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
-		}},
-		{name: "the driver drops every list", verify: true, ask: pixel(20, 15), missing: why.MissingCommand, word: "ExecuteCommandList, gave the GPU no packet: pfnCommandListExecute returned", user: func(arg *umddi.CreateDevice) {
-			arg.DeviceFuncs.CommandListExecute = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
-		}},
 		{name: "a row of the present comes from elsewhere", ask: pixel(20, 15), word: "after DxgkDdiPatch the address at IB+0x8 of submission 4 is VRAM+0x80000, want", missing: why.MissingPatch, kernel: func(d *kmddi.DriverInitializationData) {
 			presents := patching(func(arg kmddi.Patch) bool {
 				if arg.Flags.Present {
@@ -270,7 +284,7 @@ func runIn(t *testing.T, log io.Reader) *why.Run {
 
 // Each planted fault is the answer to why the run stopped.
 func TestPlantedFaultsAreNamed(t *testing.T) {
-	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), otherFaults())
+	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), droppedFaults(), otherFaults())
 	assert.GreaterOrEqual(t, len(all), 30)
 	assert.GreaterOrEqual(t, len(linkFaults()), 4)
 	for _, p := range all {

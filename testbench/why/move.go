@@ -25,7 +25,7 @@ type move struct {
 	bytes, rows        uint64 // of a row, and how many
 	dstPitch, srcPitch uint64
 	copies             bool
-	to                 surface    // that it writes; zero for a linear packet
+	from, to           surface    // that it reads and writes; zero for a linear packet
 	states             [3]*packet // those with its addresses, or nil
 }
 
@@ -124,7 +124,7 @@ func (s *submission) moves(do func(m move)) {
 			from, to := surfaces[pkt.Source], surfaces[pkt.Dest]
 			m.dst, m.src, m.copies = to.element(d.DstX, d.DstY), from.element(d.SrcX, d.SrcY), true
 			m.bytes, m.rows, m.dstPitch, m.srcPitch = uint64(d.W)*to.bytes, uint64(d.H), to.pitch, from.pitch
-			m.to, m.states[1], m.states[2] = to, from.by, to.by
+			m.from, m.to, m.states[1], m.states[2] = from, to, from.by, to.by
 		case pkt.Fill2D:
 			to := surfaces[pkt.Dest]
 			m.dst, m.bytes, m.rows, m.dstPitch = to.element(d.X, d.Y), uint64(d.W)*to.bytes, uint64(d.H), to.pitch

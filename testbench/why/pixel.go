@@ -28,12 +28,12 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	}
 	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
 	addr := m.to.element(x, y)
+	at, known := r.spotOf(m, addr, addr, true)
 	all := r.ended()
 	until := r.last.Event
 	for hop := 0; hop < maxHops; hop++ {
-		from, _ := m.source(addr)
 		a.frames(m.sub.calls(m.packet))
-		a.step(m.at(), "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), r.allocated(addr, m.at()))
+		a.step(m.at(), "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), map[bool]string{true: ", " + at.String()}[known])
 		if !m.copies {
 			a.Verdict = "it was filled: " + m.describe()
 			return a, nil
@@ -42,26 +42,19 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 			a.Verdict = "it was copied from or to another address than the driver asked for"
 			return a.lacks(MissingPatch, "%s", text), nil
 		}
-		last, found := before(all, m, from)
 		if event, ok := m.order(); ok {
 			until = event
 		}
-		if c := r.overlooked(m, last, found, from, until); c != nil {
+		src := r.sourceOf(all, m, addr)
+		switch c := r.overlooked(src, until); {
+		case c != nil:
 			return r.silence(a, c), nil
+		case src.upload != nil:
+			return r.origin(a, src.upload, src.addr), nil
+		case !src.found:
+			return r.untraced(a, m, src), nil
 		}
-		if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
-			return r.origin(a, w, from), nil
-		}
-		if p := r.placeOf(from, m.at()); p != nil && from&pkt.Host == 0 && (!found || last.at().Event < p.from.Event) {
-			a.step(p.from, "allocation %#x gets its place at %s", p.allocation, pkt.FormatAddr(p.address))
-			a.Verdict = "its origin is not in the log"
-			return a.lacks(MissingUnknown, "nothing in the log wrote %s after the kernel put allocation %#x there: no paging operation, and no packet", pkt.FormatAddr(from), p.allocation), nil
-		}
-		if !found {
-			a.Verdict = "its origin is not in the log"
-			return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(from), m.at().Time), nil
-		}
-		m, addr = last, from
+		m, addr, at, known = src.last, src.addr, src.spot, src.known
 	}
 	a.Verdict = "its origin is not in the log"
 	return a.lacks(MissingUnknown, "it was moved more than %d times", maxHops), nil
@@ -69,20 +62,29 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 
 // overlooked returns a command that should have written the bytes that a move reads, after their last writer, or nil.
 // What the kernel copies keeps its place in the order of the application.
-func (r *Run) overlooked(m, last move, found bool, from, until uint64) *command {
-	p := r.placeOf(from, m.at())
-	if p == nil || p.driver {
+func (r *Run) overlooked(src source, until uint64) *command {
+	if !src.known {
 		return nil
 	}
 	since := uint64(0)
-	if w := r.uploaded(from, m.at()); w != nil && (!found || w.from.Event > last.at().Event) {
-		since = w.from.Event
-	} else if event, ok := last.orderIf(found); ok {
+	if src.upload != nil {
+		since = src.upload.from.Event
+	} else if event, ok := src.last.orderIf(src.found); ok {
 		since = event
-	} else if found && last.copies {
+	} else if src.found && src.last.copies {
 		return nil
 	}
-	return r.skipped(p.allocation, since, until)
+	return r.skipped(src.allocation, since, until)
+}
+
+// untraced ends a chain at bytes without a known writer.
+func (r *Run) untraced(a *Answer, m move, src source) *Answer {
+	a.Verdict = "its origin is not in the log"
+	if p := r.stay(src.spot, m.sub.queued); p != nil && src.known && src.addr&pkt.Host == 0 {
+		a.step(p.from, "allocation %#x gets its place at %s", p.allocation, pkt.FormatAddr(p.address))
+		return a.lacks(MissingUnknown, "nothing in the log wrote %s after the kernel put allocation %#x there: no paging operation, and no packet", pkt.FormatAddr(src.addr), p.allocation)
+	}
+	return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(src.addr), m.at().Time)
 }
 
 // orderIf is order, or false without a move.
@@ -131,34 +133,11 @@ func before(all []*submission, m move, addr uint64) (found move, ok bool) {
 	return found, ok
 }
 
-// allocated says which allocation was at an address.
-func (r *Run) allocated(addr uint64, at Point) string {
-	if p := r.placeOf(addr, at); p != nil {
-		return fmt.Sprintf(", byte %#x of allocation %#x", addr-p.address+p.within, p.allocation)
-	}
-	return ""
-}
-
 // placeOf returns what was at an address when an event happened, or nil.
 func (r *Run) placeOf(addr uint64, at Point) *place {
 	for _, p := range slices.Backward(r.places) {
 		if addr-p.address < p.size && p.from.Event <= at.Event && (!p.to.In() || p.to.Event >= at.Event) {
 			return p
-		}
-	}
-	return nil
-}
-
-// uploaded returns the last time before an event in which the CPU could write the allocation
-// at an address, or nil.
-func (r *Run) uploaded(addr uint64, at Point) *cpuWrite {
-	p := r.placeOf(addr, at)
-	if p == nil {
-		return nil
-	}
-	for _, w := range slices.Backward(r.locks) {
-		if w.allocation == p.allocation && w.from.Event < at.Event && w.from.Event > p.from.Event {
-			return w
 		}
 	}
 	return nil
