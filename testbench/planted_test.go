@@ -190,7 +190,7 @@ func minidriverFaults() []planted {
 
 // droppedFaults are drivers that drop commands, on boards with much VRAM and with little.
 func droppedFaults() (all []planted) {
-	for _, board := range []string{"emu", "emu?vram=16KiB", "emu?config=small&vram=16KiB", "emu?vram=32KiB&nodes=1"} {
+	for _, board := range []string{"emu", "emu?vram=16KiB", "emu?config=small&vram=16KiB", "emu?vram=32KiB&nodes=1", "emu?gart=1", "emu?config=full"} {
 		all = append(all, planted{
 			name: "the driver drops a copy, " + board, board: board, verify: true, ask: pixel(20, 15),
 			missing: why.MissingCommand, word: "CopyResource, gave the GPU no packet: pfnResourceCopy returned",

@@ -342,7 +342,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	}
 	switch e.Kind {
 	case eventlog.Paging:
-		s.pagings = append(s.pagings, paging{e.Text(), f[1], f[2], f[3], f[4], f[5], f[6]})
+		b.paging(s, paging{e.Text(), f[1], f[2], f[3], f[4], f[5], f[6]})
 	case eventlog.Use:
 		s.uses = append(s.uses, use{uint32(f[1]), f[2], f[3], f[4] != 0})
 	case eventlog.Continue:

@@ -2,6 +2,7 @@ package why
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -32,4 +33,48 @@ func (b *builder) endHomes(a uint64, at Point) {
 		p.to = at
 	}
 	delete(b.homes, a)
+}
+
+// paging adds an operation to a paging buffer. A MAP_APERTURE_SEGMENT tells that its segment is an aperture.
+func (b *builder) paging(s *submission, o paging) {
+	s.pagings = append(s.pagings, o)
+	if o.what == "MAP_APERTURE_SEGMENT" {
+		b.mapped[o.toSegment] = true
+	}
+}
+
+// inAperture reports whether a spot was in an aperture segment for a submission that got its fence at an event.
+func (r *Run) inAperture(s spot, at Point) bool {
+	if len(r.mapped) == 0 {
+		return false
+	}
+	p := r.stay(s, at)
+	return p != nil && r.mapped[p.segment]
+}
+
+// behind returns the address of host memory that a spot in an aperture leads to, and what is there.
+func (r *Run) behind(s spot, at Point) (addr uint64, home spot, ok bool) {
+	if !r.inAperture(s, at) {
+		return 0, spot{}, false
+	}
+	for _, p := range slices.Backward(r.places) {
+		if p.memory && p.allocation == s.allocation && s.within-p.within < p.size && p.from.Event <= at.Event && (!p.to.In() || p.to.Event >= at.Event) {
+			return p.address + s.within - p.within, spot{s.allocation, p.address, s.within}, true
+		}
+	}
+	return 0, spot{}, false
+}
+
+// through returns the address at which a move writes a spot of host memory through an aperture.
+func (r *Run) through(m move, home spot) (addr uint64, ok bool) {
+	if len(r.mapped) == 0 || m.dst&pkt.Host != 0 {
+		return 0, false
+	}
+	u, value, ok := m.used(true)
+	if !ok || u.allocation != home.allocation {
+		return 0, false
+	}
+	s := spot{u.allocation, value - u.within, home.within}
+	_, writes := m.source(s.base + s.within)
+	return s.base + s.within, writes && r.inAperture(s, m.sub.queued)
 }

@@ -54,7 +54,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 		case !src.found:
 			return r.untraced(a, m, src), nil
 		}
-		m, addr, at, known = src.last, src.addr, src.spot, src.known
+		m, addr, at, known = src.last, src.at, src.spot, src.known
 	}
 	a.Verdict = "its origin is not in the log"
 	return a.lacks(MissingUnknown, "it was moved more than %d times", maxHops), nil
@@ -118,19 +118,25 @@ func (r *Run) presented(x, y uint16) (found move, ok bool) {
 	return found, ok
 }
 
-// before returns the last move before m that wrote a byte. all are the submissions that have
-// ended, in order.
-func before(all []*submission, m move, addr uint64) (found move, ok bool) {
+// before returns the last move before m that wrote what src tells, and the address at which it did. all are the submissions that
+// have ended, in order.
+func (r *Run) before(all []*submission, m move, src source) (found move, at uint64, ok bool) {
 	for i := slices.Index(all, m.sub); i >= 0 && !ok; i-- {
 		past := false
 		all[i].moves(func(other move) {
-			past = past || other.packet == m.packet
-			if _, writes := other.source(addr); writes && !past {
-				found, ok = other, true
+			if past = past || other.packet == m.packet; past {
+				return
+			}
+			if _, writes := other.source(src.addr); writes {
+				found, at, ok = other, src.addr, true
+			} else if src.known && src.addr&pkt.Host != 0 {
+				if addr, writes := r.through(other, src.spot); writes {
+					found, at, ok = other, addr, true
+				}
 			}
 		})
 	}
-	return found, ok
+	return found, at, ok
 }
 
 // placeOf returns what was at an address when an event happened, or nil.

@@ -135,13 +135,14 @@ func (r *Run) uploaded(m move, s spot) *cpuWrite {
 }
 
 // A source is where a move reads a byte: its address, what was there if that is known, and who wrote it last: a move, or
-// the CPU after it.
+// the CPU after it. It is in host memory if the move reads it through an aperture.
 type source struct {
 	spot
 	addr   uint64
 	known  bool // the spot
 	last   move
-	found  bool // last
+	at     uint64 // where last wrote it: an aperture may lead to addr
+	found  bool   // last
 	upload *cpuWrite
 }
 
@@ -150,7 +151,10 @@ func (r *Run) sourceOf(all []*submission, m move, to uint64) source {
 	src := source{}
 	src.addr, _ = m.source(to)
 	src.spot, src.known = r.spotOf(m, src.addr, to, false)
-	src.last, src.found = before(all, m, src.addr)
+	if addr, home, ok := r.behind(src.spot, m.sub.queued); ok && src.known && src.addr&pkt.Host == 0 {
+		src.addr, src.spot = addr, home
+	}
+	src.last, src.at, src.found = r.before(all, m, src)
 	if !src.known {
 		return src
 	}

@@ -58,7 +58,7 @@ func within(list, other []string) bool {
 func TestPixelsOfBoards(t *testing.T) {
 	want := origins(t, "emu")
 	require.Contains(t, slices.Concat(want...), "call 38, CopyResource")
-	for _, board := range []string{"emu?vram=16KiB", "emu?config=small&vram=16KiB", "emu?vram=32KiB&nodes=1"} {
+	for _, board := range []string{"emu?vram=16KiB", "emu?config=small&vram=16KiB", "emu?vram=32KiB&nodes=1", "emu?gart=1", "emu?config=full", "emu?gart=1&vram=16KiB"} {
 		got := origins(t, board)
 		require.Len(t, got, len(want))
 		for i := range want {
