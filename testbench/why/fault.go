@@ -262,7 +262,7 @@ func (r *Run) judge(a *Answer, c *call) {
 	case c.hr != "":
 		a.Verdict, a.Cause = "it failed", c.hr
 	case c.jobs > 0 && a.Missing == "":
-		a.Missing = "submission"
+		a.Missing = MissingSubmit
 		a.Cause = fmt.Sprintf("%d DMA buffers that it rendered wait in the software queue of their context, and none of them has a fence", c.jobs)
 		a.Verdict = "it returned, but its work has not ended"
 	case len(c.subs) == 0 && len(c.order) == 0:

@@ -62,6 +62,7 @@ func askAll(t *testing.T, r *why.Run) {
 	r.Annotate(fault)
 	require.NotEmpty(t, fault.Verdict)
 	require.NotEmpty(t, fault.Text())
+	require.Contains(t, links(t), fault.Missing)
 	ask := func(a *why.Answer, err error) {
 		if err != nil {
 			require.ErrorIs(t, err, why.ErrQuestion)
@@ -69,6 +70,7 @@ func askAll(t *testing.T, r *why.Run) {
 		}
 		require.NotEmpty(t, a.Verdict)
 		require.NotEmpty(t, a.Text())
+		require.Contains(t, links(t), a.Missing)
 	}
 	for n := range uint64(40) {
 		ask(r.Call(n))
