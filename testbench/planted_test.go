@@ -227,8 +227,17 @@ func otherFaults() []planted {
 				return kmddi.QueryCurrentFenceOut{}, ddi.StatusUnsuccessful
 			}
 		}},
-		{name: "the kernel gives up too early", options: Options{TdrDelay: 500}, missing: why.MissingPacket, word: "the node was at work: TdrDelay ended"},
 	}
+}
+
+// hastyFaults are time-outs of nodes that are at work. On a slow link the node has not begun when TdrDelay ends.
+func hastyFaults() (all []planted) {
+	for board, missing := range map[string]string{
+		"emu": why.MissingPacket, "emu?vram=16KiB": why.MissingPacket, "emu?config=full": why.MissingPacket, "line?baud=3000000": why.MissingFetch,
+	} {
+		all = append(all, planted{name: "the kernel gives up too early, " + board, board: board, options: Options{TdrDelay: 500}, missing: missing, word: "the node was at work: TdrDelay ended"})
+	}
+	return all
 }
 
 // asks returns a question: without one, why the run stopped.
@@ -303,7 +312,7 @@ func runIn(t *testing.T, log io.Reader) *why.Run {
 
 // Each planted fault is the answer to why the run stopped. The same question about a run without the fault has no missing link.
 func TestPlantedFaultsAreNamed(t *testing.T) {
-	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), droppedFaults(), otherFaults())
+	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), droppedFaults(), hastyFaults(), otherFaults())
 	assert.GreaterOrEqual(t, len(all), 30)
 	assert.GreaterOrEqual(t, len(linkFaults()), 4)
 	good := map[string]*why.Run{}

@@ -106,11 +106,13 @@ func (b *builder) happened(e *eventlog.Event) {
 			b.faults = append(b.faults, b.happening(e))
 		}
 	case eventlog.Stop:
-		b.stops, b.epoch = append(b.stops, b.happening(e)), b.epoch+1
+		b.stopping(e)
+		b.epoch++
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Reset:
 		if s := b.subs[e.Fields[0]]; s != nil { // its device is lost
-			b.stops, s.aborted = append(b.stops, b.happening(e)), Point{e.ID, e.Time}
+			b.stopping(e)
+			s.aborted = Point{e.ID, e.Time}
 			b.landed(s)
 		}
 	case eventlog.Broken:
@@ -126,7 +128,9 @@ func (b *builder) happened(e *eventlog.Event) {
 	}
 }
 
-func (b *builder) happening(e *eventlog.Event) happening { return happening{e.Clone(), b.open(e)} }
+func (b *builder) happening(e *eventlog.Event) happening {
+	return happening{e.Clone(), b.open(e), Point{}}
+}
 
 // returned notes a DDI function that failed in a call of the API.
 func (b *builder) returned(e *eventlog.Event) {

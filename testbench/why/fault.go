@@ -140,8 +140,14 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 	node, fence, what := stop.stopped()
 	for _, s := range r.order {
 		if s.node == node && s.fence == fence && !s.retired.In() && strings.HasPrefix(text, "GPU") {
-			of := r.submission(s)
+			of := r.submission(s.until(stop.gaveUp()))
 			of.Question, of.Verdict = a.Question, strings.SplitN(text, ": its ", 2)[0]
+			if at := stop.gaveUp(); at.In() {
+				of.step(at, "TdrDelay has ended: the kernel calls DxgkDdiCollectDbgInfo")
+				if s.fenced.Event > at.Event {
+					of.step(s.fenced, "node %d executes the packet of its fence", s.node)
+				}
+			}
 			of.step(Point{stop.ID, stop.Time}, "the kernel %s", what)
 			of.Cause += r.hasty(s, stop)
 			return of

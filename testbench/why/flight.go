@@ -29,6 +29,13 @@ func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
 	}
 }
 
+// stopping notes a stop of the adapter or a reset of a node, and when the kernel began with it.
+func (b *builder) stopping(e *eventlog.Event) {
+	h := b.happening(e)
+	h.began, b.collect = b.collect, Point{}
+	b.stops = append(b.stops, h)
+}
+
 // over reports whether a submission has ended, or a reset of its node has aborted it. Its fence then counts as completed.
 func (s *submission) over() bool { return s.retired.In() || s.aborted.In() }
 

@@ -22,6 +22,8 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 			c := e.Clone()
 			s.given, s.submit, b.giving = at, &c, nil
 		}
+	case "DxgkDdiCollectDbgInfo":
+		b.collect = at
 	case "DxgkDdiInterruptRoutine":
 		b.follows(at, func(s *submission) (before, next *Point) { return &s.message, &s.routine })
 	case "DxgkDdiQueryCurrentFence":

@@ -142,6 +142,7 @@ type access struct {
 type happening struct {
 	eventlog.Event
 	stack []frame
+	began Point // DxgkDdiCollectDbgInfo before it, of a stop or a reset
 }
 
 // A Run is what a log says.
@@ -213,6 +214,7 @@ type builder struct {
 	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission     // by node: queued and not submitted
 	patch    *eventlog.Event     // the last DxgkDdiPatch
+	collect  Point               // the last DxgkDdiCollectDbgInfo, if no stop or reset followed
 }
 
 // A pattern is what is known of the texts with the same pattern.

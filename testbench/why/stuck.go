@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -62,12 +63,42 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	return a.lacks(link, "node %d stopped on the fault %s in %s%s%s", s.node, name, where, explainCause(cause), wrong)
 }
 
-// hasty returns a note if the node's last step was nearer to the time-out than to the submission; otherwise "".
-func (r *Run) hasty(s *submission, stop *happening) string {
-	if !strings.Contains(firstLine(stop.Text()), "time-out") {
-		return ""
+// gaveUp returns when TdrDelay had ended and the kernel began with a stop, or the zero Point if it was no time-out.
+func (h *happening) gaveUp() Point {
+	if !strings.Contains(firstLine(h.Text()), "time-out") {
+		return Point{}
 	}
-	var last Point
+	return h.began
+}
+
+// until returns a submission as it was at an event: what happened later is left out. With the zero Point it is s.
+func (s *submission) until(p Point) *submission {
+	if !p.In() {
+		return s
+	}
+	c := *s
+	c.packets, c.ring = slices.Clone(s.packets), slices.Clone(s.ring)
+	points := []*Point{&c.begun, &c.fenced, &c.written, &c.message, &c.routine, &c.reported, &c.asked, &c.deferred, &c.notified, &c.retired, &c.late}
+	for i := range c.packets {
+		points = append(points, &c.packets[i].executed)
+		if c.packets[i].last.Event > p.Event {
+			c.packets[i].taken, c.packets[i].last = 0, store{}
+		}
+	}
+	for i := range c.ring {
+		points = append(points, &c.ring[i].executed)
+	}
+	for _, at := range points {
+		if at.Event > p.Event {
+			*at = Point{}
+		}
+	}
+	return &c
+}
+
+// lastStep returns the last step of a node with a submission: a packet, a descriptor or the packet of the fence.
+func (s *submission) lastStep() Point {
+	last := s.fenced
 	for i := range s.packets {
 		for _, at := range []Point{s.packets[i].executed, s.packets[i].last.Point} {
 			if at.Event > last.Event {
@@ -75,7 +106,23 @@ func (r *Run) hasty(s *submission, stop *happening) string {
 			}
 		}
 	}
-	waited, idle := stop.Time-s.submitted.Time, stop.Time-last.Time
+	return last
+}
+
+// hasty returns a note if the node's last step was after the time-out, or nearer to it than to the submission; otherwise "".
+func (r *Run) hasty(s *submission, stop *happening) string {
+	if !strings.Contains(firstLine(stop.Text()), "time-out") {
+		return ""
+	}
+	end, last := stop.gaveUp(), s.lastStep()
+	if !end.In() {
+		end = Point{stop.ID, stop.Time}
+	}
+	waited := end.Time - s.submitted.Time
+	if last.Event > end.Event {
+		return fmt.Sprintf("; the node was at work: TdrDelay ended %d clocks after the submission, and the last step of node %d was %d clocks later", waited, s.node, last.Time-end.Time)
+	}
+	idle := end.Time - last.Time
 	if !last.In() || 2*idle >= waited {
 		return ""
 	}

@@ -49,3 +49,57 @@ func TestFaultedNamesAll(t *testing.T) {
 		assert.Equal(t, MissingPacket, a.Missing, name)
 	}
 }
+
+// hastyRun has a submission that went to the hardware at clock 100, whose packets were executed at clocks 200 and last, and whose fence at clock
+// fenced. A stop at clock 5000 began at clock began; 0: it is not known.
+func hastyRun(last, fenced, began uint64) (s *submission, stop *happening) {
+	at := func(clock uint64) Point { return Point{clock, clock} }
+	s = &submission{node: 1, submitted: at(100), begun: at(150), fenced: at(fenced), written: at(fenced), reported: at(fenced)}
+	s.packets = []packet{{executed: at(200)}, {executed: at(last), taken: 3, last: store{Point: at(last)}}}
+	s.ring = []ringPacket{{executed: at(last)}}
+	e := eventlog.New(eventlog.Stop, 1, 1).WithText("dxgkrnl: GPU time-out: node 1, fence 1")
+	e.ID, e.Time = 5000, 5000
+	return s, &happening{Event: e, began: at(began)}
+}
+
+// A time-out is hasty if the node made a step after it, or nearer to it than to the submission.
+func TestHasty(t *testing.T) {
+	for name, tt := range map[string]struct {
+		last, fenced, began uint64
+		want                string
+	}{
+		"a packet after it":        {1200, 0, 1000, "900 clocks after the submission, and the last step of node 1 was 200 clocks later"},
+		"the fence after it":       {300, 1500, 1000, "900 clocks after the submission, and the last step of node 1 was 500 clocks later"},
+		"a packet shortly before":  {900, 0, 1000, "900 clocks after the submission and 100 clocks after the last step of node 1"},
+		"a packet long before":     {400, 0, 1000, ""},
+		"its begin is not known":   {4000, 0, 0, "4900 clocks after the submission and 1000 clocks after the last step of node 1"},
+		"and the node was at rest": {2000, 0, 0, ""},
+	} {
+		s, stop := hastyRun(tt.last, tt.fenced, tt.began)
+		got := (&Run{}).hasty(s, stop)
+		_, got, _ = strings.Cut(got, "; the node was at work: TdrDelay ended ")
+		assert.Equal(t, tt.want, got, name)
+	}
+	s, stop := hastyRun(1200, 0, 1000)
+	stop.Event = stop.WithText("dxgkrnl: GPU fault: node 1, fence 1")
+	assert.Empty(t, (&Run{}).hasty(s, stop), "no time-out")
+	assert.False(t, stop.gaveUp().In())
+}
+
+// A submission at an event has what had happened until then, and is left as it is.
+func TestUntil(t *testing.T) {
+	s, stop := hastyRun(1200, 1500, 1000)
+	assert.Same(t, s, s.until(Point{}))
+	c := s.until(stop.gaveUp())
+	assert.True(t, c.begun.In())
+	for _, p := range []Point{c.fenced, c.written, c.reported, c.packets[1].executed, c.packets[1].last.Point, c.ring[0].executed} {
+		assert.False(t, p.In(), "%+v", p)
+	}
+	assert.Zero(t, c.packets[1].taken)
+	assert.Equal(t, &c.packets[1], c.next())
+	assert.EqualValues(t, 1200, s.ring[0].executed.Time)
+	assert.EqualValues(t, 1200, s.packets[1].executed.Time)
+	assert.EqualValues(t, 1500, s.fenced.Time)
+	assert.Equal(t, 3, s.packets[1].taken)
+	assert.Equal(t, s.fenced, s.until(Point{2000, 2000}).fenced)
+}
