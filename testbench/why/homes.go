@@ -52,8 +52,8 @@ func (r *Run) inAperture(s spot, at Point) bool {
 	return p != nil && r.mapped[p.segment]
 }
 
-// behind returns the address of host memory that a spot in an aperture leads to, and what is there.
-func (r *Run) behind(s spot, at Point) (addr uint64, home spot, ok bool) {
+// pageOf returns the address of host memory that a spot in an aperture leads to, and what is there.
+func (r *Run) pageOf(s spot, at Point) (addr uint64, home spot, ok bool) {
 	if !r.inAperture(s, at) {
 		return 0, spot{}, false
 	}

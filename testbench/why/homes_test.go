@@ -27,7 +27,7 @@ func mappedRun() *Run {
 }
 
 // An address in the aperture leads to the page of its allocation.
-func TestBehind(t *testing.T) {
+func TestPageOf(t *testing.T) {
 	r := mappedRun()
 	for _, tt := range []struct {
 		s    spot
@@ -40,15 +40,15 @@ func TestBehind(t *testing.T) {
 		{spot{5, gartreg.Start + 0x4000, 0x123}, 0, spot{}},  // another place
 		{spot{6, 0x3000, 0x10}, 0, spot{}},                   // in VRAM
 	} {
-		addr, home, ok := r.behind(tt.s, Point{Event: 20})
+		addr, home, ok := r.pageOf(tt.s, Point{Event: 20})
 		assert.Equal(t, tt.addr != 0, ok, "%+v", tt.s)
 		assert.Equal(t, tt.addr, addr, "%+v", tt.s)
 		assert.Equal(t, tt.home, home, "%+v", tt.s)
 	}
-	_, _, ok := r.behind(spot{5, gartreg.Start + 0x2000, 0x123}, Point{Event: 9})
+	_, _, ok := r.pageOf(spot{5, gartreg.Start + 0x2000, 0x123}, Point{Event: 9})
 	assert.False(t, ok, "before it is in the aperture")
 	r.mapped = map[uint64]bool{}
-	_, _, ok = r.behind(spot{5, gartreg.Start + 0x2000, 0x123}, Point{Event: 20})
+	_, _, ok = r.pageOf(spot{5, gartreg.Start + 0x2000, 0x123}, Point{Event: 20})
 	assert.False(t, ok, "the log has no MAP_APERTURE_SEGMENT")
 }
 

@@ -151,7 +151,7 @@ func (r *Run) sourceOf(all []*submission, m move, to uint64) source {
 	src := source{}
 	src.addr, _ = m.source(to)
 	src.spot, src.known = r.spotOf(m, src.addr, to, false)
-	if addr, home, ok := r.behind(src.spot, m.sub.queued); ok && src.known && src.addr&pkt.Host == 0 {
+	if addr, home, ok := r.pageOf(src.spot, m.sub.queued); ok && src.known && src.addr&pkt.Host == 0 {
 		src.addr, src.spot = addr, home
 	}
 	src.last, src.at, src.found = r.before(all, m, src)
