@@ -3,6 +3,7 @@ package testbench
 import (
 	"errors"
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -93,6 +94,10 @@ func TestHangsAreRecovered(t *testing.T) {
 		{"host read on a line", "line?vram=64KiB", Queues{}, read, true, dxgkrnl.Fault},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			hangs := *hangs
+			if strings.HasPrefix(tt.name, "host read") {
+				hangs = min(hangs, 4) // each retires a tag, and there are 4 spare ones (docs/registers.md, ID.READ_TIMEOUT)
+			}
 			s := &spoiler{spoil: tt.spoil}
 			o, size, copies := Options{Queues: tt.queues, Sanitize: true, Inject: injector}, 1500, 1
 			if tt.spoil == nil {
@@ -102,7 +107,7 @@ func TestHangsAreRecovered(t *testing.T) {
 			require.NoError(t, err)
 			others := []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}
 			inUse := 0
-			for n := range *hangs {
+			for n := range hangs {
 				guilty := newCopier(t, sys, size, 7)
 				require.NoError(t, sys.WaitForIdle())
 				for i, p := range others {
@@ -139,7 +144,7 @@ func TestHangsAreRecovered(t *testing.T) {
 					inUse = used
 				}
 			}
-			assert.EqualValues(t, *hangs, sys.kernel.Stats().NodeResets)
+			assert.EqualValues(t, hangs, sys.kernel.Stats().NodeResets)
 			assert.Zero(t, sys.kernel.Stats().Recoveries)
 			for _, f := range sys.Findings() {
 				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out", "access-unwritten"}, f.Rule, "%v", f) // the spoiled upload writes nothing
