@@ -97,8 +97,8 @@ func (s *Sanitizer) checkWritten(u *submission, x *access, a *allocation) {
 	})
 }
 
-// Mapped checks that somebody has written a resource that the application has mapped for reading. What the
-// application reads of it is not known, so a byte of one of its allocations is enough. It is for
+// Mapped takes a resource that the application maps for reading, and reports it if nobody has written a byte of it.
+// The application may read any part, so one written byte, of any of its allocations, is enough. It is for
 // cmdbuf.Listener.
 func (s *Sanitizer) Mapped(t *ddi.Thread, r cmdbuf.Resource) {
 	s.mu.Lock()

@@ -61,7 +61,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 }
 
 // overlooked returns a command that should have written the bytes that a move reads, after their last writer, or nil.
-// What the kernel copies keeps its place in the order of the application.
+// Copies of the kernel do not change the order of the application's commands.
 func (r *Run) overlooked(src source, until uint64) *command {
 	if !src.known {
 		return nil

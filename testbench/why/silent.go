@@ -26,8 +26,8 @@ func (b *builder) begins(e *eventlog.Event, at Point, name string) {
 	b.commands[e.ID] = c
 }
 
-// ends notes that a function has returned. What is left of it has written nothing. One outside of a call of the API is
-// no command of the application.
+// ends takes the return of a function of the driver. A command that is still in commands then has written no packet. Only
+// a function inside a call of the API is a command of the application.
 func (b *builder) ends(e *eventlog.Event) {
 	c := b.commands[e.Cause]
 	if c == nil {
