@@ -44,7 +44,8 @@ static uint32_t highest(const struct node *n)
 	return p;
 }
 
-/* begin_turn begins the turn of a queue at a time, or continues it. */
+/* begin_turn begins the turn of a queue at a time, or continues it. A node that is asked to stop then ends no turn of
+   this queue: the request was for the turn before. */
 static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 {
 	struct queue *q = &queues[queue];
@@ -55,6 +56,7 @@ static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 	n->current = queue;
 	n->since = time;
 	n->moved = false;
+	n->reason = STOP_HOLD;
 	if (q->left != 0)
 		return;
 	q->left = q->quantum;

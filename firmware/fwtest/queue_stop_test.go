@@ -1,0 +1,77 @@
+package fwtest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// Queue 0 completes its last entry at each time around the end of its quantum. Between, the node is asked to stop for queue 0
+// and stops when it has begun queue 1. The turn of queue 1 lasts its quantum all the same.
+//
+// docs/properties.md: S4.
+func TestQueueStopsInTheNext(t *testing.T) {
+	const quantum, overhead = 20_000, 2 * turnOverhead // of the stop and the new begin, and of the end
+	r := newTurns(t)
+	work, _ := r.turns(2*quantum, quantum)
+	repeated := 0
+	for before := -500; before < 2000; before += 100 {
+		_, turn := r.turns(uint32(int(work)-before), quantum)
+		assert.Greater(t, turn, uint64(quantum), "queue 0 needs %d clocks and has %d less", work, before)
+		assert.Less(t, turn, uint64(quantum+overhead), "queue 0 needs %d clocks and has %d less", work, before)
+		if turn > quantum+turnOverhead {
+			repeated++
+		}
+	}
+	assert.Positive(t, repeated, "a node stops in the next queue")
+	t.Logf("queue 0 needs %d clocks; queue 1 was stopped at its begin in %d runs", work, repeated)
+}
+
+// A turnsRig notes when queues 0 to 2 write their first data.
+type turnsRig struct {
+	*queueRig
+	first [3]uint64 // clocks
+}
+
+func newTurns(t *testing.T) *turnsRig {
+	r := &turnsRig{queueRig: newQueueRig(t)}
+	wrote := r.Bus.Wrote
+	r.Bus.Wrote = func(w port.Request, beats []byte) {
+		if i := (w.Addr - memBase - targetsAt) / (rowBytes * rows); i < 3 && r.first[i] == 0 {
+			r.first[i] = r.Clocks
+		}
+		wrote(w, beats)
+	}
+	return r
+}
+
+// turns lets queue 0 complete an entry, and queues 1 and 2 begin their long ones. They have quanta in clocks. It returns
+// how long queue 0 and the turn of queue 1 last.
+func (r *turnsRig) turns(quantum, others uint32) (work, turn uint64) {
+	r.first = [3]uint64{}
+	for i, q := range []uint32{quantum, others, others} {
+		r.create(uint32(i), 0, 1, q)
+	}
+	r.write(0, r.fills(0, 40, longRows), 0)
+	for r.ring(0); r.first[0] == 0; {
+		r.step(1)
+	}
+	for i := range uint32(2) {
+		r.write(i+1, r.fills(i+1, longFills, longRows), 0)
+		r.ring(i + 1)
+	}
+	for len(r.q[0].values) != 0 || r.first[2] == 0 {
+		if r.step(1); len(r.q[0].values) != 0 {
+			work = r.Clocks - r.first[0]
+		}
+		require.Less(r.t, r.Clocks-r.first[0], uint64(1_000_000))
+	}
+	for i := range uint32(3) {
+		r.destroy(i)
+		r.q[i] = queued{next: r.q[i].next}
+	}
+	return work, r.first[2] - r.first[1]
+}
