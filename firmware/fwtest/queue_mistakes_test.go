@@ -35,7 +35,7 @@ type mistake struct {
 
 var mistakes = []mistake{
 	{"no priority preemption", "schedule.c", "(top > n->priority + 1)", "(top > n->priority + QUEUE_PRIORITIES)", "a queue waits for one of a lower priority"},
-	{"the turn is not passed on", "schedule.c", "		n->turn[p] = (current + 1) & (QUEUES - 1);\n", "		n->turn[p] = current;\n", "a queue w"},
+	{"the turn is not passed on", "schedule.c", "		next = (current + 1) & (QUEUES - 1);\n", "", "a queue w"},
 	{"the quantum is doubled", "schedule.c", "	q->left = q->quantum;\n", "	q->left = 2 * q->quantum;\n", "a queue works longer than its turn"},
 	{"an entry is executed twice", "schedule.c", "	q->begun = false;\n", "", "an entry that is not due"},
 	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", "a doorbell was lost"},

@@ -30,6 +30,33 @@ func TestQueueStopsInTheNext(t *testing.T) {
 	t.Logf("queue 0 needs %d clocks; queue 1 was stopped at its begin in %d runs", work, repeated)
 }
 
+// A higher priority interrupts queue 1 at each time before the end of its quantum. Nothing or little of its turn is left, and it has
+// moved in it, so queue 2 follows soon. The limit has the two ends of queue 1.
+//
+// docs/properties.md: S4.
+func TestQueueInterruptedAtTheEnd(t *testing.T) {
+	const quantum = 20_000
+	r := newTurns(t)
+	for before := 0; before < 3000; before += 150 {
+		r.begin(2, quantum, quantum)
+		r.write(1, r.fills(1, longFills, longRows), 0)
+		for r.ring(1); r.first[1] == 0; {
+			r.step(1)
+		}
+		r.write(2, r.fills(2, longFills, longRows), 0)
+		r.ring(2)
+		r.step(r.first[1] + quantum - uint64(before) - r.Clocks)
+		r.write(0, r.fills(0, 1, 1), 0)
+		r.ring(0)
+		for r.first[2] == 0 {
+			r.step(1)
+			require.Less(t, r.Clocks-r.first[1], uint64(1_000_000))
+		}
+		assert.Less(t, r.first[2]-r.first[1], uint64(quantum+2*turnOverhead), "%d clocks before the end", before)
+		r.end()
+	}
+}
+
 // A turnsRig notes when queues 0 to 2 write their first data.
 type turnsRig struct {
 	*queueRig
@@ -51,10 +78,7 @@ func newTurns(t *testing.T) *turnsRig {
 // turns lets queue 0 complete an entry, and queues 1 and 2 begin their long ones. They have quanta in clocks. It returns
 // how long queue 0 and the turn of queue 1 last.
 func (r *turnsRig) turns(quantum, others uint32) (work, turn uint64) {
-	r.first = [3]uint64{}
-	for i, q := range []uint32{quantum, others, others} {
-		r.create(uint32(i), 0, 1, q)
-	}
+	r.begin(1, quantum, others)
 	r.write(0, r.fills(0, 40, longRows), 0)
 	for r.ring(0); r.first[0] == 0; {
 		r.step(1)
@@ -69,9 +93,23 @@ func (r *turnsRig) turns(quantum, others uint32) (work, turn uint64) {
 		}
 		require.Less(r.t, r.Clocks-r.first[0], uint64(1_000_000))
 	}
+	turn = r.first[2] - r.first[1]
+	r.end()
+	return work, turn
+}
+
+// begin creates queue 0 with a priority and a quantum in clocks, and queues 1 and 2 with priority 1.
+func (r *turnsRig) begin(priority, quantum, others uint32) {
+	r.first = [3]uint64{}
+	r.create(0, 0, priority, quantum)
+	r.create(1, 0, 1, others)
+	r.create(2, 0, 1, others)
+}
+
+// end destroys the queues with what is left in them.
+func (r *turnsRig) end() {
 	for i := range uint32(3) {
 		r.destroy(i)
 		r.q[i] = queued{next: r.q[i].next}
 	}
-	return work, r.first[2] - r.first[1]
 }

@@ -62,7 +62,6 @@ struct node {
 	enum stop_reason reason;
 	bool running; /* CTL.RUN is 1 */
 	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
-	bool moved;   /* the current queue has moved forward in its turn */
 	bool drains;
 	bool lost; /* it no longer belongs to the firmware, or something else has reset it */
 	uint32_t ready[QUEUE_PRIORITIES]; /* queues with entries to be placed, one bit for each */

@@ -55,23 +55,23 @@ static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 		queues[n->current].left = 0;
 	n->current = queue;
 	n->since = time;
-	n->moved = false;
 	n->reason = STOP_HOLD;
 	if (q->left != 0)
 		return;
+	q->moved = false;
 	q->left = q->quantum;
 	for (uint32_t i = 0; i < q->longer && q->left < QUANTUM_MOST; i++)
 		q->left *= 2;
 }
 
 /* complete counts an entry whose progress value was written. */
-static void complete(struct node *n, uint32_t queue)
+static void complete(uint32_t queue)
 {
 	struct queue *q = &queues[queue];
 	q->head++;
 	q->begun = false;
 	q->longer = 0;
-	n->moved = true;
+	q->moved = true;
 	queue_show(queue);
 }
 
@@ -86,7 +86,7 @@ static void retire(struct node *n, uint32_t position)
 		if (s->kind == SLOT_SWITCH)
 			n->loaded = queue;
 		else
-			complete(n, queue);
+			complete(queue);
 		node_pop(n);
 	}
 	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
@@ -135,30 +135,30 @@ static void place_in(struct node *n, const struct slot *s, uint32_t position)
 		n->loaded = position == s->begin && s->begin != s->last ? s->from : NO_QUEUE;
 }
 
-/* end_turn settles the turn of a node that has stopped. */
+/* end_turn settles the turn of a node that has stopped. The turn ends if its time has passed. Otherwise it continues
+   later, and has used nothing if the queue has not moved forward in it. */
 static void end_turn(struct node *n)
 {
-	uint32_t used = read32(LOCAL_TIME_LO) - n->since, current = n->current, p;
+	uint32_t used = read32(LOCAL_TIME_LO) - n->since, current = n->current, next;
 	struct queue *q;
 	n->current = NO_QUEUE;
 	if (current == NO_QUEUE || queues[current].state == QUEUE_NONE)
 		return;
 	q = &queues[current];
-	p = q->priority;
-	if (n->reason != STOP_QUANTUM) {
-		q->left = q->left > used ? q->left - used : 1;
-		n->turn[p] = current;
-	} else if (n->moved) {
+	next = current;
+	if (q->moved && (n->reason == STOP_QUANTUM || used >= q->left)) {
 		q->left = 0;
 		q->longer = 0;
-		n->turn[p] = (current + 1) & (QUEUES - 1);
-	} else {
+		next = (current + 1) & (QUEUES - 1);
+	} else if (q->moved) {
+		q->left -= used;
+	} else if (n->reason == STOP_QUANTUM) {
 		/* A quantum may be shorter than what a switch takes. */
 		if (q->longer < LONGER)
 			q->longer++;
 		q->left = 0;
-		n->turn[p] = current;
 	}
+	n->turn[q->priority] = next;
 }
 
 /* stopped notes the place of a node that has stopped for a preemption. A SIGNAL that alone is left of an
@@ -178,9 +178,9 @@ static void stopped(struct node *n)
 		if (s->kind == SLOT_SIGNAL || (s->kind == SLOT_ENTRY && position == s->last)) {
 			signals = true;
 			s->kind = SLOT_SIGNAL;
-			n->moved = true;
+			queues[s->queue].moved = true;
 		} else if (s->kind == SLOT_ENTRY && keep(n, s)) {
-			n->moved = true;
+			queues[s->queue].moved = true;
 		}
 	}
 	end_turn(n);
@@ -355,8 +355,10 @@ bool schedule_node(struct node *n)
 		place(n, queue);
 		return true;
 	}
-	if (n->entries == 0)
+	if (n->entries == 0 && n->current != NO_QUEUE) {
+		queues[n->current].left = 0;
 		n->current = NO_QUEUE;
+	}
 	if (n->count == 0 && n->drains) {
 		n->drains = false;
 		notice(OP_DRAINED, n->offset / NODE_STRIDE, 0, 0);

@@ -25,6 +25,7 @@ struct queue {
 	uint32_t resumes;  /* entries that were continued after a stop */
 	bool begun;        /* entry has the rest of the entry at head */
 	bool forced;       /* its turn also ends if no other queue waits */
+	bool moved;        /* it has moved forward in its turn */
 	uint32_t entry[QUEUE_ENTRY_WORDS];
 	uint32_t reserved[5];
 };
