@@ -97,7 +97,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./firmware/fwtest -v -run TestRandomMessages -fwtest.messages.seed 1000 -fwtest.messages 1000000
 	$(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -count 1 -timeout 90m ./firmware/fwtest -v -run TestQueueCampaign -fwtest.queueseed 1000 -fwtest.queueops 100000
 	$(GO) test -count 1 -timeout 60m ./testbench -v -run InQueues -queues.scale 4
-	$(GO) test -count 1 -timeout 60m ./testbench/hostile -hostile.buffers 10000000 -hostile.blocks 2000000 -hostile.changes 100000
+	$(GO) test -count 1 -timeout 60m ./testbench/hostile -hostile.buffers 10000000 -hostile.rtl 10000000 -hostile.blocks 2000000 -hostile.changes 100000
 	$(GO) test -count 1 -timeout 120m ./testbench/hostile -run TestDecoders -hostile.headers
 	$(GO) test ./bus/tlp -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./bus/datalink -run '^$$' -fuzz FuzzReceive -fuzztime 3m

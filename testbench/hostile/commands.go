@@ -69,6 +69,7 @@ type commands struct {
 	list    []kmddi.AllocationList
 	targets []target
 	device  *refmodel.Device
+	rtl     *hardware // executes each portion too; nil: only the model does
 
 	legal, refused, executed, accesses int
 	ops                                map[uint32]int // executed packets by opcode
@@ -265,10 +266,14 @@ func patched(cmd []byte, patches []kmddi.PatchLocation, now []kmddi.AllocationLi
 // patches list.
 func (c *commands) execute(dma []byte, patches []kmddi.PatchLocation, now []kmddi.AllocationList) error {
 	c.executed++
-	return c.run(dma, func(a refmodel.Range, write bool) bool {
+	err := c.run(dma, func(a refmodel.Range, write bool) bool {
 		c.accesses++
 		return lists(patches, now, a, write)
 	})
+	if err != nil || c.rtl == nil {
+		return err
+	}
+	return c.rtl.run(dma, func(a refmodel.Range, write bool) bool { return lists(patches, now, a, write) })
 }
 
 // run gives packets to the reference model, after another context has used the node: its

@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // The campaigns and their sizes. make soak runs long ones.
@@ -14,6 +17,7 @@ var (
 	seed    = flag.Uint64("hostile.seed", 1, "seed of the campaigns")
 	cases   = flag.Int("hostile.blocks", 20_000, "number of mutated private data blocks and adapter queries of TestBlocks")
 	changes = flag.Int("hostile.changes", 2000, "number of runs of TestChangingMemory")
+	inRTL   = flag.Int("hostile.rtl", 10_000, "number of mutated command buffers of TestCommandsInRTL")
 	buffers = flag.Int("hostile.buffers", 20_000, "number of mutated command buffers of TestCommands")
 )
 
@@ -64,6 +68,62 @@ func TestCommands(t *testing.T) {
 		if op != 2 {
 			assert.Greater(t, c.ops[op], *buffers/20, "opcode %d", op)
 		}
+	}
+}
+
+// TestCommandsInRTL gives mutated commands to the miniport, and what it accepts to the RTL of the GPU. No
+// packet stops the node, and it writes and reads in host memory, and writes in VRAM, only what the submission lists.
+//
+// docs/validator.md: V06, V27.
+func TestCommandsInRTL(t *testing.T) {
+	c, err := newCommands()
+	require.NoError(t, err)
+	c.rtl, err = newHardware()
+	require.NoError(t, err)
+	each(t, *inRTL, func(r *rand.Rand, i int) error {
+		cmd := newCommand(r, r.IntN(8) == 0)
+		for range r.IntN(4) {
+			cmd.mutate(r)
+		}
+		size, entries := sizes(r)
+		return c.check(r, cmd, size, entries)
+	})
+	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.Clocks)
+	assert.Greater(t, c.rtl.portions, *inRTL/2)
+	assert.Greater(t, c.rtl.accesses, *inRTL)
+}
+
+// The hardware tells a packet that stops it, and each kind of access that is not allowed.
+func TestHardwareTells(t *testing.T) {
+	copies := func(src, dst uint64) []byte {
+		b, err := pkt.Copy{Src: src, Dst: dst, Bytes: 64}.Append(nil)
+		require.NoError(t, err)
+		return b
+	}
+	for _, tt := range []struct {
+		name    string
+		dma     []byte
+		allowed uint64 // the only allocation, of 4 KiB
+		says    string
+	}{
+		{"legal", copies(0x1000, 0x2000), 0x2000, ""},
+		{"opcode", []byte{0, 0, 0, 0xee}, 0, "the RTL stops at packet 0xee000000 with cause 1"},
+		{"write of VRAM", copies(0x1000, 0x2ff8), 0x2000, "the RTL accesses 1 bytes at 0x3000, write true, which the submission does not list"},
+		{"write of host memory", copies(0x1000, pkt.Host|0x40000), 0x2000, "the RTL accesses 64 bytes at 0x8000000000040000, write true, which the submission does not list"},
+		{"read of host memory", copies(pkt.Host|0x40000, 0x2000), 0x2000, "the RTL accesses 64 bytes at 0x8000000000040000, write false, which the submission does not list"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, err := newHardware()
+			require.NoError(t, err)
+			err = h.run(tt.dma, func(a refmodel.Range, _ bool) bool {
+				return refmodel.Range{At: tt.allowed, N: 4096}.Holds(a.At, a.N)
+			})
+			if tt.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tt.says)
+		})
 	}
 }
 

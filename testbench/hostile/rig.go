@@ -2,8 +2,8 @@
 // mutated command buffers, private data and adapter queries, and command memory that
 // changes while it is read. A model of legality, written from docs/packets.md and the
 // rules in the comments of the miniport, decides what the miniport must accept. The
-// reference model executes what it accepts, and each access must be in an allocation
-// that the submission lists.
+// reference model and the RTL execute what it accepts, and each access must be in an
+// allocation that the submission lists.
 package hostile
 
 import (
@@ -23,7 +23,7 @@ const (
 )
 
 // A rig is a started miniport with a device and a context. Its GPU only has
-// registers: packets are executed by the reference model.
+// registers: packets are executed by the reference model, and by a hardware of their own.
 type rig struct {
 	table   kmddi.DriverInitializationData
 	thread  *ddi.Thread

@@ -54,6 +54,8 @@ var equivalents = []equivalent{
 	{"preempt", "Kernel.outranks", "return level > at", "level > at becomes level >= at", "level and at differ"},
 	{"gate", "Kernel.Run", "crew[task.Thread] = i + 1", "1 becomes (1 + 1)", "only the order of the numbers matters"},
 	{"gate", "Kernel.RunProcesses", "procs[p.ID] = i + 1", "1 becomes (1 + 1)", "only the order of the numbers matters"},
+	{"preempt", "Kernel.runningLevel", "if c.level > level && len(c.pending) > 0 && slices.ContainsFunc(c.pending[0].waits, func(m mark) bool {", "c.level > level becomes c.level >= level", "a level is set to itself"},
+	{"allocation", "Kernel.pageList", "if size > k.machine.MemBytes() {", "size > k.machine.MemBytes() becomes size >= k.machine.MemBytes()", "a part of the memory is in use since Start, so AllocList fails too"},
 	{"lent", "difference", "if bytes.Equal(a, b) {", "a, b becomes b, a", "equality has no order"},
 }
 

@@ -1,0 +1,168 @@
+package hostile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
+)
+
+// Places of the hardware in VRAM, after all allocations.
+const (
+	bufferAt = 0x20000 // the indirect buffer
+	ringAt   = 0x30000
+	ringLog2 = 12 // bytes
+	hostAt   = 0x40000
+	barAt    = 0xd000_0000
+
+	most = 1_000_000 // clocks of a portion
+)
+
+// A hardware is the RTL of the GPU. Packets are executed in an indirect buffer of node 0.
+type hardware struct {
+	*hostbfm.Bus
+	g       *gpu.GPU
+	write   uint32 // position in the ring, in dwords
+	allowed func(a refmodel.Range, write bool) bool
+	bad     error // the first access that is not allowed
+
+	portions, accesses int
+}
+
+// newHardware returns a GPU whose node 0 runs.
+func newHardware() (*hardware, error) {
+	config := gpu.Default()
+	config.VRAMBytes, config.HostBits, config.LengthBits = 1<<20, hostBits, lengthBits
+	g, err := gpu.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("hostile: %w", err)
+	}
+	h := &hardware{g: g}
+	memory := make([]byte, 0x10000)
+	for i := range memory { // half of the predicates read 0
+		memory[i] = byte(i >> 3 & 1)
+	}
+	g.PokeVRAM(0, memory)
+	h.Bus = &hostbfm.Bus{Dev: watched{g, h}, Rng: rand.New(rand.NewPCG(1, 1)), Mem: memory, Base: hostAt, BARs: hostbfm.BARs{BAR0: barAt}}
+	h.Took = func(r port.Request) {
+		h.accessed(refmodel.Range{At: pkt.Host | r.Addr, N: 4 * uint64(r.Len)}, r.Kind == port.MemWrite)
+	}
+	h.SetConfig(pcicfg.BAR0, barAt)
+	h.SetConfig(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandBusMaster)
+	for _, r := range [][2]uint32{{cpreg.RingLo, ringAt}, {cpreg.RingSize, ringLog2}, {cpreg.Ctl, cpreg.CtlRun}} {
+		h.SetReg(uint64(cpreg.Base+r[0]), r[1])
+	}
+	return h, h.settle(func() bool { return !h.Busy() })
+}
+
+// A watched is a GPU whose writes to VRAM are noted.
+type watched struct {
+	*gpu.GPU
+	h *hardware
+}
+
+// Tick implements port.Device.
+func (w watched) Tick(req port.Request, data port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if off, beat := w.WritingVRAM(); beat.Valid {
+		for i := range uint64(8) {
+			if beat.Enable>>i&1 != 0 {
+				w.h.accessed(refmodel.Range{At: off + i, N: 1}, true)
+			}
+		}
+	}
+	w.GPU.Tick(req, data, cplReady, cpl, reqReady, dataReady)
+}
+
+func (h *hardware) accessed(a refmodel.Range, write bool) {
+	h.accesses++
+	if h.bad == nil && (h.allowed == nil || !h.allowed(a, write)) {
+		h.bad = fmt.Errorf("the RTL accesses %d bytes at %#x, write %t, which the submission does not list", a.N, a.At, write)
+	}
+}
+
+// settle lets clocks pass until done.
+func (h *hardware) settle(done func() bool) error {
+	for end := h.Clocks + most; !done(); {
+		if h.Clocks >= end {
+			return fmt.Errorf("the RTL does not end a portion in %d clocks", most)
+		}
+		if n := min(h.g.IdleFor(), h.Quiet(), end-h.Clocks); n > 1 {
+			h.Skip(n)
+			continue
+		}
+		h.Step()
+		if h.Err != nil {
+			return h.Err
+		}
+	}
+	return h.bad
+}
+
+// reg reads a register of node 0.
+func (h *hardware) reg(off uint64) (v uint32, err error) {
+	h.Reg(cpreg.Base+off, func(got uint32) { v = got })
+	return v, h.settle(func() bool { return !h.Busy() })
+}
+
+// run executes packets after another context has used the node: its surfaces are where no allocation is. No packet may
+// stop the node, and allowed decides about each read of host memory and each write.
+func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bool) error {
+	h.portions++
+	h.g.PokeVRAM(bufferAt, dma)
+	var ring []byte
+	for _, s := range []pkt.Surface{pkt.Source, pkt.Dest} {
+		ring, _ = pkt.SetState{Surface: s, Base: 0xf000, Pitch: 64, X1: 8, Y1: 8}.Append(ring)
+	}
+	ring, _ = pkt.Indirect{Addr: bufferAt, Dwords: uint32(len(dma) / 4)}.Append(ring)
+	for i := 0; i < len(ring); i += 4 {
+		at := ringAt + uint64(4*h.write&(1<<ringLog2-1))
+		h.g.PokeVRAM(at, ring[i:i+4])
+		h.write++
+	}
+	h.allowed = allowed
+	h.SetReg(cpreg.Base+cpreg.Wptr, h.write&(1<<ringLog2/4-1))
+	if err := h.settle(func() bool { return !h.Busy() }); err != nil {
+		return err
+	}
+	return h.ended(dma)
+}
+
+// ended waits until the node has executed its ring.
+func (h *hardware) ended(dma []byte) error {
+	for end := h.Clocks + most; h.Clocks < end; {
+		status, err := h.reg(cpreg.Status)
+		if err != nil {
+			return err
+		}
+		info, err := h.reg(cpreg.FaultInfo)
+		switch {
+		case err != nil:
+			return err
+		case info&cpreg.FaultCause != 0:
+			op, err := h.reg(cpreg.FaultOp)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the RTL stops at packet %#x with cause %d", op, info&cpreg.FaultCause)
+		case status&cpreg.StatusIdle != 0:
+			return h.executed()
+		}
+	}
+	return fmt.Errorf("the RTL does not execute %d bytes, from %#x on, in %d clocks", len(dma), binary.LittleEndian.Uint32(dma), most)
+}
+
+// executed compares the read position of the ring with what was written.
+func (h *hardware) executed() error {
+	read, err := h.reg(cpreg.Rptr)
+	if want := h.write & (1<<ringLog2/4 - 1); err == nil && read != want {
+		err = fmt.Errorf("the RTL is idle at dword %d of the ring, want %d", read, want)
+	}
+	return err
+}
