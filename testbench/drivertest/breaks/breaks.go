@@ -24,5 +24,5 @@ type Break struct {
 
 // All returns the breaks. Names are unique.
 func All() []Break {
-	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), unmapBreaks(), preemptBreaks(), sharedBreaks(), capabilityBreaks(), discardBreaks(), drawBreaks())
+	return slices.Concat(families(), userBreaks(), listBreaks(), miniportBreaks(), twiceBreaks(), accessBreaks(), apertureBreaks(), unmapBreaks(), preemptBreaks(), sharedBreaks(), abandonedBreaks(), capabilityBreaks(), discardBreaks(), drawBreaks())
 }

@@ -51,7 +51,7 @@ func Pitfalls() []Pitfall {
 		{Text: "An error of a deferred context is reported to the device's core layer."},
 		{Text: "A handle that is recycled changes its size, or its function fails otherwise."},
 		{Text: "State is stale after a list was executed, or refreshed in the wrong place."},
-		{Text: "Abandoned commands are in the next list.", Test: "the runtime keeps a context after pfnAbandonCommandList only if the driver reported an error while it recorded, and no workload has one: the random programs of testbench/suite, and the tests of deferred contexts in hostdriver/umd"},
+		{Text: "Abandoned commands are in the next list."},
 		{Text: "A list that maps with DISCARD is executed twice, and both executions use the same memory."},
 		{Text: "Uninitialized private memory is used as a pointer."},
 		{Text: "A refresh callback gets its base and its count in the wrong order."},

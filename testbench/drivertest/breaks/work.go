@@ -18,6 +18,7 @@ const (
 	Big       = "big"       // copies between more memory than VRAM has
 	Split     = "split"     // the same without memory in other segments, so that DMA buffers are split
 	Lists     = "lists"     // records, executes, recycles and abandons command lists
+	Abandoned = "abandoned" // records a list for which memory may be missing, and then another one
 	Mapped    = "mapped"    // copies between more host memory than the aperture has, several times
 	Offers    = "offers"    // gives resources priorities, offers and reclaims them
 	Late      = "late"      // gets on after a node was asked to stop
@@ -29,6 +30,7 @@ const (
 // boards are the boards of the workloads.
 var boards = map[string]string{
 	Start: "emu?vram=64KiB", Draw: "emu?vram=64KiB", Offers: "emu?vram=64KiB", Big: "emu?vram=8KiB", Split: "emu?vram=8KiB", Lists: "emu?vram=64KiB",
+	Abandoned: "emu?vram=64KiB",
 	Mapped:    "emu?vram=64KiB&gart=1",
 	Preempted: "emu?preemption=1&contexts=1&vram=256KiB",
 	Late:      "emu?vram=64KiB&fault=lost-doorbell&after=12&count=4",
@@ -50,6 +52,8 @@ func run(s *testbench.System, work string) error {
 		return withDevice(s, (*program).mapped)
 	case Lists:
 		return withDevice(s, (*program).lists)
+	case Abandoned:
+		return withDevice(s, (*program).abandoned)
 	case Offers:
 		return withDevice(s, (*program).offers)
 	case Preempted:

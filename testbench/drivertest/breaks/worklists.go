@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
 // lists is the workload Lists. It records with two deferred contexts, in turn on
@@ -107,4 +108,29 @@ func (r *recorder) round(p *program, dc *d3d11.Context) error {
 		return err
 	}
 	return p.want(r.up, pattern(bytesOf))
+}
+
+// abandoned is the workload Abandoned. The first list is never executed, whether it was finished or
+// not. The second one copies the resource that the first one updates.
+func (p *program) abandoned() error {
+	r, err := p.recorder()
+	if err != nil {
+		return err
+	}
+	r.dc.UpdateSubresource(r.up, 0, nil, pattern(2 * bytesOf)[bytesOf:], 0, 0)
+	first, err := r.dc.FinishCommandList(false)
+	switch {
+	case err == nil:
+		first.Release()
+	case !errors.Is(err, ddi.EOutOfMemory):
+		return err
+	}
+	r.dc.CopyResource(r.to, r.up)
+	second, err := r.dc.FinishCommandList(false)
+	if err != nil {
+		return err
+	}
+	p.ctx.ExecuteCommandList(second, false)
+	second.Release()
+	return p.want(r.to, pattern(bytesOf))
 }
