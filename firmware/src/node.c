@@ -36,7 +36,7 @@ static void choose(void)
 static void clear(struct node *n)
 {
 	n->read = n->write = 0;
-	n->first = n->count = n->entries = n->switches = 0;
+	n->first = n->count = n->entries = n->switches = n->placed = 0;
 	n->loaded = n->planned = n->current = NO_QUEUE;
 	n->running = false;
 }
@@ -220,7 +220,7 @@ void node_hold(struct node *n)
 
 void node_empty(struct node *n, uint32_t position)
 {
-	n->count = n->entries = n->switches = 0;
+	n->count = n->entries = n->switches = n->placed = 0;
 	n->read = n->write = position;
 	n->planned = n->loaded;
 }

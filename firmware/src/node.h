@@ -52,6 +52,7 @@ struct node {
 	uint32_t read, write; /* positions */
 	uint32_t first, count; /* slots in use */
 	uint32_t entries, switches; /* slots of these kinds */
+	uint32_t placed; /* queues with entries in the ring, one bit for each */
 	uint32_t id;      /* of the last PREEMPT */
 	uint32_t records; /* fault records since the start */
 	uint32_t loaded;  /* whose context is in the node and not saved */

@@ -65,10 +65,12 @@ static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 }
 
 /* complete counts an entry whose progress value was written. */
-static void complete(uint32_t queue)
+static void complete(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
 	q->head++;
+	if (q->head == q->next)
+		n->placed &= ~(1u << queue);
 	q->begun = false;
 	q->longer = 0;
 	q->moved = true;
@@ -86,7 +88,7 @@ static void retire(struct node *n, uint32_t position)
 		if (s->kind == SLOT_SWITCH)
 			n->loaded = queue;
 		else
-			complete(queue);
+			complete(n, queue);
 		node_pop(n);
 	}
 	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
@@ -98,14 +100,12 @@ static void retire(struct node *n, uint32_t position)
 
 void schedule_drop(struct node *n)
 {
-	for (uint32_t i = 0; i < n->count; i++) {
-		const struct slot *s = slot_at(n, i);
-		struct queue *q = &queues[s->queue];
-		if (s->kind == SLOT_SWITCH)
-			continue;
+	for (; n->placed != 0; n->placed &= n->placed - 1) {
+		uint32_t number = from(n->placed, 0);
+		struct queue *q = &queues[number];
 		q->next = q->head;
 		if (q->state == QUEUE_READY)
-			n->ready[q->priority] |= 1u << s->queue;
+			n->ready[q->priority] |= 1u << number;
 	}
 	node_empty(n, n->read);
 }
@@ -192,6 +192,7 @@ static void stopped(struct node *n)
 	schedule_drop(n);
 	n->write = end;
 	n->count = 1;
+	n->placed = 1u << queue;
 	queues[queue].next++;
 	queue_update(queue);
 }
@@ -301,6 +302,7 @@ static void place(struct node *n, uint32_t queue)
 	if (resumes(q))
 		(void)probe_write(AREA_QUEUE_RESUMES + 4 * queue, ++q->resumes);
 	q->next++;
+	n->placed |= 1u << queue;
 	queue_update(queue);
 }
 
