@@ -1,6 +1,7 @@
 package mcu_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // A program that is silent for LIMIT clocks is halted, with one event. One that writes KICK in
@@ -68,4 +71,29 @@ func TestLimitInClocks(t *testing.T) {
 		}
 		assert.EqualValues(t, limit-1, n-first, "LIMIT %d", limit)
 	}
+}
+
+// A whole-device reset in the clock in which the program has been silent for LIMIT clocks leaves no event.
+func TestLimitInReset(t *testing.T) {
+	r := newRig(t)
+	r.set(mcureg.Base+mcureg.Limit, 300)
+	r.start(newProgram(), 0)
+	for n := 0; !r.AtLimit(); n++ {
+		require.Less(t, n, 400)
+		r.run(1)
+	}
+	r.tick(regbus.Req{}, reset.Signals{Whole: true})
+	assert.False(t, r.Hang())
+	r.run(400)
+	assert.Zero(t, r.Hangs)
+}
+
+// A LIMIT of 0 halts no program, also when the count of the clocks begins again.
+func TestNoLimit(t *testing.T) {
+	r := newRig(t)
+	r.start(newProgram(), 100)
+	r.Age(math.MaxUint32 - 10)
+	r.run(100)
+	assert.Zero(t, r.Hangs)
+	assert.Zero(t, r.get(mcureg.Base+mcureg.Status))
 }

@@ -238,7 +238,8 @@ func (s *traffic) next(m *mcu.Module) (regbus.Req, arbiter.Answer, mcu.Mem, uint
 	regs := s.host(m)
 	var rst reset.Signals
 	debugs := regs.Op == regbus.Write && regs.Off&^(mcureg.DebugSize-1) == mcureg.DebugBase
-	if q.Kind == port.None && !s.beat && (s.one(10_000) || (debugs || regs.Op == regbus.Read) && s.one(500) || m.Ask().Op != regbus.None && s.one(20)) {
+	resets := s.one(10_000) || (debugs || regs.Op == regbus.Read) && s.one(500) || m.Ask().Op != regbus.None && s.one(20) || m.AtLimit() && s.one(3)
+	if q.Kind == port.None && !s.beat && resets {
 		rst, s.reads, s.queue = reset.Signals{Pending: true, Whole: true}, false, nil
 		s.start()
 	}
