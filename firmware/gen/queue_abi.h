@@ -25,6 +25,7 @@
 #define QUANTUM_MOST                         1073741824
 #define QUANTUM_FORCED                       2147483648
 #define SAVE_BYTES                           128
+#define NODE_RESET_CLOCKS                    1048576
 
 /* Words of an entry of a queue */
 #define ENTRY_BUFFER_LO                      0
@@ -58,6 +59,8 @@
 #define CAUSE_RESET                          0x13
 /* the node no longer belongs to the firmware, or something else has reset it */
 #define CAUSE_LOST                           0x14
+/* the reset of the node has not ended, so the firmware gave it up */
+#define CAUSE_STUCK                          0x15
 
 /* Words of a fault record */
 #define RECORD_COUNT                         0

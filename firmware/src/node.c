@@ -5,6 +5,7 @@
 
 #include "hw.h"
 #include "message_abi.h"
+#include "queue.h"
 #include "registers.h"
 
 /* How often the end of a reset is read before the caller must try again. */
@@ -54,7 +55,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	struct node *n = &nodes[number];
 	uint32_t size = read32(MCU_WINDOW0_SIZE), bytes = 1u << log2, ctl;
 	struct answer status, owner;
-	if (n->state != NODE_FREE)
+	if (n->state != NODE_FREE || n->stuck)
 		return STATUS_STATE;
 	n->offset = number * NODE_STRIDE;
 	n->window = WINDOW_NODES + ring;
@@ -76,7 +77,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	n->log2 = log2;
 	n->mask = bytes / 4 - 1;
 	n->id = 0;
-	n->lost = n->drains = false;
+	n->lost = n->drains = n->stuck = false;
 	n->protect = ctl & CP0_CTL_PROTECT;
 	node_reset(n);
 	if (n->lost) {
@@ -87,26 +88,55 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	return STATUS_OK;
 }
 
+/* reset_clocks returns after how many clocks a reset counts as stuck. A read ends after at most twice the time of
+   READ_TIMEOUT, so the reset waits for it. The longest of these times does not fit into 32 bits. */
+static uint32_t reset_clocks(void)
+{
+	struct answer timeout = probe_read(ID_READ_TIMEOUT);
+	uint32_t range = timeout.fault ? 0 : timeout.value & ID_READ_TIMEOUT_RANGE;
+	if (range == 0)
+		return NODE_RESET_CLOCKS;
+	return range == ID_READ_TIMEOUT_RANGE ? UINT32_MAX - NODE_RESET_CLOCKS : (16u << 4 * range) + NODE_RESET_CLOCKS;
+}
+
 void node_reset(struct node *n)
 {
 	clear(n);
 	n->state = NODE_RESETTING;
+	n->since = read32(LOCAL_TIME_LO);
+	n->patience = reset_clocks();
 	node_write(n, CP0_CTL, CP0_CTL_RESET);
 }
 
 void node_restart(struct node *n)
 {
-	if (node_read(n, CP0_CTL) & CP0_CTL_RESET)
+	if (node_read(n, CP0_CTL) & CP0_CTL_RESET) {
+		if (read32(LOCAL_TIME_LO) - n->since >= n->patience) {
+			n->lost = n->stuck = true;
+			queues_stuck(n->offset / NODE_STRIDE);
+		}
 		return;
+	}
 	node_write(n, CP0_RING_BASE_LO, n->ring_lo);
 	node_write(n, CP0_RING_BASE_HI, n->ring_hi);
 	node_write(n, CP0_RING_SIZE, n->log2);
 	n->state = NODE_READY;
 }
 
+void node_retry(struct node *n)
+{
+	n->lost = n->stuck = n->drains = false;
+	node_reset(n);
+	choose();
+}
+
 bool node_close(struct node *n)
 {
 	uint32_t polls = 0;
+	if (n->state == NODE_FREE) {
+		n->stuck = node_read(n, CP0_CTL) & CP0_CTL_RESET;
+		return !n->stuck;
+	}
 	if (n->state != NODE_RESETTING)
 		node_reset(n);
 	while (!n->lost && node_read(n, CP0_CTL) & CP0_CTL_RESET) {

@@ -58,13 +58,15 @@ struct node {
 	uint32_t loaded;  /* whose context is in the node and not saved */
 	uint32_t planned; /* whose context is in it after all slots */
 	uint32_t current; /* whose turn it is */
-	uint32_t since;   /* begin of the turn, low half of TIME */
+	uint32_t patience; /* clocks of its reset */
+	uint32_t since;   /* begin of the turn or of the reset, low half of TIME */
 	uint32_t priority; /* of the entries in the ring */
 	enum stop_reason reason;
 	bool running; /* CTL.RUN is 1 */
 	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
 	bool drains;
 	bool lost; /* it no longer belongs to the firmware, or something else has reset it */
+	bool stuck; /* the firmware gave it up because its reset did not end; then it is free */
 	uint32_t ready[QUEUE_PRIORITIES]; /* queues with entries to be placed, one bit for each */
 	uint32_t turn[QUEUE_PRIORITIES];  /* queue from which the next one is searched */
 	struct slot slots[SLOTS];
@@ -85,10 +87,15 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2);
 /* node_reset begins a reset. The ring is empty after it, and no context is in the node. */
 void node_reset(struct node *n);
 
-/* node_restart ends a reset if it is complete. */
+/* node_restart ends a reset if it is complete. A node whose reset takes NODE_RESET_CLOCKS, and the time in which
+   READ_TIMEOUT ends reads, is given up: its queues stop, and it is lost and stuck. */
 void node_restart(struct node *n);
 
-/* node_close gives a node back. It resets the node, and reports whether the reset has ended. */
+/* node_retry begins the reset of a stuck node anew. */
+void node_retry(struct node *n);
+
+/* node_close gives a node back. It resets the node, and reports whether the reset has ended. That of a stuck node
+   has begun already. */
 bool node_close(struct node *n);
 
 /* node_switch writes SAVE_STATE and RESTORE_STATE to the ring. save and restore point to the halves of

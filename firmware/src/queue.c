@@ -126,6 +126,14 @@ void queue_fail(uint32_t number, uint32_t cause)
 	notice(OP_FAULT, q->node, number, cause);
 }
 
+void queues_stuck(uint32_t node)
+{
+	for (uint32_t i = 0; i < QUEUES; i++)
+		if (queues[i].state != QUEUE_NONE && queues[i].node == node)
+			queue_fail(i, CAUSE_STUCK);
+	notice(OP_FAULT, node, NO_QUEUE, CAUSE_STUCK);
+}
+
 /* find returns the queue of a request, or 0 if there is none. */
 static struct queue *find(uint32_t number, uint32_t *status)
 {
@@ -141,14 +149,15 @@ static struct queue *find(uint32_t number, uint32_t *status)
 	return &queues[number];
 }
 
-/* taken returns the node of a request, or 0 if the firmware has not taken it. */
-static struct node *taken(uint32_t number, uint32_t *status)
+/* taken returns the node of a request, or 0 if the firmware has not taken it. One that it gave up because it is stuck
+   counts as taken if stuck is set. */
+static struct node *taken(uint32_t number, bool stuck, uint32_t *status)
 {
 	if (number >= NODES) {
 		*status = STATUS_ARGUMENT;
 		return 0;
 	}
-	if (nodes[number].state == NODE_FREE) {
+	if (nodes[number].state == NODE_FREE && !(stuck && nodes[number].stuck)) {
 		*status = STATUS_STATE;
 		return 0;
 	}
@@ -169,7 +178,7 @@ uint32_t node_take(const uint32_t *in, uint32_t *out, uint32_t *length)
 uint32_t node_give(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	uint32_t status;
-	struct node *n = taken(in[NODE_GIVE_IN_NODE], &status);
+	struct node *n = taken(in[NODE_GIVE_IN_NODE], true, &status);
 	(void)out;
 	(void)length;
 	if (!n)
@@ -183,7 +192,7 @@ uint32_t node_give(const uint32_t *in, uint32_t *out, uint32_t *length)
 uint32_t node_drain(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	uint32_t status;
-	struct node *n = taken(in[DRAIN_IN_NODE], &status);
+	struct node *n = taken(in[DRAIN_IN_NODE], false, &status);
 	(void)out;
 	(void)length;
 	if (!n)
@@ -202,13 +211,17 @@ uint32_t node_drain(const uint32_t *in, uint32_t *out, uint32_t *length)
 uint32_t node_recover(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	uint32_t status;
-	struct node *n = taken(in[RESET_IN_NODE], &status);
+	struct node *n = taken(in[RESET_IN_NODE], true, &status);
 	(void)out;
 	(void)length;
 	if (!n)
 		return status;
 	if (n->state == NODE_RESETTING)
 		return STATUS_BUSY;
+	if (n->stuck) {
+		node_retry(n);
+		return n->lost ? STATUS_REFUSED : STATUS_OK;
+	}
 	schedule_fault(n, CAUSE_RESET);
 	return STATUS_OK;
 }
@@ -345,8 +358,10 @@ bool queues_clear(void)
 	bool all = true;
 	for (uint32_t i = 0; i < QUEUES; i++)
 		forget(i);
-	for (struct node *n = nodes; n < nodes + NODES; n++)
+	for (struct node *n = nodes; n < nodes + NODES; n++) {
+		n->stuck = false;
 		if (n->state != NODE_FREE && !node_close(n))
 			all = false;
+	}
 	return all;
 }

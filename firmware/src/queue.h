@@ -16,6 +16,9 @@ uint32_t queue_state(const uint32_t *in, uint32_t *out, uint32_t *length);
 uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length);
 uint32_t queue_resume(const uint32_t *in, uint32_t *out, uint32_t *length);
 
+/* queues_stuck stops the queues of a node whose reset does not end, and tells the host. */
+void queues_stuck(uint32_t node);
+
 /* queues_clear destroys all queues and gives all nodes back. It reports whether each node has
    ended its reset; if not, it may be called again. */
 bool queues_clear(void);

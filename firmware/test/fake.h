@@ -80,7 +80,8 @@ struct fake_nodes {
 	uint32_t host[RING_WORDS];  /* memory at 0x10000 that window 7 reads */
 	uint32_t runs;              /* writes of CTL that make a node run */
 	bool locked;                /* writes of nodes are refused */
-	bool no_trace;
+	bool no_trace, no_timeout;
+	uint32_t timeout; /* READ_TIMEOUT */
 	uint32_t caps, caps2;       /* of ID */
 };
 

@@ -17,7 +17,7 @@ void reset_node(void)
 
 bool of_node(uint32_t at)
 {
-	return at == 0x20000008 || at == 0x20000048 || at == 0x10000018 || at == 0x10000020 || at == 0x10000024 || at == 0x20000400 || at == 0x20000404 ||
+	return at == 0x20000008 || at == 0x20000048 || at == 0x2000004c || at == 0x10000018 || at == 0x10000020 || at == 0x10000024 || at == 0x20000400 || at == 0x20000404 ||
 		(at >= 0x20000680 && at < 0x20000690) || (at >= 0x20001000 && at < 0x20001400) || (at >> 28) == 8 || (at >> 28) == 15;
 }
 
@@ -29,6 +29,8 @@ bool node_refuses(uint32_t at)
 		return fakes.free[1] != 0 || fakes.free[0] < 0x10000 || fakes.free[0] + (at & 0xff) >= 0x10000 + 4 * RING_WORDS;
 	if (at >= 0x20001200 && at < 0x20001400)
 		return fakes.no_trace;
+	if (at == 0x2000004c)
+		return fakes.no_timeout;
 	return fakes.locked && at >= 0x20001000 && at < 0x20001200;
 }
 
@@ -45,6 +47,8 @@ uint32_t node_loads(uint32_t at)
 		return fakes.caps;
 	case 0x20000048:
 		return fakes.caps2;
+	case 0x2000004c:
+		return fakes.timeout;
 	case 0x20000400:
 		return fakes.events;
 	case 0x20000404:

@@ -179,3 +179,68 @@ void test_reset_at_rest(void)
 		equal("at rest", "head", HEAD(0), how == COMPLETE);
 	}
 }
+
+/* patience gives node 0 a reset that does not end, and checks after how many clocks the firmware gives it up. */
+static void patience(uint32_t clocks)
+{
+	fakes.node[0].stuck = true;
+	equal("stuck", "reset", one(node_recover, 0), 0);
+	equal("stuck", "again", one(node_recover, 0), 9);
+	serve(0);
+	hw.time += clocks - 1;
+	serve(0);
+	equal("stuck", "not yet", queues_due(), 256);
+	hw.time++;
+	serve(0);
+	equal("stuck", "due", queues_due(), 0xffffffff);
+	equal("stuck", "events", fakes.chosen, 0);
+}
+
+/* A node whose reset does not end is given up, later with a time-out of reads. RESET begins anew, and NODE_GIVE waits
+   for the end of the reset. A new session forgets the node. */
+void test_stuck(void)
+{
+	enum { AGAIN, GIVEN, CLEARED, LOCKED, ENDS };
+	static const uint32_t timeouts[] = {0, 1, 6, 7}, clocks[] = {0x100000, 0x100100, 0x10100000, 0xffefffff};
+	for (uint32_t how = 0; how < ENDS; how++) {
+		begin();
+		hw.step = 0;
+		(void)create(0, 0, 1, 5000), (void)create(1, 0, 1, 5000);
+		fakes.timeout = timeouts[how];
+		patience(clocks[how]);
+		equal("stuck", "queue", cause(1), 0x315);
+		equal("stuck", "drain", one(node_drain, 0), 7);
+		equal("stuck", "take", take(0, 0, 9), 7);
+		equal("stuck", "create", create(2, 0, 1, 5000), 7);
+		equal("stuck", "destroy", one(queue_destroy, 0) | one(queue_destroy, 1), 0);
+		switch (how) {
+		case AGAIN:
+			fakes.no_timeout = true;
+			fakes.timeout = 7;
+			patience(0x100000);
+			fakes.node[0].stuck = false;
+			equal("stuck", "reset", one(node_recover, 0), 0);
+			serve(0);
+			equal("stuck", "due after it", queues_due(), 0xffffffff);
+			equal("stuck", "create after it", create(0, 0, 1, 5000), 0);
+			break;
+		case GIVEN:
+			equal("stuck", "give", one(node_give, 0), 9);
+			NODE0[CTL] = 0;
+			equal("stuck", "give later", one(node_give, 0), 0);
+			equal("stuck", "give again", one(node_give, 0), 7);
+			break;
+		case CLEARED:
+			equal("stuck", "clear", queues_clear(), 1);
+			equal("stuck", "give after it", one(node_give, 0), 7);
+			NODE0[STATUS] = 0;
+			equal("stuck", "take after it", take(0, 0, 9), 7);
+			break;
+		default:
+			fakes.locked = true;
+			equal("stuck", "reset", one(node_recover, 0), 8);
+			serve(0);
+			equal("stuck", "reset again", one(node_recover, 0), 7);
+		}
+	}
+}

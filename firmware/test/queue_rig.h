@@ -13,6 +13,7 @@ void test_vanished(void);
 void test_stopped(void);
 void test_forgotten(void);
 void test_reset_at_rest(void);
+void test_stuck(void);
 
 #define NODE0 fakes.node[0].regs
 #define NODE1 fakes.node[1].regs

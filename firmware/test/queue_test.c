@@ -358,6 +358,7 @@ void test_queues(void)
 	test_stopped();
 	test_forgotten();
 	test_reset_at_rest();
+	test_stuck();
 	reset(64);
 	(void)queues_clear();
 }

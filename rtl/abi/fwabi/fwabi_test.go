@@ -68,14 +68,16 @@ func TestLayout(t *testing.T) {
 		"limit QUANTUM_LEAST 1000",
 		"queue HELD 2",
 		"cause RESET 19",
+		"cause STUCK 21",
+		"limit NODE_RESET_CLOCKS 1048576",
 		"op QUEUE_CREATE 18 36..36 QUEUE,NODE,PRIORITY,QUANTUM,RING_LO,RING_HI,LOG2,SAVE_LO,SAVE_HI -> ",
 	} {
 		assert.Contains(t, text, line+"\n")
 	}
 	assert.NotContains(t, text, "SCRATCH0")
 	assert.NotContains(t, text, "CP1")
-	assert.Equal(t, 9, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
-	assert.Len(t, Uses(), 44)
+	assert.Equal(t, 10, strings.Count(text, "\nID.")+strings.Count(text, "\nMCU."))
+	assert.Len(t, Uses(), 45)
 	assert.Subset(t, Uses(), []string{"ID.MAGIC", "ID.MAP_HASH", "ID.SCRATCH3", "INTC.RAISE", "MCU.INFO", "CP0.RPTR", "ARB.EVENTS", "TRACE0.HEADER0"})
 }
 

@@ -45,7 +45,7 @@ var uses = []struct {
 		"CTL", "FAULT_ADDR_HI", "FAULT_ADDR_LO", "FAULT_BAD_HI", "FAULT_BAD_LO", "FAULT_INFO", "FAULT_OP", "IB_ADDR_HI", "IB_ADDR_LO", "IB_LEFT",
 		"PACKETS", "PREEMPT", "PREEMPTED", "PROGRESS", "RING_BASE_HI", "RING_BASE_LO", "RING_SIZE", "RPTR", "STATUS", "WPTR",
 	}},
-	{idreg.Block, []string{"CAPS", "CAPS2", "MAGIC", "MAP_HASH", "SCRATCH3"}},
+	{idreg.Block, []string{"CAPS", "CAPS2", "MAGIC", "MAP_HASH", "READ_TIMEOUT", "SCRATCH3"}},
 	{intcreg.Block, []string{"RAISE"}},
 	{mcureg.Block, []string{"INFO", "WINDOW0_BASE_HI", "WINDOW0_BASE_LO", "WINDOW0_SIZE"}},
 	{perfreg.Block, []string{"BUSY_HI0", "BUSY_HI1", "BUSY_LO0", "BUSY_LO1", "BYTES_HI0", "BYTES_HI1", "BYTES_LO0", "BYTES_LO1", "CTL", "CYCLES_HI", "CYCLES_LO"}},

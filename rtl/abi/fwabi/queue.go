@@ -37,6 +37,7 @@ const (
 	QuantumMost     = 1 << 30
 	QuantumForced   = 1 << 31 // in QUANTUM: a turn also ends if no other queue waits
 	SaveBytes       = 128     // and the alignment of a save area
+	NodeResetClocks = 1 << 20 // after them, and the time-out of reads, a reset of a node counts as stuck
 )
 
 // Limits describes them.
@@ -49,6 +50,7 @@ var Limits = []Code{
 	{QuantumMost, "QUANTUM_MOST", "clocks of the longest quantum"},
 	{QuantumForced, "QUANTUM_FORCED", "added to QUANTUM: the turn also ends if no other queue waits"},
 	{SaveBytes, "SAVE_BYTES", "bytes of a save area, and its alignment"},
+	{NodeResetClocks, "NODE_RESET_CLOCKS", "clocks, besides the time-out of reads, after which the firmware gives up a node whose reset has not ended"},
 }
 
 // States of a queue.
@@ -74,6 +76,7 @@ const (
 	CauseWatchdog
 	CauseReset
 	CauseLost
+	CauseStuck
 )
 
 // QueueCauses describes them.
@@ -83,6 +86,7 @@ var QueueCauses = []Code{
 	{CauseWatchdog, "WATCHDOG", "the watchdog reported the node"},
 	{CauseReset, "RESET", "the host asked for the reset of the node"},
 	{CauseLost, "LOST", "the node no longer belongs to the firmware, or something else has reset it"},
+	{CauseStuck, "STUCK", "the reset of the node has not ended, so the firmware gave it up"},
 }
 
 // NoQueue is the number of a queue in a fault record or notice of a node without a guilty queue.
