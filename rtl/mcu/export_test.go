@@ -7,3 +7,6 @@ func (m *Module) AtLimit() bool {
 
 // Age sets the clocks since the program wrote KICK or slept.
 func (m *Module) Age(clocks uint32) { m.host.age = clocks }
+
+// Compare returns the compare value of the timer.
+func (m *Module) Compare() uint64 { return m.timer.compare() }

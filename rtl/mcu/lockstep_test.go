@@ -54,9 +54,12 @@ func (s *traffic) aligned(a uint32) uint32 { return a &^ (3 * min(1, s.r.Uint32N
 
 // address returns an address that a program may reach, or nearly.
 func (s *traffic) address() uint32 {
-	switch s.r.IntN(9) {
+	switch s.r.IntN(10) {
 	case 0:
 		return s.r.Uint32()
+	case 9: // one bit is set that no register has
+		a := []uint32{mcureg.Bus + s.aligned(s.r.Uint32N(0x2000)), mcureg.Local + s.aligned(s.r.Uint32N(0x70))}
+		return a[s.r.IntN(2)] | 0x80<<s.r.IntN(21)
 	case 8:
 		return 0x600 + s.r.Uint32N(0x20)&^(3*s.r.Uint32N(2))
 	case 1, 7:
@@ -99,8 +102,10 @@ func (s *traffic) program() {
 		s.write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlResume)
 	}
 	s.write(mcureg.Base+mcureg.Ctl, 0)
-	s.write(mcureg.Base+mcureg.LoadAddr, s.r.Uint32())
-	s.write(mcureg.Base+mcureg.LoadData, s.r.Uint32())
+	s.write(mcureg.Base+mcureg.LoadAddr, []uint32{s.r.Uint32(), 4<<s.r.IntN(15) - 4}[s.r.IntN(2)])
+	for range 2 {
+		s.write(mcureg.Base+mcureg.LoadData, s.r.Uint32())
+	}
 	s.write(mcureg.Base+mcureg.LoadAddr, 0)
 	for _, w := range words {
 		s.write(mcureg.Base+mcureg.LoadData, w)
@@ -246,6 +251,8 @@ func (s *traffic) next(m *mcu.Module) (regbus.Req, arbiter.Answer, mcu.Mem, uint
 	s.now += 1 + s.r.Uint64N(2)*s.r.Uint64N(3)
 	if s.one(5000) {
 		s.now = s.r.Uint64() >> s.r.IntN(40)
+	} else if s.one(500) {
+		s.now = m.Compare() - s.r.Uint64N(20)
 	}
 	if s.one(300) {
 		s.events = uint16(s.r.UintN(1<<12) & s.r.UintN(1<<12))
