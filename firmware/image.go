@@ -4,6 +4,7 @@ package firmware
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -102,4 +103,10 @@ func (m Image) check() error {
 		return fmt.Errorf("%w: memory of %d bytes, want at least %d for the program", ErrFormat, m.Memory, m.Size)
 	}
 	return nil
+}
+
+// BuildText returns the beginning of a build id as hex digits, from its first dword as the program and
+// its messages have it. It is the beginning of what Image.Build is as hex digits.
+func BuildText(first uint32) string {
+	return hex.EncodeToString(binary.LittleEndian.AppendUint32(nil, first))
 }

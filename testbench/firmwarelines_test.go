@@ -20,5 +20,5 @@ func TestFirmwareLinesOfARun(t *testing.T) {
 			texts = append(texts, e.Text())
 		}
 	}
-	assert.Equal(t, []string{fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.LittleEndian.Uint32(firmware.LogTable()))}, texts)
+	assert.Equal(t, []string{fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.BigEndian.Uint32(firmware.LogTable()))}, texts)
 }

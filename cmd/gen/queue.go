@@ -5,7 +5,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/tracereg"
 )
 
@@ -16,19 +15,9 @@ func queueH() ([]byte, error) {
 	h.define("NODE_STRIDE", address, cpreg.Stride)
 	h.define("BELL_QUEUE_SHIFT", "%d", 16)
 	h.section("Headers of packets")
-	for _, p := range []struct {
-		name string
-		op   uint32
-		body uint32
-	}{
-		{"INDIRECT", pkt.OpIndirect, pkt.IndirectBody}, {"SIGNAL", pkt.OpSignal, pkt.SignalBody},
-		{"SAVE_STATE", pkt.OpSaveState, pkt.SaveStateBody}, {"RESTORE_STATE", pkt.OpRestoreState, pkt.RestoreStateBody},
-	} {
-		h.define("PACKET_"+p.name, address, p.op<<24|p.body)
+	for _, c := range fwabi.Packets {
+		h.define(c.Name, address, c.Value)
 	}
-	h.define("INDIRECT_MOST", address, pkt.MaxIndirect)
-	h.define("INDIRECT_RESUME", address, 1<<20)
-	h.define("SIGNAL_IRQ", address, 1)
 	h.section("Limits")
 	for _, c := range fwabi.Limits {
 		h.define(c.Name, "%d", c.Value)

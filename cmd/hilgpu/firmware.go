@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -174,13 +173,8 @@ func look(r mcu.Registers, board string) (mcuJSON, error) {
 	boot := firmware.Boot{Checkpoint: stage, Result: result}
 	return mcuJSON{
 		Board: board, Memory: info & mcureg.InfoMemory << 10, Windows: info & mcureg.InfoWindows >> 8, Breakpoints: info & mcureg.InfoBreakpoints >> 12,
-		State: stateOf(ctl, status), Stage: boot.Stage(), Result: boot.Outcome(), Build: buildOf(build),
+		State: stateOf(ctl, status), Stage: boot.Stage(), Result: boot.Outcome(), Build: firmware.BuildText(build),
 	}, nil
-}
-
-// buildOf returns the beginning of a build id as an image has it.
-func buildOf(first uint32) string {
-	return fmt.Sprintf("%x", binary.LittleEndian.AppendUint32(nil, first))
 }
 
 // stateOf names what a processor does.
@@ -223,7 +217,7 @@ func (f *firmwareFlags) load() error {
 	if err != nil {
 		return err
 	}
-	out := bootJSON{b.Stage(), b.Outcome(), buildOf(b.Build), b.Clocks}
+	out := bootJSON{b.Stage(), b.Outcome(), firmware.BuildText(b.Build), b.Clocks}
 	if f.app.Document(out) {
 		return nil
 	}

@@ -136,7 +136,7 @@ func TestComposeWithFirmware(t *testing.T) {
 func TestFirmwareLog(t *testing.T) {
 	m, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
-	boot := fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.LittleEndian.Uint32(m.Build[:]))
+	boot := fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.BigEndian.Uint32(m.Build[:]))
 	for _, tt := range []struct{ flags, want string }{
 		{"", `^ +[0-9]+ ` + boot + "\n$"},
 		{"--level messages", `^ +[0-9]+ ` + boot + "\n +[0-9]+ request 1: op 4, status 0\n$"},

@@ -133,7 +133,7 @@ func (l *logFlags) run() error {
 	if err != nil {
 		return err
 	}
-	if out.Build = buildOf(boot.Build); l.app.Document(out) {
+	if out.Build = firmware.BuildText(boot.Build); l.app.Document(out) {
 		return nil
 	}
 	return l.print(out)

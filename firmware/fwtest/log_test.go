@@ -51,7 +51,7 @@ func TestFormats(t *testing.T) {
 func TestLog(t *testing.T) {
 	image, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
-	boot := fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.LittleEndian.Uint32(image.Build[:]))
+	boot := fmt.Sprintf("boot: build %08x, memory of 32768 bytes", binary.BigEndian.Uint32(image.Build[:]))
 	for _, kind := range machines {
 		m := kind.make(memory, Faults{})
 		c := serving(t, m, 3)

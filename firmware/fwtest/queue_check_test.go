@@ -100,7 +100,9 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 //	slack         from a doorbell to the last data of a queue of a lower priority: what is in the DMA engine, which the
 //	              nodes share, the stop and the switch of the other node, which the firmware may do before, and other
 //	              doorbells. The campaigns show up to 15,800
-//	turnLate      from the end of a quantum to the last data of its queue, for the same reasons. The campaigns show up to 10,800
+//	turnLate      of a turn besides its quantum: the firmware sees the begin late, when it has served the other node, whose
+//	              entries it may have to read while the DMA engine is busy, and then the end late, for the same reasons. The
+//	              campaigns show up to 14,200
 //	turnOverhead  of a turn: what the firmware does when the quantum ends, the stop of the node, the entry of the
 //	              next queue, and its context
 //	turnBegin     of the first turn of a queue that waits: its own entry and context
@@ -109,7 +111,7 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 //	              be repeated, with twice the time
 const (
 	slack        = 20_000
-	turnLate     = 14_000
+	turnLate     = 18_000
 	turnOverhead = 6000
 	turnBegin    = 4000
 	faultClocks  = 12_000

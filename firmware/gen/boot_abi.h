@@ -6,7 +6,7 @@
 /* Version */
 #define FIRMWARE_VERSION                     1
 #define FIRMWARE_MAGIC                       0x57464c48
-#define FIRMWARE_LAYOUT                      0x01e4df6e
+#define FIRMWARE_LAYOUT                      0x2028befe
 
 /* The header of an image, by offset in bytes */
 #define HEADER_MAGIC                         0x00000000

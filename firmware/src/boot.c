@@ -40,11 +40,21 @@ static uint32_t bells(void)
 	return rung;
 }
 
+/* build returns the first bytes of the build id, in the order in which the host shows them. */
+static uint32_t build(void)
+{
+	uint32_t b = read32(MAIL_BUILD);
+	return b << 24 | (b & 0xff00) << 8 | (b >> 8 & 0xff00) | b >> 24;
+}
+
 /* wake sets the timer to when there is work though nothing happens. */
 static void wake(void)
 {
-	uint32_t queues = queues_due(), samples = telemetry_due();
-	uint32_t due = queues < samples ? queues : samples;
+	uint32_t due = queues_due(), samples = telemetry_due(), messages = messages_due();
+	if (due > samples)
+		due = samples;
+	if (due > messages)
+		due = messages;
 	set_timer(due == UINT32_MAX ? UINT64_MAX : now() + due);
 }
 
@@ -59,7 +69,7 @@ _Noreturn static void loop(uint32_t memory)
 	enable(WAKES);
 	write32(MAIL_DETAIL0, messages_begin());
 	log_begin();
-	LOG(LOG_EVENT, "boot: build %08x, memory of %u bytes", read32(MAIL_BUILD), memory);
+	LOG(LOG_EVENT, "boot: build %08x, memory of %u bytes", build(), memory);
 	write32(MAIL_RESULT, RESULT_READY);
 	for (;;) {
 		uint32_t rung;
@@ -69,6 +79,8 @@ _Noreturn static void loop(uint32_t memory)
 		}
 		write32(LOCAL_KICK, 0);
 		rung = bells();
+		if (messages_retry())
+			work = BELL_MESSAGES;
 		work = (work | rung) & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
 		more = queues_serve(rung);
 		if (notices())

@@ -6,6 +6,7 @@
 #include "message_abi.h"
 #include "queue.h"
 #include "registers.h"
+#include "retry.h"
 #include "selftest.h"
 #include "telemetry.h"
 
@@ -19,8 +20,8 @@
 /* Counts after those of the statuses. */
 #define COUNTS (COUNTERS_OUT_BYTES / 4)
 
-/* How many notices may wait. A power of two. */
-#define NOTICES 8
+/* How many notices may wait: one of each queue that stops, and those of the nodes. A power of two. */
+#define NOTICES 32
 #define NOTICE_DWORDS 3
 
 /* Entries of each ring; 0 without a message area. */
@@ -42,6 +43,10 @@ static bool answering;
 /* Notices that wait. */
 static uint32_t waiting[NOTICES][1 + NOTICE_DWORDS];
 static uint32_t notices_head, notices_tail, notices_seen;
+
+/* An access failed in the last call of message. */
+static bool failed;
+static struct retry again;
 
 bool area_read(uint32_t at, uint32_t *value)
 {
@@ -310,10 +315,25 @@ static bool fetch(void)
 	return true;
 }
 
-bool message(void)
+/* serve is message without the times after a failure. */
+static bool serve(void)
 {
 	if (entries == 0 || !flush() || !room() || !fetch())
 		return false;
 	handle();
 	return flush();
 }
+
+bool message(void)
+{
+	uint32_t faults = counts[COUNTERS_OUT_MEMORY];
+	bool more = serve(), before = failed;
+	failed = counts[COUNTERS_OUT_MEMORY] != faults;
+	if (failed && !before)
+		retry_begin(&again);
+	return more;
+}
+
+bool messages_retry(void) { return failed && retry_due(&again); }
+
+uint32_t messages_due(void) { return failed ? retry_left(&again) : UINT32_MAX; }

@@ -19,7 +19,12 @@ bool area_write(uint32_t at, uint32_t value);
    whether there may be another one. It returns false if it must wait for the host, which then rings. */
 bool message(void);
 
-/* notice sends a notice with three dwords as soon as there is room for it. Of more than 8 that wait
+/* messages_retry reports whether message must be called again, because an access to the message area failed and the time for
+   the next try has come. messages_due returns in how many clocks that is; UINT32_MAX: never. */
+bool messages_retry(void);
+uint32_t messages_due(void);
+
+/* notice sends a notice with three dwords as soon as there is room for it. Of more than 32 that wait
    the others are lost and counted. */
 void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c);
 

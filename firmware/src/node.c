@@ -50,6 +50,17 @@ static bool can_run(void)
 	return !caps.fault && !caps2.fault && (caps.value & needs) == needs && (caps2.value & ID_CAPS2_SIGNAL);
 }
 
+/* meets reports whether a ring in window 0 has bytes of the ring of another node. */
+static bool meets(uint32_t number, uint32_t ring, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < NODES; i++) {
+		uint32_t at = nodes[i].window - WINDOW_NODES;
+		if (i != number && nodes[i].state != NODE_FREE && ring < at + 4 * (nodes[i].mask + 1) && at < ring + bytes)
+			return true;
+	}
+	return false;
+}
+
 uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 {
 	struct node *n = &nodes[number];
@@ -63,7 +74,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	n->ring_hi = read32(MCU_WINDOW0_BASE_HI) + (n->ring_lo < ring);
 	if (!(size & MCU_WINDOW0_SIZE_WRITE) || ring > (size & MCU_WINDOW0_SIZE_BYTES) || bytes > (size & MCU_WINDOW0_SIZE_BYTES) - ring)
 		return STATUS_ARGUMENT;
-	if ((n->ring_lo & 0xfff) != 0)
+	if ((n->ring_lo & 0xfff) != 0 || meets(number, ring, bytes))
 		return STATUS_ARGUMENT;
 	status = probe_read(CP0_STATUS + n->offset);
 	owner = probe_read(ARB_OWNER);

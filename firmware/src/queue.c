@@ -3,22 +3,17 @@
 #include "hw.h"
 #include "message.h"
 #include "registers.h"
+#include "retry.h"
 #include "schedule.h"
 
 /* How often STATUS.IDLE is read before the host must repeat its request. */
 #define POLLS 4096
 
-/* Clocks until a failed access to the message area is tried again, for the first time. */
-#define RETRY_CLOCKS 256u
-
-/* How many such times pass, each twice as long as the one before. Then only a doorbell or an event causes a try. */
-#define RETRIES 16
-
 struct queue queues[QUEUES];
 
-/* Queues whose tail could not be read, and whose head could not be written. retries counts how often the time for them
-   has passed, and since is when it began, low half of TIME. */
-static uint32_t unread, unshown, retries, since;
+/* Queues whose tail could not be read, and whose head could not be written. */
+static uint32_t unread, unshown;
+static struct retry again;
 
 void queue_update(uint32_t number)
 {
@@ -60,30 +55,16 @@ static bool show(uint32_t number)
 	return false;
 }
 
-/* await begins the times after which a failed access is tried again. */
-static void await(void)
-{
-	retries = 0;
-	since = read32(LOCAL_TIME_LO);
-}
-
 void queue_bell(uint32_t number)
 {
 	if (!see(number))
-		await();
+		retry_begin(&again);
 }
 
 void queue_show(uint32_t number)
 {
 	if (!show(number))
-		await();
-}
-
-/* left returns how many clocks of the time for the next try are left. */
-static uint32_t left(void)
-{
-	uint32_t time = RETRY_CLOCKS << retries, passed = read32(LOCAL_TIME_LO) - since;
-	return time > passed ? time - passed : 0;
+		retry_begin(&again);
 }
 
 void queue_retry(void)
@@ -91,10 +72,7 @@ void queue_retry(void)
 	uint32_t tails = unread, heads = unshown;
 	if (!(tails | heads))
 		return;
-	if (retries < RETRIES && left() == 0) {
-		retries++;
-		since = read32(LOCAL_TIME_LO);
-	}
+	(void)retry_due(&again);
 	for (uint32_t i = 0; (tails | heads) >> i; i++) {
 		if (tails >> i & 1)
 			(void)see(i);
@@ -103,7 +81,7 @@ void queue_retry(void)
 	}
 }
 
-uint32_t queue_retry_due(void) { return (unread | unshown) && retries < RETRIES ? left() : UINT32_MAX; }
+uint32_t queue_retry_due(void) { return unread | unshown ? retry_left(&again) : UINT32_MAX; }
 
 /* forget ends a queue. */
 static void forget(uint32_t number)

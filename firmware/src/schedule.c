@@ -77,9 +77,11 @@ static void complete(struct node *n, uint32_t queue)
 	queue_show(queue);
 }
 
-/* retire removes the slots that the node has executed, up to a position. */
+/* retire removes the slots that the node has executed, up to a position. The turn is then that of the queue that the node
+   executes, or has executed last. */
 static void retire(struct node *n, uint32_t position)
 {
+	uint32_t last = NO_QUEUE;
 	while (n->count != 0) {
 		const struct slot *s = slot_at(n, 0);
 		uint32_t queue = s->queue;
@@ -88,7 +90,7 @@ static void retire(struct node *n, uint32_t position)
 		if (s->kind == SLOT_SWITCH)
 			n->loaded = queue;
 		else
-			complete(n, queue);
+			complete(n, queue), last = queue;
 		node_pop(n);
 	}
 	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
@@ -96,6 +98,10 @@ static void retire(struct node *n, uint32_t position)
 			begin_turn(n, slot_at(n, i)->queue, read32(LOCAL_TIME_LO));
 			return;
 		}
+	if (last != NO_QUEUE) {
+		begin_turn(n, last, read32(LOCAL_TIME_LO));
+		queues[last].moved = true;
+	}
 }
 
 void schedule_drop(struct node *n)
@@ -411,6 +417,8 @@ static void lose(struct node *n)
 	for (uint32_t i = 0; i < QUEUES; i++)
 		if (queues[i].state != QUEUE_NONE && queues[i].node == number)
 			queue_fail(i, CAUSE_LOST);
+	if (n->drains)
+		notice(OP_DRAINED, number, 0, 0);
 	node_empty(n, 0);
 	n->current = NO_QUEUE;
 	(void)node_close(n);

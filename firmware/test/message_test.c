@@ -221,10 +221,10 @@ static void test_memory(void)
 
 static void test_notices(void)
 {
-	for (uint32_t i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 34; i++)
 		notice(64, i, 2, 3);
 	equal("notices", "handled", serve(), 0);
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < 32; i++) {
 		uint32_t at = take("notice", 0, 0x0c40);
 		equal("notice", "first", WORD(at), i);
 		equal("notice", "third", WORD(at + 8), 3);

@@ -178,5 +178,5 @@ func (p program) text() string {
 	if !p.runs {
 		return "stopped"
 	}
-	return fmt.Sprintf("build %08x, ready after %d clocks", p.boot.Build, p.boot.Clocks)
+	return fmt.Sprintf("build %s, ready after %d clocks", firmware.BuildText(p.boot.Build), p.boot.Clocks)
 }

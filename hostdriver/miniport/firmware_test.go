@@ -52,7 +52,7 @@ func TestFirmware(t *testing.T) {
 		assert.Equal(t, want, got, "window %d", window)
 	}
 	assert.EqualValues(t, 2<<29|4096, k.gpu.regs[mcuTest])
-	assert.Contains(t, k.debug(t), "miniport: firmware build 1234abcd, ready after ")
+	assert.Contains(t, k.debug(t), "miniport: firmware build cdab3412, ready after ")
 	assert.Empty(t, k.logged)
 	out, s := k.table.QueryAdapterInfo(k.thread, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
 	require.Equal(t, ddi.StatusSuccess, s)

@@ -48,7 +48,7 @@ func TestHang(t *testing.T) {
 	k.hangs(t, 0x1234)
 	assert.Equal(t, program(t, firmware.Default()), k.gpu.loaded)
 	assert.EqualValues(t, 1, k.gpu.regs[mcuCtl])
-	assert.Regexp(t, "miniport: firmware build 1234abcd, ready after .*, loaded again after it hung at pc 0x1234, ra 0x0, sp 0x0\n", k.debug(t))
+	assert.Regexp(t, "miniport: firmware build cdab3412, ready after .*, loaded again after it hung at pc 0x1234, ra 0x0, sp 0x0\n", k.debug(t))
 	k.hangs(t, 0x1238)
 	assert.Nil(t, k.gpu.loaded)
 	assert.Zero(t, k.gpu.regs[mcuCtl])

@@ -65,6 +65,8 @@ func TestLayout(t *testing.T) {
 		"op PING 2 0..56  -> ",
 		"nodes stride=0x100 trace=16*16",
 		"entry BUFFER_LO,BUFFER_HI,DWORDS,FLAGS,PROGRESS_LO,PROGRESS_HI,VALUE_LO,VALUE_HI",
+		"packet PACKET_SAVE_STATE 318767106",
+		"packet INDIRECT_RESUME 1048576",
 		"limit QUANTUM_LEAST 1000",
 		"queue HELD 2",
 		"cause RESET 19",

@@ -65,7 +65,7 @@ func Uses() []string {
 
 // Layout returns the text that the hash of the layouts is made of: the registers that the
 // firmware uses, its own registers and mail words, the addresses of its memory, the header of an
-// image, the stages and the results, the message area and the messages. Text for people is not part of it.
+// image, the stages and the results, the message area and the messages, and the packets that it writes. Text for people is not part of it.
 func Layout() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "version %d\n", Version)
@@ -123,7 +123,7 @@ func queues(w *strings.Builder) {
 	for _, group := range []struct {
 		name  string
 		codes []Code
-	}{{"limit", Limits}, {"queue", QueueStates}, {"cause", QueueCauses}} {
+	}{{"packet", Packets}, {"limit", Limits}, {"queue", QueueStates}, {"cause", QueueCauses}} {
 		for _, c := range group.codes {
 			fmt.Fprintf(w, "%s %s %d\n", group.name, c.Name, c.Value)
 		}

@@ -159,7 +159,7 @@ var Ops = []Op{
 	request(OpSelftest, "SELFTEST", "runs the self-test of the boot again",
 		[]Field{{"TEST", "the window that the test may overwrite, as in the mail word TEST without SCRATCH, not 0 or 1; 0: that of the boot"}},
 		[]Field{{"STAGE", "LOOP, or the stage of the test that failed"}, {"RESULT", "READY, or the result of the test that failed"}, {"DETAIL0", "as in the mail words"}, {"DETAIL1", "as in the mail words"}, {"DETAIL2", "as in the mail words"}}),
-	request(OpNodeTake, "NODE_TAKE", "makes the firmware the owner of a node", []Field{node, {"RING", "offset of its ring in window 0"}, {"LOG2", "log2 of the bytes of the ring"}}, nil),
+	request(OpNodeTake, "NODE_TAKE", "makes the firmware the owner of a node", []Field{node, {"RING", "offset of its ring in window 0, which has no byte of the ring of the other node"}, {"LOG2", "log2 of the bytes of the ring"}}, nil),
 	request(OpNodeGive, "NODE_GIVE", "gives a node back to the host", []Field{node}, nil),
 	request(OpQueueCreate, "QUEUE_CREATE", "creates a queue", []Field{
 		queue, node, {"PRIORITY", "0 to 3; 3 is the highest"}, {"QUANTUM", "clocks, and QUANTUM_FORCED"}, {"RING_LO", "GPU address of its ring, low half"}, {"RING_HI", "high half"},

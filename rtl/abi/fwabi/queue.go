@@ -1,5 +1,7 @@
 package fwabi
 
+import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
+
 // Words of an entry of a queue, in dwords. An entry has QueueEntryBytes bytes.
 const (
 	QueueBufferLo = iota
@@ -51,6 +53,17 @@ var Limits = []Code{
 	{QuantumForced, "QUANTUM_FORCED", "added to QUANTUM: the turn also ends if no other queue waits"},
 	{SaveBytes, "SAVE_BYTES", "bytes of a save area, and its alignment"},
 	{NodeResetClocks, "NODE_RESET_CLOCKS", "clocks, besides the time-out of reads, after which the firmware gives up a node whose reset has not ended"},
+}
+
+// Packets are those that the firmware writes to the ring of a node: their headers, and bits of their bodies.
+var Packets = []Code{
+	{pkt.OpIndirect<<24 | pkt.IndirectBody, "PACKET_INDIRECT", "header of INDIRECT"},
+	{pkt.OpSignal<<24 | pkt.SignalBody, "PACKET_SIGNAL", "header of SIGNAL"},
+	{pkt.OpSaveState<<24 | pkt.SaveStateBody, "PACKET_SAVE_STATE", "header of SAVE_STATE"},
+	{pkt.OpRestoreState<<24 | pkt.RestoreStateBody, "PACKET_RESTORE_STATE", "header of RESTORE_STATE"},
+	{pkt.MaxIndirect, "INDIRECT_MOST", "most dwords of INDIRECT"},
+	{1 << 20, "INDIRECT_RESUME", "bit of its dwords: PROGRESS is kept"},
+	{1, "SIGNAL_IRQ", "bit of SIGNAL: it interrupts"},
 }
 
 // States of a queue.

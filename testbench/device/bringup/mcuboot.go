@@ -206,7 +206,7 @@ func (s *session) talk(f *finding) error {
 		return err
 	}
 	if info.Build != s.mcu.boot.Build || info.Version != fwabi.Version {
-		f.add("words of the message area do not keep their values", "HELLO answers version %d, build %08x, want version %d, build %08x", info.Version, info.Build, fwabi.Version, s.mcu.boot.Build)
+		f.add("words of the message area do not keep their values", "HELLO answers version %d, build %s, want version %d, build %s", info.Version, firmware.BuildText(info.Build), fwabi.Version, firmware.BuildText(s.mcu.boot.Build))
 	}
 	want := make([]byte, pingBytes)
 	for i, rng := 0, s.rng(3); i < len(want); i++ {
