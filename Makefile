@@ -78,6 +78,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
 	$(GO) test -count 1 -timeout 60m ./testbench/device/storm -run 'TestStorm$$' -storm.cycles 20000000
 	$(GO) test -count 1 -timeout 60m ./testbench/scheduling -v -scheduling.stride 1
+	$(GO) test -count 1 -timeout 60m ./testbench/sanitize -v -run OnALink -sanitize.link 352
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestWorkingSets -workingsets 100
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500

@@ -306,20 +306,29 @@ func outcomeOn(t *testing.T, board string, d testbench.Drivers, seed uint64) str
 	return ""
 }
 
+// planted makes the mistake of a seed and returns it, and the rule that was broken on a board; "": on that of the seed.
+func planted(t *testing.T, board string, seed uint64) (m mistake, rule string) {
+	t.Helper()
+	all := append(mistakes(), driverMistakes()...)
+	m = all[seed%uint64(len(all))]
+	r := rand.New(rand.NewPCG(seed, 22))
+	d := testbench.HostDrivers()
+	if m.make == nil {
+		unmarked(&d)
+	} else {
+		d = driversWith(func(table *kmddi.DriverInitializationData) { m.make(table, r) })
+	}
+	if board != "" {
+		return m, outcomeOn(t, board, d, seed/uint64(len(all)))
+	}
+	return m, outcome(t, d, seed/uint64(len(all)))
+}
+
 // At least 99 of 100 planted mistakes are named by their rule.
 func TestPlantedMistakesAreNamed(t *testing.T) {
-	all := append(mistakes(), driverMistakes()...)
 	named, rules := 0, map[string]int{}
 	for seed := range uint64(plants) {
-		m := all[seed%uint64(len(all))]
-		r := rand.New(rand.NewPCG(seed, 22))
-		d := testbench.HostDrivers()
-		if m.make == nil {
-			unmarked(&d)
-		} else {
-			d = driversWith(func(table *kmddi.DriverInitializationData) { m.make(table, r) })
-		}
-		rule := outcome(t, d, seed/uint64(len(all)))
+		m, rule := planted(t, "", seed)
 		if rule != m.rule {
 			t.Logf("seed %d, %s: %q, want %q", seed, m.name, rule, m.rule)
 			continue
