@@ -98,6 +98,17 @@ func TestStormPrintsWhatItHit(t *testing.T) {
 	assert.Contains(t, stderr, "bins were not hit")
 }
 
+// The sanitizer does not change what a storm finds, and can be turned off.
+func TestStormWithoutTheSanitizer(t *testing.T) {
+	code, with, stderr := hilgpu("run", "storm", "--cycles", "50000")
+	require.Zero(t, code, stderr)
+	code, without, stderr := hilgpu("run", "storm", "--cycles", "50000", "--sanitize=false")
+	require.Zero(t, code, stderr)
+	assert.Equal(t, with, without)
+	_, help, _ := hilgpu("run", "storm", "--help")
+	assert.Regexp(t, `(?s)--sanitize +check .*\(default true\)`, help)
+}
+
 func TestStormAsJSON(t *testing.T) {
 	code, stdout, stderr := hilgpu("run", "storm", "--board", "emu?config=small", "--seed", "3", "--cover", "--json")
 	require.Zero(t, code, stderr)

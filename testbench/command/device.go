@@ -125,7 +125,8 @@ func newStorm(a *App) *cobra.Command {
 indirect buffers, without drivers. It gives nodes rings that they must refuse, preempts
 and resumes them, resets them during transfers, turns bus mastering off, and lets the
 watchdog time out. Registers, interrupts, counters and every byte of the memory used are
-compared with a reference model built from the documentation.
+compared with a reference model built from the documentation. An access of the GPU to
+host memory that no ring, indirect buffer or packet of the round has is an error, too.
 
 Results are counted in bins: packet, operand, outcome and location of the packet: in the
 ring, in an indirect buffer, or in one restricted by windows. The run ends when every bin
@@ -145,6 +146,7 @@ was hit or after the given number of clocks, and prints the table.`,
 	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which the run ends")
 	fl.BoolVar(&f.All, "all", false, "run for all --cycles even if every bin was hit")
 	fl.BoolVar(&f.cover, "cover", false, "exit 1 if a bin was not hit")
+	fl.BoolVar(&f.Sanitize, "sanitize", true, "check the GPU's accesses to host memory against the rings, buffers and packets of the round")
 	a.AddJSON(fl)
 	return c
 }

@@ -112,6 +112,7 @@ type generator struct {
 	done          uint32             // PROGRESS that the next packet resumes at
 	tail          int                // dwords of the last packet that the host holds back
 	marks         map[uint64]mark    // packets of this round, by address
+	allowed       *allowed           // accesses of all nodes to host memory
 }
 
 // A mark is a packet of a round and its place.
@@ -203,6 +204,7 @@ func (s *generator) emit(b *buffer, p []uint32) {
 	}
 	v := s.judge(b, p, math.MaxUint32)
 	s.marks[s.addr(b, at)] = mark{op: uint8(p[0] >> 24), at: b.at, extent: s.extent(b, p, v)}
+	s.allowed.packet(v)
 	s.n.Do(p, v)
 	s.recordBins(b.at, p, v)
 	if v.Cause != cpreg.CauseNone {
@@ -363,6 +365,7 @@ func (s *generator) indirect(ring *buffer, o bufferOptions, fill func(b *buffer)
 	ring.words[at+3] = p[3]
 	s.code[i] += 4 * uint64(n)
 	s.store(addr, b.words)
+	s.allowed.add(refmodel.Range{At: addr, N: 4 * uint64(n)}, false)
 	s.chunks = append(s.chunks, chunk{addr, b.words})
 	if s.fault != nil {
 		s.fault.ibLeft = uint32(n) - s.fault.ibLeft

@@ -34,6 +34,7 @@ func (s *generator) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 func (s *generator) finish(b *buffer, p []uint32, v refmodel.Verdict, left uint32) (cut int) {
 	at := len(b.words)
 	b.words = append(b.words, p...)
+	s.allowed.packet(v)
 	s.n.Do(p, v)
 	s.recordBins(b.at, p, v)
 	s.fail(b, p, at, v)

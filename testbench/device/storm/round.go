@@ -15,6 +15,7 @@ import (
 func (s *storm) round() error {
 	s.b.Host.ForgetMessages()
 	s.b.Host.ForgetRefused()
+	s.allowed.begin(s.generators)
 	s.plan()
 	for _, st := range s.generators {
 		st.n.NoMaster, st.held = st.kind == noMaster, st.kind.reset() || st.kind == hangs
@@ -33,6 +34,9 @@ func (s *storm) round() error {
 	err := s.work()
 	if err == nil {
 		err = s.compare()
+	}
+	if bad := s.allowed.err(); err == nil {
+		err = bad
 	}
 	if err != nil {
 		s.listing = s.disassemble()

@@ -33,6 +33,8 @@ type Options struct {
 	Cycles uint64 // clocks of the board after which no round starts; not 0
 	All    bool   // run for all Cycles, even after every bin was hit
 
+	Sanitize bool // hold each access of the device to host memory against the packets of the round
+
 	// Progress, if not nil, is called after each round with the number of bins hit, or with
 	// All the number of clocks done, and the total.
 	Progress func(done, total uint64)
@@ -63,6 +65,7 @@ type storm struct {
 	opened     [2]uint64 // ID.TIME before and after the start of the counters
 	preempts   uint32    // ID of the last preemption
 	listing    []string  // packets of the round that differs
+	allowed    *allowed  // accesses to host memory
 }
 
 // Run opens the board and works until every bin was hit or Cycles clocks have passed. It
@@ -72,7 +75,12 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if o.Cycles == 0 {
 		return nil, fmt.Errorf("%w: 0 cycles", ErrInput)
 	}
-	b, err := bare.Open(ctx, o.Board, bare.NewHost(cpreg.Nodes*hostShare), o.Open)
+	var see allowed
+	open := o.Open
+	if o.Sanitize {
+		open = see.opener(open)
+	}
+	b, err := bare.Open(ctx, o.Board, bare.NewHost(cpreg.Nodes*hostShare), open)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +95,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if !b.Aperture {
 		return nil, fmt.Errorf("%w: %s has no aperture; the storm needs one to fill rings and buffers in VRAM", ErrInput, o.Board)
 	}
-	s := newStorm(o, b)
+	s := newStorm(o, b, &see)
 	start := b.Clock.Now()
 	err = s.run(start + o.Cycles)
 	if b.Err != nil {
@@ -98,16 +106,16 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return s.report(b.Clock.Now() - start), err
 }
 
-func newStorm(o Options, b *bare.Board) *storm {
+func newStorm(o Options, b *bare.Board, see *allowed) *storm {
 	d := newDevice(b)
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
-	s := &storm{Options: o, b: b, d: d, rng: rand.New(rand.NewPCG(o.Seed, 1)), cover: newCoverage(bins(d))}
+	s := &storm{Options: o, b: b, d: d, rng: rand.New(rand.NewPCG(o.Seed, 1)), cover: newCoverage(bins(d)), allowed: see}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
 	s.model = refmodel.New(d.Config, &s.want.Memory)
 	for i, n := range s.model.Nodes {
 		st := &generator{
 			n: n, d: d, mem: s.want, ring: b.Node(i), a: b.Access, area: newArea(i, share),
-			rng: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))),
+			rng: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))), allowed: s.allowed,
 		}
 		s.want.Fill(st.area.vramZero.At, 8, 0)
 		s.want.Fill(st.area.hostZero.At, 8, 0)

@@ -39,7 +39,7 @@ func TestStorm(t *testing.T) {
 	} {
 		t.Run(board, func(t *testing.T) {
 			flight := wavetest.New(t).Recorder()
-			o := storm.Options{Board: board, Open: bare.With(boards.Options{Wave: flight}), Seed: *stormSeed, Cycles: 10_000_000}
+			o := storm.Options{Board: board, Open: bare.With(boards.Options{Wave: flight}), Seed: *stormSeed, Cycles: 10_000_000, Sanitize: true}
 			if *stormCycles != 0 {
 				o.Cycles, o.All = *stormCycles, true
 			}
