@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // noise returns sources of the given sizes with random pixels and random alpha.
@@ -37,6 +38,7 @@ func composed(t *testing.T, selector string, o compose.Options, opts testbench.O
 	t.Helper()
 	plan, err := compose.NewPlan(o)
 	require.NoError(t, err)
+	opts.Record = eventstest.Record(t)
 	sys, err := testbench.Open(onBoard(selector), testbench.HostDrivers(), opts)
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)
@@ -155,7 +157,7 @@ func record(t *testing.T, dc *d3d11.Context, to, from *d3d11.Buffer, inner *d3d1
 func TestOrderOfRecording(t *testing.T) {
 	run := func(order string) (arrived, merged string) {
 		var b, m bytes.Buffer
-		sys, err := testbench.Open("emu?config=small", testbench.HostDrivers(), testbench.Options{DDI: &b})
+		sys, err := testbench.Open("emu?config=small", testbench.HostDrivers(), testbench.Options{DDI: &b, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		dev, ctx, err := sys.CreateDevice()
 		require.NoError(t, err)

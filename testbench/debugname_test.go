@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // A finding of the sanitizer names the resource as the application does.
 func TestFindingsHaveDebugNames(t *testing.T) {
 	for name, want := range map[string]string{"vertices": `(resource 1 "vertices", a buffer of 64 bytes), of which nobody has written`, "": "(resource 1, a buffer of 64 bytes), of which nobody has written"} {
-		s, err := Open("emu", HostDrivers(), Options{Sanitize: true})
+		s, err := Open("emu", HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		dev, ctx, err := s.CreateDevice()
 		require.NoError(t, err)

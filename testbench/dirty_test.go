@@ -19,6 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -77,7 +78,7 @@ func composesWith(t *testing.T, board string, p *plain) {
 	t.Helper()
 	plan, err := compose.NewPlan(compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 3, Sources: noise(3, image.Pt(10, 12), image.Pt(9, 13))})
 	require.NoError(t, err)
-	sys, err := testbench.Open(board, testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{})
+	sys, err := testbench.Open(board, testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // The size of the surfaces, in elements of 4 bytes. There are 4 bytes more in a row.
@@ -144,7 +145,7 @@ func TestKernelDraws(t *testing.T) {
 		{"queues of the firmware", "emu?config=full&vram=64KiB", Queues{Use: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			sys, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues, Sanitize: true})
+			sys, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues, Sanitize: true, Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			r := rand.New(rand.NewPCG(1, 0))
 			list := []*canvas{newCanvas(t, sys, 3), newCanvas(t, sys, 3)}
@@ -176,7 +177,7 @@ func TestKernelDraws(t *testing.T) {
 
 // A command of many rectangles takes several DMA buffers.
 func TestKernelDrawsInSeveralBuffers(t *testing.T) {
-	sys, err := Open("emu?vram=64KiB", HostDrivers(), Options{Sanitize: true})
+	sys, err := Open("emu?vram=64KiB", HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	c := newCanvas(t, sys, 1)
 	var parts []kmddi.Rect
@@ -195,7 +196,7 @@ func TestKernelDrawsInSeveralBuffers(t *testing.T) {
 
 // The miniport refuses what is not in the surface, and the kernel says so.
 func TestKernelDrawingsAreRefused(t *testing.T) {
-	sys, err := Open("emu?vram=64KiB", HostDrivers(), Options{Sanitize: true})
+	sys, err := Open("emu?vram=64KiB", HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	c := newCanvas(t, sys, 2)
 	buffer := c.allocate(privdata.Allocation{Place: privdata.Local, Bytes: 4096})
@@ -234,7 +235,7 @@ func TestKernelDrawingHangs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &spoiler{spoil: unknownPacket}
-			o := Options{Queues: tt.queues, Sanitize: true}
+			o := Options{Queues: tt.queues, Sanitize: true, Record: eventstest.Record(t)}
 			if tt.kind == dxgkrnl.Timeout {
 				o.TdrDelay = 200_000
 			}
@@ -281,7 +282,7 @@ func TestKernelDrawingHangs(t *testing.T) {
 // docs/properties.md: S11.
 func TestKernelDrawingPreempts(t *testing.T) {
 	for _, config := range []string{"", "&nodes=1"} {
-		sys, err := Open("emu?vram=2MiB"+config, HostDrivers(), Options{Sanitize: true})
+		sys, err := Open("emu?vram=2MiB"+config, HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		c := newCanvas(t, sys, 1)
 		long := privdata.Allocation{Place: privdata.Local, Bytes: 512 << 10, Width: 512, Height: 256, Pitch: 2048, Format: pkt.Format32}
@@ -309,7 +310,7 @@ func TestKernelDrawingPreempts(t *testing.T) {
 
 // Drivers without DxgkDdiRenderKm work, and the kernel says that it cannot draw.
 func TestKernelWithoutRenderKm(t *testing.T) {
-	sys, err := Open("emu?vram=64KiB", withKernel(func(d *kmddi.DriverInitializationData) { d.RenderKm = nil }), Options{})
+	sys, err := Open("emu?vram=64KiB", withKernel(func(d *kmddi.DriverInitializationData) { d.RenderKm = nil }), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	c := newCanvas(t, sys, 1)
 	assert.ErrorIs(t, sys.FillRectangle(c.surfaces[0], kmddi.Rect{Right: 1, Bottom: 1}, 1), ddi.StatusNotSupported)

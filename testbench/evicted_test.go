@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // An evicting miniport notes which pages the GPU uses when UNMAP_APERTURE_SEGMENT returns.
@@ -61,7 +62,7 @@ func TestV26(t *testing.T) {
 		t.Run(map[bool]string{false: "refused", true: "accepted"}[flushes], func(t *testing.T) {
 			var used, dummies []uint64
 			e := &evicting{flushes: flushes, seen: func(page, dummy uint64) { used, dummies = append(used, page), append(dummies, dummy) }}
-			s, err := Open("emu?vram=64KiB&gart=1", e.drivers(), Options{})
+			s, err := Open("emu?vram=64KiB&gart=1", e.drivers(), Options{Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			translator, ok := bus.As[boards.Translator](s.link)
 			require.True(t, ok)

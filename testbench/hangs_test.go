@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/inject"
 )
 
@@ -99,7 +100,7 @@ func TestHangsAreRecovered(t *testing.T) {
 				hangs = min(hangs, tt.most)
 			}
 			s := &spoiler{spoil: tt.spoil}
-			o, size, copies := Options{Queues: tt.queues, Sanitize: true, Inject: injector}, 1500, 1
+			o, size, copies := Options{Queues: tt.queues, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}, 1500, 1
 			if tt.spoil == nil {
 				o.TdrDelay, size, copies = 200_000, 512<<10, 60
 			}

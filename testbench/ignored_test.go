@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // hang stops node 0 without the knowledge of the drivers, and returns the time-out of the
@@ -35,7 +36,7 @@ func hang(t *testing.T, s *System) error {
 func TestIgnoredResets(t *testing.T) {
 	for count, recovers := range map[int]bool{1: true, 2: true, 3: false} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
-			s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=ignore-reset&after=3&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{})
+			s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=ignore-reset&after=3&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			composes(t, s, smallPlan(t, 0))
 			hung := hang(t, s)
@@ -70,7 +71,7 @@ func TestIgnoredResets(t *testing.T) {
 func TestRecoverFromLostAnswersWithoutTimeout(t *testing.T) {
 	for fault, answered := range map[string]bool{"late-answer": true, "lost-answer": false} {
 		t.Run(fault, func(t *testing.T) {
-			s, err := Open("emu?config=small&after=5&count=1&fault="+fault, HostDrivers(), Options{TdrDelay: inproc.LateClocks / 8})
+			s, err := Open("emu?config=small&after=5&count=1&fault="+fault, HostDrivers(), Options{TdrDelay: inproc.LateClocks / 8, Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			_, err = compose.Run(s, tinyPlan(t, 1))
 			var stopped *dxgkrnl.DeviceError
@@ -107,7 +108,7 @@ func TestIgnoredResetAtStart(t *testing.T) {
 
 // A device that never obeys again makes each recovery fail with the same cause.
 func TestResetsIgnoredForever(t *testing.T) {
-	s, err := Open("emu?vram=64KiB&fault=ignore-reset&after=3", HostDrivers().WithoutNodeRecovery(), Options{})
+	s, err := Open("emu?vram=64KiB&fault=ignore-reset&after=3", HostDrivers().WithoutNodeRecovery(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	hung := hang(t, s)
 	began := s.clock.Now()

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // interfered returns a miniport that sees the callbacks through change.
@@ -63,7 +64,7 @@ func TestMiniportRules(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			s, err := Open("emu?vram=64KiB", Drivers{UserMode: umd.OpenAdapter, KernelMode: interfered(tt.change)}, Options{Seed: tt.seed})
+			s, err := Open("emu?vram=64KiB", Drivers{UserMode: umd.OpenAdapter, KernelMode: interfered(tt.change)}, Options{Seed: tt.seed, Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			_, err = compose.Run(s, smallPlan(t, 1))
 			if err == nil {
@@ -95,7 +96,7 @@ func TestFences(t *testing.T) {
 		}
 	}
 	var trace strings.Builder
-	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{Seed: 1, DDI: &trace})
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{Seed: 1, DDI: &trace, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	composes(t, s, smallPlan(t, 1))
 	require.NoError(t, s.Close())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // A read that the host never answers, or too late, is a fault of the node that asked, and
@@ -17,7 +18,7 @@ func TestRecoverFromLostAnswers(t *testing.T) {
 	for _, fault := range []string{"lost-answer", "late-answer"} {
 		for after := 0; after <= 24; after += 8 {
 			t.Run(fmt.Sprintf("%s after %d", fault, after), func(t *testing.T) {
-				s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=%s&after=%d&count=2", fault, after), HostDrivers(), Options{})
+				s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=%s&after=%d&count=2", fault, after), HostDrivers(), Options{Record: eventstest.Record(t)})
 				require.NoError(t, err)
 				faults := 0
 				for ; ; faults++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // plain is the smallest miniport that runs the buffers of the user-mode driver: one
@@ -255,7 +256,7 @@ func TestAnotherMiniport(t *testing.T) {
 	require.NoError(t, err)
 
 	p := new(plain)
-	sys, err := testbench.Open(onBoard("emu"), testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{})
+	sys, err := testbench.Open(onBoard("emu"), testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)
 	require.NoError(t, err)

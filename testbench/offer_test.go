@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // An app is an application with a device.
@@ -54,7 +55,7 @@ func (a app) read(b *d3d11.Buffer, n uint32) []byte {
 // and none of the other's bytes is seen. Without pressure the content remains.
 func TestOfferedResources(t *testing.T) {
 	for board, n := range map[string]uint32{"emu?vram=8KiB": 2 << 10, "emu?vram=64KiB&gart=1": 14 << 10, "emu?config=small&vram=64KiB": 16 << 10} {
-		sys, err := Open(board, HostDrivers(), Options{Sanitize: true})
+		sys, err := Open(board, HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		a, b := newApp(t, sys), newApp(t, sys)
 		first := a.local(n, 0xaa)

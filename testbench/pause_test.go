@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // onServedBoards runs a test on a served board, over each transport. The board gives
@@ -77,6 +78,7 @@ func onServedDevice(t *testing.T, l serve.Listener, selector string, around func
 		l.Serve(ctx, board) // returns when the context is done
 	}()
 	defer func() { cancel(); <-done }()
+	o.Record = eventstest.Record(t)
 	s, err := Open(selector, HostDrivers(), o)
 	require.NoError(t, err)
 	f(t, dev, board, s)
@@ -187,7 +189,7 @@ func TestDisconnectInAPause(t *testing.T) {
 	server := &served{addr: "127.0.0.1:0"}
 	server.powerOn(t, "emu?vram=64KiB")
 	server.plugIn(t)
-	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{})
+	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	for range 3 {
 		c := newCopying(t, s)

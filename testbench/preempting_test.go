@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // preempting is a miniport that goes through the stages of a time-out as Windows does: it asks
@@ -92,7 +93,7 @@ func TestStagesOfATimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := new(preempting)
-			s, err := Open("emu?vram=64KiB"+tt.faults, p.drivers(), Options{})
+			s, err := Open("emu?vram=64KiB"+tt.faults, p.drivers(), Options{Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			composes(t, s, smallPlan(t, 0))
 			hang(t, s)

@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // A copier is a device with two buffers.
@@ -150,7 +151,7 @@ func TestPriorityLatency(t *testing.T) {
 
 // The priority of a device is -7 to 7.
 func TestGPUThreadPriority(t *testing.T) {
-	sys, err := Open("emu", HostDrivers(), Options{})
+	sys, err := Open("emu", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	dev, _, err := sys.CreateDevice()
 	require.NoError(t, err)

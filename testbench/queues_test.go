@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 var queuesScale = flag.Int("queues.scale", 1, "factor of the width and the height of the frames that are composed in queues")
@@ -120,7 +121,7 @@ func composesInQueues(t *testing.T, without, with string, o compose.Options) {
 		{without, testbench.Queues{}}, {with, testbench.Queues{}}, {with, forced},
 	} {
 		all, plans := map[int][2]int{}, plansOf(t, o)
-		sys, err := testbench.Open(tt.selector, counted(t, all), testbench.Options{Queues: tt.queues})
+		sys, err := testbench.Open(tt.selector, counted(t, all), testbench.Options{Queues: tt.queues, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		frames := composedWith(t, sys, plans)
 		require.NoError(t, sys.Close())
@@ -206,7 +207,7 @@ func TestQueuesOfOtherBoards(t *testing.T) {
 		{"emu?config=full", testbench.Queues{Use: true, Quantum: 999}, testbench.ErrQueues},
 		{"emu?config=full&mcumem=8KiB", forced, testbench.ErrDevice},
 	} {
-		s, err := testbench.Open(tt.selector, testbench.HostDrivers(), testbench.Options{Queues: tt.queues})
+		s, err := testbench.Open(tt.selector, testbench.HostDrivers(), testbench.Options{Queues: tt.queues, Record: eventstest.Record(t)})
 		assert.ErrorIs(t, err, tt.want, tt.selector)
 		if err == nil {
 			assert.NoError(t, s.Close(), tt.selector)

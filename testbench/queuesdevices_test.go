@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // A copier is a device with textures, each of which it copies to the next one.
@@ -68,7 +69,7 @@ func (c *copier) check(t *testing.T) {
 // Three devices share a node: each has a queue of its own, and each queue is stopped in its work and continues.
 func TestDevicesInQueues(t *testing.T) {
 	all := map[int][2]int{}
-	sys, err := testbench.Open("emu?config=full", counted(t, all), testbench.Options{Queues: forced})
+	sys, err := testbench.Open("emu?config=full", counted(t, all), testbench.Options{Queues: forced, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	var devices []*copier
 	for i := range uint64(3) {

@@ -13,10 +13,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
-// inQueues are queues whose turns end after 2,000 clocks.
-var inQueues = Options{Queues: Queues{Use: true, Quantum: 2000, Preempt: true}}
+// inQueues returns the options of queues whose turns end after 2,000 clocks.
+func inQueues(t *testing.T) Options {
+	return Options{Queues: Queues{Use: true, Quantum: 2000, Preempt: true}, Record: eventstest.Record(t)}
+}
 
 // A packet that does not exist stops the queue of its context. The kernel gets the fence and the fault record
 // of the firmware, and after a recovery the next frame is right.
@@ -32,7 +35,7 @@ func TestFaultInAQueue(t *testing.T) {
 			return s
 		}
 	})
-	s, err := Open("emu?config=full", drivers, inQueues)
+	s, err := Open("emu?config=full", drivers, inQueues(t))
 	require.NoError(t, err)
 	composes(t, s, smallPlan(t, 0))
 	broken = true
@@ -61,7 +64,7 @@ func TestFirmwareStopsInQueues(t *testing.T) {
 			return patch(t, h, arg)
 		}
 	})
-	s, err := Open("emu?config=full", drivers, inQueues)
+	s, err := Open("emu?config=full", drivers, inQueues(t))
 	require.NoError(t, err)
 	composes(t, s, smallPlan(t, 0))
 	stop = func(th *ddi.Thread) {
@@ -79,7 +82,7 @@ func TestFirmwareStopsInQueues(t *testing.T) {
 
 // Without the firmware the work of a new device is a time-out, so a recovery loads it again.
 func TestFirmwareIsGone(t *testing.T) {
-	s, err := Open("emu?config=full", HostDrivers(), inQueues)
+	s, err := Open("emu?config=full", HostDrivers(), inQueues(t))
 	require.NoError(t, err)
 	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Ctl, 0))
 	_, err = compose.Run(s, smallPlan(t, 0))
@@ -94,7 +97,7 @@ func TestFirmwareIsGone(t *testing.T) {
 
 // A firmware that hangs while nothing is submitted is loaded again, and applications do not notice it.
 func TestFirmwareHangsBetweenFrames(t *testing.T) {
-	o, hangs := inQueues, 0
+	o, hangs := inQueues(t), 0
 	o.Observer.Core = func([]byte) { hangs++ }
 	s, err := Open("emu?config=full", HostDrivers(), o)
 	require.NoError(t, err)
@@ -111,7 +114,7 @@ func TestFirmwareHangsBetweenFrames(t *testing.T) {
 
 // Interrupts that are lost cost time, and nothing else.
 func TestLostInterruptInQueues(t *testing.T) {
-	s, err := Open("emu?config=full&fault=lost-interrupt&after=4&count=12", HostDrivers(), inQueues)
+	s, err := Open("emu?config=full&fault=lost-interrupt&after=4&count=12", HostDrivers(), inQueues(t))
 	require.NoError(t, err)
 	composes(t, s, smallPlan(t, 0))
 	assert.Positive(t, s.Stats().Lost)

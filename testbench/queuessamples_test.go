@@ -14,7 +14,7 @@ import (
 // period there are none.
 func TestSamplesOfQueues(t *testing.T) {
 	for _, period := range []uint32{2000, 0} {
-		o := inQueues
+		o := inQueues(t)
 		var all []log.Sample
 		o.Queues.Period = period
 		o.Observer.Samples = func(more []log.Sample) { all = append(all, more...) }

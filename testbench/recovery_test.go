@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // wantLost checks that err is the error of a link that was cut, and that it arrived
@@ -130,7 +131,7 @@ func TestLineIsCutInRecovery(t *testing.T) {
 
 // The selector of a line that is cut every 450 frames, 20 times.
 func TestLineSelectorWithCuts(t *testing.T) {
-	s, err := Open("line?vram=8KiB&baud=30000000&delay=50&faults=cut=450,loss=0.01,flip=0.01,seed=3", HostDrivers(), Options{})
+	s, err := Open("line?vram=8KiB&baud=30000000&delay=50&faults=cut=450,loss=0.01,flip=0.01,seed=3", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	done := 0
 	for cuts := 0; cuts < 20; {

@@ -19,6 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // staging creates a texture that the CPU reads and writes.
@@ -158,7 +159,7 @@ func TestUnplugReachesEveryThread(t *testing.T) {
 // succeeds.
 func TestRecoverFromTimeouts(t *testing.T) {
 	for count := 2; count <= 9; count++ {
-		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{})
+		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), HostDrivers().WithoutNodeRecovery(), Options{Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		hangs := 0
 		for ; ; hangs++ {
@@ -181,7 +182,7 @@ func TestRecoverFromTimeouts(t *testing.T) {
 
 // After a time-out or a fault, devices report that the GPU hung.
 func TestReasonOfATimeout(t *testing.T) {
-	s, err := Open("emu?fault=lost-doorbell", HostDrivers(), Options{})
+	s, err := Open("emu?fault=lost-doorbell", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	dev, ctx, err := s.CreateDevice()
 	require.NoError(t, err)
@@ -215,7 +216,7 @@ func TestRecoverFromFaults(t *testing.T) {
 		})
 		return d
 	}
-	s, err := Open("emu?vram=64KiB", drivers, Options{HostMemory: 8 << 20})
+	s, err := Open("emu?vram=64KiB", drivers, Options{HostMemory: 8 << 20, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	free := uint64(0)
 	for i := range uint64(20) {
@@ -239,7 +240,7 @@ func TestRecoverFromFaults(t *testing.T) {
 // Recovery of a GPU that does not answer fails every time, and a broken contract
 // stays broken.
 func TestRecoverFails(t *testing.T) {
-	s, err := Open("emu?fault=dead&after=2", HostDrivers(), Options{})
+	s, err := Open("emu?fault=dead&after=2", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	_, err = compose.Run(s, smallPlan(t, 1))
 	require.Error(t, err)
@@ -256,7 +257,7 @@ func TestRecoverFails(t *testing.T) {
 		d.DpcRoutine = func(*ddi.Thread, kmddi.HAdapter) {}
 		return d
 	}
-	s, err = Open("emu", drivers, Options{})
+	s, err = Open("emu", drivers, Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	_, err = compose.Run(s, smallPlan(t, 1))
 	assert.ErrorAs(t, err, new(*verifier.Violation))
@@ -268,7 +269,7 @@ func TestRecoverFails(t *testing.T) {
 }
 
 func closed(t *testing.T) *System {
-	s, err := Open("emu", HostDrivers(), Options{})
+	s, err := Open("emu", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return s

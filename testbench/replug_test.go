@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // served is a board that waits for hosts at a TCP address, repeatedly at the same
@@ -62,7 +63,7 @@ func TestServerComesBack(t *testing.T) {
 	server := &served{addr: "127.0.0.1:0"}
 	server.powerOn(t, selector)
 	server.plugIn(t)
-	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{HostMemory: 4 << 20})
+	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{HostMemory: 4 << 20, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	composes(t, s, tinyPlan(t, 1))
 	composes(t, s, tinyPlan(t, 1))

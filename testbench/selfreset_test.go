@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/inject"
 )
 
@@ -30,7 +31,7 @@ func TestBoardResetsItself(t *testing.T) {
 		{"function with queues", "emu?config=full&vram=64KiB", Queues{Use: true}, idreg.Base + idreg.Reset, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues})
+			s, err := Open(tt.board, HostDrivers(), Options{Queues: tt.queues, Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			lost, resets := 0, 0
 			for n := 1; n <= 5; n++ { // a sixth reset of the adapter within a minute would be a bugcheck
@@ -64,7 +65,7 @@ func TestBoardResetsItself(t *testing.T) {
 func TestDoubledMessages(t *testing.T) {
 	for _, board := range []string{"emu?vram=64KiB", "emu?config=small", "line?vram=64KiB"} {
 		i := new(inject.Injector)
-		s, err := Open(board, HostDrivers(), Options{Inject: i})
+		s, err := Open(board, HostDrivers(), Options{Inject: i, Record: eventstest.Record(t)})
 		require.NoError(t, err)
 		composes(t, s, smallPlan(t, 1))
 		once := s.Stats()

@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // withKernel returns the drivers of this GPU with a changed table of the miniport.
@@ -100,7 +101,7 @@ func TestStoppedSystem(t *testing.T) {
 		}()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Open("emu?vram=64KiB", tt.drivers, Options{})
+			s, err := Open("emu?vram=64KiB", tt.drivers, Options{Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			dev, ctx, err := s.CreateDevice()
 			require.NoError(t, err)
@@ -202,7 +203,7 @@ func TestStartRefused(t *testing.T) {
 // Watched returns what its function does: an error, a panic, or the end of the
 // goroutine.
 func TestWatched(t *testing.T) {
-	s, err := Open("emu?config=small", HostDrivers(), Options{})
+	s, err := Open("emu?config=small", HostDrivers(), Options{Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	want := errors.New("mine")
 	assert.Equal(t, want, s.Watched(func() error { return want }))

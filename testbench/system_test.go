@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 func smallPlan(t *testing.T, seed uint64) *compose.Plan {
@@ -35,7 +36,7 @@ func composes(t *testing.T, s *System, plan *compose.Plan) {
 
 // Closed devices leave no host memory allocated.
 func TestDevicesDoNotLeak(t *testing.T) {
-	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{HostMemory: 8 << 20})
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{HostMemory: 8 << 20, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	var used uint64
 	for i := range uint64(40) {
@@ -54,7 +55,7 @@ func TestDevicesDoNotLeak(t *testing.T) {
 // Two devices share the GPU; the trace tells their processes apart.
 func TestTwoDevices(t *testing.T) {
 	var b bytes.Buffer
-	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{DDI: &b})
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{DDI: &b, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	other, _, err := s.CreateDevice()
 	require.NoError(t, err)
@@ -131,7 +132,7 @@ func TestMiniportThatWritesBadPackets(t *testing.T) {
 					})
 					return d
 				}
-				s, err := Open("emu?vram=64KiB", drivers, Options{})
+				s, err := Open("emu?vram=64KiB", drivers, Options{Record: eventstest.Record(t)})
 				require.NoError(t, err)
 				_, err = compose.Run(s, smallPlan(t, 1))
 				if n <= at {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 var workingSets = flag.Int("workingsets", 1, "seeds of TestWorkingSets for each board")
@@ -58,7 +59,7 @@ func TestWorkingSets(t *testing.T) {
 			for seed := range uint64(*workingSets) {
 				t.Run(fmt.Sprintf("%s, %v of VRAM, seed %d", board, factor, seed), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(seed, uint64(10*factor)))
-					sys, err := Open(board, HostDrivers(), Options{Sanitize: true})
+					sys, err := Open(board, HostDrivers(), Options{Sanitize: true, Record: eventstest.Record(t)})
 					require.NoError(t, err)
 					var all []*holder
 					for range 2 {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -263,6 +264,7 @@ func (a *App) printError(err error) {
 		}
 	}
 	a.printWhy(err)
+	a.printLast(err)
 	var remote *exit.Remote
 	if errors.As(err, &remote) {
 		fmt.Fprint(a.Stderr, remote.More)
@@ -283,6 +285,29 @@ func (a *App) printWhy(err error) {
 	} else if a.Links.CanRecord() {
 		fmt.Fprintf(a.Stderr, "%s: to see what led to it, add --record run.log, and then: %s why run.log fault\n", a.program.Name, a.program.Name)
 	}
+}
+
+// lastEvents is the number of events that a command which keeps them prints when it fails.
+const lastEvents = 40
+
+// printLast prints the last events of a run that failed, if the command keeps them and has no log. With --dump it
+// also writes all that are kept to last.log.
+func (a *App) printLast(err error) {
+	code := exit.Code(err)
+	text := a.Links.Last(lastEvents)
+	if text == "" || code == exit.Usage || code >= exit.Signal {
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s", a.program.Name, text)
+	if a.Links.dump == "" {
+		return
+	}
+	path := filepath.Join(a.Links.dump, "last.log")
+	if err := a.Links.SaveLast(path); err != nil {
+		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s: what is kept is in %s, for %s why\n", a.program.Name, path, a.program.Name)
 }
 
 // A crash is a panic of the program itself.

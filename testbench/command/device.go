@@ -154,6 +154,7 @@ was hit or after the given number of clocks, and prints the table.`,
 func runStorm(ctx context.Context, f *stormFlags) error {
 	ctx, stop := signals.Until(ctx)
 	defer stop()
+	f.app.Links.KeepLast()
 	link, err := f.app.Links.Options()
 	if err != nil {
 		return err

@@ -77,6 +77,7 @@ func runStress(f *stressFlags) error {
 	}
 	o.Drivers, o.System, o.KernelDraws = f.app.program.Drivers, f.verify.options(), !f.app.program.Foreign
 	o.System.Tdr, o.System.Log, o.System.Queues = f.app.Links.Tdr, f.app.printEvent, f.app.Links.Queues
+	f.app.Links.KeepLast()
 	if o.System.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}

@@ -130,11 +130,15 @@ func answer(a *App, path string, n int, q question) error {
 		}
 		of := run
 		if n != 0 {
-			if of, err = run.Board(n); err != nil {
-				return err
-			}
+			of, err = run.Board(n)
 		}
-		found, err := q(of)
+		var found *why.Answer
+		if err == nil {
+			found, err = q(of)
+		}
+		if begins := l.Begins(); err != nil && begins != "" {
+			return fmt.Errorf("%w; %s: what was before is not in it", err, begins)
+		}
 		if err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ type Reader struct {
 	templates []string
 	holes     []int
 
+	first Event  // without its text and data; the number 0: no event was read
 	block []byte // rest of the block of events
 	next  position
 	cut   bool
@@ -120,7 +121,19 @@ func (l *Reader) Next(e *Event) error {
 	if !l.decode(e) {
 		return fmt.Errorf("%w: event %d, %d bytes before offset %d", ErrCorrupt, e.ID, before, l.at)
 	}
+	if l.first.ID == 0 {
+		l.first = Event{ID: e.ID, Time: e.Time}
+	}
 	return nil
+}
+
+// Begins returns where a log begins that lacks its beginning, as that of a Ring does, or "". At least one event
+// must have been read.
+func (l *Reader) Begins() string {
+	if l.first.ID <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("the log begins at event %d, time %d", l.first.ID, l.first.Time)
 }
 
 // readBlock reads the next block. A block that is not whole is left for the next call.

@@ -2,7 +2,9 @@ package eventlog
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -62,4 +64,37 @@ func (r *Ring) WriteTo(w io.Writer) (n int64, err error) {
 		put(frame(blockEvents, b))
 	}
 	return n, err
+}
+
+// maxLine is the length of a line of Last, in bytes.
+const maxLine = 400
+
+// Last returns the last n events as text, the oldest first, after a line that says how many they are and where the
+// ring begins. It is "" if there is no event.
+func (r *Ring) Last(n int) string {
+	var log bytes.Buffer
+	r.WriteTo(&log) // a buffer takes everything
+	l, err := NewReader(&log)
+	if err != nil {
+		return ""
+	}
+	var lines []string
+	var e Event
+	for l.Next(&e) == nil {
+		line := e.String()
+		if len(line) > maxLine {
+			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
+		}
+		if lines = append(lines, line); len(lines) > n {
+			lines = lines[1:]
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	begins := l.Begins()
+	if begins != "" {
+		begins = "; " + begins
+	}
+	return fmt.Sprintf("the last %d of %d events%s:\n%s\n", len(lines), e.ID, begins, strings.Join(lines, "\n"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // composed composes the samples, with think while the GPU works, and returns the frame, the
@@ -23,7 +24,7 @@ func composed(t *testing.T, selector string, s *Server, think func()) (*image.NR
 	t.Helper()
 	plan, err := compose.SamplePlan(compose.Options{Width: 24, Height: 12, Contexts: 1, Seed: 1, Think: think})
 	require.NoError(t, err)
-	var o testbench.Options
+	o := testbench.Options{Record: eventstest.Record(t)}
 	var link boards.Counters
 	o.Board.Share = func(l bus.Link, c bus.Clock, virtual bool) (bus.Link, bus.Clock, error) {
 		link = l.(boards.Counters)

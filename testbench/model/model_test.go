@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
 
@@ -37,7 +38,7 @@ var boards = []string{"emu", "emu?nodes=1&vram=8KiB"}
 func run(t *rapid.T, emulated bool) {
 	drivers := testbench.HostDrivers()
 	drivers.UserMode = umd.New(umd.Options{EmulatedLists: emulated})
-	sys, err := testbench.Open(rapid.SampledFrom(boards).Draw(t, "board"), drivers, testbench.Options{Seed: 1, Sanitize: true})
+	sys, err := testbench.Open(rapid.SampledFrom(boards).Draw(t, "board"), drivers, testbench.Options{Seed: 1, Sanitize: true, Record: eventstest.Record(t)})
 	require.NoError(t, err)
 	m := newMachine(t, sys)
 	t.Repeat(m.actions())

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // rounds is the number of rounds of each goroutine of TestThreads.
@@ -55,7 +56,7 @@ func TestThreads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			drivers := testbench.HostDrivers()
 			drivers.UserMode = umd.New(umd.Options{EmulatedLists: tt.emulated})
-			sys, err := testbench.Open("emu", drivers, testbench.Options{Seed: 1, Sanitize: true})
+			sys, err := testbench.Open("emu", drivers, testbench.Options{Seed: 1, Sanitize: true, Record: eventstest.Record(t)})
 			require.NoError(t, err)
 			dev, ctx, err := sys.CreateDevice()
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/relay"
 )
 
@@ -48,7 +49,7 @@ func TestSlowCompose(t *testing.T) {
 			require.NoError(t, err)
 			defer r.Close()
 			limited(t, "the frame", limit, func() error {
-				sys, err := testbench.Open(r.Selector(), testbench.HostDrivers().WithoutNodeRecovery(), testbench.Options{TdrDelay: tt.ticks})
+				sys, err := testbench.Open(r.Selector(), testbench.HostDrivers().WithoutNodeRecovery(), testbench.Options{TdrDelay: tt.ticks, Record: eventstest.Record(t)})
 				if err != nil {
 					return err
 				}

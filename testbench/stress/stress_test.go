@@ -19,6 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
 // seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
@@ -32,8 +33,8 @@ var digestFile = flag.String("stress.digests", "", "file with the digest of each
 var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
 
 // small returns the options of a short run, in which the sanitizer is on.
-func small(board string) Options {
-	return Options{Board: board, Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true}, Processes: 3, Contexts: 2, KernelDraws: true, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
+func small(t *testing.T, board string) Options {
+	return Options{Board: board, Drivers: testbench.HostDrivers(), System: testbench.Options{Sanitize: true, Record: eventstest.Record(t)}, Processes: 3, Contexts: 2, KernelDraws: true, Seed: 1, Rounds: 3, Frames: 3, Pressure: 1.5}
 }
 
 // Every process presents what the model has, and only the guilty lose their devices.
@@ -103,7 +104,7 @@ func TestEachFault(t *testing.T) {
 		{"unplug", "emu?vram=64KiB", fault(Unplug, 0.01), func(t *testing.T, r Round) { assert.Equal(t, r.Injected[Unplug], r.Recoveries) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := small(tt.board)
+			o := small(t, tt.board)
 			tt.change(&o)
 			r, err := Run(o)
 			t.Log(r)
@@ -122,6 +123,7 @@ func fault(f Fault, rate float64) func(o *Options) {
 func TestOneSeedOneRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var digests []string
+	record := eventstest.Record(t)
 	for seed := range *seeds {
 		var want Round
 		for i, tt := range []struct {
@@ -129,8 +131,8 @@ func TestOneSeedOneRun(t *testing.T) {
 			waves      bool // the last clocks are recorded
 		}{{1, false}, {2, false}, {2, true}} {
 			runtime.GOMAXPROCS(tt.processors)
-			o := small("emu?vram=64KiB")
-			o.Seed, o.Hang, o.Rounds = seed, 0.005, 1
+			o := small(t, "emu?vram=64KiB")
+			o.Seed, o.Hang, o.Rounds, o.System.Record = seed, 0.005, 1, record
 			if tt.waves {
 				rec, err := wave.New(nil, wave.Options{})
 				require.NoError(t, err)
@@ -173,7 +175,7 @@ func TestVerilog(t *testing.T) {
 	for seed := range *verilogSeeds {
 		var digests [2]string
 		for i, board := range []string{"emu?config=small", "verilated?config=small&source=../.."} {
-			o := small(board)
+			o := small(t, board)
 			o.Seed, o.Rounds, o.Frames, o.Pressure = seed, 1, 2, 1.1
 			for _, f := range []Fault{BadPacket, LostInterrupt, NoMemory} {
 				fault(f, 0.02)(&o)
@@ -188,7 +190,7 @@ func TestVerilog(t *testing.T) {
 
 // The submissions of a device go to several contexts, on both nodes.
 func TestContexts(t *testing.T) {
-	o := small("emu?vram=64KiB")
+	o := small(t, "emu?vram=64KiB")
 	o.Contexts, o.Rounds = 4, 1
 	made, used, nodes := 0, map[kmddi.HContext]int{}, map[uint32]int{}
 	entry := o.Drivers.KernelMode
@@ -245,7 +247,7 @@ func TestDriverIsWrong(t *testing.T) {
 		"wrong contents":                  func(part []byte) { part[3] = 1 }, // a NOP with the same body
 		"no fault of its own explains it": func(part []byte) { part[3] = 0x7e },
 	} {
-		o := small("emu?vram=64KiB")
+		o := small(t, "emu?vram=64KiB")
 		o.Drivers = changed(change)
 		_, err := Run(o)
 		require.ErrorIs(t, err, ErrFailed)
@@ -257,7 +259,7 @@ func TestDriverIsWrong(t *testing.T) {
 // A guilty device that is not lost is found, and so is an adapter that stops without a fault, and
 // memory that is left.
 func TestJudge(t *testing.T) {
-	b, err := open(small("emu?vram=64KiB"))
+	b, err := open(small(t, "emu?vram=64KiB"))
 	require.NoError(t, err)
 	b.calm, b.round = false, 1
 	require.NoError(t, b.next())
@@ -283,7 +285,7 @@ func TestJudge(t *testing.T) {
 
 // A broken rule that no process sees ends the run too, and is no adapter that does not recover.
 func TestBrokenRuleBetweenRounds(t *testing.T) {
-	o := small("emu?vram=64KiB")
+	o := small(t, "emu?vram=64KiB")
 	entry := o.Drivers.KernelMode
 	o.Drivers.KernelMode = func() kmddi.DriverInitializationData {
 		table := entry()
@@ -302,7 +304,7 @@ func TestBrokenRuleBetweenRounds(t *testing.T) {
 
 // A copy of what nobody has written is a warning of the sanitizer, and ends the run.
 func TestUnwrittenIsFound(t *testing.T) {
-	b, err := open(small("emu?vram=64KiB"))
+	b, err := open(small(t, "emu?vram=64KiB"))
 	require.NoError(t, err)
 	b.round = 1
 	require.NoError(t, b.next())
@@ -334,7 +336,7 @@ func TestOptions(t *testing.T) {
 		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),
 		"a rate of -1 of unplug, want 0 to 1":                                        fault(Unplug, -1),
 	} {
-		o := small("emu")
+		o := small(t, "emu")
 		change(&o)
 		_, err := Run(o)
 		assert.ErrorIs(t, err, ErrInput)
@@ -348,7 +350,7 @@ func TestOptions(t *testing.T) {
 		assert.ErrorIs(t, err, ErrInput, bad)
 	}
 	stop := errors.New("enough")
-	o := small("emu?vram=64KiB")
+	o := small(t, "emu?vram=64KiB")
 	o.Progress = func(Round) error { return stop }
 	_, err = Run(o)
 	assert.ErrorIs(t, err, stop)

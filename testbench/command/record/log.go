@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -25,7 +26,7 @@ func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
 }
 
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
-// --record, --timeline and Tail. A second board goes on in the log of the first.
+// --record, --timeline, Tail and KeepLast. A second board goes on in the log of the first.
 func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
 	r.asked, r.opens = true, true
 	if !r.logs() {
@@ -64,12 +65,48 @@ func (r *Recorder) begin(h eventlog.Header) (events.Sink, error) {
 		to = append(to, r.copied)
 	}
 	h.Program = r.Program
+	if len(to) == 0 {
+		r.kept = eventlog.NewRing(keptBytes, h)
+		r.log = r.kept.Writer
+		return r.sink(), nil
+	}
 	r.log, err = eventlog.NewWriter(io.MultiWriter(to...), h)
 	return r.sink(), err
 }
 
 // logs reports whether anything wants a log.
-func (r *Recorder) logs() bool { return r.Record != "" || r.Tracks != "" || r.Tail != nil }
+func (r *Recorder) logs() bool { return r.Record != "" || r.Tracks != "" || r.Tail != nil || r.keeps }
+
+// keptBytes is the approximate size of the events that KeepLast keeps, in bytes.
+const keptBytes = 1 << 20
+
+// KeepLast makes a command that writes no log keep its last events in memory, for Last and SaveLast.
+func (r *Recorder) KeepLast() { r.keeps = true }
+
+// Last returns the last n events that are kept, as eventlog.Ring.Last does, or "" if none are.
+func (r *Recorder) Last(n int) string {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.kept == nil || !r.keeps {
+		return ""
+	}
+	return r.kept.Last(n)
+}
+
+// SaveLast writes the events that are kept to a file, as a log. Without any it writes none. It fails with output.ErrWrite.
+func (r *Recorder) SaveLast(path string) error {
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	if r.kept == nil {
+		return nil
+	}
+	var log bytes.Buffer
+	r.kept.WriteTo(&log) // a buffer takes everything
+	if err := os.WriteFile(path, log.Bytes(), 0o666); err != nil {
+		return output.Failed(path, err)
+	}
+	return nil
+}
 
 // sink returns what takes the events of the log.
 func (r *Recorder) sink() events.Sink {

@@ -49,10 +49,12 @@ type Recorder struct {
 
 	asked bool // Events was called
 	opens bool // Events or Options was called, so that the command opens a board
+	keeps bool // KeepLast was called
 
 	board *events.Board // watches the boards of a command without drivers, or nil
 
-	logMu   sync.Mutex // guards the four fields below
+	logMu   sync.Mutex     // guards the fields up to copied
+	kept    *eventlog.Ring // the log, if it is in no file; or nil
 	logFile *output.Live
 	log     *eventlog.Writer
 	ended   bool // the last event is in the log
@@ -82,7 +84,7 @@ func (r *Recorder) Options() (boards.Options, error) {
 	defer r.mu.Unlock()
 	o := boards.Options{Console: r.console.text, Notice: r.notice}
 	r.opens = true
-	if r.Record != "" || r.Tail != nil {
+	if r.Record != "" || r.Tail != nil || r.keeps {
 		r.board = events.NewBoard(r.events)
 		o.Watch = r.board
 	}
