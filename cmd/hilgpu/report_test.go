@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
@@ -86,4 +87,21 @@ func TestReportInput(t *testing.T) {
 		assert.Equal(t, tt.want, errs)
 	}
 	assert.NoFileExists(t, page)
+}
+
+// A report of a run on a board at the end of a wire has the packets of its rings, and what the host knows of each.
+func TestReportOfAServedBoard(t *testing.T) {
+	dir := t.TempDir()
+	log, page := filepath.Join(dir, "run.log"), filepath.Join(dir, "run.html")
+	board := servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu?vram=64KiB")[0]
+	code, errs := ran("run", "compose", "--size", "16x16", "--board", board, "--record", log)
+	require.Zero(t, code, errs)
+	code, errs = ran("report", log, "-o", page)
+	require.Zero(t, code, errs)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, node := range []string{"0", "1"} {
+		assert.Regexp(t, `<h3>Node `+node+`: the last packets in its ring, the newest first</h3>\n.*\n<pre>0x8\w+ FENCE addr=.*, given .*, ended by .*\n`, string(text))
+	}
+	assert.NotContains(t, string(text), "the last executed packets")
 }

@@ -237,3 +237,36 @@ func TestLongTexts(t *testing.T) {
 	assert.Contains(t, page, "more bytes are in dump.txt")
 	assert.Contains(t, page, "x... 37856 more bytes are in README.txt")
 }
+
+// On a board that does not tell what its nodes execute, the page has the packets of the rings. Those up to the last
+// fence in memory have ended, and the others are unknown.
+func TestRingOnAWire(t *testing.T) {
+	packet := func(node, at uint64, p pkt.Packet) eventlog.Event {
+		data, err := p.Append(nil)
+		require.NoError(t, err)
+		e := eventlog.New(eventlog.RingPacket, node, pkt.Host|at)
+		e.Data, e.Time = data, 1000+at
+		return e
+	}
+	written := func(addr, value, time uint64) eventlog.Event {
+		e := eventlog.New(eventlog.Memory, addr, 8, value)
+		e.Time = time
+		return e
+	}
+	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1e6},
+		packet(0, 0x00, pkt.Indirect{Addr: pkt.Host | 0x9000, Dwords: 6}),
+		packet(0, 0x10, pkt.Fence{Addr: pkt.Host | 0x8000, ID: 1}),
+		packet(1, 0x00, pkt.Fence{Addr: pkt.Host | 0x8008, ID: 1}),
+		packet(0, 0x30, pkt.Indirect{Addr: pkt.Host | 0x9100, Dwords: 6}),
+		written(0x8000, 1, 2000),
+		packet(0, 0x40, pkt.Fence{Addr: pkt.Host | 0x8000, ID: 2}),
+		written(0x8010, 2, 2100), // elsewhere
+		written(0x8000, 3, 2200), // another value
+	))})
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)(0x80000000000000\d\d) (\w+) .*, (ended by|unknown)`).FindAllStringSubmatch(page, -1) {
+		got = append(got, m[1][16:]+" "+m[2]+" "+m[3])
+	}
+	assert.Equal(t, []string{"40 FENCE unknown", "30 INDIRECT unknown", "10 FENCE ended by", "00 INDIRECT ended by", "00 FENCE unknown"}, got)
+	assert.Contains(t, page, "The board does not tell what its nodes execute.")
+}

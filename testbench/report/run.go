@@ -120,6 +120,8 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 		r.work.add(e)
 	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
+	case eventlog.RingPacket, eventlog.Memory:
+		r.work.host(e)
 	case eventlog.Reset:
 		r.work.add(e)
 		r.incident(e, chain)

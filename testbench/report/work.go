@@ -28,13 +28,16 @@ type packet struct {
 	data   []byte
 }
 
-// A Node has the packets that a node has executed last.
+// A Node has the packets that a node has executed last, or on a board that does not tell them those of its ring.
 type Node struct {
-	Number  uint64
-	Packets []string
-	More    uint64 // packets before them
+	Number   uint64
+	Packets  []string
+	More     uint64 // packets before them
+	Ring     []string
+	RingMore uint64 // packets before those
 
 	executed []executed
+	ring     []ringPacket
 }
 
 // An executed packet.
@@ -115,6 +118,7 @@ func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
 		for _, e := range slices.Backward(n.executed) {
 			n.Packets = append(n.Packets, fmt.Sprintf("%#016x %s header %#08x, until %s", e.address, opcode(uint8(e.header>>24)), e.header, of.time(e.time)))
 		}
+		n.Ring = n.lines(of)
 		nodes = append(nodes, *n)
 	}
 	return submissions, nodes
