@@ -94,7 +94,7 @@ func TestReportOfAServedBoard(t *testing.T) {
 	dir := t.TempDir()
 	log, page := filepath.Join(dir, "run.log"), filepath.Join(dir, "run.html")
 	board := servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu?vram=64KiB")[0]
-	code, errs := ran("run", "compose", "--size", "16x16", "--board", board, "--record", log)
+	code, errs := ran("run", "compose", "--size", "16x16", "--tdr-delay", "1m", "--board", board, "--record", log)
 	require.Zero(t, code, errs)
 	code, errs = ran("report", log, "-o", page)
 	require.Zero(t, code, errs)

@@ -19,7 +19,8 @@ import (
 // A Register is a register with its value, or with the reason why it was not read.
 type Register struct {
 	regs.Description
-	NotRead string `json:"not_read,omitempty"`
+	NotRead string   `json:"not_read,omitempty"`
+	Samples *Samples `json:"samples,omitempty"` // for a name or a pattern; nil in a list of all, and of a field
 }
 
 // Registers are registers by offset.
@@ -154,21 +155,28 @@ func (s *Server) identity(r *http.Request) (answer any, err error) {
 	return answer, err
 }
 
-func (s *Server) registers(r *http.Request) (any, error) { return s.find(r.Context(), "*.*") }
+func (s *Server) registers(r *http.Request) (any, error) { return s.find(r.Context(), "*.*", false) }
 
 func (s *Server) register(r *http.Request) (any, error) {
-	return s.find(r.Context(), strings.TrimSuffix(r.PathValue("name"), "!"))
+	return s.find(r.Context(), strings.TrimSuffix(r.PathValue("name"), "!"), true)
 }
 
-// find returns the registers of a name or a pattern.
-func (s *Server) find(ctx context.Context, name string) (all Registers, err error) {
+// find returns the registers of a name or a pattern, with their samples or without.
+func (s *Server) find(ctx context.Context, name string, sampled bool) (all Registers, err error) {
 	err = s.with(ctx, func(b *board, f *regs.Function) error {
 		targets, err := f.Find(name)
 		if err != nil {
 			return err
 		}
-		all, err = b.values(f, targets)
-		return err
+		if all, err = b.values(f, targets); err != nil || !sampled {
+			return err
+		}
+		for i, t := range targets {
+			if t.Field == nil && all.Registers[i].NotRead == "" {
+				all.Registers[i].Samples = b.samples[t.Entry.Off()].answer()
+			}
+		}
+		return nil
 	})
 	return all, err
 }
@@ -178,7 +186,7 @@ func (b *board) values(f *regs.Function, targets []regs.Target) (Registers, erro
 	all := Registers{Registers: []Register{}}
 	for _, t := range targets {
 		if effect := t.ReadEffect(); effect != "" {
-			all.Registers = append(all.Registers, Register{t.Describe(), effect})
+			all.Registers = append(all.Registers, Register{Description: t.Describe(), NotRead: effect})
 			continue
 		}
 		values, _, err := f.ReadAll([]regs.Target{{Entry: t.Entry, High: t.High, Field: t.Field}})

@@ -48,13 +48,14 @@ type board struct {
 	twin boards.Twinned // nil: reads are accesses
 	time clock
 
-	turn   chan struct{}    // has an element while the board is in use; guards the fields below
-	ctx    context.Context  // of the caller whose turn it is
-	device *regs.Function   // over view
-	plan   map[uint32]burst // by the offset of each register; empty: the device is not known
-	words  map[uint32]word
-	whole  uint64 // cost of a reading of all registers
-	budget budget
+	turn    chan struct{}    // has an element while the board is in use; guards the fields below
+	ctx     context.Context  // of the caller whose turn it is
+	device  *regs.Function   // over view
+	plan    map[uint32]burst // by the offset of each register; empty: the device is not known
+	words   map[uint32]word
+	samples map[uint32]*samples // by offset
+	whole   uint64              // cost of a reading of all registers
+	budget  budget
 }
 
 // newBoard returns the board of a link. Whoever watches the accesses of the command does not see
@@ -67,7 +68,7 @@ func newBoard(link bus.Link, t clock) *board {
 		}
 		link = w.Unwrap()
 	}
-	b := &board{link: link, time: t, turn: make(chan struct{}, 1), words: map[uint32]word{}}
+	b := &board{link: link, time: t, turn: make(chan struct{}, 1), words: map[uint32]word{}, samples: map[uint32]*samples{}}
 	b.twin, _ = link.(boards.Twinned)
 	return b
 }
@@ -184,7 +185,9 @@ func (b *board) word(off uint32) (word, error) {
 	}
 	at := b.time.now()
 	for i := 0; i < len(p); i += 4 {
-		b.words[run.off+uint32(i)] = word{binary.LittleEndian.Uint32(p[i:]), at}
+		off, v := run.off+uint32(i), binary.LittleEndian.Uint32(p[i:])
+		b.words[off] = word{v, at}
+		b.sampled(off, v, at)
 	}
 	return b.words[off], nil
 }
