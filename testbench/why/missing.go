@@ -1,0 +1,207 @@
+package why
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// missing finds the first missing link of a submission and why it is missing. seen are the
+// submissions that the search came through.
+func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answer {
+	if seen[s] {
+		return a.lacks(MissingSubmit, "submissions wait for each other")
+	}
+	seen[s] = true
+	a.Verdict = "it was not written"
+	switch {
+	case s.mistake() != "":
+		return a.lacks(MissingSubmit, "%s", s.wrong)
+	case s.retired.In() && r.unwritten(s):
+		a.Verdict = "it was reported and retired, but not written"
+		return a.lacks(MissingFence, "%s", r.notWritten(s))
+	case s.retired.In() && r.askedEnd(s):
+		a.Verdict = "it was written and reported, but not retired in time"
+		return a.lacks(MissingRetire, "DxgkDdiDpcRoutine was not called after the report; the kernel found the fence when it asked for it, after its time-out")
+	case s.retired.In() && s.message.In():
+		a.Verdict = "it was written, but its interrupt did not report it"
+		return a.lacks(MissingReport, "%s; the kernel found the fence when it asked for it, after its time-out", s.notReported())
+	case s.retired.In():
+		a.Verdict = "it was written, but no interrupt message reported it"
+		return a.lacks(MissingMessage, "the interrupt message did not arrive; the kernel found the fence when it asked for it, after its time-out")
+	case s.reported.In():
+		a.Verdict = "it was written and reported, but not retired"
+		return a.lacks(MissingRetire, "%s%s", s.notRetired(), r.ending())
+	case !s.submitted.In():
+		return r.notSubmitted(a, s, seen)
+	case !s.given.In():
+		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending())
+	case !s.rung.In():
+		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending())
+	}
+	if before := r.ahead(s); before != nil {
+		a.step(before.submitted, "%s is before it on the node, and has not ended", before.name())
+		return r.missing(a, before, seen)
+	}
+	return r.notEnded(a, s)
+}
+
+// ahead returns the submission before s on its node that has not ended, or nil.
+func (r *Run) ahead(s *submission) *submission {
+	for _, other := range r.order {
+		if other != s && other.epoch == s.epoch && other.node == s.node && other.submitted.In() && other.submitted.Event < s.submitted.Event && !other.over() && !other.written.In() && !other.fenced.In() {
+			return other
+		}
+	}
+	return nil
+}
+
+// notSubmitted finds why the kernel keeps a submission.
+func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) *Answer {
+	for _, on := range s.depends {
+		if d := r.subs[on]; d != nil && !d.over() {
+			a.step(d.queued, "it waits for %s, which has not ended", d.name())
+			return r.missing(a, d, seen)
+		}
+	}
+	for _, other := range r.order {
+		if other.epoch == s.epoch && other.node == s.node && other.queued.Event < s.queued.Event && !other.over() {
+			a.step(other.queued, "%s is before it in the queue of node %d, and has not ended", other.name(), s.node)
+			return r.missing(a, other, seen)
+		}
+	}
+	return a.lacks(MissingSubmit, "the kernel did not submit it, though all that it waits for has ended%s", r.ending())
+}
+
+// notEnded finds why the hardware has not ended a submission that is the oldest on its node.
+func (r *Run) notEnded(a *Answer, s *submission) *Answer {
+	if f := r.faultOf(s); f != nil {
+		return r.faulted(a, s, f)
+	}
+	if r.unwritten(s) {
+		return a.lacks(MissingFence, "%s%s", r.notWritten(s), r.ending())
+	}
+	if done := s.fenced.In() || s.written.In(); done {
+		a.Verdict = "it was written, but not reported"
+		if reason := r.unreachable(); reason != "" {
+			return a.lacks(MissingReport, "%s", reason)
+		}
+		if s.message.In() {
+			return a.lacks(MissingReport, "%s%s", s.notReported(), r.ending())
+		}
+		if s.written.In() && !s.fenced.In() && r.Header.Observed {
+			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending())
+		}
+		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending())
+	}
+	if reason := r.unreachable(); reason != "" {
+		return a.lacks(MissingFetch, "%s", reason)
+	}
+	if read, lost := r.lost(s); lost {
+		return a.lacks(MissingDoorbell, "the doorbell %s = %#x at clock %d was lost: a read at clock %d returned %#x",
+			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
+	}
+	if p := s.inRing(); p != nil && r.Header.Observed {
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending())
+	}
+	switch next := s.next(); {
+	case !r.Header.Observed:
+		return r.unobserved(a, s)
+	case !s.begun.In() && len(s.packets) > 0:
+		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
+	case next != nil:
+		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending())
+	}
+	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
+}
+
+// lost reports whether the doorbell of a submission that has not begun was lost: a later read of
+// WPTR returned neither its value nor that of a later doorbell.
+func (r *Run) lost(s *submission) (access, bool) {
+	read, ok := r.reads[s.rungBy.offset]
+	if !ok || s.begun.In() || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
+		return read, false
+	}
+	for _, other := range r.order {
+		if other.rung.Event >= s.rung.Event && other.rung.Event < read.Event && other.rungBy == (write{s.rungBy.offset, read.value}) {
+			return read, false
+		}
+	}
+	return read, true
+}
+
+// waits describes what a WAIT_FENCE waits for.
+func (r *Run) waits(p []byte) string {
+	d, _, err := pkt.Decode(p)
+	w, ok := d.(pkt.WaitFence)
+	if err != nil || !ok {
+		return ""
+	}
+	text := fmt.Sprintf(": it waits for timeline %d of node %d", w.Value, w.Node)
+	if v, ok := r.register(int(w.Node), cpreg.LineLo); ok {
+		text += fmt.Sprintf(", which is %d", v)
+	} else if v, ok := r.register(int(w.Node), cpreg.Fence); ok {
+		text += fmt.Sprintf(", which is %d", v)
+	}
+	for _, s := range r.order {
+		if s.node == uint32(w.Node) && uint64(s.fence) == w.Value {
+			return text + "; " + s.name() + " would raise it, " + s.state()
+		}
+	}
+	return text + "; no submission of that node would raise it"
+}
+
+// state says how far a submission has come.
+func (s *submission) state() string {
+	switch {
+	case s.back:
+		return "which was preempted"
+	case s.retired.In():
+		return "which has ended"
+	case s.aborted.In():
+		return "which a reset of its node has aborted"
+	case s.submitted.In():
+		return "which is in the hardware"
+	}
+	return "which is in the queue of the kernel"
+}
+
+// unobserved explains a submission in a log that does not have the packets of the nodes.
+func (r *Run) unobserved(a *Answer, s *submission) *Answer {
+	text := "the log of this board has no packets of the nodes"
+	if v, ok := r.register(int(s.node), cpreg.IBLo); ok {
+		hi, _ := r.register(int(s.node), cpreg.IBHi)
+		addr := hi<<32 | v
+		if p := s.at(addr); p != nil {
+			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p.data), r.node(s.node)+r.ending())
+		}
+	}
+	if p := r.atRptr(s); p != nil {
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending())
+	}
+	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending())
+}
+
+// breaks returns the first broken rule that stopped the run, or nil.
+func (r *Run) breaks() *happening {
+	for i := range r.broken {
+		if r.broken[i].Fields[0] != 0 {
+			return &r.broken[i]
+		}
+	}
+	return nil
+}
+
+// ending says how the run ended.
+func (r *Run) ending() string {
+	switch {
+	case r.breaks() != nil:
+		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.breaks().Time, firstLine(r.breaks().Text()))
+	case len(r.stops) > 0:
+		s := &r.stops[len(r.stops)-1]
+		_, _, what := s.stopped()
+		return fmt.Sprintf("; the kernel %s at clock %d", what, s.Time)
+	}
+	return fmt.Sprintf("; the log ends at clock %d", r.last.Time)
+}
