@@ -74,6 +74,13 @@ func (s *System) notOpened(selector string, o *Options) {
 	}
 }
 
+// Injects notes in the log, if there is one, that the caller injects a fault: see events.Recorder.Inject.
+func (s *System) Injects(device ddi.KMHandle, name string, timeout, fault, stop bool) {
+	if s.recorder != nil {
+		s.recorder.Inject(device, name, timeout, fault, stop)
+	}
+}
+
 // endRecord writes the events that are left. The sink keeps its error.
 func (s *System) endRecord() {
 	if s.recorder != nil {

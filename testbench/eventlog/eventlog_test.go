@@ -48,10 +48,14 @@ func written(t *testing.T, n int) ([]byte, []Event) {
 	w, err := NewWriter(&out, Header{Program: "test", Board: "emu", Hz: 7, Map: 9, Observed: true})
 	require.NoError(t, err)
 	var all []Event
+	var newest uint64 // time
 	for i := range n {
 		e := random(r, uint64(i+1))
 		e.ID = uint64(i + 1)
 		require.Equal(t, e.ID, w.Add(e))
+		if newest = max(newest, e.Time); e.Kind == End && e.Time == 0 {
+			e.Time = newest
+		}
 		all = append(all, e)
 	}
 	require.NoError(t, w.Flush())

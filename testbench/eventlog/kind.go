@@ -61,6 +61,7 @@ const (
 	Destroy            // an application destroys an allocation
 	Offer              // an application offers the memory of an allocation
 	Reclaim            // and wants it back
+	Inject             // the command injects a fault
 	kinds
 )
 
@@ -170,6 +171,7 @@ var Table = []Description{
 	{Destroy, "destroy", "an application destroys an allocation; the kernel frees it when no work uses it", hex("allocation"), "", ""},
 	{Offer, "offer", "an application offers the memory of an allocation; low priorities are discarded first", join(hex("allocation"), dec("priority")), "", ""},
 	{Reclaim, "reclaim", "an application reclaims an allocation", join(hex("allocation"), []Field{{"discarded", Flag}}), "", ""},
+	{Inject, "inject", "the command injects a fault, as a test, into the work of a device, or for all if that is 0; the flags say how it may end", join(hex("device"), []Field{{"time-out", Flag}, {"fault", Flag}, {"stop", Flag}}), "the fault", ""},
 }
 
 // Names returns the names of the kinds.

@@ -263,6 +263,15 @@ func (r *Recorder) Expect(node int, cause uint32, addr uint64) {
 	r.add(nil, now, eventlog.New(eventlog.Expect, uint64(node), uint64(cause), addr))
 }
 
+// Inject notes that the command injects a fault, with a name, into the work of a device, or for all if that is 0. It may
+// end in a time-out of a node, a fault of a node, or a stop of the adapter.
+func (r *Recorder) Inject(device ddi.KMHandle, name string, timeout, fault, stop bool) {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(nil, now, eventlog.New(eventlog.Inject, uint64(device), flag(timeout), flag(fault), flag(stop)).WithText(name))
+}
+
 // device adds an event of the device, within an access of the host.
 func (r *Recorder) device(e eventlog.Event) {
 	r.mu.Lock()

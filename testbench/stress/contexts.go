@@ -23,6 +23,7 @@ type spreader struct {
 	count    int // contexts for each of the driver
 	contexts map[ddi.KMHandle][]*umddi.CreateContext
 	made     ddi.KMHandle // the last allocation of a resource
+	device   ddi.KMHandle
 }
 
 // thunks returns the thunks for the runtime.
@@ -39,6 +40,7 @@ func (s *spreader) create(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateCont
 	if st.Failed() {
 		return st
 	}
+	s.device = dev
 	own := *arg
 	all := []*umddi.CreateContext{&own}
 	for range s.count - 1 {

@@ -101,6 +101,7 @@ func (d *device) submit(r *rand.Rand) error {
 	}
 	d.bench.totals.Hangs++
 	d.offend(hang)
+	d.bench.note(hang, d)
 	for i := range hangs {
 		d.immediate.api.CopyResource(bufs[i%2], bufs[1-i%2])
 	}

@@ -113,6 +113,7 @@ func (s *spoiler) inject(f Fault, o owner, arg kmddi.Patch) {
 	from, to := uint64(arg.DmaBufferSubmissionStartOffset), uint64(arg.DmaBufferSubmissionEndOffset)
 	in := s.bench.injector
 	node := registers(o.node)
+	s.bench.note(f, o.device)
 	switch f {
 	case BadPacket:
 		s.last.bad = true
@@ -137,6 +138,19 @@ func (s *spoiler) inject(f Fault, o owner, arg kmddi.Patch) {
 		s.stops++
 		in.Unplug()
 	}
+}
+
+// note notes in the log that work of a device gets a fault, and how that may end.
+func (b *bench) note(f Fault, d *device) {
+	of := ddi.KMHandle(0)
+	switch f {
+	case hang, BadPacket, HostRead, IgnoreReset:
+		of = d.spread.device
+	}
+	timeout := f == hang || f == HostRead || f == IgnorePreempt
+	fault := f == BadPacket || f == HostRead || f == IgnoreReset
+	stop := f == HostRead || f == IgnorePreempt || f == IgnoreReset || f == Firmware || f == Unplug
+	b.sys.Injects(of, string(f), timeout, fault, stop)
 }
 
 // stopFirmware stops the microcontroller, unless the board is unplugged. The kernel is inside a
@@ -186,6 +200,7 @@ func (b *bench) refuses(int) bool {
 		if i.Fault == NoMemory && b.spoil.rand.Float64() < i.Rate {
 			b.totals.Injected[NoMemory]++
 			b.spoil.memory++
+			b.note(NoMemory, nil)
 			return true
 		}
 	}

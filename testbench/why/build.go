@@ -42,7 +42,7 @@ func (b *builder) add(e *eventlog.Event) {
 		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
 	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
 		b.memory(e, at)
-	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.End:
+	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.Inject, eventlog.Restart, eventlog.End:
 		b.happened(e)
 	default:
 		b.scheduler(e, at)
@@ -101,9 +101,13 @@ func (b *builder) happened(e *eventlog.Event) {
 		b.waiting = happening{}
 	case eventlog.Expect:
 		b.expected = append(b.expected, expectation{Point{e.ID, e.Time}, e.Fields[0], e.Fields[1], e.Fields[2]})
+	case eventlog.Inject:
+		b.injects(e)
 	case eventlog.Fault:
 		if !b.expects(e) {
-			b.faults = append(b.faults, b.happening(e))
+			h := b.happening(e)
+			h.meant = b.resting
+			b.faults = append(b.faults, h)
 		}
 	case eventlog.Stop:
 		b.stopping(e)
@@ -114,7 +118,11 @@ func (b *builder) happened(e *eventlog.Event) {
 			b.stopping(e)
 			s.aborted = Point{e.ID, e.Time}
 			b.landed(s)
+		} else {
+			b.idle++
 		}
+	case eventlog.Restart:
+		b.resting = nil
 	case eventlog.Broken:
 		b.broken = append(b.broken, b.happening(e))
 	case eventlog.FrameRepeated:
@@ -129,7 +137,7 @@ func (b *builder) happened(e *eventlog.Event) {
 }
 
 func (b *builder) happening(e *eventlog.Event) happening {
-	return happening{e.Clone(), b.open(e), Point{}}
+	return happening{Event: e.Clone(), stack: b.open(e)}
 }
 
 // returned notes a DDI function that failed in a call of the API.
@@ -220,16 +228,6 @@ func (b *builder) wrote(e *eventlog.Event, at Point) {
 		s.written, s.word, b.words[s.node] = at, addr, addr
 		return false
 	})
-}
-
-// ofDriver reports whether an address in host memory is in memory of the miniport.
-func (b *builder) ofDriver(addr uint64) bool {
-	for from, to := range b.driver {
-		if addr >= from && addr < to {
-			return true
-		}
-	}
-	return false
 }
 
 // messaged gives a message to the submissions whose fence was written.

@@ -18,20 +18,26 @@ func (r *Run) Fault() *Answer {
 			return a
 		}
 	}
+	a := r.ownFault()
+	r.byBench(a)
+	return a
+}
+
+// ownFault is Fault, for this board alone, without the injected faults.
+func (r *Run) ownFault() *Answer {
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
 	if of := r.unopened(a); of != nil {
 		return of
 	}
-	broken := r.breaks()
+	broken, stop, f := r.breaks(), unmeant(r.stops), unmeant(r.faults)
 	switch s := r.misgiven(broken); {
 	case s != nil:
 		return r.submission(s)
-	case broken != nil && (len(r.stops) == 0 || broken.ID < r.stops[0].ID):
+	case broken != nil && (stop == nil || broken.ID < stop.ID):
 		return r.rule(a, broken)
-	case len(r.stops) > 0:
-		return r.stopped(a, &r.stops[0])
-	case len(r.faults) > 0:
-		f := &r.faults[0]
+	case stop != nil:
+		return r.stopped(a, stop)
+	case f != nil:
 		a.Verdict = fmt.Sprintf("node %d stopped on a fault", f.Fields[0])
 		a.step(Point{f.ID, f.Time}, "node %d stops on the fault %s at %s", f.Fields[0], causeName(f.Fields[2]), pkt.FormatAddr(f.Fields[3]))
 		a.lacks(MissingPacket, "the packet at %s does not end%s", pkt.FormatAddr(f.Fields[3]), explainCause(f.Fields[2]))

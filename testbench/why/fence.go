@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,13 @@ func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 	s := found[len(found)-1]
 	a := r.submission(s)
 	a.Question = fmt.Sprintf("fence %d of node %d", s.fence, s.node)
+	if stop := r.endOf(s); stop != nil {
+		if stop.meant != nil {
+			a.step(stop.meant.Point, "injected by the bench: %s", stop.meant.describe())
+		}
+		a.step(Point{stop.ID, stop.Time}, "%s", stop.because())
+		slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+	}
 	return a, nil
 }
 

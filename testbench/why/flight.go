@@ -33,6 +33,7 @@ func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
 func (b *builder) stopping(e *eventlog.Event) {
 	h := b.happening(e)
 	h.began, b.collect = b.collect, Point{}
+	h.meant = b.meant(e)
 	b.stops = append(b.stops, h)
 }
 
@@ -42,4 +43,14 @@ func (s *submission) over() bool { return s.retired.In() || s.aborted.In() }
 // overBefore is over, before a time in clocks.
 func (s *submission) overBefore(time uint64) bool {
 	return s.retired.In() && s.retired.Time < time || s.aborted.In() && s.aborted.Time < time
+}
+
+// ofDriver reports whether an address in host memory is in memory of the miniport.
+func (b *builder) ofDriver(addr uint64) bool {
+	for from, to := range b.driver {
+		if addr >= from && addr < to {
+			return true
+		}
+	}
+	return false
 }

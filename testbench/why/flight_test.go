@@ -67,7 +67,7 @@ func freed(all []eventlog.Event) (n int) {
 	return n
 }
 
-// A reset of a node ends the submission that it aborts: the answer is the fault that led to the first reset, and not that the
+// A reset of a node ends the submission that it aborts: the answer about it is the fault that led to the reset, and none is that the
 // kernel did not wait.
 func TestResetsOfNodes(t *testing.T) {
 	r, all := stressLog(t, 16)
@@ -78,6 +78,9 @@ func TestResetsOfNodes(t *testing.T) {
 	require.EqualValues(t, cpreg.CauseOpcode, all[first].Fields[2])
 
 	a := r.Fault()
+	assert.Empty(t, a.Missing, "%s", a.Text())
+	a, err := r.Fence(int(all[reset].Fields[1]), uint32(all[reset].Fields[2]))
+	require.NoError(t, err)
 	assert.Equal(t, why.MissingPacket, a.Missing, "%s", a.Text())
 	for _, event := range []uint64{all[first].ID, all[reset].ID} {
 		assert.True(t, slices.ContainsFunc(a.Chain, func(s why.Step) bool { return s.Event == event }), "event %d is in\n%s", event, a.Text())

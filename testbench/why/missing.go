@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // missing finds the first missing link of a submission and why it is missing. seen are the
@@ -32,13 +33,13 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 		return a.lacks(MissingMessage, "the interrupt message did not arrive; the kernel found the fence when it asked for it, after its time-out")
 	case s.reported.In():
 		a.Verdict = "it was written and reported, but not retired"
-		return a.lacks(MissingRetire, "%s%s", s.notRetired(), r.ending())
+		return a.lacks(MissingRetire, "%s%s", s.notRetired(), r.ending(s))
 	case !s.submitted.In():
 		return r.notSubmitted(a, s, seen)
 	case !s.given.In():
-		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending())
+		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending(s))
 	case !s.rung.In():
-		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending())
+		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending(s))
 	}
 	if before := r.ahead(s); before != nil {
 		a.step(before.submitted, "%s is before it on the node, and has not ended", before.name())
@@ -71,7 +72,7 @@ func (r *Run) notSubmitted(a *Answer, s *submission, seen map[*submission]bool) 
 			return r.missing(a, other, seen)
 		}
 	}
-	return a.lacks(MissingSubmit, "the kernel did not submit it, though all that it waits for has ended%s", r.ending())
+	return a.lacks(MissingSubmit, "the kernel did not submit it, though all that it waits for has ended%s", r.ending(s))
 }
 
 // notEnded finds why the hardware has not ended a submission that is the oldest on its node.
@@ -80,7 +81,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return r.faulted(a, s, f)
 	}
 	if r.unwritten(s) {
-		return a.lacks(MissingFence, "%s%s", r.notWritten(s), r.ending())
+		return a.lacks(MissingFence, "%s%s", r.notWritten(s), r.ending(s))
 	}
 	if done := s.fenced.In() || s.written.In(); done {
 		a.Verdict = "it was written, but not reported"
@@ -88,12 +89,12 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 			return a.lacks(MissingReport, "%s", reason)
 		}
 		if s.message.In() {
-			return a.lacks(MissingReport, "%s%s", s.notReported(), r.ending())
+			return a.lacks(MissingReport, "%s%s", s.notReported(), r.ending(s))
 		}
 		if s.written.In() && !s.fenced.In() && r.Header.Observed {
-			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending())
+			return a.lacks(MissingFence, "the fence is in memory, but the node has not ended its packet%s", r.ending(s))
 		}
-		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending())
+		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending(s))
 	}
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingFetch, "%s", reason)
@@ -103,17 +104,17 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
 	}
 	if p := s.inRing(); p != nil && r.Header.Observed {
-		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending())
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending(s))
 	}
 	switch next := s.next(); {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0:
-		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending())
+		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending(s))
 	case next != nil:
-		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending())
+		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending(s))
 	}
-	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending())
+	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending(s))
 }
 
 // lost reports whether the doorbell of a submission that has not begun was lost: a later read of
@@ -174,13 +175,13 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 		hi, _ := r.register(int(s.node), cpreg.IBHi)
 		addr := hi<<32 | v
 		if p := s.at(addr); p != nil {
-			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p.data), r.node(s.node)+r.ending())
+			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p.data), r.node(s.node)+r.ending(s))
 		}
 	}
 	if p := r.atRptr(s); p != nil {
-		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending())
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending(s))
 	}
-	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending())
+	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending(s))
 }
 
 // breaks returns the first broken rule that stopped the run, or nil.
@@ -193,15 +194,24 @@ func (r *Run) breaks() *happening {
 	return nil
 }
 
-// ending says how the run ended.
-func (r *Run) ending() string {
-	switch {
-	case r.breaks() != nil:
-		return fmt.Sprintf("; a rule was broken at clock %d: %s", r.breaks().Time, firstLine(r.breaks().Text()))
-	case len(r.stops) > 0:
-		s := &r.stops[len(r.stops)-1]
-		_, _, what := s.stopped()
-		return fmt.Sprintf("; the kernel %s at clock %d", what, s.Time)
+// ending says how a submission ended, or the run if it did not.
+func (r *Run) ending(s *submission) string {
+	if broken := r.breaks(); broken != nil {
+		return fmt.Sprintf("; a rule was broken at clock %d: %s", broken.Time, firstLine(broken.Text()))
+	}
+	if stop := r.endOf(s); stop != nil {
+		return fmt.Sprintf("; %s at clock %d", stop.because(), stop.Time)
 	}
 	return fmt.Sprintf("; the log ends at clock %d", r.last.Time)
+}
+
+// endOf returns the reset that aborted a submission, or the stop of the adapter that ended it, or nil.
+func (r *Run) endOf(s *submission) *happening {
+	for i := range r.stops {
+		h := &r.stops[i]
+		if h.ID > s.queued.Event && !s.retired.In() && (h.Kind == eventlog.Stop || h.Fields[0] == s.serial) {
+			return h
+		}
+	}
+	return nil
 }

@@ -131,18 +131,12 @@ type cpuWrite struct {
 	stack      []frame
 }
 
-// An access is the last read of a register.
-type access struct {
-	Point
-	value uint64
-	err   string
-}
-
 // A happening is an event with a text, and the calls that were open.
 type happening struct {
 	eventlog.Event
 	stack []frame
-	began Point // DxgkDdiCollectDbgInfo before it, of a stop or a reset
+	began Point      // DxgkDdiCollectDbgInfo before it, of a stop or a reset
+	meant *injection // that it comes of, of a stop, a reset or a fault; nil: none
 }
 
 // A Run is what a log says.
@@ -178,6 +172,8 @@ type Run struct {
 
 	expected []expectation // faults that the command expected, and that did not happen
 	wanted   int           // faults that the command expected, and that happened
+	injected []*injection  // faults that the command injected
+	idle     int           // resets of a node that aborted no submission
 
 	silent []*command // functions that wrote nothing, in order
 	emits  bool       // the log has the packets of command buffers
@@ -214,6 +210,7 @@ type builder struct {
 	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission     // by node: queued and not submitted
 	patch    *eventlog.Event     // the last DxgkDdiPatch
+	resting  *injection          // an injected fault has stopped the adapter, which has not been reset
 	collect  Point               // the last DxgkDdiCollectDbgInfo, if no stop or reset followed
 }
 

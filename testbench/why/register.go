@@ -59,3 +59,10 @@ func (r *Run) node(n uint32) string {
 	}
 	return fmt.Sprintf("; CP%d has %s", n, strings.Join(parts, ", "))
 }
+
+// An access is the last read of a register.
+type access struct {
+	Point
+	value uint64
+	err   string
+}

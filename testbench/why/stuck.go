@@ -158,7 +158,7 @@ func (r *Run) unreachable() string {
 
 // preempted tells how a submission goes on that was taken back from its node.
 func (r *Run) preempted(a *Answer, s *submission) *Answer {
-	a.Verdict = "its node has stopped for other work, and it has not gone on" + r.ending()
+	a.Verdict = "its node has stopped for other work, and it has not gone on" + r.ending(s)
 	a.step(s.retired, "node %d has stopped for other work, and the kernel takes it back", s.node)
 	for _, next := range r.order {
 		if next.again == s.serial && next.epoch == s.epoch {
