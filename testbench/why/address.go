@@ -24,7 +24,13 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	}
 	touched := r.touched(a, addr)
 	writes, reads := r.contacts(addr)
+	r.unmapped(a, addr, append(slices.Clone(writes), reads...))
+	otherWrites, otherReads := r.throughPages(a, addr)
+	writes, reads = merge(writes, otherWrites), merge(reads, otherReads)
 	if len(a.Chain)+len(writes)+len(reads) == 0 {
+		if inApertures(addr) {
+			return nil, fmt.Errorf("%w: the page of %s was not mapped, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
+		}
 		return nil, fmt.Errorf("%w: neither an allocation nor a buffer was at %s, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 	}
 	for _, w := range writes[max(0, len(writes)-maxTouches):] {

@@ -38,7 +38,7 @@ func (b *builder) endHomes(a uint64, at Point) {
 // paging adds an operation to a paging buffer. A MAP_APERTURE_SEGMENT tells that its segment is an aperture.
 func (b *builder) paging(s *submission, o paging) {
 	s.pagings = append(s.pagings, o)
-	if o.what == "MAP_APERTURE_SEGMENT" {
+	if o.what == mapAperture {
 		b.mapped[o.toSegment] = true
 	}
 }
