@@ -140,7 +140,7 @@ func answer(a *App, path string, n int, q question) error {
 			return fmt.Errorf("%w; %s: what was before is not in it", err, begins)
 		}
 		if err != nil {
-			return err
+			return run.Explain(err)
 		}
 		run.Annotate(found)
 		if a.Document(found) {

@@ -92,20 +92,6 @@ func causeName(cause uint64) string {
 	return fmt.Sprint(cause)
 }
 
-// Annotate adds to an answer what is wrong with the log: a missing beginning or end.
-func (r *Run) Annotate(a *Answer) {
-	first, cut := r, r.Truncated
-	for first.earlier != nil {
-		first = first.earlier
-	}
-	if first.first.Event > 1 {
-		a.Notes = append(a.Notes, fmt.Sprintf("the log begins at event %d: what was before is not in it", first.first.Event))
-	}
-	if cut {
-		a.Notes = append(a.Notes, fmt.Sprintf("the log ends within a block, after clock %d: it is being written, or its writer was killed", r.last.Time))
-	}
-}
-
 // Board returns the part of the log about the nth board that was opened, from 1. It fails with
 // ErrQuestion.
 func (r *Run) Board(n int) (*Run, error) {
@@ -284,63 +270,4 @@ func (r *Run) judge(a *Answer, c *call) {
 	default:
 		a.Verdict = "it returned, and its work has ended"
 	}
-}
-
-// Cycle answers what was going on at a time, in clocks. It fails with ErrQuestion.
-func (r *Run) Cycle(at uint64) (*Answer, error) {
-	if at > r.last.Time {
-		return nil, fmt.Errorf("%w: the log ends at clock %d", ErrQuestion, r.last.Time)
-	}
-	a := &Answer{Question: fmt.Sprintf("clock %d", at), Verdict: "no work was in the hardware"}
-	for _, c := range r.calls {
-		if c.Time <= at && (!c.end.In() || c.end.Time >= at && c.end.Time > c.Time) {
-			a.frames([]frame{c.frame})
-		}
-	}
-	busy := 0
-	for _, s := range r.order {
-		switch {
-		case s.queued.Time > at || s.overBefore(at):
-		case !s.submitted.In() || s.submitted.Time > at:
-			a.step(s.queued, "%s is in the queue of the kernel", s.name())
-		default:
-			busy++
-			a.step(s.submitted, "%s is in the hardware of node %d, %s", s.name(), s.node, s.stateAt(at))
-		}
-	}
-	if len(r.order) == 0 {
-		r.around(a, at)
-	}
-	if busy > 0 {
-		a.Verdict = fmt.Sprintf("%d submissions were in the hardware", busy)
-		if busy == 1 {
-			a.Verdict = "a submission was in the hardware"
-		}
-	}
-	return a, nil
-}
-
-// stateAt says how far a submission was at a time.
-func (s *submission) stateAt(at uint64) string {
-	done := 0
-	var next *packet
-	for i := range s.packets {
-		p := &s.packets[i]
-		switch {
-		case p.executed.In() && p.executed.Time <= at:
-			done++
-		case p.executed.In() && next == nil:
-			next = p
-		}
-	}
-	switch {
-	case s.fenced.In() && s.fenced.Time <= at:
-		return "and has written its fence"
-	case !s.begun.In() || s.begun.Time > at:
-	case next != nil:
-		return fmt.Sprintf("at %s; %d of its packets have ended", s.describePacket(next), done)
-	default:
-		return fmt.Sprintf("and %d of its packets have ended", done)
-	}
-	return "and has not begun"
 }
