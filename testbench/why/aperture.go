@@ -54,12 +54,18 @@ func inApertures(addr uint64) bool { return addr&pkt.Host == 0 && addr>>gartreg.
 
 // mappings returns the mappings of an address of an aperture, or those that lead to an address of host memory, in order.
 func (r *Run) mappings(addr uint64) (all []*mapping) {
+	homes := map[uint64][]*place{} // host memory, by allocation
+	for _, p := range r.places {
+		if p.memory {
+			homes[p.allocation] = append(homes[p.allocation], p)
+		}
+	}
 	for _, s := range r.order {
 		for _, o := range s.pagings {
 			switch {
 			case o.what == mapAperture:
 				endMappings(all, s, o)
-				if m := r.mapping(s, o, addr); m != nil {
+				if m := mappingOf(homes[o.allocation], s, o, addr); m != nil {
 					all = append(all, m)
 				}
 			case o.what == unmapAperture:
@@ -83,10 +89,10 @@ func endMappings(all []*mapping, s *submission, o paging) {
 	}
 }
 
-// mapping returns what an operation says of an address, or nil.
-func (r *Run) mapping(s *submission, o paging, addr uint64) *mapping {
-	for _, p := range r.places {
-		if !p.memory || p.allocation != o.allocation || p.from.Event > s.queued.Event || p.to.In() && p.to.Event < s.queued.Event {
+// mappingOf returns what an operation says of an address, or nil. homes are the pages of its allocation.
+func mappingOf(homes []*place, s *submission, o paging, addr uint64) *mapping {
+	for _, p := range homes {
+		if p.from.Event > s.queued.Event || p.to.In() && p.to.Event < s.queued.Event {
 			continue
 		}
 		at, size := o.to+p.within, (p.size+pageBytes-1)&^(pageBytes-1)
@@ -104,7 +110,12 @@ func (r *Run) mapping(s *submission, o paging, addr uint64) *mapping {
 // throughPages adds the mappings of an address to an answer, and returns the writes and the reads under the other name of its
 // byte: of the GPU through the aperture, or of the CPU and the GPU in host memory.
 func (r *Run) throughPages(a *Answer, addr uint64) (writes, reads []contact) {
-	for _, m := range r.mappings(addr) {
+	maps := r.mappings(addr)
+	if n := len(maps) - maxTouches; n > 0 {
+		maps = maps[n:]
+		a.Notes = append(a.Notes, fmt.Sprintf("the first %d mappings of its page are left out", n))
+	}
+	for _, m := range maps {
 		a.step(m.maps.done(), "%s, by %s of %s", m.describe("leads"), mapAperture, m.maps.name())
 		if m.unmaps != nil {
 			a.step(m.unmaps.done(), "%s leads there no more, by %s", pkt.FormatAddr(m.address), m.unmaps.name())
@@ -145,7 +156,8 @@ func (r *Run) unmapped(a *Answer, addr uint64, all []contact) {
 		return
 	}
 	maps := r.mappings(addr)
-	for _, c := range all {
+	all = merge(nil, all)
+	for _, c := range all[max(0, len(all)-maxTouches):] {
 		if c.sub != nil && !slices.ContainsFunc(maps, func(m *mapping) bool { return m.live(c.Event) }) {
 			a.step(c.Point, "its page is not mapped at this time; %s", before(maps, c.Event))
 		}
