@@ -21,7 +21,7 @@ type mapping struct {
 	allocation   uint64
 	address, to  uint64      // the address that was asked about, in the aperture and in host memory
 	within       uint64      // offset in the allocation
-	past         bool        // it is behind the end of the allocation, in its last page
+	past         bool        // it is after the end of the allocation, in its last page
 	maps, unmaps *submission // unmaps is nil while it is mapped
 }
 
