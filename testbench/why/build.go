@@ -364,6 +364,8 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		*flight = append(*flight, s)
 	case eventlog.Report:
 		b.reported(s, e, at)
+	case eventlog.Cancelled:
+		s.lost = at
 	case eventlog.Retire, eventlog.Preempted:
 		s.retired, s.retireStack, s.back = at, b.open(e), e.Kind == eventlog.Preempted
 		if !s.message.In() && !s.back {

@@ -77,3 +77,13 @@ func TestEachReset(t *testing.T) {
 		assert.Equal(t, fence == 3, a.Chain[0].What == "injected by the bench: hang, in the work of device 0x200002")
 	}
 }
+
+// A submission that is cancelled since its device is lost names the reset before it.
+func TestCancelledByAReset(t *testing.T) {
+	r := runOf(t, opened, queued(7, 3), queued(8, 4), reset(7, 3, 0x200002, "time-out"), eventlog.New(eventlog.Preempted, 8), eventlog.New(eventlog.Cancelled, 8),
+		queued(9, 5), reset(9, 5, 0x200003, "fault"), eventlog.New(eventlog.End))
+	a, err := r.Fence(1, 4)
+	assert.NoError(t, err)
+	assert.Equal(t, "it was cancelled, since its device is lost; the kernel resets node 1 and takes device 0x200002 away: fence 3 of node 1 at clock 0", a.Verdict)
+	assert.NotContains(t, a.Text(), "for other work")
+}

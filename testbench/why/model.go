@@ -71,6 +71,7 @@ type submission struct {
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
 	aborted Point  // a reset of its node has ended it
+	lost    Point  // it was taken back and does not go on, since its device is lost
 	again   uint64 // the preempted submission that it continues; 0: none
 	late    Point  // the message, if it arrived after the report
 	back    bool   // retired is when it was taken back

@@ -159,6 +159,18 @@ func (r *Run) unreachable() string {
 // preempted tells how a submission goes on that was taken back from its node.
 func (r *Run) preempted(a *Answer, s *submission) *Answer {
 	a.Verdict = "its node has stopped for other work, and it has not gone on" + r.ending(s)
+	if s.lost.In() {
+		a.Verdict = "it was cancelled, since its device is lost"
+		for _, h := range slices.Backward(r.stops) {
+			if h.ID < s.lost.Event {
+				a.Verdict += fmt.Sprintf("; %s at clock %d", h.because(), h.Time)
+				a.step(Point{h.ID, h.Time}, "%s", h.because())
+				break
+			}
+		}
+		a.step(s.lost, "the kernel cancels it")
+		return a
+	}
 	a.step(s.retired, "node %d has stopped for other work, and the kernel takes it back", s.node)
 	for _, next := range r.order {
 		if next.again == s.serial && next.epoch == s.epoch {
