@@ -241,6 +241,10 @@ func (s *traffic) next(m *mcu.Module) (regbus.Req, arbiter.Answer, mcu.Mem, uint
 		mem.WriteReady, s.beat = true, true
 	}
 	regs := s.host(m)
+	if m.AtLimit() && s.one(4) { // the program is started or stopped in the clock in which it hangs
+		regs = regbus.Req{Op: regbus.Write, Off: mcureg.Base + mcureg.Ctl, Data: s.r.Uint32N(2)}
+		s.last = regs
+	}
 	var rst reset.Signals
 	debugs := regs.Op == regbus.Write && regs.Off&^(mcureg.DebugSize-1) == mcureg.DebugBase
 	resets := s.one(10_000) || (debugs || regs.Op == regbus.Read) && s.one(500) || m.Ask().Op != regbus.None && s.one(20) || m.AtLimit() && s.one(3)
