@@ -129,7 +129,7 @@ func (s *traffic) start() {
 	s.write(mcureg.Base+mcureg.Blocks, s.r.Uint32())
 	for i := range uint32(8) {
 		at := mcureg.Base + mcureg.Window + mcureg.Stride*i
-		s.write(at+mcureg.BaseLo, s.r.Uint32()>>(s.r.IntN(24)))
+		s.write(at+mcureg.BaseLo, []uint32{s.r.Uint32() >> s.r.IntN(24), 0xffff_ff00}[s.r.IntN(5)/4])
 		s.write(at+mcureg.BaseHi, []uint32{0, 1 << 31, 1<<31 | s.r.Uint32N(300), s.r.Uint32()}[s.r.IntN(4)])
 		s.write(at+mcureg.WindowSize, []uint32{0x101, 0x101, 0x100, s.r.Uint32(), 1}[s.r.IntN(5)])
 	}
