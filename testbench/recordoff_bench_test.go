@@ -26,7 +26,7 @@ var hooked = map[string]*regexp.Regexp{
 	"../runtime/hal":     regexp.MustCompile(`\b(?:[\w.]*observer|m\.refused|m\.read) (!=|==) nil\b`),
 }
 
-// TestHooksAreFound: each package has conditions that BenchmarkRecordOff leaves out, and the sources still compile.
+// TestHooksAreFound: each package has conditions that BenchmarkRecordOff leaves out, and the changed sources can be parsed.
 func TestHooksAreFound(t *testing.T) {
 	changed, n := withoutHooks(t)
 	packages := map[string]bool{}
