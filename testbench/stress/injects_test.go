@@ -28,7 +28,7 @@ func TestInjectedFaultsAreInTheLog(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var log bytes.Buffer
 			var w *eventlog.Writer
-			o := small(tt.board)
+			o := small(t, tt.board)
 			tt.change(&o)
 			o.System.Record = func(h eventlog.Header) (events.Sink, error) {
 				var err error
