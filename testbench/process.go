@@ -68,6 +68,8 @@ func (s *System) MemoryInUse() uint64 {
 	return s.machine.InUse() - s.kernel.PagingMemory() - s.kernel.DrawingMemory()
 }
 
-// RefuseMemory makes refuse decide about each allocation of the PC's memory for the GPU, of
-// the given bytes: it fails if refuse returns true. nil: none fails.
-func (s *System) RefuseMemory(refuse func(bytes int) bool) { s.machine.Refuse(refuse) }
+// RefuseMemory makes refuse decide about each allocation of the PC's memory for the GPU, in
+// the thread of a process: it fails if refuse returns true.
+func (s *System) RefuseMemory(refuse func(process uint32) bool) {
+	s.machine.Refuse(func(int) bool { return refuse(s.kernel.Inside()) })
+}

@@ -16,6 +16,10 @@ func (k *Kernel) enter(t *ddi.Thread) visit {
 	return visit{level: t.IRQL()}
 }
 
+// Inside returns the process of the thread that is in the kernel. Only what that thread calls may ask, such as the
+// function of hal.Machine.Refuse.
+func (k *Kernel) Inside() uint32 { return k.thread.Process }
+
 // leave ends a visit. An unwinding Bugcheck may have left the level of the thread
 // higher than it was.
 func (k *Kernel) leave(t *ddi.Thread, v *visit) {

@@ -34,6 +34,7 @@ type Injector struct {
 	doubled   bool    // messages arrive twice
 	writes    []*loss
 	lost      map[uint64]uint64 // writes that were lost, by register
+	lostReads map[uint64]uint64 // reads that were lost, by the begin of their range
 	unplugged bool
 	counts    Counts
 }
@@ -65,6 +66,13 @@ func (i *Injector) LoseRead(addr, size uint64) (cancel func()) {
 		defer i.mu.Unlock()
 		i.reads = slices.DeleteFunc(i.reads, func(o *span) bool { return o == s })
 	}
+}
+
+// LostReads returns how many reads were lost so far that were to be lost in a range that begins at addr.
+func (i *Injector) LostReads(addr uint64) uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.lostReads[addr]
 }
 
 // LoseMessages makes the next n interrupt messages disappear.
@@ -177,6 +185,10 @@ func (i *Injector) loses(addr, n uint64) (lost, gone bool) {
 		if addr < s.addr+s.size && s.addr < addr+n {
 			i.reads = slices.Delete(i.reads, k, k+1)
 			i.counts.Reads++
+			if i.lostReads == nil {
+				i.lostReads = map[uint64]uint64{}
+			}
+			i.lostReads[s.addr]++
 			return true, i.unplugged
 		}
 	}

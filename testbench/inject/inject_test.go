@@ -33,6 +33,10 @@ func TestHost(t *testing.T) {
 	in.LoseRead(memory, 16)()
 	require.NoError(t, h.ReadMem(memory, p), "it was taken back")
 
+	assert.EqualValues(t, 1, in.LostReads(memory+6), "of the range that begins there")
+	assert.Zero(t, in.LostReads(memory+4))
+	assert.Zero(t, in.LostReads(memory), "it was taken back")
+
 	in.LoseMessages(1)
 	require.NoError(t, h.WriteMem(memory, []byte("x")), "no message")
 	require.Error(t, h.WriteMem(bustest.MessageBase, p))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -29,6 +28,7 @@ type bench struct {
 	sys      *testbench.System
 	injector *inject.Injector
 	spoil    *spoiler
+	judge    *judge
 
 	processes []*process
 	piece     int // bytes of a resource
@@ -44,7 +44,8 @@ type bench struct {
 
 // open opens the board and prepares the processes.
 func open(o Options) (*bench, error) {
-	b := &bench{Options: o, injector: new(inject.Injector), totals: Totals{Injected: map[Fault]uint64{}}}
+	b := &bench{Options: o, injector: new(inject.Injector)}
+	b.judge = newJudge(b)
 	b.spoil = newSpoiler(b)
 	b.Contexts = max(b.Contexts, 1)
 	s := o.System
@@ -86,7 +87,7 @@ func (b *bench) baseline() error {
 		return err
 	}
 	b.memory = b.sys.MemoryInUse()
-	b.totals = Totals{Injected: map[Fault]uint64{}}
+	b.totals = Totals{}
 	return nil
 }
 
@@ -148,12 +149,12 @@ func (b *bench) recover() error {
 	if broken := b.broken(); broken != nil {
 		return fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, broken)
 	}
-	if bad := b.spoil.check(); bad != nil {
-		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, bad, err)
-	}
-	b.injector.Disarm()
 	var stopped *dxgkrnl.DeviceError
 	errors.As(err, &stopped)
+	if !explainsStop(b.judge.active(), stopped) {
+		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, errStopped, err)
+	}
+	b.injector.Disarm()
 	if stopped != nil && stopped.Recovery == nil && !b.calm {
 		return nil
 	}
@@ -164,6 +165,16 @@ func (b *bench) recover() error {
 		err = fmt.Errorf("%w: seed %d, round %d: no recovery: %w", ErrFailed, b.Seed, b.round, err)
 	}
 	return err
+}
+
+// errStopped is wrapped by the error of an adapter that stops though no fault has hit that may stop it.
+var errStopped = errors.New("the adapter has stopped, and no fault explains it")
+
+// unexplained notes that the adapter is reset without a fault that explains it.
+func (b *bench) unexplained() {
+	if b.failed == nil {
+		b.failed = fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, errStopped)
+	}
 }
 
 // broken returns the broken rule that has stopped the system, or nil. No fault explains one.
@@ -212,7 +223,7 @@ func (b *bench) fail(p *process, err error) {
 // state returns the state after a round.
 func (b *bench) state() Round {
 	r := Round{Seed: b.Seed, Round: b.round, Totals: b.totals, Stats: b.sys.Stats()}
-	r.Injected = maps.Clone(r.Injected)
+	r.Injected = b.judge.injected()
 	all := sha256.New()
 	for _, p := range b.processes {
 		all.Write(p.frames.Sum(nil))

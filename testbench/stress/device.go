@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
-	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
@@ -36,12 +34,12 @@ type device struct {
 	back                resource
 	query               *d3d11.Query
 
-	recoveries uint64   // resets of the adapter when it was opened
-	preempts   uint64   // requests to preempt that were lost then
-	memory     uint64   // refused allocations then
-	kinds      []Fault  // of its submissions that got a fault of their own
-	offended   int      // round of the first that ends in the loss of the device; 0: none
-	cancels    []func() // take back faults that have not hit yet
+	resets   int        // of the adapter, when it was opened
+	spoiled  []*spoiled // submissions with a fault of their own, which are not known to be over
+	hanging  bool       // what it submits is to hang
+	kinds    []Fault    // of its submissions that end in the loss of the device
+	offended int        // round of the first of them; 0: none
+	cancels  []func()   // take back faults that have not hit yet
 }
 
 // A context is one of the API with its model.
@@ -63,25 +61,11 @@ type resource struct {
 // hang is the kind of a submission that the process itself makes too long.
 const hang Fault = "hang"
 
-// offend notes a fault in a submission. The read of a fetch that is dropped, since the node is
-// preempted, harms nobody.
+// offend notes a fault of a submission that ends in the loss of the device.
 func (d *device) offend(f Fault) {
-	if d.kinds = append(d.kinds, f); d.offended == 0 && f != HostRead {
+	if d.kinds = append(d.kinds, f); d.offended == 0 {
 		d.offended = d.bench.round
 	}
-}
-
-// explains reports whether one of the faults of the device ends in a loss of a kind.
-func (d *device) explains(k dxgkrnl.Kind) bool {
-	return slices.ContainsFunc(d.kinds, func(f Fault) bool {
-		switch f {
-		case hang:
-			return k == dxgkrnl.Timeout
-		case HostRead: // the node has a time-out for reads, or not
-			return k == dxgkrnl.Timeout || k == dxgkrnl.Fault
-		}
-		return k == dxgkrnl.Fault
-	})
 }
 
 // sound returns an error if the runtime has told that it dropped a call, or anything else.

@@ -58,10 +58,11 @@ func (d *device) drawn(err error) error {
 	if err == nil {
 		d.bench.totals.Drawn++
 	}
-	if errors.Is(err, ddi.StatusNoMemory) && d.bench.spoil.memory > d.memory {
+	if p := d.bench.process(d.process.ID()); errors.Is(err, ddi.StatusNoMemory) && p.refused > 0 {
+		p.refused--
 		return nil
 	}
-	if errors.Is(err, ddi.StatusDeviceRemoved) {
+	if errors.Is(err, ddi.StatusDeviceRemoved) || errors.Is(err, ddi.StatusIODeviceError) {
 		return cmp.Or(d.same(d.buffers[0]), err)
 	}
 	return err

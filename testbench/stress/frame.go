@@ -102,10 +102,12 @@ func (d *device) submit(r *rand.Rand) error {
 	d.bench.totals.Hangs++
 	d.offend(hang)
 	d.bench.note(hang, d)
+	d.hanging = true
 	for i := range hangs {
 		d.immediate.api.CopyResource(bufs[i%2], bufs[1-i%2])
 	}
 	d.immediate.api.Flush()
+	d.hanging = false
 	for _, b := range bufs {
 		b.Release()
 	}

@@ -22,6 +22,8 @@ type process struct {
 	frames hash.Hash  // of all frames and losses
 	device *device    // nil: none
 	spread *rand.Rand // of the contexts in the kernel
+
+	refused int // allocations in its calls, since the last one that was known to succeed
 }
 
 // round presents the frames of a round.
@@ -53,6 +55,7 @@ func (p *process) frame() error {
 	if d.offended > 0 && d.offended < p.bench.round {
 		return fmt.Errorf("the device is not lost, though a submission of it failed in round %d: %v", d.offended, d.kinds)
 	}
+	p.refused = 0 // the kernel went on without them
 	p.frames.Write(shown)
 	p.bench.totals.Frames++
 	return nil
@@ -77,19 +80,18 @@ func (p *process) lost(err error) error {
 	switch {
 	case errors.Is(err, errDiffers):
 		return err
-	case b.sys.Stats().Recoveries > d.recoveries || b.sys.Err() != nil:
-		if err := b.spoil.check(); err != nil {
-			return fmt.Errorf("%w: %w", err, reason)
-		}
+	case p.stopped(lost):
 		b.totals.Others++
-	case b.spoil.memory > d.memory && (errors.Is(err, errTold) || errors.Is(err, ddi.EOutOfMemory)):
-		b.totals.Refused++
-	case lost != nil && d.explains(lost.Kind):
+	case lost != nil && d.explains(lost):
 		b.totals.Guilty++
 		b.aborted++
-	case lost != nil && lost.Kind == dxgkrnl.Timeout && b.spoil.lostPreempts() > d.preempts: // the node timed out in its work
+	case lost != nil && b.judge.timedOut(lost):
 		b.totals.Others++
 		b.aborted++
+	case lost == nil && p.refused > 0 && (errors.Is(err, errTold) || errors.Is(err, ddi.EOutOfMemory)):
+		b.totals.Refused++
+	case b.sys.Err() != nil:
+		return fmt.Errorf("%w: %w", errStopped, reason)
 	default:
 		return fmt.Errorf("%w: no fault of its own explains it (%d submissions of it got one)", reason, len(d.kinds))
 	}
@@ -104,10 +106,21 @@ func (p *process) lost(err error) error {
 	return nil
 }
 
+// stopped reports whether the device is lost because the adapter has stopped after it was opened, and
+// a fault explains that.
+func (p *process) stopped(lost *dxgkrnl.DeviceError) bool {
+	j := p.bench.judge
+	if n := p.device.resets; n < len(j.resets) {
+		return explainsStop(j.resets[n], lost)
+	}
+	return p.bench.sys.Err() != nil && explainsStop(j.active(), lost)
+}
+
 // open opens a device.
 func (p *process) open() error {
 	b := p.bench
-	p.device = &device{bench: b, preempts: b.spoil.lostPreempts(), recoveries: b.sys.Stats().Recoveries, memory: b.spoil.memory, spread: &spreader{
+	p.refused = 0
+	p.device = &device{bench: b, resets: len(b.judge.resets), spread: &spreader{
 		kernel: b.sys.Thunks(), rand: p.spread, nodes: b.sys.Nodes(), count: b.Contexts, contexts: map[ddi.KMHandle][]*umddi.CreateContext{},
 	}}
 	return p.device.open(p.system, p.rand)

@@ -28,9 +28,9 @@ type spoiler struct {
 	bench    *bench
 	rand     *rand.Rand
 	contexts map[kmddi.HContext]owner
+	hung     map[*byte]*device // DMA buffers with the commands of a hang
+	reads    []*spoiled        // whose read may still be lost
 	last     patched
-	stops    uint64 // faults so far that may stop the adapter
-	memory   uint64 // refused allocations
 }
 
 // An owner is the device of a context, and the node of its work.
@@ -47,7 +47,7 @@ type patched struct {
 }
 
 func newSpoiler(b *bench) *spoiler {
-	return &spoiler{bench: b, rand: rand.New(rand.NewPCG(b.Seed, 1<<32)), contexts: map[kmddi.HContext]owner{}}
+	return &spoiler{bench: b, rand: rand.New(rand.NewPCG(b.Seed, 1<<32)), contexts: map[kmddi.HContext]owner{}, hung: map[*byte]*device{}}
 }
 
 // drivers returns d with the spoiler in the miniport.
@@ -56,6 +56,8 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 	d.Observed = nil
 	d.KernelMode = func() kmddi.DriverInitializationData {
 		table := entry()
+		s.bench.judge.watch(&table)
+		s.watch(&table)
 		create, destroy, patch := table.CreateContext, table.DestroyContext, table.Patch
 		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 			if p := s.bench.process(t.Process); p != nil && !arg.SystemContext {
@@ -69,10 +71,10 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 		}
 		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
-			if o, ok := s.contexts[arg.Context]; ok && !arg.Flags.Paging && !arg.Flags.Resubmission && !s.bench.calm {
+			if o, ok := s.contexts[arg.Context]; ok && !arg.Flags.Paging {
 				if s.last.context != arg.Context || s.last.fence != arg.SubmissionFenceID {
 					s.last = patched{arg.Context, arg.SubmissionFenceID, false}
-					s.submitted(o, arg)
+					s.submitted(o, &arg)
 				}
 				if s.last.bad {
 					copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset], unknownPacket[:])
@@ -85,6 +87,25 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 	return d
 }
 
+// watch follows the devices, and the DMA buffers that get their commands.
+func (s *spoiler) watch(table *kmddi.DriverInitializationData) {
+	create, render, present := table.CreateDevice, table.Render, table.Present
+	table.CreateDevice = func(t *ddi.Thread, h kmddi.HAdapter, dev kmddi.HDevice, arg kmddi.CreateDevice) ddi.Status {
+		if p := s.bench.process(t.Process); p != nil && p.device != nil && !arg.SystemDevice {
+			p.device.resets = len(s.bench.judge.resets)
+		}
+		return create(t, h, dev, arg)
+	}
+	table.Render = func(t *ddi.Thread, ctx kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+		s.written(t.Process, arg.DmaBuffer)
+		return render(t, ctx, arg)
+	}
+	table.Present = func(t *ddi.Thread, ctx kmddi.HContext, arg kmddi.Present) (kmddi.RenderOut, ddi.Status) {
+		s.written(t.Process, arg.DmaBuffer)
+		return present(t, ctx, arg)
+	}
+}
+
 // process returns the process with an ID, or nil.
 func (b *bench) process(id uint32) *process {
 	for _, p := range b.processes {
@@ -95,47 +116,71 @@ func (b *bench) process(id uint32) *process {
 	return nil
 }
 
-// submitted injects faults into a submission of a device.
-func (s *spoiler) submitted(o owner, arg kmddi.Patch) {
+// submitted injects faults into a submission of a device, unless it was preempted.
+func (s *spoiler) submitted(o owner, arg *kmddi.Patch) {
+	o.patched(arg)
+	if arg.Flags.Resubmission {
+		return
+	}
+	if s.hung[&arg.DmaBuffer[0]] == o.device {
+		o.spoil(hang, arg, hits)
+	}
+	if s.bench.calm {
+		return
+	}
 	for _, i := range s.bench.Faults {
-		if i.Fault == HostRead && s.bench.totals.Injected[HostRead] == maxLostReads {
-			continue
-		}
-		if i.Fault != NoMemory && s.rand.Float64() < i.Rate {
-			s.bench.totals.Injected[i.Fault]++
+		if i.Fault != NoMemory && !(i.Fault == HostRead && s.armedReads() >= maxLostReads) && s.rand.Float64() < i.Rate {
 			s.inject(i.Fault, o, arg)
 		}
 	}
 }
 
-// inject injects a fault.
-func (s *spoiler) inject(f Fault, o owner, arg kmddi.Patch) {
-	from, to := uint64(arg.DmaBufferSubmissionStartOffset), uint64(arg.DmaBufferSubmissionEndOffset)
+// armedReads returns how many reads were lost so far, or may still be.
+func (s *spoiler) armedReads() uint64 {
+	s.reads = slices.DeleteFunc(s.reads, func(r *spoiled) bool { return r.over || r.hit() })
+	return s.bench.injector.Counts().Reads + uint64(len(s.reads))
+}
+
+// loseRead leaves a read of a submission's commands without an answer.
+func (s *spoiler) loseRead(o owner, arg *kmddi.Patch) {
 	in := s.bench.injector
+	from := arg.DmaBufferPhysicalAddress + uint64(arg.DmaBufferSubmissionStartOffset)
+	before := in.LostReads(from)
+	r := o.spoil(HostRead, arg, func() bool { return in.LostReads(from) > before })
+	cancel := in.LoseRead(from, uint64(arg.DmaBufferSubmissionEndOffset-arg.DmaBufferSubmissionStartOffset))
+	o.cancels = append(o.cancels, func() { r.over = !r.hit(); cancel() })
+	s.reads = append(s.reads, r)
+	j := s.bench.judge
+	j.causes = append(j.causes, cause{HostRead, o.node, s.bench.round, r})
+}
+
+// inject injects a fault.
+func (s *spoiler) inject(f Fault, o owner, arg *kmddi.Patch) {
+	in, j := s.bench.injector, s.bench.judge
 	node := registers(o.node)
 	s.bench.note(f, o.device)
 	switch f {
 	case BadPacket:
 		s.last.bad = true
+		j.hits[f]++
+		o.spoil(f, arg, hits)
 		o.offend(f)
 	case HostRead:
-		o.cancels = append(o.cancels, in.LoseRead(arg.DmaBufferPhysicalAddress+from, to-from))
-		s.stops++
-		o.offend(f)
+		s.loseRead(o, arg)
 	case IgnorePreempt:
 		in.LoseWrites(1, node+cpreg.Preempt, 0)
 	case IgnoreReset:
 		s.last.bad = true
-		s.stops++
+		o.spoil(f, arg, hits)
 		o.cancels = append(o.cancels, in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset))
 		o.offend(f)
 	case LostInterrupt:
 		in.LoseMessages(1)
 	case Firmware:
-		s.stops++
 		s.stopFirmware()
 	case Unplug:
-		s.stops++
+		j.hits[f]++
+		j.stops(f, o.node)
 		in.Unplug()
 	}
 }
@@ -157,7 +202,12 @@ func (b *bench) note(f Fault, d *device) {
 // call, so nothing here may ask it.
 func (s *spoiler) stopFirmware() {
 	b := s.bench
-	if err := b.sys.StopFirmware(); err != nil && !errors.Is(err, bus.ErrLinkDown) && b.failed == nil {
+	err := b.sys.StopFirmware()
+	switch {
+	case err == nil:
+		b.judge.hits[Firmware]++
+		b.judge.stops(Firmware, 0)
+	case !errors.Is(err, bus.ErrLinkDown) && b.failed == nil:
 		b.failed = fmt.Errorf("%w: seed %d, round %d: the microcontroller cannot be stopped: %w", ErrFailed, b.Seed, b.round, err)
 	}
 }
@@ -170,37 +220,18 @@ func (s *spoiler) injects(f Fault) bool {
 // registers returns the offset of the registers of a node in BAR0.
 func registers(node uint32) uint64 { return cpreg.Base + uint64(node)*cpreg.Stride }
 
-// lostPreempts returns the number of requests to preempt that were lost so far.
-func (s *spoiler) lostPreempts() (n uint64) {
-	for node := range uint32(s.bench.sys.Nodes()) {
-		n += s.bench.injector.LostWrites(registers(node) + cpreg.Preempt)
-	}
-	return n
-}
-
-// check returns an error if the adapter has stopped more often than faults explain.
-func (s *spoiler) check() error {
-	n := s.bench.sys.Stats().Recoveries
-	if s.bench.sys.Err() != nil {
-		n++
-	}
-	// A node that loses a paging buffer, since it did not see a PREEMPT, stops the adapter.
-	if may := s.stops + s.lostPreempts(); n > may {
-		return fmt.Errorf("the adapter has stopped %d times, after %d faults that may do that", n, may)
-	}
-	return nil
-}
-
-// refuses decides about an allocation of the PC's memory.
-func (b *bench) refuses(int) bool {
+// refuses decides about an allocation of the PC's memory in a process.
+func (b *bench) refuses(process uint32) bool {
 	if b.calm {
 		return false
 	}
 	for _, i := range b.Faults {
 		if i.Fault == NoMemory && b.spoil.rand.Float64() < i.Rate {
-			b.totals.Injected[NoMemory]++
-			b.spoil.memory++
 			b.note(NoMemory, nil)
+			b.judge.hits[NoMemory]++
+			if p := b.process(process); p != nil {
+				p.refused++
+			}
 			return true
 		}
 	}

@@ -81,6 +81,9 @@ func (o *Options) check() error {
 		if i.Fault == Firmware && !o.System.Queues.Use {
 			return bad("the fault %s, which needs a GPU whose firmware runs the queues", i.Fault)
 		}
+		if (i.Fault == IgnorePreempt || i.Fault == IgnoreReset) && o.System.Queues.Use {
+			return bad("the fault %s with firmware that runs the queues, which stops and resets the nodes itself", i.Fault)
+		}
 		if !(i.Rate >= 0 && i.Rate <= 1) {
 			return bad("a rate of %v of %s, want 0 to 1", i.Rate, i.Fault)
 		}
@@ -101,7 +104,7 @@ type Totals struct {
 	Checked  uint64           `json:"checked"`  // bytes that were compared
 	Drawn    uint64           `json:"drawn"`    // rectangles that the kernel drew
 	Hangs    uint64           `json:"hangs"`    // submissions made to hang
-	Injected map[Fault]uint64 `json:"injected"` // faults that were armed
+	Injected map[Fault]uint64 `json:"injected"` // faults that have hit
 	Guilty   uint64           `json:"guilty"`   // devices lost for their own work
 	Others   uint64           `json:"others"`   // devices lost by a fault that hits all
 	Refused  uint64           `json:"refused"`  // devices given up for want of memory

@@ -80,7 +80,10 @@ func TestEachFault(t *testing.T) {
 			assert.Positive(t, r.Others)
 		}},
 		{"host read on a line", "line?vram=64KiB", fault(HostRead, 0.02), func(t *testing.T, r Round) { assert.Positive(t, r.Guilty) }},
-		{"PREEMPT ignored", "emu?vram=64KiB", fault(IgnorePreempt, 0.05), func(t *testing.T, r Round) { assert.Positive(t, r.NodeResets) }},
+		{"PREEMPT ignored", "emu?vram=64KiB", fault(IgnorePreempt, 0.05), func(t *testing.T, r Round) {
+			assert.Positive(t, r.NodeResets)
+			assert.Positive(t, r.Injected[IgnorePreempt])
+		}},
 		{"bad packet and PREEMPT ignored", "emu?vram=64KiB", func(o *Options) {
 			fault(BadPacket, 0.05)(o)
 			fault(IgnorePreempt, 0.5)(o)
@@ -277,7 +280,7 @@ func TestJudge(t *testing.T) {
 	b.injector.Unplug()
 	err = b.next()
 	require.ErrorIs(t, err, ErrFailed)
-	assert.ErrorContains(t, err, "the adapter has stopped 1 times, after 0 faults that may do that")
+	assert.ErrorContains(t, err, "the adapter has stopped, and no fault explains it: ")
 	b.failed = nil
 	require.NoError(t, b.sys.Recover())
 	require.NoError(t, b.sys.Close())

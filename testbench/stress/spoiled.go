@@ -1,0 +1,77 @@
+package stress
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+)
+
+// A spoiled submission is one of a device with a fault of its own.
+type spoiled struct {
+	fault  Fault
+	at     mark        // its last one: after a preemption it gets another fence
+	buffer *byte       // its DMA buffer
+	start  uint32      // in the buffer
+	hit    func() bool // the fault has hit
+	over   bool        // it was taken back before it has hit
+}
+
+// hits is that of a fault which is in the commands.
+func hits() bool { return true }
+
+// of reports whether a part of a DMA buffer is the submission.
+func (s *spoiled) of(arg *kmddi.Patch) bool {
+	return s.buffer == &arg.DmaBuffer[0] && s.start == arg.DmaBufferSubmissionStartOffset
+}
+
+// spoil notes a fault of a submission.
+func (d *device) spoil(f Fault, arg *kmddi.Patch, hit func() bool) *spoiled {
+	s := &spoiled{fault: f, at: mark{arg.NodeOrdinal, arg.SubmissionFenceID}, buffer: &arg.DmaBuffer[0], start: arg.DmaBufferSubmissionStartOffset, hit: hit}
+	d.spoiled = append(d.spoiled, s)
+	return s
+}
+
+// patched follows the submissions of a device: one that was preempted is submitted again with another
+// fence, and what was in the buffer before another one is over.
+func (d *device) patched(arg *kmddi.Patch) {
+	if !arg.Flags.Resubmission {
+		d.spoiled = slices.DeleteFunc(d.spoiled, func(s *spoiled) bool { return s.of(arg) })
+	}
+	for _, s := range d.spoiled {
+		if s.of(arg) {
+			s.at = mark{arg.NodeOrdinal, arg.SubmissionFenceID}
+		}
+	}
+}
+
+// explains reports whether a fault of a submission of the device ends in a loss because of e.
+func (d *device) explains(e *dxgkrnl.DeviceError) bool {
+	return slices.ContainsFunc(d.spoiled, func(s *spoiled) bool {
+		if s.at != (mark{e.Node, e.Fence}) || s.over || !s.hit() {
+			return false
+		}
+		switch s.fault {
+		case hang:
+			return e.Kind == dxgkrnl.Timeout
+		case HostRead: // the node has a time-out for reads, or not
+			return e.Kind == dxgkrnl.Timeout || e.Kind == dxgkrnl.Fault
+		}
+		return e.Kind == dxgkrnl.Fault
+	})
+}
+
+// written notes that a DMA buffer gets the commands of a process.
+func (s *spoiler) written(process uint32, buffer []byte) {
+	for _, p := range s.bench.processes {
+		if p.device == nil {
+			continue
+		}
+		p.device.spoiled = slices.DeleteFunc(p.device.spoiled, func(o *spoiled) bool { return o.buffer == &buffer[0] })
+	}
+	if p := s.bench.process(process); p != nil && p.device != nil && p.device.hanging {
+		s.hung[&buffer[0]] = p.device
+	} else {
+		delete(s.hung, &buffer[0])
+	}
+}
