@@ -21,7 +21,8 @@ run: build ## compose the sample images on the emulated GPU, check every pixel, 
 	@mkdir -p $(dir $(FRAME))
 	$(BIN) run compose --check -o $(FRAME)
 
-STRESS = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,ignore-preempt=0.02,ignore-reset=0.002,lost-interrupt=0.05,no-memory=0.01,unplug=0.002
+STRESS_FIRMWARE = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05,no-memory=0.01,unplug=0.002
+STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 
 test: ## all tests of the fast set; the last line counts the skipped tests
 	$(GO) run ./cmd/testsum -timeout 30m ./...
@@ -129,7 +130,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 120m -tags awake ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
 	CGO_ENABLED=1 $(GO) test -count 1 -timeout 360m -race ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
 	$(BIN) run stress --board 'emu?vram=1MiB' --rounds 0 --time 1h $(STRESS)
-	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS),firmware=0.002
+	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS_FIRMWARE),firmware=0.002
 	$(BIN) run stress --board 'line?vram=64KiB' --rounds 0 --time 10m --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05
 	$(BIN) run stress --board 'verilated?vram=64KiB' --rounds 0 --time 10m $(STRESS)
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu -v -run "TestLockstep|TestSleeps" -mcu.clocks 10000000

@@ -30,8 +30,8 @@ func (s *System) Recover() error {
 	return s.guard(func() error { return s.kernel.Recover(s.thread) })
 }
 
-// lost returns why the GPU lost a device, as Err does for the system.
-func (s *System) lost(device ddi.KMHandle) error {
+// Lost returns why the GPU lost a device, as Err does for the system.
+func (s *System) Lost(device ddi.KMHandle) error {
 	if s.monitor.Stopped() {
 		return s.monitor.Err()
 	}

@@ -27,7 +27,7 @@ func (p *Process) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 func (p *Process) CreateDeviceOn(kernel kmt.Thunks) (*d3d11.Device, *d3d11.Context, error) {
 	s := p.system
 	return d3d11.CreateDevice(d3d11.Config{
-		Driver: s.drivers.UserMode, Kernel: kernel, Process: p.id, Seed: s.seed, Err: s.lost, Stopped: s.stopped(),
+		Driver: s.drivers.UserMode, Kernel: kernel, Process: p.id, Seed: s.seed, Err: s.Lost, Stopped: s.stopped(),
 		Observer: s.observeAPI(),
 	})
 }

@@ -22,6 +22,7 @@ type spreader struct {
 	nodes    int // of the GPU
 	count    int // contexts for each of the driver
 	contexts map[ddi.KMHandle][]*umddi.CreateContext
+	device   ddi.KMHandle // of the kernel; 0: none yet
 	made     ddi.KMHandle // the last allocation of a resource
 	device   ddi.KMHandle
 }
@@ -29,6 +30,11 @@ type spreader struct {
 // thunks returns the thunks for the runtime.
 func (s *spreader) thunks() kmt.Thunks {
 	k := s.kernel
+	k.CreateDevice = func(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
+		dev, st := s.kernel.CreateDevice(t)
+		s.device = dev
+		return dev, st
+	}
 	k.CreateContext, k.DestroyContext, k.SetContextSchedulingPriority = s.create, s.destroy, s.prioritize
 	k.Render, k.Present, k.CreateAllocation = s.render, s.present, s.allocate
 	return k

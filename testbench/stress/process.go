@@ -75,7 +75,9 @@ func (p *process) lost(err error) error {
 		}
 	}
 	var lost *dxgkrnl.DeviceError
-	errors.As(reason, &lost)
+	if !errors.As(reason, &lost) && d.spread.device != 0 { // the runtime may not know it yet
+		errors.As(b.sys.Lost(d.spread.device), &lost)
+	}
 	var kind dxgkrnl.Kind
 	switch {
 	case errors.Is(err, errDiffers):
@@ -111,7 +113,7 @@ func (p *process) lost(err error) error {
 func (p *process) stopped(lost *dxgkrnl.DeviceError) bool {
 	j := p.bench.judge
 	if n := p.device.resets; n < len(j.resets) {
-		return explainsStop(j.resets[n], lost)
+		return lost == nil && p.device.api == nil || explainsStop(j.resets[n], lost) // another process may have reset it during open
 	}
 	return p.bench.sys.Err() != nil && explainsStop(j.active(), lost)
 }

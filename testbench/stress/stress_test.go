@@ -337,6 +337,8 @@ func TestOptions(t *testing.T) {
 		"a pressure of 0, want more than 0 to 16":     func(o *Options) { o.Pressure = 0 },
 		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out": func(o *Options) { o.Board = "line?faults=cut=9" },
 		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),
+		"the fault ignore-preempt with firmware that runs the queues":                func(o *Options) { fault(IgnorePreempt, 0.1)(o); o.System.Queues.Use = true },
+		"the fault ignore-reset with firmware that runs the queues":                  func(o *Options) { fault(IgnoreReset, 0.1)(o); o.System.Queues.Use = true },
 		"a rate of -1 of unplug, want 0 to 1":                                        fault(Unplug, -1),
 	} {
 		o := small(t, "emu")
