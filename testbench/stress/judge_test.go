@@ -26,8 +26,10 @@ func scripted(t *testing.T, st *ddi.Status) (*bench, kmddi.DriverInitializationD
 	table := kmddi.DriverInitializationData{
 		SubmitCommand: func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusSuccess },
 		PreemptCommand: func(_ *ddi.Thread, _ kmddi.HAdapter, arg kmddi.PreemptCommand) ddi.Status {
-			b.injector.LoseWrites(1, registers(arg.NodeOrdinal)+cpreg.Preempt, 0)
-			write(arg.NodeOrdinal, cpreg.Preempt)
+			if arg.PreemptionFenceID == 0 { // the others arrive
+				b.injector.LoseWrites(1, registers(arg.NodeOrdinal)+cpreg.Preempt, 0)
+				write(arg.NodeOrdinal, cpreg.Preempt)
+			}
 			return ddi.StatusSuccess
 		},
 		ResetEngine: func(_ *ddi.Thread, _ kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
@@ -52,6 +54,9 @@ func TestLostPreemptExplainsOneTimeOut(t *testing.T) {
 	ask := func(_ *bench, table kmddi.DriverInitializationData) {
 		table.PreemptCommand(nil, kmddi.HAdapter{}, kmddi.PreemptCommand{NodeOrdinal: 1})
 	}
+	arrives := func(_ *bench, table kmddi.DriverInitializationData) {
+		table.PreemptCommand(nil, kmddi.HAdapter{}, kmddi.PreemptCommand{NodeOrdinal: 1, PreemptionFenceID: 1})
+	}
 	reset := func(_ *bench, table kmddi.DriverInitializationData) {
 		table.ResetEngine(nil, kmddi.HAdapter{}, kmddi.ResetEngine{NodeOrdinal: 1})
 	}
@@ -68,6 +73,7 @@ func TestLostPreemptExplainsOneTimeOut(t *testing.T) {
 	}{
 		"its work":             {[]func(*bench, kmddi.DriverInitializationData){ask, reset}, late(1, 9), true, false},
 		"none was lost":        {[]func(*bench, kmddi.DriverInitializationData){reset}, late(1, 9), false, false},
+		"the next one arrives": {[]func(*bench, kmddi.DriverInitializationData){ask, arrives, reset}, late(1, 9), false, false},
 		"another node":         {[]func(*bench, kmddi.DriverInitializationData){ask, reset}, late(0, 9), false, false},
 		"later work":           {[]func(*bench, kmddi.DriverInitializationData){ask, reset}, late(1, 10), false, false},
 		"a fault":              {[]func(*bench, kmddi.DriverInitializationData){ask, reset}, &dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 9}, false, false},
@@ -107,6 +113,17 @@ func TestEachStopNeedsItsFault(t *testing.T) {
 	assert.True(t, explainsStop(b.judge.resets[0], fault))
 	again()
 	require.ErrorIs(t, b.failed, errStopped)
+
+	b.judge.stops(Unplug, 1)
+	assert.False(t, explainsStop(b.judge.active(), fault), "the link is down")
+	hit := false
+	read := &spoiled{hit: func() bool { return hit }}
+	b.judge.causes = []cause{{HostRead, 1, b.round, read}}
+	assert.False(t, explainsStop(b.judge.active(), fault), "it was answered")
+	hit = true
+	assert.True(t, explainsStop(b.judge.active(), fault))
+	b.round += 2
+	assert.False(t, explainsStop(b.judge.active(), fault), "it is too long ago")
 }
 
 // A fault of a submission explains the loss of that one, also after a preemption, and no later one.
