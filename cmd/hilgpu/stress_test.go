@@ -39,7 +39,7 @@ func TestStress(t *testing.T) {
 	assert.Contains(t, stderr, "hilgpu: check failed: stress: failed: seed 7, round 0, process ")
 	all = lines(t, stdout)
 	wantError(t, all[len(all)-1], 1, "check", stderr)
-	for _, bad := range []string{"--faults rain=1", "--faults unplug", "--pressure 0", "--hang 2", "--rounds 0"} {
+	for _, bad := range []string{"--faults rain=1", "--faults unplug", "--pressure 0", "--hang 2", "--rounds 0", "--firmware-queues --faults ignore-preempt=0.1"} {
 		code, _, stderr := hilgpu(append(strings.Fields(run), strings.Fields(bad)...)...)
 		assert.Equal(t, exit.Usage, code, bad)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
