@@ -24,7 +24,6 @@ type spreader struct {
 	contexts map[ddi.KMHandle][]*umddi.CreateContext
 	device   ddi.KMHandle // of the kernel; 0: none yet
 	made     ddi.KMHandle // the last allocation of a resource
-	device   ddi.KMHandle
 }
 
 // thunks returns the thunks for the runtime.
@@ -46,7 +45,6 @@ func (s *spreader) create(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateCont
 	if st.Failed() {
 		return st
 	}
-	s.device = dev
 	own := *arg
 	all := []*umddi.CreateContext{&own}
 	for range s.count - 1 {
