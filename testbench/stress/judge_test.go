@@ -162,7 +162,7 @@ func TestFaultExplainsItsSubmission(t *testing.T) {
 // A refused allocation explains one error of the process that it has hit, and none after a frame. A device
 // that was opened after a reset is not lost by it. A fault that has not hit counts as none.
 func TestEachErrorNeedsItsFault(t *testing.T) {
-	b, err := open(small("emu?vram=64KiB"))
+	b, err := open(small(t, "emu?vram=64KiB"))
 	require.NoError(t, err)
 	b.calm, b.round, b.Frames = false, 1, 1
 	require.NoError(t, b.next())
@@ -206,7 +206,7 @@ func TestEachErrorNeedsItsFault(t *testing.T) {
 
 // A driver that cannot reset a node is found, although requests to preempt are lost too.
 func TestFailedResetIsFound(t *testing.T) {
-	o := small("emu?vram=64KiB")
+	o := small(t, "emu?vram=64KiB")
 	entry := o.Drivers.KernelMode
 	o.Drivers.KernelMode = func() kmddi.DriverInitializationData {
 		table := entry()
