@@ -225,6 +225,40 @@ func TestStoppedWhereClaimed(t *testing.T) {
 	}
 }
 
+// A reset of a node takes work back that the node has begun, if a queue of the firmware has stopped in it. The node must not execute
+// it again, but it may execute what it had not begun, or what was complete.
+func TestNotExecutedAgain(t *testing.T) {
+	const nop, copies = 0x01000001, 0x03000005 // of 2 and 6 dwords
+	for name, tt := range map[string]struct {
+		before uint32 // header of the packet that was executed before the reset; 0: none
+		again  bool
+		want   []string
+	}{
+		"begun, again":     {nop, true, []string{"access-stopped"}},
+		"begun, not again": {nop, false, nil},
+		"not begun":        {0, true, nil},
+		"complete":         {copies, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.Claims(kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionDMABufferBoundary})
+			require.Empty(t, r.copies(t, 0, 10, 11))
+			if tt.before != 0 {
+				r.executes(1, 0, tt.before)
+			}
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventReset})
+			r.stop(1)
+			assert.Empty(t, r.found, "at the reset")
+			require.Empty(t, r.continues(t, 1, 0, 10, 11))
+			if tt.again {
+				r.executes(2, 0, nop)
+			}
+			r.Flush(r.t)
+			assert.Equal(t, tt.want, r.found)
+		})
+	}
+}
+
 // An access to the page of an MDL whose operation was built is told by its own rule.
 func TestEndedMDL(t *testing.T) {
 	for addr, want := range map[uint64]string{

@@ -66,8 +66,9 @@ type Sanitizer struct {
 	counts      map[uint32]uint64 // submissions by node
 	turns       uint64            // submissions
 	granularity kmddi.GraphicsPreemptionGranularity
-	on          bool      // there was an allocation, and the adapter has not stopped since
-	found       []finding // by the device, not yet reported
+	wasReset    map[uint32]bool // nodes that were reset, and have got no work since
+	on          bool            // there was an allocation, and the adapter has not stopped since
+	found       []finding       // by the device, not yet reported
 	renders     map[*ddi.Thread]*render
 	fresh       []*owned                 // of the last submission, whose bytes are not known
 	copied      copied                   // by the last COPY
@@ -84,6 +85,7 @@ func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error)
 	return &Sanitizer{
 		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
+		wasReset: map[uint32]bool{},
 	}
 }
 
@@ -185,13 +187,13 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 	case dxgkrnl.EventQueue:
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
-		s.each(e.Submission, func(u *submission) { u.submitted, u.done = true, 0 })
+		s.each(e.Submission, s.submitted)
 	case dxgkrnl.EventPreempted:
-		s.each(e.Submission, func(u *submission) {
-			s.checkStopped(u)
-			u.submitted, u.stopped = false, true
-		})
-	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled, dxgkrnl.EventReset:
+		s.each(e.Submission, s.takenBack)
+	case dxgkrnl.EventReset:
+		s.wasReset[e.Node] = true
+		s.retire(e.Submission)
+	case dxgkrnl.EventRetire, dxgkrnl.EventCancelled:
 		s.retire(e.Submission)
 	case dxgkrnl.EventStop, dxgkrnl.EventRestart: // in between, work that was not submitted may get a fence
 		s.drop()
@@ -274,6 +276,7 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 	}
 	for _, u := range s.unfinished {
 		if u.submitted && u.node == uint32(o.Node) && u.buffer.has(at) {
+			s.checkAgain(u, o.Address)
 			u.done = o.Address + 4 + 4*uint64(o.Header&pkt.HeaderBody)
 			return
 		}

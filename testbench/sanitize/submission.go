@@ -48,6 +48,7 @@ type submission struct {
 	turn      uint64   // when it was first queued, among those of all nodes
 	owned     []*owned // host memory that it accesses
 	done      uint64   // the end of the last packet that its node has executed, or 0
+	cut       bool     // a reset of its node has ended it inside
 
 	// By node: the number of the last submission that ends before this one begins.
 	after map[uint32]uint64
@@ -104,10 +105,11 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	s.turns++
 	turn := s.turns
 	var kept []access // of a paging buffer, whose addresses are final
-	s.each(e.Again, func(u *submission) { turn, kept = u.turn, u.accesses })
+	cut := false
+	s.each(e.Again, func(u *submission) { turn, kept, cut = u.turn, u.accesses, u.cut })
 	s.retire(e.Again) // it owns its memory until it continues
 	u := &submission{
-		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text,
+		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text, cut: cut,
 		buffer: span{from + uint64(e.Start), from + uint64(e.End)},
 	}
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
