@@ -52,8 +52,8 @@ func (d *device) explains(e *dxgkrnl.DeviceError) bool {
 			return false
 		}
 		switch s.fault {
-		case hang:
-			return e.Kind == dxgkrnl.Timeout
+		case hang: // a reset for another queue of the firmware may have ended it, and then it fails when it is submitted again
+			return e.Kind == dxgkrnl.Timeout || e.Kind == dxgkrnl.Fault && d.bench.System.Queues.Use
 		case HostRead: // the node has a time-out for reads, or not
 			return e.Kind == dxgkrnl.Timeout || e.Kind == dxgkrnl.Fault
 		}
