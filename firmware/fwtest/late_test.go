@@ -46,14 +46,13 @@ func TestMessageAreaIsSlow(t *testing.T) {
 			require.NoError(t, r.Write(idreg.Base+idreg.ReadTimeout, tt.timeout))
 			require.NoError(t, r.Write(mcureg.Base+mcureg.Limit, 60_000))
 			r.spoilArea(tt.nth, func(d *hostbfm.Read) { d.Due = tt.due(r) })
-			r.rings = 30_000
 			r.create(neighbour, 1, 1, 20_000)
 			r.create(stranger, 0, 1, 20_000)
 			r.post(4, neighbour, stranger)
 			r.must(fwabi.OpPreempt, neighbour)
 			r.must(fwabi.OpResume, neighbour)
 			r.until(func() bool { return r.progress == 8 })
-			r.Reading, r.rings = nil, 0
+			r.Reading = nil
 			r.quiesce()
 			assert.Equal(t, tt.failed, r.must(fwabi.OpCounters)[11] != 0, "accesses that failed")
 			assert.Empty(t, r.notices)

@@ -93,6 +93,7 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 	if r.strict {
 		r.compete(i)
 	}
+	r.lastData[q.node] = r.Clocks
 }
 
 // How many clocks the firmware and the node take apart from quanta.
@@ -138,7 +139,7 @@ func (r *queueRig) compete(i uint32) {
 		switch {
 		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
 		case o.priority < q.priority:
-			o.waits = r.Clocks
+			o.waits += min(r.yields(q.node), r.Clocks-o.waits)
 		case r.asking || r.draining[q.node]: // a node that drains gets no entries
 			o.waits, o.excused = r.Clocks, true
 		case o.priority > q.priority:
@@ -156,6 +157,16 @@ func (r *queueRig) compete(i uint32) {
 			}
 		}
 	}
+}
+
+// yields returns the clocks since the last data of a node, in which a queue that now writes had it. A queue that begins has had a
+// switch to it, and causes one back.
+func (r *queueRig) yields(node int) uint64 {
+	clocks := r.Clocks - r.lastData[node]
+	if r.since[node] == r.Clocks {
+		clocks += turnOverhead + turnBegin
+	}
+	return clocks
 }
 
 // works notes which queue of a node works, and since when.

@@ -96,3 +96,27 @@ func TestRingsOfNodesDoNotMeet(t *testing.T) {
 		assert.Equal(t, tt.want, got, "ring at %#x with 2^%d bytes", tt.ring, tt.log2)
 	}
 }
+
+// A node that drains is stuck. DRAINED arrives after the notices of its queues, and then the FAULT of the node.
+func TestStuckNodeThatDrains(t *testing.T) {
+	r := newStuckRig(t)
+	r.q[victim].fails = true
+	r.draining[1] = true
+	r.must(fwabi.OpDrain, 1)
+	r.givesUp()
+	require.GreaterOrEqual(t, len(r.notices), 2)
+	last := r.notices[len(r.notices)-2:]
+	assert.Equal(t, [][4]uint32{{fwabi.OpDrained, 1, 0, 0}, {fwabi.OpFault, 1, fwabi.NoQueue, fwabi.CauseStuck}}, last)
+}
+
+// A node that is stuck keeps its ring, since RESET makes it work there again.
+func TestRingOfAStuckNode(t *testing.T) {
+	r := newStuckRig(t)
+	r.givesUp()
+	r.destroy(stranger)
+	r.must(fwabi.OpNodeGive, 0)
+	for ring, want := range map[uint32]uint32{0x1000: fwabi.StatusArgument, 0x4000: fwabi.StatusOK} {
+		got, _ := r.request(fwabi.OpNodeTake, 0, ring, 10)
+		assert.Equal(t, want, got, "ring at %#x", ring)
+	}
+}

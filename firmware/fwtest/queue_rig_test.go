@@ -75,6 +75,7 @@ type queueRig struct {
 	service  [16]int64 // bytes of each queue
 	last     [2]int    // the queue of each node that wrote last
 	since    [2]uint64 // clock at which it began
+	lastData [2]uint64 // clock of the last data of each node
 	longest  uint64    // clocks of the longest wait of counted
 	contests int       // waits of a queue while one of the same or a lower priority worked
 	counted  int       // of these, the ones without a request, a fault or a drain meanwhile
@@ -211,7 +212,7 @@ func (r *queueRig) noticed(op uint32, data []uint32) {
 	case data[1] < fwabi.Queues:
 		require.True(r.t, r.q[data[1]].fails, "queue %d fails with the cause %d", data[1], data[2])
 		r.fail(data[1])
-		r.q[data[1]].broken = data[2] < fwabi.CauseEntry
+		r.q[data[1]].broken = data[2] != fwabi.CauseEntry && data[2] != fwabi.CauseEntryRead
 	}
 }
 

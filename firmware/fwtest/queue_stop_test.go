@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// Queue 0 completes its last entry at each time around the end of its quantum. Between, the node is asked to stop for queue 0
+// Queue 0 completes its last entry at each time around the end of its quantum. In some runs the node is asked to stop for queue 0
 // and stops when it has begun queue 1. The turn of queue 1 lasts its quantum all the same.
 //
 // docs/properties.md: S4.
@@ -36,7 +36,7 @@ func TestQueueStopsInTheNext(t *testing.T) {
 // docs/properties.md: S4.
 func TestQueueInterruptedAtTheEnd(t *testing.T) {
 	const quantum = 20_000
-	r := newTurns(t)
+	r, interrupted := newTurns(t), 0
 	for before := 0; before < 3000; before += 150 {
 		r.begin(2, quantum, quantum)
 		r.write(1, r.fills(1, longFills, longRows), 0)
@@ -53,7 +53,44 @@ func TestQueueInterruptedAtTheEnd(t *testing.T) {
 			require.Less(t, r.Clocks-r.first[1], uint64(1_000_000))
 		}
 		assert.Less(t, r.first[2]-r.first[1], uint64(quantum+2*turnOverhead), "%d clocks before the end", before)
+		if r.first[0] > r.first[1] && r.first[0] < r.first[2] {
+			interrupted++
+		}
 		r.end()
+	}
+	assert.Greater(t, interrupted, 10, "queue 0 interrupts queue 1")
+}
+
+// A queue of a higher priority has a short entry again and again, always while the node is idle. Queue 1, which always has
+// short entries, does not get a whole new turn each time, so queue 2 of its priority gets its own.
+//
+// docs/properties.md: S4.
+func TestQueueTurnGoesOn(t *testing.T) {
+	const quantum = 20_000
+	for _, period := range []uint64{6000, 12_000, 19_000} {
+		r := newQueueRig(t)
+		r.create(0, 0, 2, quantum)
+		r.create(1, 0, 1, quantum)
+		r.create(2, 0, 1, quantum)
+		fill := func(i uint32, entries int) {
+			for len(r.q[i].values) < entries {
+				r.write(i, r.fills(i, 1, 1), 0)
+			}
+			r.ring(i)
+		}
+		fill(1, 4)
+		r.step(3000)
+		fill(2, 1)
+		begin := r.Clocks
+		for high := begin; len(r.q[2].values) != 0; r.step(200) {
+			require.Less(t, r.Clocks-begin, uint64(150_000), "a higher priority each %d clocks", period)
+			fill(1, 4)
+			if r.Clocks-high >= period {
+				high = r.Clocks
+				fill(0, 1)
+			}
+		}
+		t.Logf("a higher priority each %d clocks: queue 2 waits %d clocks", period, r.Clocks-begin)
 	}
 }
 

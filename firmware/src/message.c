@@ -44,8 +44,8 @@ static bool answering;
 static uint32_t waiting[NOTICES][1 + NOTICE_DWORDS];
 static uint32_t notices_head, notices_tail, notices_seen;
 
-/* An access failed in the last call of message. */
-static bool failed;
+/* An access failed in the last call of message. retrying: the next call is another try. */
+static bool failed, retrying;
 static struct retry again;
 
 bool area_read(uint32_t at, uint32_t *value)
@@ -327,13 +327,18 @@ static bool serve(void)
 bool message(void)
 {
 	uint32_t faults = counts[COUNTERS_OUT_MEMORY];
-	bool more = serve(), before = failed;
+	bool more = serve();
 	failed = counts[COUNTERS_OUT_MEMORY] != faults;
-	if (failed && !before)
+	if (failed && !retrying)
 		retry_begin(&again);
+	retrying = false;
 	return more;
 }
 
-bool messages_retry(void) { return failed && retry_due(&again); }
+bool messages_retry(void)
+{
+	retrying = failed && retry_due(&again);
+	return retrying;
+}
 
 uint32_t messages_due(void) { return failed ? retry_left(&again) : UINT32_MAX; }

@@ -5,7 +5,6 @@
 
 #include "hw.h"
 #include "message_abi.h"
-#include "queue.h"
 #include "registers.h"
 
 /* How often the end of a reset is read before the caller must try again. */
@@ -55,7 +54,7 @@ static bool meets(uint32_t number, uint32_t ring, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < NODES; i++) {
 		uint32_t at = nodes[i].window - WINDOW_NODES;
-		if (i != number && nodes[i].state != NODE_FREE && ring < at + 4 * (nodes[i].mask + 1) && at < ring + bytes)
+		if (i != number && (nodes[i].state != NODE_FREE || nodes[i].stuck) && ring < at + 4 * (nodes[i].mask + 1) && at < ring + bytes)
 			return true;
 	}
 	return false;
@@ -88,7 +87,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	n->log2 = log2;
 	n->mask = bytes / 4 - 1;
 	n->id = 0;
-	n->lost = n->drains = n->stuck = false;
+	n->lost = n->drains = false;
 	n->protect = ctl & CP0_CTL_PROTECT;
 	node_reset(n);
 	if (n->lost) {
@@ -122,10 +121,7 @@ void node_reset(struct node *n)
 void node_restart(struct node *n)
 {
 	if (node_read(n, CP0_CTL) & CP0_CTL_RESET) {
-		if (read32(LOCAL_TIME_LO) - n->since >= n->patience) {
-			n->lost = n->stuck = true;
-			queues_stuck(n->offset / NODE_STRIDE);
-		}
+		n->lost = n->stuck = read32(LOCAL_TIME_LO) - n->since >= n->patience;
 		return;
 	}
 	node_write(n, CP0_RING_BASE_LO, n->ring_lo);

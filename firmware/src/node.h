@@ -58,7 +58,7 @@ struct node {
 	uint32_t loaded;  /* whose context is in the node and not saved */
 	uint32_t planned; /* whose context is in it after all slots */
 	uint32_t current; /* whose turn it is */
-	uint32_t patience; /* clocks of its reset */
+	uint32_t patience; /* clocks after which its reset counts as stuck */
 	uint32_t since;   /* begin of the turn or of the reset, low half of TIME */
 	uint32_t priority; /* of the entries in the ring */
 	enum stop_reason reason;
@@ -87,8 +87,8 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2);
 /* node_reset begins a reset. The ring is empty after it, and no context is in the node. */
 void node_reset(struct node *n);
 
-/* node_restart ends a reset if it is complete. A node whose reset takes NODE_RESET_CLOCKS, and the time in which
-   READ_TIMEOUT ends reads, is given up: its queues stop, and it is lost and stuck. */
+/* node_restart ends a reset if it is complete. A reset that lasts NODE_RESET_CLOCKS plus twice the time of READ_TIMEOUT is
+   given up: the node is lost and stuck. */
 void node_restart(struct node *n);
 
 /* node_retry begins the reset of a stuck node anew. */

@@ -72,7 +72,7 @@ void queue_retry(void)
 	uint32_t tails = unread, heads = unshown;
 	if (!(tails | heads))
 		return;
-	(void)retry_due(&again);
+	(void)retry_due(&again); /* it only begins the next time; each call tries */
 	for (uint32_t i = 0; (tails | heads) >> i; i++) {
 		if (tails >> i & 1)
 			(void)see(i);
@@ -102,14 +102,6 @@ void queue_fail(uint32_t number, uint32_t cause)
 	unread &= ~(1u << number);
 	queue_update(number);
 	notice(OP_FAULT, q->node, number, cause);
-}
-
-void queues_stuck(uint32_t node)
-{
-	for (uint32_t i = 0; i < QUEUES; i++)
-		if (queues[i].state != QUEUE_NONE && queues[i].node == node)
-			queue_fail(i, CAUSE_STUCK);
-	notice(OP_FAULT, node, NO_QUEUE, CAUSE_STUCK);
 }
 
 /* find returns the queue of a request, or 0 if there is none. */

@@ -16,11 +16,8 @@ uint32_t queue_state(const uint32_t *in, uint32_t *out, uint32_t *length);
 uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length);
 uint32_t queue_resume(const uint32_t *in, uint32_t *out, uint32_t *length);
 
-/* queues_stuck stops the queues of a node whose reset does not end, and tells the host. */
-void queues_stuck(uint32_t node);
-
-/* queues_clear destroys all queues and gives all nodes back. It reports whether each node has
-   ended its reset; if not, it may be called again. */
+/* queues_clear destroys all queues, gives all nodes back, and forgets the ones that are stuck. It reports whether each of the
+   other nodes has ended its reset; if not, it may be called again. */
 bool queues_clear(void);
 
 /* queues_serve does what doorbells, events of nodes and the time ask for. bells are bits of

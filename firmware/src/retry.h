@@ -7,15 +7,15 @@
 #include "hw.h"
 #include "registers.h"
 
-/* Clocks until the first try. Each later one comes after twice the time. */
+/* Clocks until the time has passed first. Each later time is twice as long. */
 #define RETRY_CLOCKS 256u
 
-/* How often it is tried. Then only a doorbell or an event causes a try. */
+/* How many such times there are. After them nothing causes a try but what else happens. */
 #define RETRIES 16
 
 struct retry {
-	uint32_t count; /* tries until now */
-	uint32_t since; /* of the last one, low half of TIME */
+	uint32_t count; /* times that have passed */
+	uint32_t since; /* when the present one began, low half of TIME */
 };
 
 /* retry_begin begins the times after a failure. */

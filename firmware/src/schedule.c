@@ -44,18 +44,46 @@ static uint32_t highest(const struct node *n)
 	return p;
 }
 
-/* begin_turn begins the turn of a queue at a time, or continues it. A node that is asked to stop then ends no turn of
-   this queue: the request was for the turn before. */
+/* end_turn settles the turn of a node that has stopped. The turn ends if its time has passed. Otherwise it continues
+   later, and has used nothing if the queue has not moved forward in it. */
+static void end_turn(struct node *n)
+{
+	uint32_t used = read32(LOCAL_TIME_LO) - n->since, current = n->current, next;
+	struct queue *q;
+	n->current = NO_QUEUE;
+	if (current == NO_QUEUE || queues[current].state == QUEUE_NONE)
+		return;
+	q = &queues[current];
+	next = current;
+	if (q->moved && (n->reason == STOP_QUANTUM || used >= q->left)) {
+		q->left = 0;
+		q->longer = 0;
+		next = (current + 1) & (QUEUES - 1);
+	} else if (q->moved) {
+		q->left -= used;
+	} else if (n->reason == STOP_QUANTUM) {
+		/* A quantum may be shorter than what a switch takes. */
+		if (q->longer < LONGER)
+			q->longer++;
+		q->left = 0;
+	}
+	n->turn[q->priority] = next;
+}
+
+/* begin_turn begins the turn of a queue at a time, or continues it. A stop that was asked for before does not end this turn. The
+   turn before ends if it was of the same priority; otherwise it continues later. */
 static void begin_turn(struct node *n, uint32_t queue, uint32_t time)
 {
 	struct queue *q = &queues[queue];
 	if (n->current == queue)
 		return;
-	if (n->current != NO_QUEUE)
+	n->reason = STOP_HOLD;
+	if (n->current != NO_QUEUE && queues[n->current].priority != q->priority)
+		end_turn(n);
+	else if (n->current != NO_QUEUE)
 		queues[n->current].left = 0;
 	n->current = queue;
 	n->since = time;
-	n->reason = STOP_HOLD;
 	if (q->left != 0)
 		return;
 	q->moved = false;
@@ -139,32 +167,6 @@ static void place_in(struct node *n, const struct slot *s, uint32_t position)
 {
 	if (s->kind == SLOT_SWITCH)
 		n->loaded = position == s->begin && s->begin != s->last ? s->from : NO_QUEUE;
-}
-
-/* end_turn settles the turn of a node that has stopped. The turn ends if its time has passed. Otherwise it continues
-   later, and has used nothing if the queue has not moved forward in it. */
-static void end_turn(struct node *n)
-{
-	uint32_t used = read32(LOCAL_TIME_LO) - n->since, current = n->current, next;
-	struct queue *q;
-	n->current = NO_QUEUE;
-	if (current == NO_QUEUE || queues[current].state == QUEUE_NONE)
-		return;
-	q = &queues[current];
-	next = current;
-	if (q->moved && (n->reason == STOP_QUANTUM || used >= q->left)) {
-		q->left = 0;
-		q->longer = 0;
-		next = (current + 1) & (QUEUES - 1);
-	} else if (q->moved) {
-		q->left -= used;
-	} else if (n->reason == STOP_QUANTUM) {
-		/* A quantum may be shorter than what a switch takes. */
-		if (q->longer < LONGER)
-			q->longer++;
-		q->left = 0;
-	}
-	n->turn[q->priority] = next;
 }
 
 /* stopped notes the place of a node that has stopped for a preemption. A SIGNAL that alone is left of an
@@ -410,15 +412,17 @@ void schedule_fault(struct node *n, uint32_t cause)
 	node_reset(n);
 }
 
-/* lose gives up a node that the host has taken back or has reset without a request. */
+/* lose gives up a node that the host has taken back or has reset without a request, or whose reset does not end. */
 static void lose(struct node *n)
 {
 	uint32_t number = n->offset / NODE_STRIDE;
 	for (uint32_t i = 0; i < QUEUES; i++)
 		if (queues[i].state != QUEUE_NONE && queues[i].node == number)
-			queue_fail(i, CAUSE_LOST);
+			queue_fail(i, n->stuck ? CAUSE_STUCK : CAUSE_LOST);
 	if (n->drains)
 		notice(OP_DRAINED, number, 0, 0);
+	if (n->stuck)
+		notice(OP_FAULT, number, NO_QUEUE, CAUSE_STUCK);
 	node_empty(n, 0);
 	n->current = NO_QUEUE;
 	(void)node_close(n);

@@ -219,6 +219,36 @@ static void test_memory(void)
 	equal("memory", "count", count(11), before + failed);
 }
 
+/* A notice that host memory refuses is tried again at times that get longer, and at the next notice anew. */
+static void test_notice_retries(void)
+{
+	uint32_t due = 256, step = hw.step;
+	hw.step = 0;
+	hw.broken = 0x90000024;
+	for (int anew = 0; anew < 2; anew++, due = 256) {
+		notice(64, 1, 2, 3);
+		equal("notice retries", "refused", serve(), 0);
+		for (int tries = 0; tries < 16; tries++, due *= 2) {
+			equal("notice retries", "due", messages_due(), due);
+			hw.time += due - 1;
+			equal("notice retries", "not yet", messages_retry(), 0);
+			hw.time++;
+			equal("notice retries", "now", messages_retry(), 1);
+			serve();
+		}
+		equal("notice retries", "an end", messages_due(), 0xffffffff);
+	}
+	hw.broken = 1;
+	serve();
+	equal("notice retries", "nothing left", messages_due(), 0xffffffff);
+	equal("notice retries", "no try", messages_retry(), 0);
+	for (int i = 0; i < 2; i++) {
+		(void)take("notice", 0, 0x0c40);
+		serve();
+	}
+	hw.step = step;
+}
+
 static void test_notices(void)
 {
 	for (uint32_t i = 0; i < 34; i++)
@@ -399,6 +429,7 @@ void test_messages(void)
 	test_full();
 	test_tails();
 	test_memory();
+	test_notice_retries();
 	test_notices();
 	test_log();
 	test_telemetry();

@@ -57,7 +57,7 @@ func (s *traffic) address() uint32 {
 	switch s.r.IntN(10) {
 	case 0:
 		return s.r.Uint32()
-	case 9: // one bit is set that no register has
+	case 9: // one bit more is set, which may lead to no register
 		a := []uint32{mcureg.Bus + s.aligned(s.r.Uint32N(0x2000)), mcureg.Local + s.aligned(s.r.Uint32N(0x70))}
 		return a[s.r.IntN(2)] | 0x80<<s.r.IntN(21)
 	case 8:

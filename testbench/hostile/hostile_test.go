@@ -74,7 +74,7 @@ func TestCommands(t *testing.T) {
 // TestCommandsInRTL gives mutated commands to the miniport, and what it accepts to the RTL of the GPU. No
 // packet stops the node, and it writes and reads in host memory, and writes in VRAM, only what the submission lists.
 //
-// docs/validator.md: V06, V27.
+// docs/validator.md: V06.
 func TestCommandsInRTL(t *testing.T) {
 	c, err := newCommands()
 	require.NoError(t, err)

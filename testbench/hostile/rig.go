@@ -23,7 +23,7 @@ const (
 )
 
 // A rig is a started miniport with a device and a context. Its GPU only has
-// registers: packets are executed by the reference model, and by a hardware of their own.
+// registers: packets are executed by the reference model and by the RTL.
 type rig struct {
 	table   kmddi.DriverInitializationData
 	thread  *ddi.Thread

@@ -14,16 +14,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// Places of the hardware in VRAM, after all allocations.
+// Places of the hardware: in VRAM after all allocations, host memory, and BAR0.
 const (
-	bufferAt = 0x20000 // the indirect buffer
-	ringAt   = 0x30000
-	ringLog2 = 12 // bytes
-	hostAt   = 0x40000
-	barAt    = 0xd000_0000
-
-	most = 1_000_000 // clocks of a portion
+	bufferAt    = 0x20000 // the indirect buffer
+	bufferBytes = 0x10000
+	ringAt      = 0x30000
+	ringLog2    = 12 // bytes
+	hostAt      = 0x40000
+	barAt       = 0xd000_0000
 )
+
+// mostClocks is how long a portion may take.
+const mostClocks = 1_000_000
 
 // A hardware is the RTL of the GPU. Packets are executed in an indirect buffer of node 0.
 type hardware struct {
@@ -46,7 +48,7 @@ func newHardware() (*hardware, error) {
 	}
 	h := &hardware{g: g}
 	memory := make([]byte, 0x10000)
-	for i := range memory { // half of the predicates read 0
+	for i := range memory { // at first half of the predicates read 0
 		memory[i] = byte(i >> 3 & 1)
 	}
 	g.PokeVRAM(0, memory)
@@ -89,9 +91,9 @@ func (h *hardware) accessed(a refmodel.Range, write bool) {
 
 // settle lets clocks pass until done.
 func (h *hardware) settle(done func() bool) error {
-	for end := h.Clocks + most; !done(); {
+	for end := h.Clocks + mostClocks; !done(); {
 		if h.Clocks >= end {
-			return fmt.Errorf("the RTL does not end a portion in %d clocks", most)
+			return fmt.Errorf("the RTL does not end a portion in %d clocks", mostClocks)
 		}
 		if n := min(h.g.IdleFor(), h.Quiet(), end-h.Clocks); n > 1 {
 			h.Skip(n)
@@ -114,13 +116,15 @@ func (h *hardware) reg(off uint64) (v uint32, err error) {
 // run executes packets after another context has used the node: its surfaces are where no allocation is. No packet may
 // stop the node, and allowed decides about each read of host memory and each write.
 func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bool) error {
+	if len(dma) > bufferBytes {
+		return fmt.Errorf("hostile: a portion has %d bytes, want at most %d", len(dma), bufferBytes)
+	}
+	ring, err := entry(len(dma))
+	if err != nil {
+		return err
+	}
 	h.portions++
 	h.g.PokeVRAM(bufferAt, dma)
-	var ring []byte
-	for _, s := range []pkt.Surface{pkt.Source, pkt.Dest} {
-		ring, _ = pkt.SetState{Surface: s, Base: 0xf000, Pitch: 64, X1: 8, Y1: 8}.Append(ring)
-	}
-	ring, _ = pkt.Indirect{Addr: bufferAt, Dwords: uint32(len(dma) / 4)}.Append(ring)
 	for i := 0; i < len(ring); i += 4 {
 		at := ringAt + uint64(4*h.write&(1<<ringLog2-1))
 		h.g.PokeVRAM(at, ring[i:i+4])
@@ -134,9 +138,23 @@ func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bo
 	return h.ended(dma)
 }
 
+// entry returns the packets in the ring that execute a buffer of some bytes.
+func entry(bytes int) (ring []byte, err error) {
+	for _, s := range []pkt.Surface{pkt.Source, pkt.Dest} {
+		ring, err = pkt.SetState{Surface: s, Base: 0xf000, Pitch: 64, X1: 8, Y1: 8}.Append(ring)
+		if err != nil {
+			return nil, fmt.Errorf("hostile: %w", err)
+		}
+	}
+	if ring, err = (pkt.Indirect{Addr: bufferAt, Dwords: uint32(bytes / 4)}).Append(ring); err != nil {
+		return nil, fmt.Errorf("hostile: %w", err)
+	}
+	return ring, nil
+}
+
 // ended waits until the node has executed its ring.
 func (h *hardware) ended(dma []byte) error {
-	for end := h.Clocks + most; h.Clocks < end; {
+	for end := h.Clocks + mostClocks; h.Clocks < end; {
 		status, err := h.reg(cpreg.Status)
 		if err != nil {
 			return err
@@ -155,7 +173,7 @@ func (h *hardware) ended(dma []byte) error {
 			return h.executed()
 		}
 	}
-	return fmt.Errorf("the RTL does not execute %d bytes, from %#x on, in %d clocks", len(dma), binary.LittleEndian.Uint32(dma), most)
+	return fmt.Errorf("the RTL does not execute %d bytes, from %#x on, in %d clocks", len(dma), binary.LittleEndian.Uint32(dma), mostClocks)
 }
 
 // executed compares the read position of the ring with what was written.

@@ -193,7 +193,7 @@ func (b *bench) note(f Fault, d *device) {
 		of = d.spread.device
 	}
 	timeout := f == hang || f == HostRead || f == IgnorePreempt
-	fault := f == BadPacket || f == HostRead || f == IgnoreReset
+	fault := f == BadPacket || f == HostRead || f == IgnoreReset || f == hang && b.System.Queues.Use
 	stop := f == HostRead || f == IgnorePreempt || f == IgnoreReset || f == Firmware || f == Unplug
 	b.sys.Injects(of, string(f), timeout, fault, stop)
 }
