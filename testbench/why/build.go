@@ -110,17 +110,11 @@ func (b *builder) happened(e *eventlog.Event) {
 			b.faults = append(b.faults, h)
 		}
 	case eventlog.Stop:
-		b.stopping(e)
+		b.stops = append(b.stops, b.stopping(e))
 		b.epoch++
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
 	case eventlog.Reset:
-		if s := b.subs[e.Fields[0]]; s != nil { // its device is lost
-			b.stopping(e)
-			s.aborted = Point{e.ID, e.Time}
-			b.landed(s)
-		} else {
-			b.idle++
-		}
+		b.reset(e)
 	case eventlog.Restart:
 		b.resting = nil
 	case eventlog.Broken:

@@ -19,6 +19,12 @@ func runOf(t *testing.T, all ...eventlog.Event) *why.Run {
 	for _, e := range all {
 		ring.Add(e)
 	}
+	return runOfRing(t, ring)
+}
+
+// runOfRing returns what the log of a ring says.
+func runOfRing(t *testing.T, ring *eventlog.Ring) *why.Run {
+	t.Helper()
 	var log bytes.Buffer
 	_, err := ring.WriteTo(&log)
 	require.NoError(t, err)

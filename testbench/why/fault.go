@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -128,7 +129,7 @@ func (h *happening) stopped() (node, fence uint32, what string) {
 
 // stopped explains why the kernel stopped the adapter or reset a node.
 func (r *Run) stopped(a *Answer, stop *happening) *Answer {
-	text := strings.TrimPrefix(firstLine(stop.Text()), "dxgkrnl: ")
+	text := strings.TrimPrefix(firstLine(stop.Text()), kernelSays)
 	node, fence, what := stop.stopped()
 	for _, s := range r.order {
 		if s.node == node && s.fence == fence && !s.retired.In() && strings.HasPrefix(text, "GPU") {
@@ -151,12 +152,20 @@ func (r *Run) stopped(a *Answer, stop *happening) *Answer {
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingLink, "%s", reason)
 	}
+	if r.first.Event > 1 && strings.HasPrefix(text, "GPU") && !r.has(node, fence) {
+		return a.lacks(MissingUnknown, "%s; the log has no submission of node %d with fence %d", text, node, fence)
+	}
 	if j := r.left(); j != nil && r.oldest() == nil {
 		a.frames(j.stack)
 		a.step(j.at, "DMA buffer %d enters the software queue of context %#x", j.number, j.context)
 		return a.lacks(MissingSubmit, "no submission was made of DMA buffer %d, although the hardware has nothing to do and all that it waits for has ended", j.number)
 	}
 	return a.lacks(MissingUnknown, "%s", text)
+}
+
+// has reports whether the log has a submission of a node with a fence.
+func (r *Run) has(node, fence uint32) bool {
+	return slices.ContainsFunc(r.order, func(s *submission) bool { return s.node == node && s.fence == fence })
 }
 
 // oldest returns the oldest submission that has not ended, or nil.

@@ -29,12 +29,26 @@ func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
 	}
 }
 
-// stopping notes a stop of the adapter or a reset of a node, and when the kernel began with it.
-func (b *builder) stopping(e *eventlog.Event) {
+// stopping returns a stop of the adapter or a reset of a node, with when the kernel began with it, and the injected fault that explains it.
+func (b *builder) stopping(e *eventlog.Event) happening {
 	h := b.happening(e)
 	h.began, b.collect = b.collect, Point{}
 	h.meant = b.meant(e)
+	return h
+}
+
+// reset notes a reset of a node. It may have aborted a submission that the log does not have, if the log lacks its beginning.
+func (b *builder) reset(e *eventlog.Event) {
+	h := b.stopping(e)
+	if e.Fields[0] == 0 {
+		b.idle = append(b.idle, h)
+		return
+	}
 	b.stops = append(b.stops, h)
+	if s := b.subs[e.Fields[0]]; s != nil { // its device is lost
+		s.aborted = Point{e.ID, e.Time}
+		b.landed(s)
+	}
 }
 
 // over reports whether a submission has ended, or a reset of its node has aborted it. Its fence then counts as completed.

@@ -67,7 +67,7 @@ func freed(all []eventlog.Event) (n int) {
 	return n
 }
 
-// A reset of a node ends the submission that it aborts: the answer about it is the fault that led to the reset, and none is that the
+// A reset of a node ends the submission that it aborts: the answer about it is the fault that led to the reset. No answer says that the
 // kernel did not wait.
 func TestResetsOfNodes(t *testing.T) {
 	r, all := stressLog(t, 16)

@@ -17,7 +17,7 @@ type injection struct {
 	what                 string
 	device               uint64 // 0: it is for all
 	timeout, fault, stop bool
-	seen                 bool // it has stopped the adapter, or it is for all and a node was reset
+	seen                 bool // it explains a stop of the adapter, or it is for all and explains a reset of a node
 }
 
 // injects notes an injected fault.
@@ -47,18 +47,27 @@ func (b *builder) meant(e *eventlog.Event) *injection {
 	return nil
 }
 
-// leads reports whether an injected fault may end in a stop of the adapter or a reset of a node.
+// How the reason of a stop or a reset begins.
+const (
+	kernelSays  = "dxgkrnl: "
+	linkFailure = kernelSays + "link failure"
+	gpuTimeout  = kernelSays + "GPU time-out"
+	gpuFault    = kernelSays + "GPU fault"
+)
+
+// unplugged is the injected fault that ends in a failure of the link. Each other one ends in a time-out or a fault of a node.
+const unplugged = "unplug"
+
+// leads reports whether an injected fault may end in a stop of the adapter or a reset of a node, with the reason of that.
 func (i *injection) leads(e *eventlog.Event) bool {
-	text := e.Text()
+	timeout, fault := strings.HasPrefix(e.Text(), gpuTimeout), strings.HasPrefix(e.Text(), gpuFault)
 	switch {
+	case e.Kind == eventlog.Stop && i.what == unplugged:
+		return i.stop && strings.HasPrefix(e.Text(), linkFailure)
 	case e.Kind == eventlog.Stop:
-		return i.stop
-	case i.device != 0 && i.device != e.Fields[3]:
-		return false
-	case strings.HasPrefix(text, "dxgkrnl: GPU time-out"):
-		return i.timeout
+		return i.stop && (timeout || fault)
 	}
-	return i.fault && strings.HasPrefix(text, "dxgkrnl: GPU fault")
+	return (i.device == 0 || i.device == e.Fields[3]) && (timeout && i.timeout || fault && i.fault)
 }
 
 // unmeant returns the first of some stops, resets or faults that no injected fault explains, or nil.
@@ -86,20 +95,47 @@ func (r *Run) byBench(a *Answer) {
 		a.step(s.meant.Point, "injected by the bench: %s", s.meant.describe())
 		a.step(Point{s.ID, s.Time}, "%s", s.because())
 	}
-	switch {
-	case len(r.injected) == 0:
-		return
-	case a.Missing == "":
-		a.Verdict += "; no fault but those injected by the bench is in the log"
+	if len(r.injected) > 0 {
+		text := fmt.Sprintf("injected by the bench: %s; they explain %d of %s", r.kinds(), n, count(len(r.stops), "stop or reset that ended work", "stops and resets that ended work"))
+		if len(r.idle) > 0 {
+			text += "; " + count(len(r.idle), "reset of a node ended no work", "resets of a node ended no work")
+		}
+		a.Notes = append(a.Notes, text)
 	}
-	text := fmt.Sprintf("injected by the bench: %s; %d of %d stops, and resets that ended work, come of them", r.kinds(), n, len(r.stops))
-	if r.idle > 0 {
-		text += fmt.Sprintf("; %d resets of a node ended no work", r.idle)
-	}
-	a.Notes = append(a.Notes, text)
 	if n > maxInjected && a.Missing == "" {
 		a.Notes = append(a.Notes, fmt.Sprintf("the last %d of them are left out", n-maxInjected))
 	}
+	switch unexplained := r.unexplained(); {
+	case unexplained != "" && a.Missing == "":
+		a.Verdict += "; " + unexplained
+	case unexplained != "":
+		a.Notes = append(a.Notes, unexplained)
+	case len(r.injected) > 0 && a.Missing == "":
+		a.Verdict += "; no fault but those injected by the bench is in the log"
+	}
+}
+
+// unexplained names the resets of nodes that ended no work and that no injected fault explains, or returns "".
+func (r *Run) unexplained() string {
+	first, n := unmeant(r.idle), 0
+	if first == nil {
+		return ""
+	}
+	for i := range r.idle {
+		if r.idle[i].meant == nil {
+			n++
+		}
+	}
+	text := count(n, "reset of a node ended no work, and no injected fault explains it: at", "resets of a node ended no work, and no injected fault explains them: the first at")
+	return fmt.Sprintf("%s clock %d, %s", text, first.Time, strings.TrimPrefix(firstLine(first.Text()), kernelSays))
+}
+
+// count returns a number with what it counts, one or several.
+func count(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 // because says what a stop or a reset does, to which submission and why.
@@ -123,14 +159,14 @@ func (i *injection) describe() string {
 // kinds counts the injected faults of each kind, in the order of the first.
 func (r *Run) kinds() string {
 	var names []string
-	count := map[string]int{}
+	of := map[string]int{}
 	for _, i := range r.injected {
-		if count[i.what]++; count[i.what] == 1 {
+		if of[i.what]++; of[i.what] == 1 {
 			names = append(names, i.what)
 		}
 	}
 	for k, name := range names {
-		names[k] = fmt.Sprintf("%d %s", count[name], name)
+		names[k] = fmt.Sprintf("%d %s", of[name], name)
 	}
 	return strings.Join(names, ", ")
 }

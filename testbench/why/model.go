@@ -174,7 +174,7 @@ type Run struct {
 	expected []expectation // faults that the command expected, and that did not happen
 	wanted   int           // faults that the command expected, and that happened
 	injected []*injection  // faults that the command injected
-	idle     int           // resets of a node that aborted no submission
+	idle     []happening   // resets of a node that aborted no submission
 
 	silent []*command // functions that wrote nothing, in order
 	emits  bool       // the log has the packets of command buffers
@@ -211,7 +211,7 @@ type builder struct {
 	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission     // by node: queued and not submitted
 	patch    *eventlog.Event     // the last DxgkDdiPatch
-	resting  *injection          // an injected fault has stopped the adapter, which has not been reset
+	resting  *injection          // the injected fault that has stopped the adapter, until the kernel restarts it
 	collect  Point               // the last DxgkDdiCollectDbgInfo, if no stop or reset followed
 }
 
