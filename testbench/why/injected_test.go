@@ -1,9 +1,11 @@
 package why_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -120,6 +122,25 @@ func TestResetOfAnEarlierSubmission(t *testing.T) {
 		assert.Equal(t, "GPU time-out: node 1", a.Verdict, name)
 		assert.Equal(t, why.MissingUnknown, a.Missing, name)
 		assert.Equal(t, "GPU time-out: node 1; the log has no submission of node 1 with fence 3", a.Cause, name)
+	}
+}
+
+// Of a broken rule and the reset that aborted a submission, the one that came first ends it.
+func TestTheFirstEnd(t *testing.T) {
+	rule := eventlog.New(eventlog.Broken, 1).WithText("verifier: fence-order: fence 3")
+	aborts := reset(7, 3, 0x200002, "time-out")
+	for _, tt := range []struct {
+		all  []eventlog.Event
+		want string
+	}{
+		{[]eventlog.Event{aborts, rule}, "; the kernel resets node 1 and takes device 0x200002 away: fence 3 of node 1 at clock 0"},
+		{[]eventlog.Event{rule, aborts}, "; a rule was broken at clock 0: verifier: fence-order: fence 3"},
+		{[]eventlog.Event{rule}, "; a rule was broken at clock 0: verifier: fence-order: fence 3"},
+		{nil, "; the log ends at clock 0"},
+	} {
+		a, err := runOf(t, append([]eventlog.Event{opened, queued(7, 3)}, tt.all...)...).Fence(1, 3)
+		require.NoError(t, err)
+		assert.True(t, strings.HasSuffix(a.Cause, tt.want), "%s: want %s", a.Cause, tt.want)
 	}
 }
 

@@ -194,12 +194,14 @@ func (r *Run) breaks() *happening {
 	return nil
 }
 
-// ending says how a submission ended, or the run if it did not.
+// ending says how a submission ended, or the run if it did not: the first broken rule, or the reset or stop that ended
+// the submission, whichever came first.
 func (r *Run) ending(s *submission) string {
-	if broken := r.breaks(); broken != nil {
+	broken, stop := r.breaks(), r.endOf(s)
+	switch {
+	case broken != nil && (stop == nil || broken.ID < stop.ID):
 		return fmt.Sprintf("; a rule was broken at clock %d: %s", broken.Time, firstLine(broken.Text()))
-	}
-	if stop := r.endOf(s); stop != nil {
+	case stop != nil:
 		return fmt.Sprintf("; %s at clock %d", stop.because(), stop.Time)
 	}
 	return fmt.Sprintf("; the log ends at clock %d", r.last.Time)
