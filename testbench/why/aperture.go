@@ -15,14 +15,15 @@ const (
 	unmapAperture = "UNMAP_APERTURE_SEGMENT"
 )
 
-// A mapping is a page of an aperture that leads to host memory, from the paging buffer that maps it to the one that unmaps it
-// or maps it to another page.
+// A mapping is a page of an aperture that leads to host memory, from the begin of the paging buffer that maps it to the end of the one
+// that unmaps it, or to the begin of the one that maps the page again.
 type mapping struct {
 	allocation   uint64
 	address, to  uint64      // the address that was asked about, in the aperture and in host memory
 	within       uint64      // offset in the allocation
 	past         bool        // it is after the end of the allocation, in its last page
 	maps, unmaps *submission // unmaps is nil while it is mapped
+	again        bool        // unmaps maps the page again
 }
 
 // done returns when a paging buffer took effect: the packet of its fence, the end, or the place in the queue if neither is in the log.
@@ -35,9 +36,30 @@ func (s *submission) done() Point {
 	return s.queued
 }
 
-// live reports whether a page is mapped at an event.
+// began returns when a paging buffer began to take effect: the packet that begins it, or its submission. It is the zero Point if neither is in
+// the log.
+func (s *submission) began() Point {
+	if s.begun.In() {
+		return s.begun
+	}
+	return s.submitted
+}
+
+// live reports whether a page is mapped at an event. The mappings of a page do not overlap.
 func (m *mapping) live(event uint64) bool {
-	return m.maps.queued.Event <= event && (m.unmaps == nil || event <= m.unmaps.done().Event)
+	from, to := m.maps.began(), m.end()
+	return from.In() && from.Event <= event && (!to.In() || event < to.Event || event == to.Event && !m.again)
+}
+
+// end returns when the mapping ends, or the zero Point while the page is mapped.
+func (m *mapping) end() Point {
+	switch {
+	case m.unmaps == nil:
+		return Point{}
+	case m.again:
+		return m.unmaps.began()
+	}
+	return m.unmaps.done()
 }
 
 // describe tells where a page leads, or led.
@@ -84,7 +106,7 @@ func endMappings(all []*mapping, s *submission, o paging) {
 	}
 	for _, m := range all {
 		if m.unmaps == nil && m.address-at < o.size {
-			m.unmaps = s
+			m.unmaps, m.again = s, o.what == mapAperture
 		}
 	}
 }
@@ -101,7 +123,7 @@ func mappingOf(homes []*place, s *submission, o paging, addr uint64) *mapping {
 			offset = addr - p.address
 		}
 		if p.within < o.size && offset < size {
-			return &mapping{o.allocation, at + offset, p.address + offset, p.within + offset, offset >= p.size, s, nil}
+			return &mapping{o.allocation, at + offset, p.address + offset, p.within + offset, offset >= p.size, s, nil, false}
 		}
 	}
 	return nil
@@ -111,30 +133,40 @@ func mappingOf(homes []*place, s *submission, o paging, addr uint64) *mapping {
 // byte: of the GPU through the aperture, or of the CPU and the GPU in host memory.
 func (r *Run) throughPages(a *Answer, addr uint64) (writes, reads []contact) {
 	maps := r.mappings(addr)
-	if n := len(maps) - maxTouches; n > 0 {
-		maps = maps[n:]
-		a.Notes = append(a.Notes, fmt.Sprintf("the first %d mappings of its page are left out", n))
+	skip := max(0, len(maps)-maxTouches)
+	if skip > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("the steps of the first %d mappings of its page are left out", skip))
 	}
-	for _, m := range maps {
-		a.step(m.maps.done(), "%s, by %s of %s", m.describe("leads"), mapAperture, m.maps.name())
-		if m.unmaps != nil {
-			a.step(m.unmaps.done(), "%s leads there no more, by %s", pkt.FormatAddr(m.address), m.unmaps.name())
+	known := map[uint64][2][]contact{} // writes and reads, by the other name
+	for i, m := range maps {
+		if i >= skip {
+			a.step(m.maps.done(), "%s, by %s of %s", m.describe("leads"), mapAperture, m.maps.name())
+			if m.unmaps != nil {
+				a.step(m.end(), "%s leads there no more, by %s", pkt.FormatAddr(m.address), m.unmaps.name())
+			}
 		}
 		other := m.to
-		from, to := m.life(r)
 		if addr&pkt.Host != 0 {
 			other = m.address
 		}
-		w, d := r.contacts(other)
-		outside := func(c contact) bool {
-			if c.sub == nil {
-				return c.Event < from || c.Event > to
-			}
-			return !m.live(c.Event)
+		if _, ok := known[other]; !ok {
+			w, d := r.contacts(other)
+			known[other] = [2][]contact{w, d}
 		}
-		writes, reads = append(writes, slices.DeleteFunc(w, outside)...), append(reads, slices.DeleteFunc(d, outside)...)
+		writes, reads = append(writes, m.during(r, known[other][0])...), append(reads, m.during(r, known[other][1])...)
 	}
 	return writes, reads
+}
+
+// during returns the contacts of the GPU while the page is mapped, and those of the CPU while its host memory exists.
+func (m *mapping) during(r *Run, all []contact) (kept []contact) {
+	from, to := m.life(r)
+	for _, c := range all {
+		if c.sub == nil && from <= c.Event && c.Event <= to || c.sub != nil && m.live(c.Event) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // life returns the first and the last event of the host memory of a mapping.
@@ -170,8 +202,8 @@ func (r *Run) unmapped(a *Answer, addr uint64, all []contact) {
 // before names the last mapping that began before an event.
 func before(maps []*mapping, event uint64) string {
 	for _, m := range slices.Backward(maps) {
-		if m.maps.queued.Event < event && m.unmaps != nil {
-			return fmt.Sprintf("before, until clock %d, %s", m.unmaps.done().Time, m.describe("led"))
+		if from := m.maps.began(); from.In() && from.Event < event && m.end().In() {
+			return fmt.Sprintf("before, until clock %d, %s", m.end().Time, m.describe("led"))
 		}
 	}
 	return "the log has no mapping of it before"
@@ -181,5 +213,14 @@ func before(maps []*mapping, event uint64) string {
 func merge(x, y []contact) []contact {
 	all := append(x, y...)
 	slices.SortStableFunc(all, func(x, y contact) int { return cmp.Compare(x.Event, y.Event) })
-	return slices.CompactFunc(all, func(x, y contact) bool { return x.Event == y.Event && x.sub == y.sub && x.what() == y.what() })
+	once, first := all[:0], 0 // first is that of the event
+	for _, c := range all {
+		if len(once) > 0 && once[first].Event != c.Event {
+			first = len(once)
+		}
+		if !slices.ContainsFunc(once[first:], func(o contact) bool { return o.sub == c.sub && o.what() == c.what() }) {
+			once = append(once, c)
+		}
+	}
+	return once
 }
