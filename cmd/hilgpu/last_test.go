@@ -33,7 +33,7 @@ func TestLastEventsOfAFailure(t *testing.T) {
 	for _, question := range []string{"call 1", "fence 1:1", "call 999999"} {
 		code, _, stderr = hilgpu(append([]string{"why", log}, strings.Fields(question)...)...)
 		assert.Equal(t, exit.Usage, code)
-		assert.Contains(t, stderr, "; the log begins at event "+first[0]+", time "+first[1]+": what was before is not in it\n", question)
+		assert.Contains(t, stderr, "; the log begins at event "+first[0]+", clock "+first[1]+": what was before is not in it\n", question)
 	}
 }
 

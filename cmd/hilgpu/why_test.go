@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // recordedLog returns the path of the log of a small run.
@@ -140,4 +143,24 @@ func TestWhyAfterAStop(t *testing.T) {
 	code, _, stderr = hilgpu("why", path, "fault", "--opened", "9")
 	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "no board 9 was opened")
+}
+
+// An error about something that is not in a log says where the log begins and that it is cut, if both are so.
+func TestWhyOfACutLog(t *testing.T) {
+	ring := eventlog.NewRing(100_000, eventlog.Header{Map: regmap.Hash()})
+	for i := range uint64(20_000) {
+		e := eventlog.New(eventlog.Call, i+1).WithText("Flush")
+		e.Time = 10 * (i + 1)
+		ring.Add(e)
+	}
+	var log bytes.Buffer
+	_, err := ring.WriteTo(&log)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "cut.log")
+	require.NoError(t, os.WriteFile(path, log.Bytes()[:log.Len()-10], 0o644))
+	code, stdout, stderr := hilgpu("why", path, "call", "999999")
+	assert.Equal(t, exit.Usage, code)
+	assert.Empty(t, stdout)
+	assert.Regexp(t, `no call 999999; it has calls \d+ to \d+; the log begins at event \d+, clock \d+: what was before is not in it; the log ends within a block, after clock \d+: .*\n$`, stderr)
+	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 }

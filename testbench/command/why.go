@@ -136,9 +136,6 @@ func answer(a *App, path string, n int, q question) error {
 		if err == nil {
 			found, err = q(of)
 		}
-		if begins := l.Begins(); err != nil && begins != "" {
-			return fmt.Errorf("%w; %s: what was before is not in it", err, begins)
-		}
 		if err != nil {
 			return run.Explain(err)
 		}
