@@ -11,19 +11,25 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// A storm or a stress that fails prints its last 40 events, and where what is kept begins. With --dump a log has all that
-// is kept, and an answer that lies before it says so.
+// A storm or a stress that fails prints the 40 events up to its failure, and where what is kept begins. That
+// is the reset or the stop which the error names. With --dump a log has all that is kept, and an answer that lies before it says so.
 func TestLastEventsOfAFailure(t *testing.T) {
 	code, _, stderr := hilgpu("run", "storm", "--board", "emu?fault=stuck-enable:5")
 	require.Equal(t, exit.Check, code, stderr)
-	assert.Regexp(t, `hilgpu: the last 40 of \d+ events:\n(\d+ \d+ .*\n){39}\d+ \d+ end check failed: round 1 of seed 1: .*\n$`, stderr)
+	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events:\n(\d+ \d+ .*\n){40}$`, stderr)
+	assert.NotContains(t, stderr, " end check failed", "that is after the failure")
+
+	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=ignore-reset&after=20")
+	require.Equal(t, exit.Check, code, stderr)
+	assert.Regexp(t, `up to the first failure, of \d+ events.*:\n(\d+ \d+ .*\n){39}\d+ \d+ stop .* GPU time-out: node 0.*\n$`, stderr)
 
 	dir := t.TempDir()
 	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=lost-doorbell&after=600", "--dump", dir)
 	require.Equal(t, exit.Check, code, stderr)
 	log := filepath.Join(dir, "last.log")
-	assert.Regexp(t, `hilgpu: the last 40 of \d+ events; the log begins at event \d+, time \d+:\n(\d+ \d+ .*\n){40}hilgpu: what is kept is in `, stderr)
+	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events; the log begins at event \d+, time \d+:\n(\d+ \d+ .*\n){39}\d+ \d+ reset .* GPU time-out: node 0, fence 450: .*\nhilgpu: what is kept is in `, stderr)
 	assert.Contains(t, stderr, log)
+	assert.Regexp(t, `check failed: .* GPU time-out: node 0, fence 450: `, stderr, "the reset is that of the error")
 
 	code, stdout, stderr := hilgpu("why", log, "fault")
 	require.Zero(t, code, stderr)

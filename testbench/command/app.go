@@ -290,7 +290,7 @@ func (a *App) printWhy(err error) {
 // lastEvents is the number of events that a command which keeps them prints when it fails.
 const lastEvents = 40
 
-// printLast prints the last events of a run that failed, if the command keeps them and has no log. With --dump it
+// printLast prints the last events up to the first failure of a run, if the command keeps them and has no log. With --dump it
 // also writes all that are kept to last.log.
 func (a *App) printLast(err error) {
 	code := exit.Code(err)

@@ -94,7 +94,7 @@ func runStress(f *stressFlags) error {
 		add := f.app.Lines("rounds")
 		print = func(r stress.Round) error { return add(r) }
 	}
-	o.Progress = print
+	o.Progress, o.Failed = print, f.app.Links.Failed
 	_, err = stress.Run(o)
 	if derr := dumped(); err == nil {
 		err = derr

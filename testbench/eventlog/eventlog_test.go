@@ -324,3 +324,51 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// Last has the events up to the first failure. A restart, or another board, withdraws a stop, but not what Failed notes.
+func TestLastUpToTheFailure(t *testing.T) {
+	warning, broken, reset := New(Broken, 0), New(Broken, 1), New(Reset).WithText("node 1, fence 2\nmore")
+	for name, tt := range map[string]struct {
+		events []Event
+		failed int // Failed is called after so many events; 0: it is not
+		want   uint64
+	}{
+		"nothing":                 {[]Event{New(Message), New(Reset), warning, New(Message)}, 0, 4},
+		"a stop":                  {[]Event{New(Message), New(Stop), New(Message), New(Stop), New(Message)}, 0, 2},
+		"a broken rule":           {[]Event{New(Message), broken, New(Stop), New(Message)}, 0, 2},
+		"a failure":               {[]Event{New(Message), New(Message), New(Stop), New(Restart)}, 2, 2},
+		"a stop, found later":     {[]Event{New(Message), New(Stop), New(Message), New(Restart), New(Message)}, 3, 2},
+		"a restart":               {[]Event{New(Stop), New(Restart), New(Message)}, 0, 3},
+		"a stop after a restart":  {[]Event{New(Stop), New(Restart), New(Stop), New(Message)}, 0, 3},
+		"another board":           {[]Event{New(Open), New(Stop), New(Open), New(Message)}, 0, 4},
+		"a reset that is named":   {[]Event{New(Message), reset, New(Reset).WithText("node 1, fence 3"), New(Message), New(Stop)}, 4, 2},
+		"a stop before one":       {[]Event{New(Stop).WithText("node 2"), reset, New(Message)}, 3, 2},
+		"a reset without reason":  {[]Event{New(Reset), New(Message), New(Message)}, 2, 2},
+		"a failure after restart": {[]Event{New(Stop), New(Restart), New(Message), New(Message)}, 3, 3},
+	} {
+		r := NewRing(1<<20, Header{})
+		for i, e := range tt.events {
+			r.Add(e)
+			if i+1 == tt.failed {
+				r.Failed("a failure: node 1, fence 2: it is lost")
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(r.Last(2)), "\n")
+		require.Len(t, lines, 1+min(2, int(tt.want)), name)
+		assert.True(t, strings.HasPrefix(lines[len(lines)-1], fmt.Sprint(tt.want, " ")), "%s: %s", name, lines)
+		total := fmt.Sprintf("of %d events", len(tt.events))
+		assert.Contains(t, lines[0], total, name)
+		fails := tt.failed != 0 || name == "a stop" || name == "a broken rule" || name == "a stop after a restart"
+		assert.Equal(t, fails, strings.Contains(lines[0], "up to the first failure"), name)
+	}
+}
+
+// If a failure is no longer in the ring, Last has the last events of all.
+func TestLastWithoutTheFailure(t *testing.T) {
+	r := NewRing(2*blockBytes, Header{})
+	r.Add(New(Stop))
+	for range 100_000 {
+		r.Add(New(Message, 1))
+	}
+	assert.Regexp(t, `^the last 2 of 100001 events; the log begins at event \d+, time 0:\n100000 0 .*\n100001 0 .*\n$`, r.Last(2))
+}

@@ -18,6 +18,8 @@ type Ring struct {
 	strings []byte
 	blocks  [][]byte // contents, oldest first
 	bytes   int      // in blocks
+	failed  uint64   // event of the first failure; 0: none yet
+	final   bool     // Failed was called
 }
 
 // NewRing returns a ring of about size bytes of events.
@@ -69,32 +71,113 @@ func (r *Ring) WriteTo(w io.Writer) (n int64, err error) {
 // maxLine is the length of a line of Last, in bytes.
 const maxLine = 400
 
-// Last returns the last n events as text, the oldest first, after a line that says how many they are and where the
-// ring begins. It is "" if there is no event.
-func (r *Ring) Last(n int) string {
+// Add appends an event and returns its ID. A stop and a broken rule that stops the system are failures. A board that is
+// opened and an adapter that works again begin without one.
+func (r *Ring) Add(e Event) uint64 {
+	id := r.Writer.Add(e)
+	switch {
+	case e.Kind == Open || e.Kind == Restart:
+		r.fail(0, false)
+	case e.Kind == Stop || e.Kind == Broken && e.Fields[0] != 0:
+		r.fail(id, false)
+	}
+	return id
+}
+
+// Failed notes that the user of the system finds a failure with a text. It is the last stop or reset of a node whose
+// reason the text has, else the stop or the broken rule before it, else the newest event. Only the first call has an
+// effect.
+func (r *Ring) Failed(text string) {
+	newest := r.newest()
+	if named := r.named(text); named != 0 {
+		r.fail(0, false)
+		newest = named
+	}
+	r.fail(newest, true)
+}
+
+// named returns the last stop or reset of a node whose reason is in a text, or 0.
+func (r *Ring) named(text string) (id uint64) {
+	var e Event
+	for l := r.read(); l != nil && l.Next(&e) == nil; {
+		if e.Kind == Stop || e.Kind == Reset {
+			if reason, _, _ := strings.Cut(e.Text(), "\n"); reason != "" && strings.Contains(text, reason) {
+				id = e.ID
+			}
+		}
+	}
+	return id
+}
+
+// read returns a reader of the events, or nil.
+func (r *Ring) read() *Reader {
 	var log bytes.Buffer
 	r.WriteTo(&log) // a buffer takes everything
 	l, err := NewReader(&log)
 	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// fail notes a failure unless there is one. The event 0 withdraws one that is not final.
+func (r *Ring) fail(id uint64, final bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.final:
+	case r.failed == 0 || id == 0:
+		r.failed = id
+	}
+	r.final = r.final || final
+}
+
+// newest returns the number of the newest event, 0 if there is none.
+func (w *Writer) newest() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.id
+}
+
+// Last returns n events as text, the oldest first: the last ones up to the first failure, or the last ones of all if
+// there is no failure, or the ring does not have it any more. The first line says which they are, and where the ring
+// begins. Last returns "" if there is no event.
+func (r *Ring) Last(n int) string {
+	newest := r.newest()
+	r.mu.Lock()
+	failed := r.failed
+	r.mu.Unlock()
+	if failed != 0 {
+		if lines, begins := r.lines(failed, n); len(lines) > 0 {
+			return fmt.Sprintf("the last %d events up to the first failure, of %d events%s:\n%s\n", len(lines), newest, begins, strings.Join(lines, "\n"))
+		}
+	}
+	lines, begins := r.lines(newest, n)
+	if len(lines) == 0 {
 		return ""
 	}
-	var lines []string
+	return fmt.Sprintf("the last %d of %d events%s:\n%s\n", len(lines), newest, begins, strings.Join(lines, "\n"))
+}
+
+// lines returns the last n events up to one as lines, and the words that say where the ring begins, or "".
+func (r *Ring) lines(last uint64, n int) (lines []string, begins string) {
+	l := r.read()
+	if l == nil {
+		return nil, ""
+	}
 	var e Event
-	for l.Next(&e) == nil {
+	for l.Next(&e) == nil && e.ID <= last {
+		if e.ID+uint64(n) <= last {
+			continue
+		}
 		line := e.String()
 		if len(line) > maxLine {
 			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
 		}
-		if lines = append(lines, line); len(lines) > n {
-			lines = lines[1:]
-		}
+		lines = append(lines, line)
 	}
-	if len(lines) == 0 {
-		return ""
-	}
-	begins := l.Begins()
-	if begins != "" {
+	if begins = l.Begins(); begins != "" {
 		begins = "; " + begins
 	}
-	return fmt.Sprintf("the last %d of %d events%s:\n%s\n", len(lines), e.ID, begins, strings.Join(lines, "\n"))
+	return lines, begins
 }

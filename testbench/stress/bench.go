@@ -40,6 +40,7 @@ type bench struct {
 	aborted   uint64 // devices that were lost with the work of a node
 	memory    uint64 // of the PC, in use without devices
 	failed    error  // the first failure
+	told      bool   // Options.Failed was called
 }
 
 // open opens the board and prepares the processes.
@@ -81,6 +82,7 @@ func (b *bench) baseline() error {
 		err = b.sys.WaitForIdle()
 	}
 	if err != nil {
+		b.tell(err)
 		if cerr := b.sys.Close(); !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}
@@ -172,8 +174,22 @@ var errStopped = errors.New("the adapter has stopped, and no fault explains it")
 
 // unexplained notes that the adapter is reset without a fault that explains it.
 func (b *bench) unexplained() {
+	b.first(fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, errStopped))
+}
+
+// first notes a failure, if it is the first.
+func (b *bench) first(err error) {
 	if b.failed == nil {
-		b.failed = fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, errStopped)
+		b.failed = err
+		b.tell(err)
+	}
+}
+
+// tell tells the first failure to Options.Failed. No error is none.
+func (b *bench) tell(err error) {
+	if err != nil && !b.told && b.Failed != nil {
+		b.told = true
+		b.Failed(err)
 	}
 }
 
@@ -217,7 +233,7 @@ func (b *bench) fail(p *process, err error) {
 	if cause := b.sys.Err(); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	b.failed = fmt.Errorf("%w: seed %d, round %d, process %d: %w", ErrFailed, b.Seed, b.round, p.number, err)
+	b.first(fmt.Errorf("%w: seed %d, round %d, process %d: %w", ErrFailed, b.Seed, b.round, p.number, err))
 }
 
 // state returns the state after a round.

@@ -207,8 +207,8 @@ func (s *spoiler) stopFirmware() {
 	case err == nil:
 		b.judge.hits[Firmware]++
 		b.judge.stops(Firmware, 0)
-	case !errors.Is(err, bus.ErrLinkDown) && b.failed == nil:
-		b.failed = fmt.Errorf("%w: seed %d, round %d: the microcontroller cannot be stopped: %w", ErrFailed, b.Seed, b.round, err)
+	case !errors.Is(err, bus.ErrLinkDown):
+		b.first(fmt.Errorf("%w: seed %d, round %d: the microcontroller cannot be stopped: %w", ErrFailed, b.Seed, b.round, err))
 	}
 }
 

@@ -52,6 +52,7 @@ type Options struct {
 	KernelDraws bool // the kernel draws to textures, too; DxgkDdiRenderKm must take those
 
 	Progress func(Round) error // is called after each round, and may end the run; nil: it is not
+	Failed   func(error)       // gets the first failure before the system is closed; nil: nothing does
 }
 
 // check returns what is wrong with the options.
@@ -136,6 +137,7 @@ func Run(o Options) (last Round, err error) {
 		if err == nil {
 			err = b.settle()
 		}
+		b.tell(err)
 		rounds <- b.state()
 		if cerr := b.sys.Close(); err == nil {
 			err = cerr

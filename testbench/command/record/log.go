@@ -110,10 +110,14 @@ func (r *Recorder) SaveLast(path string) error {
 
 // sink returns what takes the events of the log.
 func (r *Recorder) sink() events.Sink {
-	if r.Tail == nil {
-		return r.log
+	var s events.Sink = r.log
+	if r.kept != nil {
+		s = r.kept
 	}
-	return tailed{r.log, r.Tail}
+	if r.Tail == nil {
+		return s
+	}
+	return tailed{s, r.Tail}
 }
 
 // Serves begins the log of a board that the command serves, of which clock returns the clocks. s is told what happens.
