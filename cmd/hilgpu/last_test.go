@@ -19,7 +19,7 @@ func TestLastEventsOfAFailure(t *testing.T) {
 	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events:\n(\d+ \d+ .*\n){40}$`, stderr)
 	assert.NotContains(t, stderr, " end check failed", "that is after the failure")
 
-	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=ignore-reset&after=20")
+	code, _, stderr = hilgpu("run", "stress", "--board", "emu?config=small&fault=lost-doorbell&after=600")
 	require.Equal(t, exit.Check, code, stderr)
 	assert.Regexp(t, `up to the first failure, of \d+ events.*:\n(\d+ \d+ .*\n){39}\d+ \d+ stop .* GPU time-out: node 0.*\n$`, stderr)
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,22 +12,39 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
-// recorded is a test that has ended.
+// recorded is a test.
 type recorded struct {
-	failed  bool
-	dir     string
-	cleanup func()
-	logs    []string
+	failed   bool
+	dir      string
+	cleanups []func()
+	logs     []string
 }
 
-func (r *recorded) Cleanup(f func())    { r.cleanup = f }
+func (r *recorded) Cleanup(f func())    { r.cleanups = append(r.cleanups, f) }
 func (r *recorded) Failed() bool        { return r.failed }
 func (r *recorded) ArtifactDir() string { return r.dir }
 func (r *recorded) Logf(format string, args ...any) {
 	r.logs = append(r.logs, fmt.Sprintf(format, args...))
+}
+
+// end ends the test: the last cleanup runs first.
+func (r *recorded) end() {
+	for _, f := range slices.Backward(r.cleanups) {
+		f()
+	}
+}
+
+// add adds events to a system.
+func add(sink events.Sink, n int) {
+	for i := uint64(1); i <= uint64(n); i++ {
+		e := eventlog.New(eventlog.Message, i)
+		e.Time = 10 * i
+		sink.Add(e)
+	}
 }
 
 // A test that fails shows the last events of its last system, and says where its ring begins. Others show nothing.
@@ -41,18 +59,15 @@ func TestRecord(t *testing.T) {
 		{opens: true, events: 3},
 		{failed: true},
 	} {
-		r := &recorded{failed: tt.failed, dir: t.TempDir()}
+		r := &recorded{dir: t.TempDir()}
 		record := eventstest.Record(r)
 		for system := 0; tt.opens && system < 2; system++ {
 			sink, err := record(eventlog.Header{Hz: 1})
 			require.NoError(t, err)
-			for n := uint64(1); n <= uint64(tt.events*system); n++ {
-				e := eventlog.New(eventlog.Message, n)
-				e.Time = 10 * n
-				sink.Add(e)
-			}
+			add(sink, tt.events*system)
 		}
-		r.cleanup()
+		r.failed = tt.failed
+		r.end()
 		path := filepath.Join(r.dir, "run.log")
 		if !tt.failed || !tt.opens {
 			assert.Empty(t, r.logs)
@@ -68,6 +83,36 @@ func TestRecord(t *testing.T) {
 		assert.Equal(t, tt.events > 3, begins != "")
 		assert.Contains(t, lines[0], begins)
 	}
+}
+
+// A test that calls Record for each of its systems shows once the one that was the last when it failed, up to the failure.
+func TestRecordAgain(t *testing.T) {
+	r := &recorded{dir: t.TempDir()}
+	var sinks []events.Sink
+	for system := range 4 {
+		sink, err := eventstest.Record(r)(eventlog.Header{Hz: 1})
+		require.NoError(t, err)
+		sinks = append(sinks, sink)
+		add(sink, 100*(system+1))
+		r.failed = system >= 2
+		add(sink, 10) // the end of the system
+	}
+	require.Len(t, r.cleanups, 1)
+	r.end()
+	require.Len(t, r.logs, 1)
+	lines := strings.Split(strings.TrimSpace(r.logs[0]), "\n")
+	require.Len(t, lines, 41)
+	assert.Equal(t, "the last 40 events up to the first failure, of 310 events:", lines[0])
+	assert.Equal(t, "300 3000 message vector=300", lines[40])
+	assert.EqualValues(t, 411, sinks[3].Add(eventlog.New(eventlog.Message)), "the others take events too")
+	other := &recorded{dir: t.TempDir()}
+	eventstest.Record(other)
+	r.cleanups = nil
+	eventstest.Record(r)
+	assert.Len(t, other.cleanups, 1)
+	assert.Len(t, r.cleanups, 1, "after its end a test is another one")
+	r.end()
+	other.end()
 }
 
 // readLog reads a log to its end and returns where it begins.
