@@ -38,7 +38,9 @@ func composed(t *testing.T, selector string, o compose.Options, opts testbench.O
 	t.Helper()
 	plan, err := compose.NewPlan(o)
 	require.NoError(t, err)
-	opts.Record = eventstest.Record(t)
+	if opts.Record == nil {
+		opts.Record = eventstest.Record(t)
+	}
 	sys, err := testbench.Open(onBoard(selector), testbench.HostDrivers(), opts)
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)

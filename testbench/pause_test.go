@@ -78,7 +78,9 @@ func onServedDevice(t *testing.T, l serve.Listener, selector string, around func
 		l.Serve(ctx, board) // returns when the context is done
 	}()
 	defer func() { cancel(); <-done }()
-	o.Record = eventstest.Record(t)
+	if o.Record == nil {
+		o.Record = eventstest.Record(t)
+	}
 	s, err := Open(selector, HostDrivers(), o)
 	require.NoError(t, err)
 	f(t, dev, board, s)
