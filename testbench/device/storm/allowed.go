@@ -17,24 +17,35 @@ import (
 // device may be served by another goroutine.
 type allowed struct {
 	mu     sync.Mutex
+	rings  [cpreg.Nodes][]refmodel.Range // of each node
 	ranges []allowedRange
 	bad    error // of the first other access
 }
 
-// An allowedRange is a range of GPU addresses. One that may be written may not be read.
+// An allowedRange is a range of GPU addresses. Each range is for reads or for writes.
 type allowedRange struct {
 	refmodel.Range
 	write bool
 }
 
 // begin begins a round, in which only the rings may be read so far.
-func (a *allowed) begin(nodes []*generator) {
+func (a *allowed) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ranges = a.ranges[:0]
-	for _, s := range nodes {
-		a.ranges = append(a.ranges, allowedRange{Range: span(s.area.rings[1], hostCode-hostRing)})
-	}
+}
+
+// start calls a function that resets a node and gives it another ring. While it runs the node may also read the ring that
+// it had. An empty ring is none.
+func (a *allowed) start(node int, ring refmodel.Range, start func() error) error {
+	a.mu.Lock()
+	a.rings[node] = append(a.rings[node], ring)
+	a.mu.Unlock()
+	err := start()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rings[node] = []refmodel.Range{ring}
+	return err
 }
 
 // add allows reads or writes of a range.
@@ -59,8 +70,10 @@ func (a *allowed) packet(v refmodel.Verdict) { v.Accesses(a.add) }
 func (a *allowed) check(addr uint64, n int, write bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	holds := func(r allowedRange) bool { return r.write == write && r.Holds(addr|pkt.Host, uint64(n)) }
-	if a.bad == nil && !slices.ContainsFunc(a.ranges, holds) {
+	within := func(r refmodel.Range) bool { return r.Holds(addr|pkt.Host, uint64(n)) }
+	holds := func(r allowedRange) bool { return r.write == write && within(r.Range) }
+	inRing := func(rings []refmodel.Range) bool { return !write && slices.ContainsFunc(rings, within) }
+	if a.bad == nil && !slices.ContainsFunc(a.ranges, holds) && !slices.ContainsFunc(a.rings[:], inRing) {
 		name := map[bool]string{false: "reads", true: "writes"}[write]
 		a.bad = fmt.Errorf("%w: access-outside: it %s %d bytes of host memory at %#x, which no ring, indirect buffer or packet of the round has", ErrDiffers, name, n, addr)
 	}

@@ -1,6 +1,7 @@
 package storm_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 )
@@ -39,6 +41,7 @@ func TestStrayAccesses(t *testing.T) {
 		"nothing":                  {func(bus.Host, uint64, []byte) {}, ""},
 		"a longer read":            {func(h bus.Host, addr uint64, p []byte) { h.ReadMem(bare.HostBase+0x1ffc, make([]byte, 8)) }, "access-outside: it reads 8 bytes of host memory at 0x101ffc"},
 		"a read elsewhere":         {func(h bus.Host, addr uint64, p []byte) { h.ReadMem(unused, make([]byte, 4)) }, "access-outside: it reads 4 bytes of host memory at 0x102800"},
+		"a read after the ring":    {func(h bus.Host, addr uint64, p []byte) { h.ReadMem(bare.HostBase+0x10ffc, make([]byte, 4)) }, "access-outside: it reads 4 bytes of host memory at 0x110ffc"},
 		"a write of the same data": {func(h bus.Host, addr uint64, p []byte) { h.WriteMem(addr, p) }, "access-outside: it writes "},
 	} {
 		for _, on := range []bool{true, false} {
@@ -47,7 +50,7 @@ func TestStrayAccesses(t *testing.T) {
 				device.Host = host
 				return boards.Open(selector, device)
 			}
-			_, err := run(storm.Options{Board: "emu", Seed: 1, Cycles: 200_000, Open: open, Sanitize: on})
+			_, err := run(storm.Options{Board: "emu", Seed: 2, Cycles: 200_000, Open: open, Sanitize: on})
 			require.True(t, device.made, name)
 			if tt.want == "" || !on {
 				assert.NoError(t, err, name)
@@ -57,6 +60,49 @@ func TestStrayAccesses(t *testing.T) {
 			assert.ErrorContains(t, err, tt.want, name)
 		}
 	}
+}
+
+// recovered is the link of a device that makes a stray read when a node reads its ring after its fault was cleared.
+type recovered struct {
+	bus.Link
+	host    *straying
+	cleared bool
+}
+
+func (r *recovered) Write(bar int, off uint64, p []byte) error {
+	node := off - cpreg.Base
+	if err := r.Link.Write(bar, off, p); bar != 0 || node >= cpreg.Nodes*cpreg.Stride || node%cpreg.Stride != cpreg.FaultInfo || err != nil {
+		return err
+	}
+	r.cleared = true
+	r.host.reads, r.host.made = 100, false // at the next read
+	return nil
+}
+
+// A stray access while a node recovers from the faults of a round is an error of that round, with its packets.
+func TestStrayAccessInRecovery(t *testing.T) {
+	for seed := range uint64(100) {
+		device := &straying{made: true, stray: func(h bus.Host, _ uint64, _ []byte) { h.ReadMem(bare.HostBase+0x2800, make([]byte, 4)) }}
+		link := &recovered{host: device}
+		rounds := 0
+		r, err := run(storm.Options{Board: "emu", Seed: seed, Cycles: 3000, Sanitize: true, Progress: func(uint64, uint64) { rounds++ }, Open: func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			var clock bus.Clock
+			var err error
+			device.Host = host
+			link.Link, clock, err = boards.Open(selector, device)
+			return link, clock, err
+		}})
+		if !link.cleared || !device.made {
+			require.NoError(t, err, seed)
+			continue
+		}
+		require.ErrorIs(t, err, storm.ErrDiffers)
+		assert.ErrorContains(t, err, fmt.Sprintf("round %d of seed %d: ", rounds+1, seed))
+		assert.ErrorContains(t, err, "access-outside: it reads 4 bytes of host memory at 0x102800")
+		assert.NotEmpty(t, r.Listing)
+		return
+	}
+	t.Fatal("no node recovers")
 }
 
 // A storm with the sanitizer ends as one without it.

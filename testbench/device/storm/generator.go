@@ -155,7 +155,7 @@ func (s *generator) start(fence uint32, protect bool) error {
 		log2 += s.rng.Uint32N(3)
 	}
 	s.base, s.first = s.area.rings[i], 0
-	return s.ring.Start(s.base, log2, fence)
+	return s.allowed.start(s.n.ID, span(s.base, 1<<log2), func() error { return s.ring.Start(s.base, log2, fence) })
 }
 
 func (s *generator) control() uint32 {

@@ -69,7 +69,7 @@ var brokenRings = []brokenRing{
 // breakRing resets a node and makes it run a ring that it must refuse.
 func (s *storm) breakRing(st *generator) error {
 	st.ring.Control = 0
-	if err := st.ring.Reset(); err != nil {
+	if err := s.allowed.start(st.n.ID, refmodel.Range{}, st.ring.Reset); err != nil {
 		return err
 	}
 	r := ringRegs{base: st.area.rings[1], log2: 8 + st.rng.Uint32N(5), wptr: 4}
@@ -87,7 +87,14 @@ func (s *storm) breakRing(st *generator) error {
 	st.ring.SetReg(cpreg.RingHi, hi(r.base))
 	st.ring.SetReg(cpreg.RingSize, r.log2)
 	st.ring.SetReg(cpreg.Wptr, r.wptr)
-	st.ring.SetReg(cpreg.Ctl, cpreg.CtlRun)
+	run := func() error { st.ring.SetReg(cpreg.Ctl, cpreg.CtlRun); return nil }
+	if r.late != nil { // the ring is legal until then
+		if err := s.allowed.start(st.n.ID, span(r.base, 1<<r.log2), run); err != nil {
+			return err
+		}
+	} else {
+		run()
+	}
 	if r.late != nil {
 		s.pause(200)
 		st.ring.SetReg(cpreg.Wptr, *r.late)

@@ -15,7 +15,7 @@ import (
 func (s *storm) round() error {
 	s.b.Host.ForgetMessages()
 	s.b.Host.ForgetRefused()
-	s.allowed.begin(s.generators)
+	s.allowed.begin()
 	s.plan()
 	for _, st := range s.generators {
 		st.n.NoMaster, st.held = st.kind == noMaster, st.kind.reset() || st.kind == hangs
@@ -35,11 +35,7 @@ func (s *storm) round() error {
 	if err == nil {
 		err = s.compare()
 	}
-	if bad := s.allowed.err(); err == nil {
-		err = bad
-	}
-	if err != nil {
-		s.listing = s.disassemble()
+	if err := s.listed(err); err != nil {
 		return err
 	}
 	s.b.Host.ForgetRefused()
@@ -53,7 +49,19 @@ func (s *storm) round() error {
 			return err
 		}
 	}
-	return nil
+	return s.listed(nil)
+}
+
+// listed returns the error of a round, or if that is nil the error of an access that was not allowed. The listing then has
+// the packets of the round.
+func (s *storm) listed(err error) error {
+	if err == nil {
+		err = s.allowed.err()
+	}
+	if err != nil {
+		s.listing = s.disassemble()
+	}
+	return err
 }
 
 // prepare sets up the counters, the watchdog and bus mastering for the round.

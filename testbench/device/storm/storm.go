@@ -151,7 +151,10 @@ func (s *storm) run(end uint64) error {
 		}
 		s.progress(end)
 	}
-	return s.b.Err
+	if s.b.Err != nil {
+		return s.b.Err
+	}
+	return s.listed(nil)
 }
 
 // progress reports the progress of a run that ends at the clock end.
