@@ -241,18 +241,7 @@ func TestLongTexts(t *testing.T) {
 // On a board that does not tell what its nodes execute, the page has the packets of the rings. Those up to the last
 // fence in memory have ended, and the others are unknown.
 func TestRingOnAWire(t *testing.T) {
-	packet := func(node, at uint64, p pkt.Packet) eventlog.Event {
-		data, err := p.Append(nil)
-		require.NoError(t, err)
-		e := eventlog.New(eventlog.RingPacket, node, pkt.Host|at)
-		e.Data, e.Time = data, 1000+at
-		return e
-	}
-	written := func(addr, value, time uint64) eventlog.Event {
-		e := eventlog.New(eventlog.Memory, addr, 8, value)
-		e.Time = time
-		return e
-	}
+	packet := func(node, at uint64, p pkt.Packet) eventlog.Event { return ringPacket(t, node, at, p) }
 	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1e6},
 		packet(0, 0x00, pkt.Indirect{Addr: pkt.Host | 0x9000, Dwords: 6}),
 		packet(0, 0x10, pkt.Fence{Addr: pkt.Host | 0x8000, ID: 1}),
@@ -263,10 +252,69 @@ func TestRingOnAWire(t *testing.T) {
 		written(0x8010, 2, 2100), // elsewhere
 		written(0x8000, 3, 2200), // another value
 	))})
-	var got []string
-	for _, m := range regexp.MustCompile(`(?m)(0x80000000000000\d\d) (\w+) .*, (ended by|unknown)`).FindAllStringSubmatch(page, -1) {
-		got = append(got, m[1][16:]+" "+m[2]+" "+m[3])
-	}
-	assert.Equal(t, []string{"40 FENCE unknown", "30 INDIRECT unknown", "10 FENCE ended by", "00 INDIRECT ended by", "00 FENCE unknown"}, got)
+	assert.Equal(t, []string{"040 FENCE unknown", "030 INDIRECT unknown", "010 FENCE ended by", "000 INDIRECT ended by", "000 FENCE unknown"}, ringOf(page))
 	assert.Contains(t, page, "The board does not tell what its nodes execute.")
+	assert.NotContains(t, page, "It executed no packet.")
+}
+
+// ringPacket is a packet that the host puts into the ring of a node, at a place in host memory.
+func ringPacket(t *testing.T, node, at uint64, p pkt.Packet) eventlog.Event {
+	data, err := p.Append(nil)
+	require.NoError(t, err)
+	e := eventlog.New(eventlog.RingPacket, node, pkt.Host|at)
+	e.Data, e.Time = data, 1000+at
+	return e
+}
+
+// written is a write of a fence by the GPU.
+func written(addr, value, time uint64) eventlog.Event {
+	e := eventlog.New(eventlog.Memory, addr, 8, value)
+	e.Time = time
+	return e
+}
+
+// ringOf returns the packets of rings of a page, with their place and what is known of them.
+func ringOf(page string) (all []string) {
+	for _, m := range regexp.MustCompile(`(?m)0x8000000000000(\w\w\w) (\w+) .*, (ended by|unknown|taken back)`).FindAllStringSubmatch(page, -1) {
+		all = append(all, m[1]+" "+m[2]+" "+m[3])
+	}
+	return all
+}
+
+// A node does not go on with its packets after a preemption, a reset, a stop, or if the host puts others in their place.
+// A later fence does not end them.
+func TestRingTakenBack(t *testing.T) {
+	fence := func(node, at, id uint64) eventlog.Event {
+		return ringPacket(t, node, at, pkt.Fence{Addr: pkt.Host | (0x8000 + 8*node), ID: uint32(id)})
+	}
+	queue := eventlog.New(eventlog.Queue, 5, 0, 2)
+	for name, tt := range map[string]struct {
+		between []eventlog.Event
+		next    uint64 // place of the packet after them
+		state   string // of fence 2 of node 0
+		other   string // of fence 7 of node 1
+	}{
+		"nothing":                {nil, 0x140, "ended by", "unknown"},
+		"a preemption":           {[]eventlog.Event{queue, eventlog.New(eventlog.Preempted, 5)}, 0x140, "taken back", "unknown"},
+		"one of another node":    {[]eventlog.Event{eventlog.New(eventlog.Queue, 5, 1, 7), eventlog.New(eventlog.Preempted, 5)}, 0x140, "ended by", "taken back"},
+		"a reset":                {[]eventlog.Event{eventlog.New(eventlog.Reset, 0, 0)}, 0x140, "taken back", "unknown"},
+		"one of the other":       {[]eventlog.Event{eventlog.New(eventlog.Reset, 0, 1)}, 0x140, "ended by", "taken back"},
+		"a stop":                 {[]eventlog.Event{eventlog.New(eventlog.Stop, 1)}, 0x140, "taken back", "taken back"},
+		"a packet in its place":  {nil, 0x120, "taken back", "unknown"},
+		"a packet before it":     {nil, 0x110, "taken back", "unknown"},
+		"a wrap":                 {nil, 0x034, "ended by", "unknown"},
+		"the end of the last is": {[]eventlog.Event{written(0x8000, 2, 1900), eventlog.New(eventlog.Stop, 0)}, 0x140, "ended by", "taken back"},
+	} {
+		all := append([]eventlog.Event{fence(0, 0x100, 1), written(0x8000, 1, 1500), fence(1, 0x900, 7), fence(0, 0x120, 2)}, tt.between...)
+		all = append(all, fence(0, tt.next, 3), written(0x8000, 3, 2000))
+		got := ringOf(pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1e6}, all...))}))
+		assert.Equal(t, []string{fmt.Sprintf("%03x FENCE ended by", tt.next), "120 FENCE " + tt.state, "100 FENCE ended by", "900 FENCE " + tt.other}, got, name)
+	}
+}
+
+// On a board that tells what its nodes execute, a node may have executed nothing.
+func TestNodeThatExecutedNothing(t *testing.T) {
+	page := pageOf(t, &report.Source{Log: opener(logOf(t, eventlog.Header{Hz: 1e6, Observed: true}, ringPacket(t, 1, 0x10, pkt.Fence{Addr: pkt.Host | 0x8000, ID: 1})))})
+	assert.Contains(t, page, "It executed no packet.")
+	assert.NotContains(t, page, "The board does not tell")
 }

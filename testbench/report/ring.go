@@ -19,6 +19,7 @@ type ringPacket struct {
 	given   uint64 // time of the doorbell
 	ended   uint64 // time at which its fence, or a later one of the ring, was written
 	known   bool   // ended is known
+	taken   bool   // the node was stopped, reset or given other packets there before the end is known
 }
 
 // fence returns the place in host memory and the value of a FENCE. It reports false for another packet.
@@ -34,6 +35,7 @@ func (p *ringPacket) fence() (addr uint64, id uint32, ok bool) {
 func (w *work) host(e *eventlog.Event) {
 	if e.Kind == eventlog.RingPacket {
 		n := w.node(e.Fields[0])
+		n.rewind(e.Fields[1])
 		n.ring = append(n.ring, ringPacket{address: e.Fields[1], data: slices.Clone(e.Data), given: e.Time})
 		if len(n.ring) > maxRing {
 			n.ring = n.ring[1:]
@@ -53,11 +55,66 @@ func (n *Node) fenced(addr uint64, value uint32, time uint64) {
 		if !ok || at != addr || id != value || n.ring[i].known {
 			continue
 		}
-		for ; i >= 0 && !n.ring[i].known; i-- {
+		n.ring[i].ended, n.ring[i].known = time, true
+		for i--; i >= 0 && !n.ring[i].known && !n.ring[i].taken; i-- {
 			n.ring[i].ended, n.ring[i].known = time, true
 		}
 		return
 	}
+}
+
+// stopped follows a preemption, a reset of a node or a stop of the adapter: the node does not go on with its packets.
+func (w *work) stopped(e *eventlog.Event) {
+	for _, n := range w.nodes {
+		at := n.Number
+		switch e.Kind {
+		case eventlog.Preempted:
+			i := slices.IndexFunc(w.submissions, func(s *Submission) bool { return s.Number == e.Fields[0] })
+			if i < 0 {
+				return
+			}
+			at = w.submissions[i].Node
+		case eventlog.Reset:
+			at = e.Fields[1]
+		}
+		if n.Number == at {
+			n.take(0)
+		}
+	}
+}
+
+// take notes that the packets from one on, whose end is not known, are taken back.
+func (n *Node) take(from int) {
+	for i := from; i < len(n.ring); i++ {
+		n.ring[i].taken = n.ring[i].taken || !n.ring[i].known
+	}
+}
+
+// minRing is the size of the smallest ring, in bytes.
+const minRing = 1 << 8
+
+// rewind notes that the host puts a packet at an address. If it does not follow the newest packet, also not at the
+// beginning of the ring, it takes back those from there on.
+func (n *Node) rewind(address uint64) {
+	if len(n.ring) == 0 {
+		return
+	}
+	last := &n.ring[len(n.ring)-1]
+	over := last.address + uint64(len(last.data)) - address // after a wrap the size of the ring
+	if over == 0 || over > last.address || over >= minRing && over&(over-1) == 0 {
+		return
+	}
+	from := len(n.ring)
+	for i := range slices.Backward(n.ring) {
+		if n.ring[i].address == address {
+			n.take(i)
+			return
+		}
+		if i == from-1 && n.ring[i].address > address {
+			from = i // not across a wrap
+		}
+	}
+	n.take(from)
 }
 
 // lines returns the packets of the ring, the newest first, with what the host knows of each.
@@ -65,9 +122,12 @@ func (n *Node) lines(of *run) (all []string) {
 	for _, p := range slices.Backward(n.ring) {
 		text, _, _ := strings.Cut(strings.Join(pkt.Disassemble(p.data, p.address), "\n"), "\n")
 		text += ", given " + of.time(p.given)
-		if p.known {
+		switch {
+		case p.known:
 			text += ", ended by " + of.time(p.ended)
-		} else {
+		case p.taken:
+			text += ", taken back"
+		default:
 			text += ", unknown whether it was executed"
 		}
 		all = append(all, text)

@@ -118,18 +118,25 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 			r.used.opcodes[opcode(e.Data[3])]++
 		}
 		r.work.add(e)
-	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Preempted, eventlog.Cancelled, eventlog.Executed:
+	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
+	case eventlog.Preempted:
+		r.work.add(e)
+		r.work.stopped(e)
 	case eventlog.RingPacket, eventlog.Memory:
 		r.work.host(e)
 	case eventlog.Reset:
 		r.work.add(e)
+		r.work.stopped(e)
 		r.incident(e, chain)
 	case eventlog.Read, eventlog.Write:
 		r.regs.add(e)
 	case eventlog.Open:
 		r.open(e)
-	case eventlog.Fault, eventlog.Stop, eventlog.Restart, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
+	case eventlog.Stop:
+		r.work.stopped(e)
+		r.incident(e, chain)
+	case eventlog.Fault, eventlog.Restart, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		r.incident(e, chain)
 	}
 }
