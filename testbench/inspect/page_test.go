@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,10 +55,7 @@ func TestPage(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=1000", "--dump-dom", server.URL+"/#id.scratch2").Output()
-	require.NoError(t, err)
-	dom := string(out)
+	dom := domOf(t, ctx, server.URL+"/#id.scratch2")
 	for _, want := range []string{
 		`<small id="identity">test, GPU 1.0, 2 nodes, VRAM 16777216 bytes, map `, ", read from a copy without clocks</small>",
 		"CP0: ring of 0 dwords at VRAM+0x0, RPTR 0, WPTR 0, 0 dwords wait, fence 0", "CP1.STATUS=0x1 (IDLE=1 ",
@@ -74,4 +73,61 @@ func TestPage(t *testing.T) {
 	assert.Equal(t, "new|0x77|", rows["id.scratch3"], "a change is marked")
 	assert.Equal(t, "|0x1|idle=1 fault=0 state=NEXT in_ib=0 ring=IDLE walk=IDLE issue=IDLE sync=IDLE", rows["cp0.status"])
 	assert.Contains(t, rows["id.time_lo"], "unread|not read|a read of id.time_lo has the effect latch")
+}
+
+// domOf returns what a browser makes of a page.
+func domOf(t *testing.T, ctx context.Context, url string) string {
+	t.Helper()
+	out, err := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=1000", "--dump-dom", url).Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+// The samples of a register tell the times between its reads. An encoded name in the address is that of the register, and
+// clicks before the first answer leave one table.
+func TestPageOfSamples(t *testing.T) {
+	tooltest.Need(t, "chromium")
+	for _, tt := range []struct{ samples, want, script string }{
+		{`{"count": 1, "last_ms": 0, "least_ms": 0, "most_ms": 0}`, "1 read", ""},
+		{`{"count": 2, "last_ms": 5, "least_ms": 5, "most_ms": 5}`, "2 reads, the last two 5 ms apart", ""},
+		{`{"count": 3, "last_ms": 5, "least_ms": 4, "most_ms": 5}`, "3 reads, the last two 5 ms apart, all 4 to 5 ms", ""},
+		{`{"count": 1}`, "1 read", "<script>events.addEventListener('ring', () => { for (let i = 0; i < 2; i++) rows.get('id.scratch2').tr.click(); }, { once: true });</script>"},
+	} {
+		s, _ := serve(t, "emu")
+		inner := s.handler()
+		over, end := context.WithCancel(t.Context())
+		var asked []string
+		var mu sync.Mutex
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/api/register/"):
+				mu.Lock()
+				asked = append(asked, r.URL.Path)
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond) // the clicks come first
+				fmt.Fprintf(w, `{"registers": [{"samples": %s}]}`, tt.samples)
+				time.AfterFunc(500*time.Millisecond, end)
+			case r.URL.Path == "/":
+				inner.ServeHTTP(w, r)
+				fmt.Fprint(w, tt.script)
+			default:
+				ctx, stop := context.WithCancel(r.Context())
+				defer stop()
+				context.AfterFunc(over, stop)
+				inner.ServeHTTP(w, r.WithContext(ctx))
+			}
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		dom := domOf(t, ctx, server.URL+"/#id%2Escratch2")
+		cancel()
+		server.Close()
+		end()
+		assert.Equal(t, 1, strings.Count(dom, `<td class="doc" colspan="5">`), tt.want)
+		assert.Contains(t, dom, `<td class="doc" colspan="5"><p>`+tt.want+`</p>`)
+		for _, path := range asked {
+			assert.Equal(t, "/api/register/id.scratch2", path)
+		}
+		assert.Len(t, asked, map[bool]int{true: 1, false: 2}[tt.script == ""], "questions")
+	}
 }

@@ -11,13 +11,13 @@ import (
 // maxValues is the number of different values of a register that are counted one by one.
 const maxValues = 32
 
-// Samples are how often a register had which value in the reads for all clients, and the wall-clock time between two
-// reads of it, in milliseconds.
+// Samples are how often a register had which value in the reads for all clients, and the wall-clock time between each two
+// reads of it, in milliseconds. After one read the times are 0.
 type Samples struct {
 	Count  int       `json:"count"`
 	Values []Sampled `json:"values"`           // the most frequent first
 	Others int       `json:"others,omitempty"` // reads of further values, after 32 different ones
-	Last   int64     `json:"last_ms"`          // 0: there was one read
+	Last   int64     `json:"last_ms"`          // between the last two
 	Least  int64     `json:"least_ms"`
 	Most   int64     `json:"most_ms"`
 }
@@ -40,7 +40,7 @@ type samples struct {
 func (s *samples) add(value uint32, at time.Duration) {
 	if s.count++; s.count > 1 {
 		s.last = at - s.at
-		if s.least == 0 || s.last < s.least {
+		if s.count == 2 || s.last < s.least {
 			s.least = s.last
 		}
 		s.most = max(s.most, s.last)

@@ -19,6 +19,13 @@ func TestSamples(t *testing.T) {
 		s.add(v, []time.Duration{0, 400, 900, 1200, 2200}[i]*time.Millisecond)
 	}
 	assert.Equal(t, &Samples{Count: 5, Values: []Sampled{{9, 3}, {7, 2}}, Last: 1000, Least: 300, Most: 1000}, s.answer())
+	two := &samples{}
+	two.add(7, 100*time.Millisecond)
+	two.add(7, 350*time.Millisecond)
+	assert.Equal(t, &Samples{Count: 2, Values: []Sampled{{7, 2}}, Last: 250, Least: 250, Most: 250}, two.answer())
+	two.add(7, 350*time.Millisecond)
+	two.add(7, 950*time.Millisecond)
+	assert.Equal(t, &Samples{Count: 4, Values: []Sampled{{7, 4}}, Last: 600, Least: 0, Most: 600}, two.answer(), "two reads at the same time")
 	one := &samples{}
 	one.add(1, time.Hour)
 	assert.Equal(t, &Samples{Count: 1, Values: []Sampled{{1, 1}}}, one.answer())
