@@ -16,6 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
@@ -50,6 +52,14 @@ func composed(t *testing.T, selector string, o compose.Options, opts testbench.O
 	at, n := compose.Diff(frame, plan.Reference())
 	require.Zero(t, n, "pixels differ, the first at %v", at)
 	return frame, stats
+}
+
+// A caller's own log is kept.
+func TestComposedKeepsTheLog(t *testing.T) {
+	ring := eventlog.NewRing(1<<20, eventlog.Header{})
+	record := func(eventlog.Header) (events.Sink, error) { return ring, nil }
+	composed(t, "emu?config=small", compose.Options{Width: 8, Height: 8, Contexts: 1, Sources: noise(3, image.Pt(4, 4))}, testbench.Options{Record: record})
+	assert.Contains(t, ring.Last(1), "the last 1 of ")
 }
 
 // The frame is what the primary holds: a driver whose Present copies nothing does not

@@ -22,6 +22,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
 
@@ -85,6 +87,17 @@ func onServedDevice(t *testing.T, l serve.Listener, selector string, around func
 	require.NoError(t, err)
 	f(t, dev, board, s)
 	require.NoError(t, s.Close())
+}
+
+// A caller's own log is kept.
+func TestServedDeviceKeepsTheLog(t *testing.T) {
+	l, err := serve.Listen("tcp:127.0.0.1:0")
+	require.NoError(t, err)
+	ring := eventlog.NewRing(1<<20, eventlog.Header{})
+	o := Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }}
+	same := func(dev port.Device) port.Device { return dev }
+	onServedDevice(t, l, l.Selector()+"?silence=10000", same, 0, o, func(*testing.T, port.Device, *serve.Board, *System) {})
+	require.Contains(t, ring.Last(1), "the last 1 of ")
 }
 
 // A copying application has a texture that the CPU can write and one that it can

@@ -330,7 +330,7 @@ func TestLastUpToTheFailure(t *testing.T) {
 	warning, broken, reset := New(Broken, 0), New(Broken, 1), New(Reset).WithText("node 1, fence 2\nmore")
 	for name, tt := range map[string]struct {
 		events []Event
-		failed int // Failed is called after so many events; 0: it is not
+		failed int // number of events before the call of Failed; 0: no call
 		want   uint64
 	}{
 		"nothing":                 {[]Event{New(Message), New(Reset), warning, New(Message)}, 0, 4},
