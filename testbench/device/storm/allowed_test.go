@@ -118,3 +118,25 @@ func TestSanitizedStormIsTheSame(t *testing.T) {
 		assert.Greater(t, checked.Rounds, 1, board)
 	}
 }
+
+// A node may not read a ring that it must refuse.
+func TestReadOfARefusedRing(t *testing.T) {
+	var memory bus.Host
+	var read uint64
+	_, err := run(storm.Options{
+		Board: "emu", Seed: 1, Cycles: 3_000_000, Sanitize: true,
+		Open: func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			memory = host
+			return boards.Open(selector, host)
+		},
+		Expect: func(node int, cause uint32, _ uint64) {
+			if cause == cpreg.CauseRing && read == 0 {
+				read = bare.HostBase + uint64(node)<<16
+				assert.NoError(t, memory.ReadMem(read, make([]byte, 4)))
+			}
+		},
+	})
+	require.NotZero(t, read)
+	require.ErrorIs(t, err, storm.ErrDiffers)
+	assert.ErrorContains(t, err, fmt.Sprintf("access-outside: it reads 4 bytes of host memory at %#x,", read))
+}
