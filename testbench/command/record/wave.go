@@ -57,10 +57,10 @@ func (r *Recorder) waves() (*wave.Recorder, error) {
 
 // Failed makes a wave that waits for a fault keep the clocks before err, if err
 // means that the GPU stopped and no node has reported a fault. Last then has the
-// events up to this failure. The caller must call it before closing the board.
+// events up to this failure. It does nothing for nil. The caller must call it before closing the board.
 func (r *Recorder) Failed(err error) {
 	r.logMu.Lock()
-	if r.kept != nil {
+	if r.kept != nil && err != nil {
 		r.kept.Failed(err.Error())
 	}
 	r.logMu.Unlock()
