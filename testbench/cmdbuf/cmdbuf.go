@@ -216,7 +216,7 @@ func isFree(name string) bool {
 	if name == "pfnCreateDevice" || name == "pfnDestroyDevice" {
 		return false
 	}
-	for _, prefix := range [...]string{"pfnCreate", "pfnCalc", "pfnCheck", "pfnDestroy", "pfnOpen"} {
+	for _, prefix := range [...]string{"pfnCreate", "pfnCalc", "pfnCheck", "pfnDestroy", "pfnOpen", "pfnRecycle"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -78,6 +78,7 @@ func TestHook(t *testing.T) {
 	d.call("pfnResourceCopy", false, nil, write(pkt.Copy{Bytes: 4}), device)
 	d.call("pfnResourceCopy", false, nil, nothing, other)
 	d.call("pfnCreateResource", false, nil, write(pkt.Fill{Bytes: 4, Value: 0}), device)
+	d.call("pfnRecycleDestroyCommandList", false, nil, nothing, device)
 	d.call("pfnClearRenderTargetView", false, nil, nothing, device)
 	d.call("pfnFlush", false, nil, func() {
 		write(pkt.NOP{Skip: 2})()
@@ -92,7 +93,7 @@ func TestHook(t *testing.T) {
 	}, device)
 	assert.Equal(t, []string{
 		"pfnResourceCopy: context 7, 0 to 24",
-		"pfnClearRenderTargetView: context 7, 24 to 48", // any thread may call pfnCreateResource
+		"pfnClearRenderTargetView: context 7, 24 to 48", // any thread may call pfnCreateResource, and release a list
 		"pfnFlush: context 7, 48 to 60",
 		"render of 24", "rendered true",
 		"pfnFlush: context 7, 0 to 24",
