@@ -170,6 +170,41 @@ static void test_quantum(void)
 	equal("quantum", "saved already", fakes.ring[6], 0x14000002);
 }
 
+/* A queue that a higher priority interrupts continues with the time that is left of its turn. A SIGNAL that is left stays
+   the only entry of its queue in the ring, also after another stop. */
+static void test_interrupted(void)
+{
+	uint32_t step = hw.step;
+	begin();
+	hw.step = 0;
+	(void)create(0, 0, 1, 5000), (void)create(1, 0, 1, 5000), (void)create(2, 0, 3, 5000);
+	post(0, 7, 0), post(1, 7, 0);
+	NODE0[RPTR] = 3, NODE0[IB_LO] = 0x50010, NODE0[IB_LEFT] = 3;
+	hw.time += 2000;
+	post(2, 5, 0);
+	equal("interrupted", "stop", NODE0[PREEMPT], 1);
+	NODE0[IB_LEFT] = 0;
+	hw.time += 700;
+	reach(19);
+	equal("interrupted", "head", HEAD(2), 1);
+	equal("interrupted", "the rest", queues_due(), 3000);
+	begin();
+	(void)create(0, 0, 1, 5000);
+	post(0, 7, 0), post(0, 9, 0);
+	NODE0[RPTR] = 7;
+	for (int stops = 0; stops < 2; stops++) {
+		equal("signal", "preempt", one(queue_preempt, 0), 0);
+		equal("signal", "resume", one(queue_resume, 0), 0);
+	}
+	serve(0);
+	reach(13);
+	equal("signal", "head", HEAD(0), 1);
+	equal("signal", "next entry", fakes.ring[16], 9);
+	reach(23);
+	equal("signal", "both", HEAD(0), 2);
+	hw.step = step;
+}
+
 /* A quantum that is forced ends without another queue: the queue saves its context, restores it and continues
    from its place. */
 static void test_forced(void)
@@ -347,6 +382,7 @@ void test_queues(void)
 	test_packets();
 	test_priority();
 	test_quantum();
+	test_interrupted();
 	test_forced();
 	test_fault();
 	test_recovery();

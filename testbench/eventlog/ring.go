@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 )
@@ -66,6 +67,13 @@ func (r *Ring) WriteTo(w io.Writer) (n int64, err error) {
 		put(frame(blockEvents, b))
 	}
 	return n, err
+}
+
+// WriteFile writes the log to a file.
+func (r *Ring) WriteFile(path string) error {
+	var log bytes.Buffer
+	r.WriteTo(&log) // a buffer takes everything
+	return os.WriteFile(path, log.Bytes(), 0o666)
 }
 
 // maxLine is the length of a line of Last, in bytes.

@@ -43,6 +43,21 @@ var allocations = [listed]allocation{
 	image:       {target{1024, false, true}, 0x4000, 0xc000},
 }
 
+// Host memory, and a place in VRAM where no allocation is.
+const (
+	hostAt  = 0x40000
+	strayAt = 0xf000
+)
+
+// memory returns what all allocations fit in. At first half of the predicates read 0 in it.
+func memory() []byte {
+	b := make([]byte, 0x10000)
+	for i := range b {
+		b[i] = byte(i >> 3 & 1)
+	}
+	return b
+}
+
 // place returns the allocation list with each allocation in a segment at its address,
 // or paged out at address 0.
 func (c *commands) place(moved bool) []kmddi.AllocationList {
@@ -99,10 +114,7 @@ func newCommands() (*commands, error) {
 	if s := r.table.CloseAllocation(r.thread, r.dev, c.list[closed].DeviceSpecificAllocation); s != ddi.StatusSuccess {
 		return nil, fmt.Errorf("hostile: CloseAllocation: %w", s)
 	}
-	mem := &refmodel.Memory{VRAM: make([]byte, 0x10000), Host: make([]byte, 0x10000), HostBase: 0x40000}
-	for i := range mem.VRAM { // half of the predicates read 0
-		mem.VRAM[i], mem.Host[i] = byte(i>>3&1), byte(i>>3&1)
-	}
+	mem := &refmodel.Memory{VRAM: memory(), Host: memory(), HostBase: hostAt}
 	c.device = refmodel.New(refmodel.Config{Nodes: 1, HostBits: hostBits, LengthBits: lengthBits, VRAM: 1 << 20}, mem)
 	return c, nil
 }
@@ -282,7 +294,7 @@ func (c *commands) execute(dma []byte, patches []kmddi.PatchLocation, now []kmdd
 func (c *commands) run(dma []byte, allowed func(a refmodel.Range, write bool) bool) error {
 	n := c.device.Nodes[0]
 	for i := range n.Surfaces {
-		n.Surfaces[i] = refmodel.Surface{Set: true, Base: 0xf000, Pitch: 64, X1: 8, Y1: 8}
+		n.Surfaces[i] = refmodel.Surface{Set: true, Base: strayAt, Pitch: 64, X1: 8, Y1: 8}
 	}
 	var w []uint32
 	for i := 0; i+4 <= len(dma); i += 4 {

@@ -46,6 +46,16 @@ func sizes(r *rand.Rand) (bytes, entries int) {
 	return r.IntN(300), r.IntN(20)
 }
 
+// mutated checks a legal command that was mutated.
+func (c *commands) mutated(r *rand.Rand, _ int) error {
+	cmd := newCommand(r, r.IntN(8) == 0)
+	for range r.IntN(4) {
+		cmd.mutate(r)
+	}
+	size, entries := sizes(r)
+	return c.check(r, cmd, size, entries)
+}
+
 // TestCommands mutates legal commands: the miniport accepts a command if and only if
 // the model calls it legal, and the GPU accesses only what the submission lists.
 //
@@ -53,14 +63,7 @@ func sizes(r *rand.Rand) (bytes, entries int) {
 func TestCommands(t *testing.T) {
 	c, err := newCommands()
 	require.NoError(t, err)
-	each(t, *buffers, func(r *rand.Rand, i int) error {
-		cmd := newCommand(r, r.IntN(8) == 0)
-		for range r.IntN(4) {
-			cmd.mutate(r)
-		}
-		size, entries := sizes(r)
-		return c.check(r, cmd, size, entries)
-	})
+	each(t, *buffers, c.mutated)
 	t.Logf("%d accepted, %d refused, %d submissions, %d accesses; packets by opcode: %v", c.legal, c.refused, c.executed, c.accesses, c.ops)
 	assert.Greater(t, c.legal, *buffers/4)
 	assert.Greater(t, c.refused, *buffers/4)
@@ -80,14 +83,7 @@ func TestCommandsInRTL(t *testing.T) {
 	require.NoError(t, err)
 	c.rtl, err = newHardware()
 	require.NoError(t, err)
-	each(t, *inRTL, func(r *rand.Rand, i int) error {
-		cmd := newCommand(r, r.IntN(8) == 0)
-		for range r.IntN(4) {
-			cmd.mutate(r)
-		}
-		size, entries := sizes(r)
-		return c.check(r, cmd, size, entries)
-	})
+	each(t, *inRTL, c.mutated)
 	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.Clocks)
 	assert.Greater(t, c.rtl.portions, *inRTL/2)
 	assert.Greater(t, c.rtl.accesses, *inRTL)

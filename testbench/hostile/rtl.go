@@ -14,13 +14,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// Places of the hardware: in VRAM after all allocations, host memory, and BAR0.
+// Places of the hardware: in VRAM after all allocations, and BAR0.
 const (
 	bufferAt    = 0x20000 // the indirect buffer
 	bufferBytes = 0x10000
 	ringAt      = 0x30000
 	ringLog2    = 12 // bytes
-	hostAt      = 0x40000
 	barAt       = 0xd000_0000
 )
 
@@ -47,12 +46,8 @@ func newHardware() (*hardware, error) {
 		return nil, fmt.Errorf("hostile: %w", err)
 	}
 	h := &hardware{g: g}
-	memory := make([]byte, 0x10000)
-	for i := range memory { // at first half of the predicates read 0
-		memory[i] = byte(i >> 3 & 1)
-	}
-	g.PokeVRAM(0, memory)
-	h.Bus = &hostbfm.Bus{Dev: watched{g, h}, Rng: rand.New(rand.NewPCG(1, 1)), Mem: memory, Base: hostAt, BARs: hostbfm.BARs{BAR0: barAt}}
+	g.PokeVRAM(0, memory())
+	h.Bus = &hostbfm.Bus{Dev: watched{g, h}, Rng: rand.New(rand.NewPCG(1, 1)), Mem: memory(), Base: hostAt, BARs: hostbfm.BARs{BAR0: barAt}}
 	h.Took = func(r port.Request) {
 		h.accessed(refmodel.Range{At: pkt.Host | r.Addr, N: 4 * uint64(r.Len)}, r.Kind == port.MemWrite)
 	}
@@ -141,7 +136,7 @@ func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bo
 // entry returns the packets in the ring that execute a buffer of some bytes.
 func entry(bytes int) (ring []byte, err error) {
 	for _, s := range []pkt.Surface{pkt.Source, pkt.Dest} {
-		ring, err = pkt.SetState{Surface: s, Base: 0xf000, Pitch: 64, X1: 8, Y1: 8}.Append(ring)
+		ring, err = pkt.SetState{Surface: s, Base: strayAt, Pitch: 64, X1: 8, Y1: 8}.Append(ring)
 		if err != nil {
 			return nil, fmt.Errorf("hostile: %w", err)
 		}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -100,9 +99,7 @@ func (r *Recorder) SaveLast(path string) error {
 	if r.kept == nil {
 		return nil
 	}
-	var log bytes.Buffer
-	r.kept.WriteTo(&log) // a buffer takes everything
-	if err := os.WriteFile(path, log.Bytes(), 0o666); err != nil {
+	if err := r.kept.WriteFile(path); err != nil {
 		return output.Failed(path, err)
 	}
 	return nil

@@ -87,13 +87,13 @@ func (s *storm) breakRing(st *generator) error {
 	st.ring.SetReg(cpreg.RingHi, hi(r.base))
 	st.ring.SetReg(cpreg.RingSize, r.log2)
 	st.ring.SetReg(cpreg.Wptr, r.wptr)
-	run := func() error { st.ring.SetReg(cpreg.Ctl, cpreg.CtlRun); return nil }
+	legal := refmodel.Range{}
 	if r.late != nil { // the ring is legal until then
-		if err := s.allowed.start(st.n.ID, span(r.base, 1<<r.log2), run); err != nil {
-			return err
-		}
-	} else {
-		run()
+		legal = span(r.base, 1<<r.log2)
+	}
+	err := s.allowed.start(st.n.ID, legal, func() error { st.ring.SetReg(cpreg.Ctl, cpreg.CtlRun); return nil })
+	if err != nil {
+		return err
 	}
 	if r.late != nil {
 		s.pause(200)

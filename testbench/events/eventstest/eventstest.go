@@ -2,7 +2,6 @@
 package eventstest
 
 import (
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -69,7 +68,7 @@ func (r *test) end() {
 	}
 	r.Logf("%s", r.last.Last(lines))
 	if a, ok := r.TB.(interface{ ArtifactDir() string }); ok {
-		if err := write(r.last, filepath.Join(a.ArtifactDir(), "run.log")); err != nil {
+		if err := r.last.WriteFile(filepath.Join(a.ArtifactDir(), "run.log")); err != nil {
 			r.Logf("no log: %v", err)
 		}
 	}
@@ -89,17 +88,4 @@ func (s *sink) Add(e eventlog.Event) uint64 {
 		s.failed.Do(func() { s.Ring.Failed("") })
 	}
 	return s.Ring.Add(e)
-}
-
-// write writes a ring to a file.
-func write(ring *eventlog.Ring, path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err = ring.WriteTo(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
 }
