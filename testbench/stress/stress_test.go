@@ -2,35 +2,17 @@ package stress
 
 import (
 	"errors"
-	"flag"
-	"io/fs"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
-	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 )
-
-// seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
-var seeds = flag.Uint64("stress.seeds", 2, "seeds that are run with one and with two processors")
-
-// digestFile has the digest of each seed of TestOneSeedOneRun. A run without the file writes it, and the next one, of another build,
-// compares.
-var digestFile = flag.String("stress.digests", "", "file with the digest of each seed, to compare builds")
-
-// verilogSeeds is the number of seeds of TestVerilog. "make soak" runs 20.
-var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
 
 // small returns the options of a short run, in which the sanitizer is on.
 func small(t *testing.T, board string) Options {
@@ -120,75 +102,6 @@ func TestEachFault(t *testing.T) {
 // fault returns a change of options that adds a fault.
 func fault(f Fault, rate float64) func(o *Options) {
 	return func(o *Options) { o.Faults = append(o.Faults, Injection{f, rate}) }
-}
-
-// One seed gives one run, with one processor and with two, and with waves, and another seed gives another.
-func TestOneSeedOneRun(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	var digests []string
-	record := eventstest.Record(t)
-	for seed := range *seeds {
-		var want Round
-		for i, tt := range []struct {
-			processors int
-			waves      bool // the last clocks are recorded
-		}{{1, false}, {2, false}, {2, true}} {
-			runtime.GOMAXPROCS(tt.processors)
-			o := small(t, "emu?vram=64KiB")
-			o.Seed, o.Hang, o.Rounds, o.System.Record = seed, 0.005, 1, record
-			if tt.waves {
-				rec, err := wave.New(nil, wave.Options{})
-				require.NoError(t, err)
-				o.System.Board.Wave = rec
-			}
-			for _, f := range []Fault{BadPacket, IgnorePreempt, IgnoreReset, LostInterrupt, NoMemory, Unplug} {
-				fault(f, 0.01)(&o)
-			}
-			r, err := Run(o)
-			require.NoError(t, err)
-			if i == 0 {
-				want = r
-			}
-			require.Equal(t, want, r, "seed %d: %+v", seed, tt)
-		}
-		require.NotContains(t, digests, want.Digest)
-		digests = append(digests, want.Digest)
-	}
-	compareDigests(t, digests)
-}
-
-// compareDigests compares the digests with those of another build, which are in a file, or writes it.
-func compareDigests(t *testing.T, digests []string) {
-	if *digestFile == "" {
-		return
-	}
-	text := strings.Join(digests, "\n")
-	before, err := os.ReadFile(*digestFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		require.NoError(t, os.WriteFile(*digestFile, []byte(text), 0o644))
-		return
-	}
-	require.NoError(t, err)
-	require.Equal(t, string(before), text)
-}
-
-// The Verilog of the GPU gives the run that its Go gives.
-func TestVerilog(t *testing.T) {
-	tooltest.Need(t, sim.Verilator.Tools()...)
-	for seed := range *verilogSeeds {
-		var digests [2]string
-		for i, board := range []string{"emu?config=small", "verilated?config=small&source=../.."} {
-			o := small(t, board)
-			o.Seed, o.Rounds, o.Frames, o.Pressure = seed, 1, 2, 1.1
-			for _, f := range []Fault{BadPacket, LostInterrupt, NoMemory} {
-				fault(f, 0.02)(&o)
-			}
-			r, err := Run(o)
-			require.NoError(t, err)
-			digests[i] = r.Digest
-		}
-		require.Equal(t, digests[0], digests[1], "seed %d", seed)
-	}
 }
 
 // The submissions of a device go to several contexts, on both nodes.

@@ -1,0 +1,160 @@
+package stress
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/rtl/wave"
+)
+
+// seeds is the number of seeds of TestOneSeedOneRun. "make soak" runs 1,000.
+var seeds = flag.Uint64("stress.seeds", 4, "seeds that are run with one and with two processors")
+
+// digestFile has the digest of each seed of TestOneSeedOneRun, a line each. A run without the file writes it, and the next one, of another
+// build, compares.
+var digestFile = flag.String("stress.digests", "", "file with the digest of each seed, to compare builds")
+
+// verilogSeeds is the number of seeds of TestVerilog. "make soak" runs 20.
+var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the Verilog of the GPU")
+
+// A kind is a board and what happens on it in TestOneSeedOneRun and TestVerilog.
+type kind struct {
+	board  string
+	queues bool // of the firmware
+	hang   float64
+	faults []Fault
+}
+
+var (
+	nodeFaults = []Fault{BadPacket, IgnorePreempt, IgnoreReset, LostInterrupt, NoMemory, Unplug}
+	linkFaults = []Fault{BadPacket, HostRead, LostInterrupt, NoMemory}
+	mcuFaults  = []Fault{BadPacket, LostInterrupt, NoMemory, Unplug, Firmware}
+
+	// The seeds of TestOneSeedOneRun take these by turns, and each tenth one takes inQueues, which needs much more time.
+	kinds = []kind{
+		{"emu?vram=64KiB", false, 0.005, nodeFaults},
+		{"emu?vram=64KiB&nodes=1&preemption=0", false, 0.005, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"emu?vram=64KiB&gart=1&readtimeout=1", false, 0.005, append([]Fault{HostRead}, nodeFaults...)},
+		{"line?vram=64KiB", false, 0, linkFaults},
+	}
+	inQueues = kind{"emu?config=full&vram=128KiB", true, 0.005, mcuFaults}
+
+	// The seeds of TestVerilog take these by turns.
+	verilogKinds = []kind{
+		{"?config=small", false, 0.02, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"?config=full", true, 0.02, mcuFaults},
+		{"?config=full", false, 0.02, append([]Fault{HostRead}, nodeFaults...)},
+	}
+)
+
+// options returns the options of a run of this kind, in which each fault has the same rate.
+func (k kind) options(t *testing.T, seed uint64, rate float64) Options {
+	o := small(t, k.board)
+	o.Seed, o.Hang, o.Rounds, o.System.Queues.Use = seed, k.hang, 1, k.queues
+	if k.queues {
+		o.Processes, o.Frames = 2, 2 // each reset boots the firmware, which takes most of the time
+	}
+	for _, f := range k.faults {
+		fault(f, rate)(&o)
+	}
+	return o
+}
+
+// How a run of a kind goes. It changes nothing.
+type how struct {
+	processors int
+	waves      bool // the last clocks are recorded; only the emulator in this process has them
+}
+
+func (h how) run(t *testing.T, k kind, seed uint64) Round {
+	runtime.GOMAXPROCS(h.processors)
+	o := k.options(t, seed, 0.01)
+	if h.waves && strings.HasPrefix(k.board, "emu") {
+		rec, err := wave.New(nil, wave.Options{})
+		require.NoError(t, err)
+		o.System.Board.Wave = rec
+	}
+	r, err := Run(o)
+	require.NoError(t, err, "%+v", h)
+	return r
+}
+
+// One seed gives one run, with one processor and with two, and with waves, and another seed gives another. A build that compares its
+// digests with those of another one runs each seed once.
+func TestOneSeedOneRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	hows := []how{{1, false}, {2, false}, {2, true}}
+	before := digestsBefore(t)
+	if before != nil {
+		hows = []how{{2, false}}
+	}
+	var digests []string
+	for seed := range *seeds {
+		k := kinds[seed%uint64(len(kinds))]
+		if seed%10 == 9 {
+			k = inQueues
+		}
+		var want Round
+		if !t.Run(fmt.Sprintf("%d on %s", seed, k.board), func(t *testing.T) {
+			for i, h := range hows {
+				r := h.run(t, k, seed)
+				if i == 0 {
+					want = r
+				}
+				require.Equal(t, want, r, "%+v", h)
+			}
+		}) {
+			return
+		}
+		require.NotContains(t, digests, want.Digest)
+		if digests = append(digests, want.Digest); before != nil {
+			require.Equal(t, before[seed], want.Digest, "%s, seed %d", k.board, seed)
+		}
+	}
+	if before == nil && *digestFile != "" {
+		require.NoError(t, os.WriteFile(*digestFile, []byte(strings.Join(digests, "\n")), 0o644))
+	}
+}
+
+// digestsBefore returns the digests that another build wrote to the file, one of each seed, or nil if there is no such file.
+func digestsBefore(t *testing.T) []string {
+	if *digestFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(*digestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	digests := strings.Split(string(text), "\n")
+	require.Len(t, digests, int(*seeds), "of %s", *digestFile)
+	return digests
+}
+
+// The Verilog of the GPU gives the run that its Go gives.
+func TestVerilog(t *testing.T) {
+	tooltest.Need(t, sim.Verilator.Tools()...)
+	for seed := range *verilogSeeds {
+		k := verilogKinds[seed%uint64(len(verilogKinds))]
+		var rounds [2]Round
+		for i, board := range []string{"emu" + k.board, "verilated" + k.board + "&source=../.."} {
+			o := k.options(t, seed, 0.02)
+			o.Board, o.Frames, o.Pressure = board, 2, 1.1
+			var err error
+			rounds[i], err = Run(o)
+			require.NoError(t, err, "%s, seed %d", board, seed)
+			rounds[i].Stats.Packets, rounds[i].Stats.BytesMoved = 0, 0 // the Verilog does not count them
+		}
+		require.Equal(t, rounds[0], rounds[1], "%s, seed %d", k.board, seed)
+	}
+}
