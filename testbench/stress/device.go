@@ -35,7 +35,7 @@ type device struct {
 	query               *d3d11.Query
 
 	resets   int        // of the adapter, when it was opened
-	spoiled  []*spoiled // submissions with a fault of their own, which are not known to be over
+	spoiled  []*spoiled // submissions with a fault of their own
 	hanging  bool       // what it submits is to hang
 	kinds    []Fault    // of its submissions that end in the loss of the device
 	offended int        // round of the first of them; 0: none

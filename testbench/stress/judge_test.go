@@ -159,6 +159,26 @@ func TestFaultExplainsItsSubmission(t *testing.T) {
 	}
 }
 
+// The fault of a submission explains its loss also when the buffer has other commands by the time that the loss is seen, and
+// not the loss of those.
+func TestFaultExplainsAfterTheBuffer(t *testing.T) {
+	b, err := open(small(t, "emu?vram=64KiB"))
+	require.NoError(t, err)
+	buffer := make([]byte, 64)
+	p := b.processes[0]
+	p.device = new(device)
+	p.device.spoil(BadPacket, &kmddi.Patch{DmaBuffer: buffer, NodeOrdinal: 1, SubmissionFenceID: 5}, hits)
+	b.spoil.written(b.processes[1].system.ID(), buffer)
+	p.device.patched(&kmddi.Patch{DmaBuffer: buffer, NodeOrdinal: 1, SubmissionFenceID: 6, Flags: kmddi.SubmitFlags{Resubmission: true}})
+	loss := func(fence uint32) *dxgkrnl.DeviceError {
+		return &dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: fence}
+	}
+	assert.True(t, p.device.explains(loss(5)))
+	assert.False(t, p.device.explains(loss(6)))
+	p.device = nil
+	require.NoError(t, b.sys.Close())
+}
+
 // A refused allocation explains one error of the process that it has hit, and none after a frame. A device
 // that was opened after a reset is not lost by it. A fault that has not hit counts as none.
 func TestEachErrorNeedsItsFault(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 type spoiled struct {
 	fault  Fault
 	at     mark        // its last one: after a preemption it gets another fence
-	buffer *byte       // its DMA buffer
+	buffer *byte       // its DMA buffer; nil: that has other commands by now
 	start  uint32      // in the buffer
 	hit    func() bool // the fault has hit
 	over   bool        // it was taken back before it has hit
@@ -33,14 +33,15 @@ func (d *device) spoil(f Fault, arg *kmddi.Patch, hit func() bool) *spoiled {
 }
 
 // patched follows the submissions of a device: one that was preempted is submitted again with another
-// fence, and what was in the buffer before another one is over.
+// fence, and one whose place in the buffer another one takes is not.
 func (d *device) patched(arg *kmddi.Patch) {
-	if !arg.Flags.Resubmission {
-		d.spoiled = slices.DeleteFunc(d.spoiled, func(s *spoiled) bool { return s.of(arg) })
-	}
 	for _, s := range d.spoiled {
-		if s.of(arg) {
+		switch {
+		case !s.of(arg):
+		case arg.Flags.Resubmission:
 			s.at = mark{arg.NodeOrdinal, arg.SubmissionFenceID}
+		default:
+			s.buffer = nil
 		}
 	}
 }
@@ -61,13 +62,18 @@ func (d *device) explains(e *dxgkrnl.DeviceError) bool {
 	})
 }
 
-// written notes that a DMA buffer gets the commands of a process.
+// written notes that a DMA buffer gets the commands of a process. What was in it is not submitted again, but
+// its loss may be seen later.
 func (s *spoiler) written(process uint32, buffer []byte) {
 	for _, p := range s.bench.processes {
 		if p.device == nil {
 			continue
 		}
-		p.device.spoiled = slices.DeleteFunc(p.device.spoiled, func(o *spoiled) bool { return o.buffer == &buffer[0] })
+		for _, o := range p.device.spoiled {
+			if o.buffer == &buffer[0] {
+				o.buffer = nil
+			}
+		}
 	}
 	if p := s.bench.process(process); p != nil && p.device != nil && p.device.hanging {
 		s.hung[&buffer[0]] = p.device
