@@ -12,7 +12,7 @@ MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
 KERNELMUTANTS ?= 200
 
-.PHONY: help run test build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants kernelmutants verilog dist
+.PHONY: help run test test-long build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants kernelmutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -25,7 +25,10 @@ STRESS_FIRMWARE = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,lost-int
 STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 
 test: ## all tests of the fast set; the last line counts the skipped tests
-	$(GO) run ./cmd/testsum -timeout 30m ./...
+	$(GO) run ./cmd/testsum -short -timeout 30m ./...
+
+test-long: ## the tests that are not in the fast set
+	$(GO) run ./cmd/testsum -long
 
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // TestConformance runs the conformance suite of bus.Link with the GPU.
@@ -54,6 +55,7 @@ var pinsFlag = flag.Bool("boards.pins", false, "TestPinsConformance of the other
 
 // TestPinsConformance is TestConformance for gateware at its pins.
 func TestPinsConformance(t *testing.T) {
+	tooltest.Long(t)
 	selectors := []string{
 		"pins:ice40-hx8k",
 		"pins:ice40-hx8k?hostclock=980&faults=loss=0.01,dup=0.01,flip=0.01,truncate=0.01,reorder=0.01,seed=3",

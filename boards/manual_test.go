@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // titled returns the section whose title contains words.
@@ -29,6 +31,7 @@ func names(s Section) (all []string) {
 // The manual matches Open: each scheme listed with an option refuses an invalid
 // value of it, and no other scheme knows the option.
 func TestManualIsWhatOpenTakes(t *testing.T) {
+	tooltest.Long(t)
 	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "udp", "eth", "nettlp", "line", "pins", "snap", "capture", "inspect"}, Schemes())
 	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "udp:HOST:PORT", "eth:IFACE/MAC", "nettlp:HOST", "line", "pins:NAME", "snap:FILE", "capture:FILE", "inspect:ADDR"}, names(titled(t, "Schemes")))
 	places := map[string]string{"serial": ":x", "tcp": ":x:1", "udp": ":x:1", "eth": ":x/02:00:00:00:00:01", "nettlp": ":127.0.0.1", "snap": ":x", "capture": ":x", "inspect": ":1", "pins": ":ice40-hx8k"}

@@ -62,6 +62,7 @@ func ring3(t *testing.T, selector string) doorbellResult {
 // The Verilog does the same as the Go at the same clocks, including with an
 // injected fault and on another wire.
 func TestVerilatedIsTheEmulator(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	for _, options := range []string{
 		"", "&latency=3&bandwidth=1", "&latency=200&bandwidth=64", "&timeout=5000&fault=dead&after=1",
@@ -74,6 +75,7 @@ func TestVerilatedIsTheEmulator(t *testing.T) {
 
 // optimize=0 chooses another model of the same GPU.
 func TestVerilatedWithoutOptimization(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	want := ring3(t, "emu?config=small")
 	assert.Equal(t, want, ring3(t, "verilated?config=small&optimize=0"))
@@ -131,6 +133,7 @@ func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 
 // An earlier host leaves the Verilog in the same state as the Go.
 func TestVerilatedLeftAsTheEmulator(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	root, err := sim.ModuleRoot(".")
 	require.NoError(t, err)

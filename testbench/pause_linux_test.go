@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/ether/ethertest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // onEthernet is onServedBoards on raw Ethernet, in namespaces.
@@ -26,4 +27,7 @@ func onEthernet(t *testing.T, patience time.Duration, f func(t *testing.T, board
 func TestWorkContinuesOnEthernet(t *testing.T) { onEthernet(t, time.Minute, workContinues) }
 
 // TestPauseOnEthernet is TestPauseAfterFlush on raw Ethernet.
-func TestPauseOnEthernet(t *testing.T) { onEthernet(t, 0, pausesAfterFlush) }
+func TestPauseOnEthernet(t *testing.T) {
+	tooltest.Long(t)
+	onEthernet(t, 0, pausesAfterFlush)
+}

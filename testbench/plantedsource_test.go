@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/overlay"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
@@ -246,6 +247,7 @@ func readLog(t *testing.T, name string) *why.Run {
 // A fault in the source of the RTL or of the kernel is the answer to why the run stopped, or why
 // a fence or a pixel is not what it must be. The same question about a run without the fault has no missing link.
 func TestPlantedSourcesAreNamed(t *testing.T) {
+	tooltest.Long(t)
 	all := slices.Concat(rtlFaults(), driverFaults(), kernelFaults())
 	dir := t.TempDir()
 	binary := mutatedBinary(t, dir, all)

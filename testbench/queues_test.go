@@ -169,6 +169,7 @@ func TestComposeInQueues(t *testing.T) {
 }
 
 func TestVerilatedComposesInQueues(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	k := *queuesScale
 	o := compose.Options{Width: 32 * k, Height: 16 * k, Contexts: 1, Seed: 5, Sources: noise(3, image.Pt(50*k, 40*k))}

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/pins"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // opened returns the board, its PHY, and the link to it.
@@ -37,6 +38,7 @@ func TestPins(t *testing.T) {
 
 // TestFaultsAtThePins: under each fault at the PHY, what the host writes to VRAM it reads back.
 func TestFaultsAtThePins(t *testing.T) {
+	tooltest.Long(t)
 	for name, f := range map[string]pins.EtherFaults{
 		"fcs":      {FCS: 0.05, Seed: 1},
 		"runt":     {Runt: 0.05, Seed: 2},

@@ -15,6 +15,7 @@ import (
 
 // TestVerilated: the Verilog of the board takes the same clocks as the Go for the same work.
 func TestVerilated(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	clocks := func(top pins.EtherBatch) uint64 {
 		e := pins.NewEther(top, pins.EtherFaults{FCS: 0.02, Runt: 0.02, Oversize: 0.02, Carrier: 0.02, Seed: 7})

@@ -18,6 +18,7 @@ import (
 // TestShell simulates what yosys reads, with the clock of the board in place of its PLL. Of
 // boards with a UART and the same shell it takes the first.
 func TestShell(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	seen := map[string]bool{}
 	for _, b := range All() {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Each row is complete, and its shell has the pins as ports.
@@ -50,6 +51,7 @@ func TestTable(t *testing.T) {
 // boards with the same shell the first one is tested; make gen-check compares all hashes. A board
 // at an Ethernet has other addresses here, which are in its Verilog.
 func TestBuild(t *testing.T) {
+	tooltest.Long(t)
 	seen := map[string]bool{}
 	for _, b := range All() {
 		if seen[string(b.Shell)] {

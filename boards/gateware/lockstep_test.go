@@ -54,6 +54,7 @@ func lines(t *testing.T, b *Board, top any, both *lockstep.Module) *pins.Wire {
 // TestLockstep compares a complete board with its Verilog in every clock, while a host
 // begins a session, enumerates the board, and uses VRAM.
 func TestLockstep(t *testing.T) {
+	tooltest.Long(t)
 	sim := lockstep.Sim(*simFlag)
 	tooltest.Need(t, lockstep.Tools(sim)...)
 	b, err := Find(*lockFlag)

@@ -10,11 +10,13 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // TestFaultsAtThePins: under each fault at the pins, what the host writes to VRAM it reads
 // back. A reset of the board ends the session, and the next one begins.
 func TestFaultsAtThePins(t *testing.T) {
+	tooltest.Long(t)
 	for name, f := range map[string]pins.Faults{
 		"bit":    {Bit: 0.002, Seed: 1},
 		"glitch": {Glitch: 0.01, Seed: 2},

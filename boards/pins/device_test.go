@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/rate"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // boardLink is a link in hardware.
@@ -141,12 +142,14 @@ func (m made) newDevice(t testing.TB, dev port.Device) *device {
 }
 
 func TestConformance(t *testing.T) {
+	tooltest.Long(t)
 	forBoth(t, func(t *testing.T, m made) { m.conforms(t, Options{}) })
 }
 
 // TestConformanceUnderFaults: the hardwired link conforms on a line with each fault, with a
 // byte in each second clock.
 func TestConformanceUnderFaults(t *testing.T) {
+	tooltest.Long(t)
 	f := bad(11)
 	f.Stall, f.StallFor = 0.01, 200*time.Microsecond
 	both[1].conforms(t, Options{Clocks: 2, Faults: f})

@@ -16,6 +16,7 @@ import (
 // TestLockstep compares each link with its Verilog in every clock of random work on a bad
 // line.
 func TestLockstep(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Tools(lockstep.Verilator)...)
 	for _, tt := range []struct {
 		made

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // bad returns faults of each kind in 1 % of the frames.
@@ -100,6 +101,7 @@ var callsFlag = flag.Int("pins.calls", 60, "calls of TestWork")
 
 // TestWork: random work on a good and on a bad line, with a device that stalls.
 func TestWork(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name   string
 		faults fault.Config

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/ether/ethertest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -19,6 +20,7 @@ var gatewareSim = flag.String("gateware.sim", "go", "simulation of TestGateware:
 // namespace, the driver stack composes a frame through it over raw Ethernet and over UDP, and
 // stages of bring-up pass. It has the addresses of its selector, and a probe prints them.
 func TestGateware(t *testing.T) {
+	tooltest.Long(t)
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		raw := startBoard(t, n, "pins:colorlight-i5?source=../..&mac=02:00:00:00:07:09&ip=10.0.0.9&sim="+*gatewareSim+" --listen eth:"+ethertest.BoardInterface)
 		raw = strings.ReplaceAll(raw, "IFACE", ethertest.HostInterface)

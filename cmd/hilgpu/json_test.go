@@ -99,6 +99,7 @@ var kinds = []string{"", "check", "usage", "no_device", "link", "device", "regis
 
 // Every command with --json has a row, and answers with one document.
 func TestJSONOfEveryCommand(t *testing.T) {
+	tooltest.Long(t)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		if c.Flags().Lookup("json") != nil || c.InheritedFlags().Lookup("json") != nil {

@@ -40,6 +40,7 @@ func TestLockstepBadInput(t *testing.T) {
 }
 
 func TestLockstep(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Icarus.Tools()...)
 	for config, cycles := range map[string]uint64{"small": 300, "small?mcu=1&mcumem=8KiB": 2000} {
 		args := []string{"lockstep", "--config", config, "--sim", "icarus", "--cycles", fmt.Sprint(cycles), "--json"}
@@ -58,6 +59,7 @@ func TestLockstep(t *testing.T) {
 
 // A storm in lockstep prints its bins and ends when all are hit. It fails if one is not.
 func TestLockstepStorm(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Verilator.Tools()...)
 	code, stdout, stderr := hilgpu("lockstep", "--source", "../..", "--config", "small", "--storm", "--json")
 	require.Zero(t, code, stderr)
@@ -78,6 +80,7 @@ func TestLockstepStorm(t *testing.T) {
 
 // Sweeps in lockstep are the same for each seed and end by themselves.
 func TestLockstepSweep(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Verilator.Tools()...)
 	code, stdout, stderr := hilgpu("lockstep", "--source", "../..", "--config", "small", "--sweep", "--cycles", "10", "--json")
 	require.Zero(t, code, stderr)

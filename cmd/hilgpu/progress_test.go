@@ -67,6 +67,7 @@ func TestColours(t *testing.T) {
 // Every slow command shows its progress. In this test each reading of the clock
 // takes a second.
 func TestProgressOfCommands(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		args string
 		says string

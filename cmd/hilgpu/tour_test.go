@@ -77,6 +77,7 @@ func shows(text, output string) bool {
 
 // TestTour runs the scripts of docs/tour.md one after the other, as a reader would.
 func TestTour(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "bash")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // goVet builds the tool and runs it through go vet on a pattern relative to the
@@ -23,6 +25,7 @@ func goVet(t *testing.T, pattern string) (string, error) {
 }
 
 func TestRTL(t *testing.T) {
+	tooltest.Long(t)
 	out, err := goVet(t, "./rtl/...")
 	require.NoError(t, err, "%s", out)
 }

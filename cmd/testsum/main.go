@@ -3,6 +3,9 @@
 // and the reasons, so that no skip goes unnoticed.
 //
 //	testsum [arguments of go test]
+//	testsum -long
+//
+// With -long it runs only the tests of the module that call tooltest.Long, which go test -short skips.
 //
 // It exits as go test does, or with 1 if a test was skipped and CI=true is set
 // in the environment. A case that is not applicable to a driver, because the driver or its
@@ -26,6 +29,13 @@ func main() {
 
 // run runs go test and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == "-long" {
+		var err error
+		if args, err = longTests("."); err != nil {
+			fmt.Fprintf(stderr, "testsum: %v\n", err)
+			return 1
+		}
+	}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = stderr
 	pipe, err := cmd.StdoutPipe()

@@ -180,6 +180,9 @@ const notApplicable = "not applicable: "
 func (s *sum) skipLine() string {
 	tools, others, unsuited := map[string]int{}, map[string]int{}, map[string]int{}
 	for reason, n := range s.skips {
+		if reason == tool.LongReason {
+			continue
+		}
 		if what, ok := strings.CutPrefix(reason, notApplicable); ok {
 			unsuited[what] += n
 		} else if program, ok := strings.CutPrefix(reason, tool.SkipReason); ok {
@@ -199,6 +202,9 @@ func (s *sum) skipLine() string {
 	s.missing = len(parts) > 0
 	if len(unsuited) > 0 {
 		parts = append(parts, counts(unsuited)+" not applicable to a driver")
+	}
+	if n := s.skips[tool.LongReason]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d long, which make test-long runs", n))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
 // inModule creates a module from files by path, and makes it the current
@@ -118,6 +120,32 @@ func TestNotAsked(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Zero(t, run([]string{"./..."}, &stdout, &stderr), stderr.String())
 	assert.Contains(t, stdout.String(), "\nskipped tests: 1 (the board has one node 1) not applicable to a driver\n")
+}
+
+// The fast set skips long tests and counts them, also in CI. The flag -long runs only these.
+func TestLong(t *testing.T) {
+	long := "package tooltest\n\nimport \"testing\"\n\nfunc Long(t *testing.T) {\n\tif testing.Short() {\n\t\tt.Skip(\"" + tool.LongReason + "\")\n\t}\n}\n"
+	test := func(name, begin string) string {
+		return "package a\n\nimport (\n\t\"testing\"\n\n\t\"m/tooltest\"\n)\n\nfunc Test" + name + "(t *testing.T) {\n\t" + begin + "\n\tt.Fatal(\"it ran\")\n}\n\nvar _ = tooltest.Long\n"
+	}
+	inModule(t, map[string]string{
+		"tooltest/long.go": long,
+		"a/a_test.go":      test("A", "tooltest.Long(t)"),
+		"b/b_test.go":      strings.Replace(inTest("func TestB(t *testing.T) {}\n"), "package a", "package b", 1),
+	})
+	t.Setenv("CI", "true")
+	var stdout, stderr bytes.Buffer
+	assert.Zero(t, run([]string{"-short", "./..."}, &stdout, &stderr), stderr.String())
+	assert.Contains(t, stdout.String(), "\nskipped tests: 1 long, which make test-long runs\n")
+	stdout.Reset()
+	assert.Equal(t, 1, run([]string{"-long"}, &stdout, &stderr))
+	assert.Contains(t, stdout.String(), "it ran")
+	assert.NotContains(t, stdout.String(), "m/b")
+
+	inModule(t, map[string]string{"b/b_test.go": inTest("func TestB(t *testing.T) {}\n")})
+	stderr.Reset()
+	assert.Equal(t, 1, run([]string{"-long"}, &stdout, &stderr))
+	assert.Equal(t, "testsum: no test calls tooltest.Long\n", stderr.String())
 }
 
 // Skipped tests are counted in one line at the end, by tool and by reason, also

@@ -82,6 +82,7 @@ func TestChange(t *testing.T) {
 
 // The build refuses a program that breaks the rules of the firmware.
 func TestRefused(t *testing.T) {
+	tooltest.Long(t)
 	need(t)
 	const (
 		loop  = "_Noreturn static void loop(uint32_t memory)\n"

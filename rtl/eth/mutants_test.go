@@ -20,6 +20,7 @@ var mutantsFlag = flag.Int("eth.mutants", 3, "mutants of TestMutants; 50 take mi
 // TestMutants plants mistakes in the Verilog of the station, and runs each against the Go under
 // the traffic of TestLockstep. At least 98 % of those that are not equivalent are detected.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	traffic := func(top any, both *lockstep.Module, first bool) {
 		clocks := uint64(2_000_000)

@@ -166,6 +166,7 @@ func TestLockstep(t *testing.T) {
 
 // Lockstep detects mistakes in the Verilog of an aperture.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	fresh := func() any {
 		m := gart.New(wide)

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A work is the contents of an indirect buffer.
@@ -137,6 +138,7 @@ func (m *stopwatch) sample(id uint32) {
 // work or fills. From PREEMPT to the message it takes at most 1,500 clocks, and the engine
 // writes at most four pieces for node 0.
 func TestPreemptionLatency(t *testing.T) {
+	tooltest.Long(t)
 	const samples, piece = 100, 4 << 10
 	others := works(1)
 	for i, w := range works(0) {

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // refusalConfigs returns configurations that differ in what each field refuses.
@@ -172,6 +173,7 @@ func (r *refusalChecker) untouched() {
 // address; the refused packet reads and writes no memory, and the other node does its
 // work. The reference model gives the same fault.
 func TestRefusals(t *testing.T) {
+	tooltest.Long(t)
 	for name, c := range refusalConfigs() {
 		t.Run(name, func(t *testing.T) {
 			r := newRefusalChecker(t, c)

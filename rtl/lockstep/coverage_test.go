@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // leaves calls f with the path of each scalar below a struct, except those in slices
@@ -40,6 +41,7 @@ func leaves(t reflect.Type, path string, f func(path string)) {
 // a register of the manifest or keeps its value through a random run. The count of
 // moved bytes belongs to the emulator's statistics, not to the hardware.
 func TestEveryChangingScalarIsCompared(t *testing.T) {
+	tooltest.Long(t)
 	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		g := newGPU(t, c)
 		d, err := verilog.Translate("../..", g)

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // newGPU returns a GPU without Verilog.
@@ -33,6 +34,7 @@ func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 // Runs the entire GPU with a random host, in a simulator that builds fast. make
 // lockstep does longer runs.
 func TestGPU(t *testing.T) {
+	tooltest.Long(t)
 	lean := gpu.Small()
 	lean.VRAMPorts, lean.Caps = 1, 0
 	two := gpu.Default()
@@ -96,6 +98,7 @@ func TestGPUWritePortIsCompared(t *testing.T) {
 
 // A design with clock enables is equal in every clock.
 func TestClockEnables(t *testing.T) {
+	tooltest.Long(t)
 	need(t, Icarus)
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // configured is a device with the configuration that the random host needs.
@@ -21,6 +22,7 @@ func (c configured) Config() gpu.Config { return c.c }
 
 // The Verilog without the Go side drives a host exactly as the Go side does.
 func TestVerilated(t *testing.T) {
+	tooltest.Long(t)
 	need(t, Verilator)
 	c := gpu.Small()
 	v, err := sim.NewVerilated("../..", c, sim.BuildOptions{Cache: testCache()})

@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
@@ -22,6 +23,7 @@ var renamed = regexp.MustCompile(`_(r|\d)$`)
 // The wave of the Go side has every register of the Verilog, in the same instance and
 // with the same width.
 func TestWaveHasTheRegistersOfTheVerilog(t *testing.T) {
+	tooltest.Long(t)
 	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		g := newGPU(t, c)
 		d, err := verilog.Translate("../..", g)

@@ -39,6 +39,7 @@ func echo(t *testing.T) *Gateware {
 // TestBitstream builds the same bitstream twice, and a simulation of what is in it returns
 // bytes.
 func TestBitstream(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, append(UnpackTools(), "nextpnr-ice40", "icepack", "icetime", "icebox_chipdb", "iverilog", "vvp")...)
 	g := echo(t)
 	dir := t.TempDir()

@@ -20,6 +20,7 @@ const (
 
 // TestEth checks the size of the Ethernet station, and the log of its synthesis.
 func TestEth(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	p := ip.Params{MAC: [6]byte{2, 0x11, 0x22, 0x33, 0x44, 0x55}, IP: [4]byte{10, 0, 0, 2}, Port: 0x7c21, EtherType: 0x88b5}
 	d, err := verilog.TranslateModule("../..", eth.New(p), eth.Outputs...)

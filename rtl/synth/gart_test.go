@@ -19,6 +19,7 @@ const (
 
 // TestGART checks the size of the aperture, and the log of its synthesis.
 func TestGART(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	m := gart.New(gart.Params{HostBits: 48, VRAMBytes: 16 << 20, LengthBits: 32})
 	d, err := verilog.TranslateModule("../..", &m, gart.Outputs...)

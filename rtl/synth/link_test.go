@@ -24,6 +24,7 @@ const (
 // TestLink checks the size of a link with a sequencer and of its UART, and the log of their
 // synthesis.
 func TestLink(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6})
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ const (
 
 // TestCore checks the size of a core with 8 KiB, and the log of its synthesis.
 func TestCore(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	for _, tt := range []struct {
 		c    core.Config

@@ -38,6 +38,7 @@ endmodule
 func inBlock() Expectation { return Expectation{RAM: 1, Memories: []Memory{{"mem", InBlock}}} }
 
 func TestGate(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	for _, tt := range []struct {
 		name, text string
@@ -166,6 +167,7 @@ func vram(t *testing.T, bytes uint64, ports int) Source {
 
 // Single-port VRAM takes as many block RAMs as dual-port VRAM.
 func TestVRAMPorts(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	for _, ports := range []int{1, 2} {
 		for target, blocks := range map[Target]int{ICE40: 16, ECP5: 4} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/several"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // texts returns the files of a design by name.
@@ -42,6 +43,7 @@ func TestParameters(t *testing.T) {
 // Both nodes have one module, with the address of their registers as the parameter. A GPU
 // with one node has no parameter.
 func TestNodesShareTheirModules(t *testing.T) {
+	tooltest.Long(t)
 	files := texts(gpuOf(t, gpu.Default()))
 	for name, param := range map[string]string{"cp": "regs_base", "fence": "base"} {
 		assert.Contains(t, files[name+".v"], "module "+name+" #(\n  parameter [15:0] "+param+" = 16'h")

@@ -36,6 +36,7 @@ func gpuOf(t *testing.T, c gpu.Config) *Design {
 }
 
 func TestTranslateIsDeterministic(t *testing.T) {
+	tooltest.Long(t)
 	assert.Equal(t, gpuOf(t, gpu.Default()), gpuOf(t, gpu.Default()))
 }
 
@@ -143,6 +144,7 @@ func designs(t *testing.T) map[string]*Design {
 // TestLint checks that Verilator gives no warning except for unused bits.
 // Inlining a call for one of its results leaves the others unused.
 func TestLint(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, "verilator")
 	for name, d := range designs(t) {
@@ -158,6 +160,7 @@ func TestLint(t *testing.T) {
 // TestYosys checks that the netlist has no latch, no combinational loop, and no
 // net that is undriven or driven twice.
 func TestYosys(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, "yosys")
 	for name, d := range designs(t) {
@@ -190,6 +193,7 @@ func BenchmarkTranslate(b *testing.B) {
 // A GPU without a second master of the register bus has nothing of the arbiter: no file, no
 // register, no memory, no instance.
 func TestWithoutMaster(t *testing.T) {
+	tooltest.Long(t)
 	with := gpu.Default()
 	with.Caps |= caps.Master
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "master": with} {

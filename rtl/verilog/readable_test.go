@@ -13,6 +13,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // goLine returns a line of the source, and false if there is none.
@@ -87,6 +88,7 @@ func TestStatementsHaveTheirSource(t *testing.T) {
 
 // No line is too long for a reader's window, however a tab is shown.
 func TestLinesAreShort(t *testing.T) {
+	tooltest.Long(t)
 	for name, d := range designs(t) {
 		for _, f := range d.Files {
 			assert.NotContains(t, string(f.Text), "\t", "%s: %s", name, f.Name)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -74,6 +75,7 @@ func outcomeOf(v *verifier.Violation) Outcome {
 // rule. None may hang or panic. Of all mutants, 98 % are noticed, and the violation of
 // 90 % names the call as its function or its culprit.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	all := All()
 	assert.GreaterOrEqual(t, len(all), 300)
 	only, err := regexp.Compile(*match)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -164,6 +165,7 @@ func runDeadly(t *testing.T, name string, args ...string) (code int, stdout, std
 // A driver that ends its process fails the case that runs, with the call in which it
 // did, and no other case.
 func TestProcessEnds(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		drivers, rule, says string
 	}{
@@ -246,6 +248,7 @@ func TestChildPasses(t *testing.T) {
 // Drivers that end the process while the device starts fail the run at once. One that
 // does not return from StopDevice breaks a rule.
 func TestChildOfStart(t *testing.T) {
+	tooltest.Long(t)
 	code, _, stderr := runDeadly(t, "start", "test")
 	assert.Equal(t, exit.Contract, code)
 	assert.Contains(t, stderr, "driver-exit (driver or runtime): DxgkDdiStartDevice: the process ended in this call: exit status 4\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/command/conform"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
@@ -42,6 +43,7 @@ func TestWorkloadEnds(t *testing.T) {
 
 // A deadlock during a workload ends the command after --call-limit.
 func TestWorkloadHangs(t *testing.T) {
+	tooltest.Long(t)
 	for _, args := range [][]string{{"compose", "--size", "16x16"}, {"compose", "--size", "16x16", "--in-process"}, {"lists", "--lists", "20", "--alive", "5"}} {
 		code, _, stderr := runDeadly(t, "deadlock", append([]string{"run", "--call-limit", "4s"}, args...)...)
 		assert.Equal(t, exit.Contract, code)

@@ -92,6 +92,7 @@ func TestMixed(t *testing.T) {
 // TestCompare checks that all sides have the same digest in every run, and that another
 // GPU on the Go side is noticed.
 func TestCompare(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c := gpu.Small()

@@ -57,6 +57,7 @@ func plainName(s string) string {
 // waves of both sides have the same signals and values. Go also declares constants, and
 // the names of opcodes.
 func TestWavesOfTheSameSignals(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c := gpu.Small()

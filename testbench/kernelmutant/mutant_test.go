@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var (
@@ -29,6 +31,7 @@ const rateCount = 100
 // TestMutants runs mutants, two at a time, and prints the survivors and the table. Of many
 // mutants 95 % are caught, of a few of them half. The source stays as it is.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	s, err := Load("../..")
 	require.NoError(t, err)
 	all := s.Pick(*seed, *count)

@@ -143,6 +143,7 @@ func digestsBefore(t *testing.T) []string {
 
 // The Verilog of the GPU gives the run that its Go gives.
 func TestVerilog(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	for seed := range *verilogSeeds {
 		k := verilogKinds[seed%uint64(len(verilogKinds))]

@@ -24,6 +24,7 @@ func translated(t *testing.T, c gpu.Config) *verilog.Design {
 
 // The signals of each rule exist.
 func TestRulesDeclared(t *testing.T) {
+	tooltest.Long(t)
 	for _, c := range []gpu.Config{gpu.Small(), gpu.Default()} {
 		d := translated(t, c)
 		for _, r := range rules() {
@@ -40,6 +41,7 @@ func TestRulesDeclared(t *testing.T) {
 // A mistake that only a host without rules could notice is equivalent. The same mistake at
 // the edge of the rules is not.
 func TestProveWithRules(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "yosys-abc")
 	d := translated(t, gpu.Small())
 	for _, tt := range []struct {

@@ -38,6 +38,7 @@ func TestKnown(t *testing.T) {
 // Sweeps detect mistakes of races. "lockstep mutants --known" plants all of them, for which
 // Icarus needs too long.
 func TestRaces(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Icarus.Tools()...)
 	top, err := lockstep.NewTop(gpu.Small())
 	require.NoError(t, err)

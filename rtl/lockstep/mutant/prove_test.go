@@ -120,6 +120,7 @@ endmodule
 // In a large memory, a write is compared only when enabled and a read only when its
 // word is used. A small memory becomes registers.
 func TestProveMemories(t *testing.T) {
+	tooltest.Long(t)
 	const text = `module store (
 	input wire clk, input wire rst, input wire read, input wire write, input wire [5:0] at, input wire [7:0] data, output reg [7:0] Out);
 	reg [7:0] mem [0:63];

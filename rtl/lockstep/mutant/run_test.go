@@ -41,6 +41,7 @@ func TestRunBadConfig(t *testing.T) {
 
 // Other traffic comes after the random traffic, on a device after a reset.
 func TestTrafficAfterRandom(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Icarus.Tools()...)
 	dev, err := lockstep.NewDevice("../../..", gpu.Small(), lockstep.Options{
 		Sim: lockstep.Icarus, Cache: filepath.Join(os.TempDir(), "hilgpu-lockstep-test"),

@@ -67,6 +67,7 @@ func (m mistake) broken(t *testing.T, d *verilog.Design) *verilog.Design {
 // Each property has a counterexample when its block is wrong, so none holds without
 // reason.
 func TestMistakes(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	d := translated(t, gpu.Default())
 	seen := map[string]bool{}

@@ -20,6 +20,7 @@ func translated(t *testing.T, config gpu.Config) *verilog.Design {
 }
 
 func TestProve(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	d := translated(t, gpu.Default())
 	for _, p := range List() {

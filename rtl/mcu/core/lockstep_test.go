@@ -144,6 +144,7 @@ func TestLockstep(t *testing.T) {
 
 // Lockstep detects mistakes in the Verilog of a core.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	fresh := func() any {
 		m := core.New(all)

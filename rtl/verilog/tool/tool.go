@@ -41,6 +41,9 @@ func Programs() []Program {
 // The program follows, in the format of Program.String.
 const SkipReason = "missing tool: "
 
+// LongReason is the reason of a skipped test that is not in the fast set.
+const LongReason = "long: make test-long runs it"
+
 // Missing returns the first of the named programs that is not on the path, and
 // whether there is one. It panics for a name that is not in Programs.
 func Missing(names ...string) (Program, bool) {

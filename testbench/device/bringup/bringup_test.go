@@ -20,6 +20,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
@@ -92,6 +93,7 @@ func TestHealthy(t *testing.T) {
 
 // TestPinsHealthy: the gateware of a board passes all stages.
 func TestPinsHealthy(t *testing.T) {
+	tooltest.Long(t)
 	r := run(t, bringup.Options{Board: "pins:ice40-hx8k", Bytes: 4096})
 	assert.True(t, r.OK(), text(r))
 }

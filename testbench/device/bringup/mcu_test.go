@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
@@ -41,6 +42,7 @@ var mcuOnly = []string{"mcu"}
 
 // Each fault of the microcontroller fails its stage, which names it. Later stages are not run.
 func TestMCUFaults(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, fault string
 		spy         *spy

@@ -46,6 +46,7 @@ func broken(t *testing.T, file, was, is string) string {
 
 // A storm finds Verilog that is wrong only in a case that random packets seldom reach.
 func TestLockstepFinds(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, lockstep.Verilator.Tools()...)
 	c := gpu.Small()
 	c.Caps |= caps.Protection

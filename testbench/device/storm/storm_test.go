@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
@@ -34,6 +35,7 @@ func run(o storm.Options) (*storm.Report, error) {
 // Every bin is hit on all kinds of boards, and the device agrees with the reference model
 // in every round.
 func TestStorm(t *testing.T) {
+	tooltest.Long(t)
 	for _, board := range []string{
 		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20&vramports=1",
 	} {

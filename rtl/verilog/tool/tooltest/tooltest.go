@@ -1,4 +1,4 @@
-// Package tooltest skips tests that need a missing program.
+// Package tooltest skips tests that need a missing program, and long tests in the fast set.
 package tooltest
 
 import (
@@ -23,6 +23,15 @@ func NeedVersion(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		skip(t, err)
+	}
+}
+
+// Long skips a test that takes more than a few seconds, if the flag -short is set, as in make test. A test
+// function calls it by itself, so that make test-long finds it (cmd/testsum).
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(tool.LongReason)
 	}
 }
 

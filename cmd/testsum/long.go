@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// longTests returns the arguments of go test that run the long tests of the module in dir. It fails if there are none.
+func longTests(dir string) ([]string, error) {
+	var packages, names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		long, err := longTestsOf(path)
+		if len(long) > 0 {
+			packages = append(packages, "./"+filepath.ToSlash(filepath.Dir(path)))
+			names = append(names, long...)
+		}
+		return err
+	})
+	if err == nil && len(names) == 0 {
+		err = errors.New("no test calls tooltest.Long")
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	run := "^(" + strings.Join(slices.Compact(names), "|") + ")$"
+	return append([]string{"-timeout", "40m", "-run", run}, slices.Compact(packages)...), nil
+}
+
+// longTestsOf returns the tests of a file that call tooltest.Long.
+func longTestsOf(path string) (names []string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(text, []byte("tooltest.Long(")) {
+		return nil, err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") {
+			continue
+		}
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Long" {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "tooltest" {
+					names = append(names, f.Name.Name)
+				}
+			}
+			return true
+		})
+	}
+	return names, nil
+}
