@@ -49,6 +49,48 @@ func (b *builder) pending(e *eventlog.Event, at Point) {
 	b.jobs[j.number] = j
 }
 
+// queued adds a submission.
+func (b *builder) queued(e *eventlog.Event, at Point) {
+	f := &e.Fields
+	s := &submission{
+		serial: f[0], node: uint32(f[1]), fence: uint32(f[2]), context: f[3], buffer: f[4], start: f[5], end: f[6],
+		kind: e.Text(), queued: at, stack: b.open(e), epoch: b.epoch,
+	}
+	b.subs[s.serial], b.order = s, append(b.order, s)
+	if s.kind != pagingKind {
+		s.patch, b.patch = b.patch, nil
+	}
+	queue := ofNode(&b.queues, uint64(s.node))
+	*queue = append(*queue, s)
+	caller := b.caller(e)
+	if j := b.jobOf(s, f[7]); j != nil {
+		s.stack, s.batch, s.base, caller = j.stack, j.emits, j.base, j.call
+	} else {
+		b.rendered(s)
+	}
+	if s.caller = caller; caller != nil {
+		caller.subs = append(caller.subs, s.serial)
+	}
+}
+
+// continues notes that a submission continues a preempted one. It has the same commands, of the same call. The
+// thread that makes it is any that the kernel runs on at that time.
+func (b *builder) continues(s *submission, again uint64) {
+	if c := s.caller; c != nil {
+		c.subs = c.subs[:len(c.subs)-1]
+	}
+	s.again, s.stack, s.batch, s.base, s.caller = again, nil, nil, 0, nil
+	before := b.subs[again]
+	if before == nil { // the log begins later
+		return
+	}
+	before.onward = s.serial
+	s.stack, s.batch, s.base, s.caller = before.stack, before.batch, before.base, before.caller
+	if c := s.caller; c != nil {
+		c.subs = append(c.subs, s.serial)
+	}
+}
+
 // jobOf returns the DMA buffer of a submission, or nil. Those before it in the queue of its
 // context are forgotten.
 func (b *builder) jobOf(s *submission, number uint64) *job {

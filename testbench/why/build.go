@@ -342,7 +342,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 	case eventlog.Use:
 		s.uses = append(s.uses, use{uint32(f[1]), f[2], f[3], f[4] != 0})
 	case eventlog.Continue:
-		s.again = f[1]
+		b.continues(s, f[1])
 	case eventlog.Depend:
 		s.depends = append(s.depends, f[1])
 	case eventlog.Packet:
@@ -366,28 +366,5 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 			b.asking = append(b.asking, s)
 		}
 		b.landed(s)
-	}
-}
-
-func (b *builder) queued(e *eventlog.Event, at Point) {
-	f := &e.Fields
-	s := &submission{
-		serial: f[0], node: uint32(f[1]), fence: uint32(f[2]), context: f[3], buffer: f[4], start: f[5], end: f[6],
-		kind: e.Text(), queued: at, stack: b.open(e), epoch: b.epoch,
-	}
-	b.subs[s.serial], b.order = s, append(b.order, s)
-	if s.kind != pagingKind {
-		s.patch, b.patch = b.patch, nil
-	}
-	queue := ofNode(&b.queues, uint64(s.node))
-	*queue = append(*queue, s)
-	caller := b.caller(e)
-	if j := b.jobOf(s, f[7]); j != nil {
-		s.stack, s.batch, s.base, caller = j.stack, j.emits, j.base, j.call
-	} else {
-		b.rendered(s)
-	}
-	if caller != nil {
-		caller.subs = append(caller.subs, s.serial)
 	}
 }

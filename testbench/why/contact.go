@@ -83,7 +83,7 @@ func times(did, done string, n int, all []contact, a *Answer) string {
 	if s := last.sub; s != nil {
 		a.step(s.queued, "%s enters the queue of the kernel: %s", s.name(), s.describe())
 		a.step(s.submitted, "submission %d goes to the hardware", s.serial)
-		a.step(s.retired, "submission %d has ended", s.serial)
+		a.end(s)
 	}
 	return fmt.Sprintf("it was %s %s, last by %s", done, often(n), last.by())
 }

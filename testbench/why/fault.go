@@ -190,23 +190,21 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 		s := r.subs[serial]
 		a.step(s.queued, "it made %s: %s", s.name(), s.describe())
 		a.step(s.submitted, "submission %d goes to the hardware", serial)
-		a.step(s.retired, "submission %d has ended", serial)
+		a.end(s)
 	}
 	a.step(c.failed, "the runtime %s it", map[bool]string{true: "drops", false: "refuses"}[c.dropped()])
 	a.step(c.end, "it returns")
 	for _, serial := range c.order {
 		s := r.subs[serial]
 		a.step(s.queued, "%d of its packets enter the queue in %s", c.emitted[serial], s.name())
-		a.step(s.retired, "submission %d has ended", serial)
+		a.end(s)
 	}
 	if c.list != nil && c.hr == "" && !c.failed.In() {
 		r.judgeList(a, c)
 		return a, nil
 	}
 	for _, serial := range append(append([]uint64(nil), c.subs...), c.order...) {
-		if s := r.subs[serial]; !s.retired.In() && a.Missing == "" {
-			r.missing(a, s, map[*submission]bool{})
-		}
+		r.unended(a, r.subs[serial])
 	}
 	r.judge(a, c)
 	return a, nil

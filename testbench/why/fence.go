@@ -73,7 +73,7 @@ func (r *Run) submission(s *submission) *Answer {
 		a.step(before.retired, "it continues %s, which was preempted", before.name())
 	}
 	for _, on := range s.depends {
-		if d := r.subs[on]; d != nil {
+		if d := r.subs[on]; d != nil && !d.back {
 			a.step(d.retired, "%s, for which it waits, has ended", d.name())
 		}
 	}

@@ -144,10 +144,8 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 					a.step(at, "its packet is %s", s.describePacket(p))
 				}
 			}
-			a.step(s.retired, "submission %d has ended", serial)
-			if !s.retired.In() && a.Missing == "" {
-				r.missing(a, s, map[*submission]bool{})
-			}
+			a.end(s)
+			r.unended(a, s)
 		}
 	}
 	return given

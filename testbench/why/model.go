@@ -73,6 +73,7 @@ type submission struct {
 	aborted Point  // a reset of its node has ended it
 	lost    Point  // it was taken back and does not go on, since its device is lost
 	again   uint64 // the preempted submission that it continues; 0: none
+	onward  uint64 // the submission that continues it; 0: none
 	late    Point  // the message, if it arrived after the report
 	back    bool   // retired is when it was taken back
 	epoch   int    // stops of the adapter before
@@ -85,6 +86,7 @@ type submission struct {
 
 	rungBy      write   // the doorbell
 	stack       []frame // when it was rendered, or built
+	caller      *call   // that rendered it, or for which it was built; or nil
 	batch       []emit  // of its command buffer
 	base        uint64  // offset in the command buffer at which its DMA buffer begins
 	reportStack []frame

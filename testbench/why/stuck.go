@@ -172,11 +172,32 @@ func (r *Run) preempted(a *Answer, s *submission) *Answer {
 		return a
 	}
 	a.step(s.retired, "node %d has stopped for other work, and the kernel takes it back", s.node)
-	for _, next := range r.order {
-		if next.again == s.serial && next.epoch == s.epoch {
-			a.Verdict = "its node has stopped for other work; it goes on as " + next.name()
-			a.step(next.queued, "it goes on as %s", next.name())
-		}
+	if next := r.subs[s.onward]; next != nil {
+		a.Verdict = "its node has stopped for other work; it goes on as " + next.name()
+		a.step(next.queued, "it goes on as %s", next.name())
 	}
 	return a
+}
+
+// end adds the end of a submission of a call, or that its node stopped for other work.
+func (a *Answer) end(s *submission) {
+	if s.back {
+		a.step(s.retired, "submission %d is preempted", s.serial)
+	} else {
+		a.step(s.retired, "submission %d has ended", s.serial)
+	}
+}
+
+// unended adds what keeps a submission of a call from its end, unless the answer has something missing.
+func (r *Run) unended(a *Answer, s *submission) {
+	switch {
+	case a.Missing != "" || s.onward != 0:
+	case s.back && s.lost.In():
+		a.step(s.lost, "the kernel cancels it")
+		a.lacks(MissingSubmit, "%s was preempted, and cancelled, since its device is lost", s.name())
+	case s.back:
+		a.lacks(MissingSubmit, "%s was preempted, and has not gone on%s", s.name(), r.ending(s))
+	case !s.retired.In():
+		r.missing(a, s, map[*submission]bool{})
+	}
 }
