@@ -331,6 +331,7 @@ func TestKilledRun(t *testing.T) {
 	}{
 		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 2, signalled, []string{"f.jsonl"}},
 		{"run compose --size 2000x2000 -o &/f.png --wave &/w.vcd --capture &/c.pcapng", 3, signalled, []string{"c.pcapng", "w.vcd"}},
+		{"run compose --size 2000x2000 --record &/e.log", 1, signalled, []string{"e.log"}},
 		{"run lists --lists 10000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},
 		{"run storm --all --cycles 1000000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},
 		{"test --junit &/j.xml --capture &/c.pcapng", 2, signalled, []string{"c.pcapng"}},
@@ -358,6 +359,10 @@ func TestKilledRun(t *testing.T) {
 			assert.Equal(t, tt.kept, names)
 			if slices.Contains(names, "f.jsonl") {
 				assert.NotEmpty(t, notReturned(t, filepath.Join(dir, "f.jsonl")))
+			}
+			if slices.Contains(names, "e.log") {
+				_, end, _ := hilgpu("log", filepath.Join(dir, "e.log"), "--kind", "end")
+				assert.Contains(t, end, "ended by a signal: terminated")
 			}
 			if slices.Contains(names, "w.vcd") {
 				assert.NotEmpty(t, readWave(t, filepath.Join(dir, "w.vcd")).Times)

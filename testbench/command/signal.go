@@ -17,7 +17,7 @@ const StopsItself = "stops"
 // the other outputs are discarded, and a JSON document has the error.
 func (a *App) signalled(err error) {
 	a.Stderr.Wipe()
-	if err := a.Links.CommitFiles(nil); err != nil {
+	if err := a.Links.CommitFiles(err); err != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
 	}
 	a.Links.Outputs.Discard()

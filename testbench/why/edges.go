@@ -32,5 +32,8 @@ func (r *Run) edges() (all []string) {
 	if cut {
 		all = append(all, fmt.Sprintf("the log ends within a block, after clock %d: it is being written, or its writer was killed", r.last.Time))
 	}
+	if !cut && r.end.ID == 0 {
+		all = append(all, "the log has no end: its command still runs, was killed, or kept only the last events")
+	}
 	return all
 }

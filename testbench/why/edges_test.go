@@ -60,3 +60,22 @@ func TestEdges(t *testing.T) {
 	assert.Equal(t, other, r.Explain(other))
 	assert.NoError(t, r.Explain(nil))
 }
+
+// A log without an end does not say that its run went well, and each answer says why the end may be missing.
+func TestNoEnd(t *testing.T) {
+	opened, note := eventlog.New(eventlog.Open, 1e9, 1).WithText("emu"), "the log has no end: its command still runs, was killed, or kept only the last events"
+	r := runOf(t, opened)
+	a := r.Fault()
+	r.Annotate(a)
+	assert.Equal(t, "nothing stopped the run, as far as the log goes", a.Verdict)
+	assert.Equal(t, []string{note}, a.Notes)
+
+	r = runOf(t, opened, eventlog.New(eventlog.End))
+	a = r.Fault()
+	r.Annotate(a)
+	assert.Equal(t, "nothing stopped the run", a.Verdict)
+	assert.Empty(t, a.Notes)
+
+	a = runOf(t, opened, eventlog.New(eventlog.End).WithText("ended by a signal: interrupt")).Fault()
+	assert.Equal(t, "the command ended with an error: ended by a signal: interrupt", a.Verdict)
+}

@@ -27,6 +27,9 @@ func (r *Run) Fault() *Answer {
 // ownFault is Fault, for this board alone, without the injected faults.
 func (r *Run) ownFault() *Answer {
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
+	if r.end.ID == 0 {
+		a.Verdict = "nothing stopped the run, as far as the log goes"
+	}
 	if of := r.unopened(a); of != nil {
 		return of
 	}
@@ -67,7 +70,7 @@ func (r *Run) atEnd(a *Answer) *Answer {
 	}
 	r.onPurpose(a)
 	if n := len(r.broken); n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("there were %d warnings, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), "verifier: ")))
+		a.Notes = append(a.Notes, fmt.Sprintf("warnings: %d, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), "verifier: ")))
 	}
 	return a
 }

@@ -101,7 +101,7 @@ func TestIdleResets(t *testing.T) {
 		{"of another kind", "nothing stopped the run; " + one,
 			[]string{"injected by the bench: 1 unplug; they explain 1 of 1 stop or reset that ended work; 1 reset of a node ended no work"}, []eventlog.Event{unplug, pulled, idle(40)}},
 	} {
-		a := runOf(t, append([]eventlog.Event{opened}, tt.all...)...).Fault()
+		a := runOf(t, append(append([]eventlog.Event{opened}, tt.all...), eventlog.New(eventlog.End))...).Fault()
 		assert.Equal(t, tt.verdict, a.Verdict, tt.name)
 		assert.Equal(t, tt.notes, a.Notes, tt.name)
 	}
