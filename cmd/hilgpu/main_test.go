@@ -315,6 +315,14 @@ func TestFullDiskIsNamedAsGiven(t *testing.T) {
 	}
 }
 
+// A GPU that stops only when the application releases its resources is an error, although the frame was right.
+func TestStopAtTheEnd(t *testing.T) {
+	code, stdout, stderr := hilgpu("run", "compose", "--check", "--contexts", "1", "--size", "64x32", "--board", "emu?fault=dead&after=8")
+	assert.Equal(t, exit.Device, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "GPU time-out: node 1, fence 3")
+}
+
 // TestKilledRun also runs as the program that it kills. Recordings made until
 // then are kept complete, and no other files are left.
 func TestKilledRun(t *testing.T) {

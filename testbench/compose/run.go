@@ -32,7 +32,7 @@ type run struct {
 }
 
 // Run composes the plan on sys, presents the frame and returns what the primary then
-// holds. An error of the device is the one of sys.Err; an image too large for the GPU's memory is an
+// holds. An error of the device, also while it is closed, is the one of sys.Err; an image too large for the GPU's memory is an
 // error that wraps ErrInput. When a Bugcheck or a Violation unwinds, Run makes no
 // further call to the device, because the driver is still inside one.
 func Run(sys System, p *Plan) (*image.NRGBA, error) {
@@ -46,8 +46,8 @@ func Run(sys System, p *Plan) (*image.NRGBA, error) {
 		release()
 	}
 	dev.Close()
-	if err != nil {
-		return nil, stopped(sys, err)
+	if err := stopped(sys, err); err != nil {
+		return nil, err
 	}
 	return frame, nil
 }

@@ -106,8 +106,8 @@ func (r *run) buffer(data []byte) (*d3d11.Buffer, error) {
 
 // close ends the run and returns err, or else the error of closing.
 func (r *run) close(err error) error {
-	err = r.stopped(err)
 	r.dev.Close()
+	err = r.stopped(err)
 	if cerr := r.sys.Close(); err == nil {
 		err = cerr
 	}
