@@ -178,6 +178,7 @@ func TestVerilatedComposesInQueues(t *testing.T) {
 
 // The driver loads the firmware over the UART of a board, and composes with a queue of each context.
 func TestGatewareComposesInQueues(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	o := compose.Options{Width: 16, Height: 8, Contexts: 1, Seed: 5, Sources: noise(2, image.Pt(20, 10))}
 	sys, err := testbench.Open("pins:ulx3s-mcu", testbench.HostDrivers(), testbench.Options{Queues: testbench.Queues{Use: true}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/events/eventstest"
 	"github.com/hilgpu/hilgpu/testbench/inject"
@@ -19,6 +20,7 @@ import (
 //
 // docs/properties.md: T8.
 func TestBoardResetsItself(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, board string
 		queues      Queues

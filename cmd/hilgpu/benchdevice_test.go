@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestBenchDevice(t *testing.T) {
+	tooltest.Long(t)
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exit.OK, run([]string{"bench", "device", "--turns", "1"}, &stdout, &stderr), "%s", &stderr)
 	assert.Contains(t, stdout.String(), "copy of 64 KiB, VRAM to VRAM")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/ether/ethertest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
@@ -58,6 +59,7 @@ func startBoard(t *testing.T, n *ethertest.Net, args string) string {
 // the emulator's frame over UDP and Ethernet, with frames of 1500 and 9000 bytes,
 // without and with faults of the frames. Bring-up and cases of the suite pass.
 func TestNetwork(t *testing.T) {
+	tooltest.Long(t)
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		want := frameOf(t, "emu")
 		for i, tt := range []struct{ listen, faults string }{

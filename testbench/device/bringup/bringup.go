@@ -122,7 +122,7 @@ type runner struct {
 	lostIn   string
 }
 
-// run runs the stages in order and restores the board afterwards.
+// run runs the stages in order and restores the board afterwards. A stage in which the context ended has no outcome.
 func (r *runner) run(s *session) {
 	for _, st := range stages() {
 		if !r.selected[st.name] || r.verdicts[st.name] != "" {
@@ -135,6 +135,9 @@ func (r *runner) run(s *session) {
 		r.began(st)
 		from := s.Clock.Now()
 		out := r.stage(st, s)
+		if s.Ctx.Err() != nil {
+			break
+		}
 		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
 		s.explain(&out)
 		r.add(st, out)
@@ -142,7 +145,7 @@ func (r *runner) run(s *session) {
 			r.lost, r.lostIn = out.err, st.name
 		}
 	}
-	if r.lost == nil || s.Ctx.Err() != nil && s.prepared {
+	if r.lost == nil && (s.Ctx.Err() == nil || s.prepared) {
 		if err := s.restore(); err != nil {
 			r.add(stage{name: "board.restore", title: "the board's earlier state is restored"}, failed("the board's earlier state is not restored", "", err))
 		}

@@ -120,8 +120,15 @@ func TestCancel(t *testing.T) {
 		link, clock, err := s.over(selector, host)
 		return &closing{Link: link, last: func() { command, _ = s.Link.ReadConfig(pcicfg.Command) }}, clock, err
 	}
-	_, err := bringup.Run(ctx, bringup.Options{Board: "emu?config=small", Open: open})
+	var failed []string
+	progress := func(r bringup.Result) {
+		if r.Status != bringup.OK {
+			failed = append(failed, r.Stage)
+		}
+	}
+	_, err := bringup.Run(ctx, bringup.Options{Board: "emu?config=small", Open: open, Progress: progress})
 	assert.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, failed, "the board is not to blame")
 	assert.Zero(t, command&0xffff, "the device is not left enabled")
 }
 

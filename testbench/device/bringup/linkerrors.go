@@ -45,6 +45,7 @@ func linkErrors(s *session) outcome {
 	all := between(before, after)
 	o := f.outcome(fmt.Sprintf("%d frames to the board and %d to the host, none wrong", all.host("frames_sent"), all.host("frames_received")))
 	if len(f.details) != 0 {
+		s.faulty = f.likely[0] != rateOrNoise
 		o.summary = fmt.Sprintf("%d causes found in %d frames", len(f.details), all.host("frames_sent"))
 		if len(f.details) == 1 {
 			o.summary = fmt.Sprintf("a cause found in %d frames", all.host("frames_sent"))

@@ -24,6 +24,9 @@ func lineFaults(f *finding, short, long change) {
 	}
 }
 
+// rateOrNoise is the cause of wrong bits, which a lower rate may mend.
+const rateOrNoise = "a rate that is too high for the cable or the adapter, or noise"
+
 // wrongBits is how many frames are lost for a frame that is seen to be damaged, at most, if
 // the line has wrong bits. The others have a wrong delimiter, or no frame of the line is whole.
 const wrongBits = 4
@@ -44,7 +47,7 @@ func serialFaults(f *finding, c change) {
 		f.add("the cable was open for a time: a plug that is loose, or was out",
 			"frames were lost without a wrong bit: %d of the %d that the host sent", lost, c.host("frames_sent"))
 	case wrong != 0 || lost != 0:
-		f.add("a rate that is too high for the cable or the adapter, or noise", "%s", bitErrors(c))
+		f.add(rateOrNoise, "%s", bitErrors(c))
 	}
 }
 

@@ -18,7 +18,8 @@ const rateAttempts = 12
 const rateTries = 4
 
 // linkRate begins a session at each rate of a serial line, and compares what is lost. Of a
-// line with one rate it tells how far the bits of the board are off.
+// line with one rate it tells how far the bits of the board are off. It is skipped on a line with a fault that
+// link.errors has named, unless a lower rate may mend it.
 func linkRate(s *session) outcome {
 	r, ok := bus.As[boards.Rater](s.Link)
 	if !ok {
@@ -31,6 +32,9 @@ func linkRate(s *session) outcome {
 			return failed("the registers of the link cannot be read", "", err)
 		}
 		return outcome{status: OK, summary: fmt.Sprintf("fixed, %d bit/s", r.Rate()) + offRate(m, r.Rate())}
+	}
+	if s.faulty {
+		return outcome{status: Skip, summary: "not run: link.errors names a fault of the line that no rate mends"}
 	}
 	var f finding
 	var lines []string
@@ -89,7 +93,15 @@ func (s *session) tryRate(r boards.Rater, rate int, f *finding) (line string, wo
 		lost = c.lost()
 	}
 	if lost+damaged != 0 {
-		f.add("a rate that is too high for the cable or the adapter, or noise", "%d bit/s: %d of %d frames lost, %d damaged", rate, lost, sent, damaged)
+		var line finding
+		if after.board != nil && before.board != nil {
+			c := between(before, after)
+			lineFaults(&line, c, c)
+		}
+		if len(line.details) == 0 {
+			line.add(rateOrNoise, "%d of %d frames lost, %d damaged", lost, sent, damaged)
+		}
+		f.add(line.likely[0], "%d bit/s: %s", rate, line.details[0])
 	}
 	return fmt.Sprintf("%7d bit/s: %d of %d frames lost, %d damaged%s", rate, lost, sent, damaged, offRate(after, rate)), lost+damaged == 0
 }

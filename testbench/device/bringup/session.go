@@ -29,6 +29,7 @@ type session struct {
 	used     bool         // node 0 has run
 	line     uint64       // its timeline before that
 	baseline measure      // of the link, when no stage had found it wrong
+	faulty   bool         // the line has a fault that another rate does not mend
 	mcu      mcuState
 }
 
