@@ -49,6 +49,7 @@ func TestPinsRate(t *testing.T) {
 	}
 	_, _, err = Open("serial:"+path+"?baud=2000000&timeout=20000", regs.NoMemory{})
 	require.ErrorContains(t, err, "no answer to hello")
+	require.ErrorContains(t, err, "that it begins at 2000000 bit/s; baud= sets another rate")
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.NoError(t, g.Close())

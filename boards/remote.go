@@ -223,6 +223,8 @@ func (o *opening) openRemote(v *values, port rootport.Options, stream func(c *ch
 		switch {
 		case errors.Is(err, datalink.ErrRefused):
 			return nil, fmt.Errorf("%w: %s", err, refusalAdvice(err))
+		case errors.Is(err, datalink.ErrOpen) && config.Baud != 0:
+			return nil, fmt.Errorf("%w: check the port, that the board is on, and that it begins at %d bit/s; baud= sets another rate", err, config.Baud)
 		case errors.Is(err, datalink.ErrOpen):
 			return nil, fmt.Errorf("%w: check the selector, and that the board is on and served", err)
 		case err != nil:
