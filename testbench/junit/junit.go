@@ -3,6 +3,7 @@
 package junit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -22,7 +23,8 @@ type Case struct {
 	Class       string // group of the test
 	Name        string
 	Time        time.Duration
-	Failure     string   // message of the failure
+	Failure     string   // text of the failure
+	Message     string   // the failure in a line; "": the first line of Failure
 	Skipped     string   // reason for skipping
 	Output      string   // printed text
 	Attachments []string // files, relative to where the XML is; a line each in Output, as Jenkins and GitLab read them
@@ -125,7 +127,7 @@ func caseOf(c Case) testCase {
 	switch {
 	case c.Failure != "":
 		first, _, _ := strings.Cut(strings.TrimSpace(c.Failure), "\n")
-		out.Failure = &failure{Message: printable(first), Text: printable(c.Failure)}
+		out.Failure = &failure{Message: printable(cmp.Or(c.Message, first)), Text: printable(c.Failure)}
 	case c.Skipped != "":
 		out.Skipped = &skipped{Message: printable(c.Skipped)}
 	}

@@ -1,13 +1,16 @@
 package report
 
 import (
+	"regexp"
+	"strconv"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
-// chains returns what explains an event by the answers of package why: the first incident by
-// that about the run, others by that about their fence. Each answer is given once. It returns
+// chains returns what explains an event by the answers of package why: the first stop, and the error of the command, by that
+// about the run, others by that about their fence. Each answer is given once. It returns
 // nil for a log of another register map, which package why does not read.
 func (s *Source) chains() (func(e eventlog.Event) string, error) {
 	var run *why.Run
@@ -20,8 +23,9 @@ func (s *Source) chains() (func(e eventlog.Event) string, error) {
 	if err != nil || run == nil {
 		return nil, err
 	}
-	given := map[string]bool{"": true}
-	once := func(text string) string {
+	given := map[string]bool{}
+	once := func(a *why.Answer) string {
+		text := a.Text()
 		if given[text] {
 			return ""
 		}
@@ -30,21 +34,51 @@ func (s *Source) chains() (func(e eventlog.Event) string, error) {
 	}
 	first := true
 	return func(e eventlog.Event) string {
-		if first {
+		if first && ends(e) {
 			first = false
-			return once(run.Fault().Text())
+			if a := run.Fault(); a.Missing != "" {
+				return once(a)
+			}
 		}
-		at := e.Fields[:]
-		if e.Kind == eventlog.Reset {
-			at = at[1:]
-		}
-		if e.Kind != eventlog.Fault && e.Kind != eventlog.Stop && e.Kind != eventlog.Reset || at[1] == 0 {
+		node, fence, ok := fenceOf(e)
+		if !ok {
 			return ""
 		}
-		a, err := run.Fence(int(at[0]), uint32(at[1]))
+		a, err := run.Fence(node, fence)
 		if err != nil {
 			return "" // the submission is not in the log
 		}
-		return once(a.Text())
+		return once(a)
 	}, nil
+}
+
+// ends reports whether an event may end a run.
+func ends(e eventlog.Event) bool {
+	switch e.Kind {
+	case eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.End, eventlog.Link:
+		return true
+	}
+	return e.Kind == eventlog.Broken && e.Fields[0] != 0
+}
+
+// fenceText is how the text of a rule names a fence.
+var fenceText = regexp.MustCompile(`\bnode (\d+): fence (\d+)\b`)
+
+// fenceOf returns the fence that an event is about, and whether there is one.
+func fenceOf(e eventlog.Event) (node int, fence uint32, ok bool) {
+	switch e.Kind {
+	case eventlog.Fault, eventlog.Stop:
+		return int(e.Fields[0]), uint32(e.Fields[1]), e.Fields[1] != 0
+	case eventlog.Reset:
+		return int(e.Fields[1]), uint32(e.Fields[2]), e.Fields[2] != 0
+	case eventlog.Broken:
+		m := fenceText.FindStringSubmatch(e.Text())
+		if m == nil {
+			return 0, 0, false
+		}
+		n, nerr := strconv.Atoi(m[1])
+		f, ferr := strconv.ParseUint(m[2], 10, 32)
+		return n, uint32(f), nerr == nil && ferr == nil
+	}
+	return 0, 0, false
 }

@@ -48,7 +48,7 @@ type run struct {
 	used  used
 }
 
-// An Incident is a fault, a stop, a broken rule, or a change of the link.
+// An Incident is a fault, a stop, a broken rule, a change of the link, or the error with which the command ended.
 type Incident struct {
 	Event uint64
 	Time  string
@@ -136,6 +136,10 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 	case eventlog.Stop:
 		r.work.stopped(e)
 		r.incident(e, chain)
+	case eventlog.End:
+		if e.HasText() {
+			r.incident(e, chain)
+		}
 	case eventlog.Fault, eventlog.Restart, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.NakSent, eventlog.NakReceived:
 		r.incident(e, chain)
 	}
@@ -148,7 +152,7 @@ func (r *run) open(e *eventlog.Event) {
 	r.regs, r.work = registers{}, work{}
 }
 
-// incident keeps a fault, a stop, a broken rule, or a change of the link.
+// incident keeps an incident.
 func (r *run) incident(e *eventlog.Event, chain func(eventlog.Event) string) {
 	text := e.Text()
 	if e.Kind == eventlog.Fault {

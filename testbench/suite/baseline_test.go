@@ -114,7 +114,7 @@ func TestSaveFrames(t *testing.T) {
 	require.NoError(t, err)
 	sink.Add(eventlog.New(eventlog.Call, 1).WithText("CopyResource"))
 	dir := t.TempDir()
-	files, err := Result{Name: "it", Outcome: Failed, Log: c.log(), Got: c.got, Expected: c.expected}.Save(dir, "emu")
+	files, err := Result{Name: "it", Outcome: Failed, Log: c.log(""), Got: c.got, Expected: c.expected}.Save(dir, "emu")
 	require.NoError(t, err)
 	for _, name := range []string{report.LogFile, report.GotEnd, report.ExpectedEnd, report.DiffEnd} {
 		assert.Contains(t, files, filepath.Join(dir, "it", name))

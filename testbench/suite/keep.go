@@ -23,13 +23,14 @@ func (t *T) record(h eventlog.Header) (events.Sink, error) {
 	return ring, nil
 }
 
-// log returns the last events of the last opened board, or nil. It may be called while the
-// case runs.
-func (t *T) log() []byte {
+// log returns the last events of the last opened board, which end with what failed, or nil. It may be called while
+// the case runs.
+func (t *T) log(failure string) []byte {
 	ring := t.ring.Load()
 	if ring == nil {
 		return nil
 	}
+	ring.Add(eventlog.New(eventlog.End).WithText(failure))
 	var out bytes.Buffer
 	if _, err := ring.WriteTo(&out); err != nil {
 		panic(err) // a buffer takes everything
@@ -50,8 +51,8 @@ func (t *T) differs(got, expected image.Image) {
 
 // saveAll writes the last events to a folder, if a board was opened, and if the case has ended the last clocks of
 // an emulated GPU.
-func (t *T) saveAll(dir string, ended bool) error {
-	files := map[string][]byte{report.LogFile: t.log()}
+func (t *T) saveAll(dir, failure string, ended bool) error {
+	files := map[string][]byte{report.LogFile: t.log(failure)}
 	if ended && t.flight != nil {
 		files["wave.vcd"] = t.wave()
 	}

@@ -71,7 +71,7 @@ func (r *Report) WriteJUnit(w io.Writer, name string, seed uint64, more []junit.
 		}
 		switch {
 		case res.Unexpected():
-			c.Failure = strings.Join(res.Messages, "\n") + "\n" + res.Why()
+			c.Failure, c.Message = strings.Join(res.Messages, "\n")+"\n"+res.Why(), res.head()
 		case res.Flaky:
 			c.Properties = append(c.Properties, junit.Property{Name: "flaky", Value: res.head()})
 		case res.Known:

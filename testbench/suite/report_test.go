@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 		`<testsuite name="mine" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`, `<property name="tier" value="api">`,
 		`<property name="driver" value="a module">`, `<property name="finding interrupt-lost" value="verifier: warning: interrupt-lost, 5 times, first: one">`,
 		`<property name="finding interrupt-lost" value="verifier: warning: interrupt-lost, 2 times, first: one">`,
-		`message="one"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the miniport reports NumberOfNodes 1">`, "repeat: hilgpu test",
+		`message="one (and 1 more)"`, "required: random calls", "source: a page", `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the miniport reports NumberOfNodes 1">`, "repeat: hilgpu test",
 	} {
 		assert.Contains(t, b.String(), says)
 	}

@@ -213,7 +213,7 @@ func RunOne(i Instance, o Options) Result {
 	}
 	if hung != nil {
 		res = i.Failure(hung, res.Time)
-		res.Hung, res.Log = true, t.log()
+		res.Hung, res.Log = true, t.log(res.head())
 		return res
 	}
 	res.Messages, res.Findings = r.messages, t.findings
@@ -224,7 +224,7 @@ func RunOne(i Instance, o Options) Result {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.broken()
 		if o.Trace {
-			res.Trace, res.Bus, res.Wave, res.Log = merged(t.traces), link.Bytes(), t.wave(), t.log()
+			res.Trace, res.Bus, res.Wave, res.Log = merged(t.traces), link.Bytes(), t.wave(), t.log(res.head())
 			res.Got, res.Expected = t.got, t.expected
 		}
 	case r.skipped != "":

@@ -361,7 +361,8 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 		r.Errorf("%s", reportOf(hung))
 	}
 	if ok && len(r.messages) > 0 {
-		if err := t.saveAll(k.ArtifactDir(), hung == nil); err != nil {
+		failure := Result{Messages: r.messages}
+		if err := t.saveAll(k.ArtifactDir(), failure.head(), hung == nil); err != nil {
 			r.Errorf("%v", err)
 		}
 	}
