@@ -10,9 +10,19 @@ import (
 
 // A node executes packets, one after the other.
 type node struct {
-	track *Track
-	last  uint64      // when the last packet ended
-	runs  *submission // that of the last packet
+	track  *Track
+	last   uint64      // when the last packet ended
+	runs   *submission // that of the last packet
+	copies *Track      // of the DMA engine; nil: it has moved nothing yet
+	dma    transfer
+}
+
+// A transfer is the data that the DMA engine moves for a packet of a node.
+type transfer struct {
+	*open              // nil: none
+	packet      uint64 // its address
+	descriptors uint64
+	bytes       uint64
 }
 
 func (b *builder) node(number uint64) *node {
@@ -28,6 +38,9 @@ func (b *builder) node(number uint64) *node {
 // submission went to the hardware.
 func (b *builder) executed(e *eventlog.Event) {
 	n := b.node(e.Fields[0])
+	if n.dma.packet == e.Fields[1] {
+		b.closeDMA(n)
+	}
 	op := uint8(e.Fields[2] >> 24)
 	s := b.at(e.Fields[0], e.Fields[1])
 	ends := s == nil && (op == pkt.OpFence || op == pkt.OpSignal) // a SIGNAL in the queues of the firmware
@@ -50,6 +63,34 @@ func (b *builder) executed(e *eventlog.Event) {
 	if n.runs = s; s != nil && ends && !s.done {
 		s.done = true
 		b.step(s, "executed", n.track, slice.Start)
+	}
+}
+
+// descriptor adds a descriptor to the transfer of its packet, which lasts from the first one until the packet has ended.
+func (b *builder) descriptor(e *eventlog.Event) {
+	n := b.node(e.Fields[0])
+	if n.dma.open != nil && n.dma.packet != e.Fields[1] {
+		b.closeDMA(n)
+	}
+	if n.dma.open == nil {
+		if n.copies == nil {
+			n.copies = b.newTrack(Track{Group: DMA, Number: n.track.Number, Name: fmt.Sprintf("DMA of node %d", n.track.Number)})
+		}
+		submission := uint64(0)
+		if s := b.at(e.Fields[0], e.Fields[1]); s != nil {
+			submission = s.id
+		}
+		n.dma = transfer{open: b.open(n.copies, "", e.ID, submission), packet: e.Fields[1]}
+	}
+	n.dma.descriptors++
+	n.dma.bytes += e.Fields[4]
+}
+
+// closeDMA ends the transfer of a node, if there is one.
+func (b *builder) closeDMA(n *node) {
+	if d := &n.dma; d.open != nil {
+		d.Name = fmt.Sprintf("%d bytes, descriptors: %d", d.bytes, d.descriptors)
+		b.close(&d.open)
 	}
 }
 

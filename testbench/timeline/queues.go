@@ -31,7 +31,7 @@ type submission struct {
 	queue           *queue
 	submitted       uint64 // when it went to the hardware; 0: not yet
 
-	software, hardware, paging *open
+	software, hardware *open
 
 	operations, operationBytes uint64 // of paging
 	bytes                      uint64 // that its packets move
@@ -65,10 +65,10 @@ func (b *builder) work(e *eventlog.Event) {
 		}
 	case eventlog.Preempted, eventlog.Reset:
 		b.ended(s)
-		b.finish(s, b.innermost(e))
+		b.finish(s, e.Name(), b.innermost(e))
 	case eventlog.Retire:
 		b.ended(s)
-		b.finish(s, b.innermost(e))
+		b.finish(s, e.Name(), b.innermost(e))
 		b.moved += s.bytes
 		if s.bytes > 0 {
 			b.sink.Count(Count{"bytes moved", b.now, []Value{{"bytes", b.moved}}})
@@ -118,7 +118,7 @@ func (b *builder) beginFlow(e *eventlog.Event, q *queue, name string, submission
 // enqueue begins a submission.
 func (b *builder) enqueue(e *eventlog.Event) {
 	if old := b.submissions[e.Fields[0]]; old != nil {
-		b.finish(old, nil)
+		b.finish(old, "end", nil)
 	}
 	s := &submission{
 		id: e.Fields[0], event: e.ID, node: e.Fields[1], fence: e.Fields[2], context: e.Fields[3],
@@ -174,21 +174,21 @@ func (b *builder) submit(s *submission, e *eventlog.Event) {
 	}
 	s.submitted = b.now
 	b.close(&s.software)
+	if s.operations > 0 {
+		s.name += fmt.Sprintf(", %d operations, %d bytes", s.operations, s.operationBytes)
+	}
 	s.hardware = b.openIn(&s.queue.hardware, s.name, e.ID, s.id)
 	b.step(s, "submit", s.hardware.Track, b.now)
-	if s.operations > 0 {
-		s.paging = b.openIn(&b.dma, fmt.Sprintf("%d operations, %d bytes", s.operations, s.operationBytes), e.ID, s.id)
-	}
 	b.depth(s.node)
 }
 
-// finish ends a submission and its flow: in the slice at, or where the submission is.
-func (b *builder) finish(s *submission, at *open) {
+// finish ends a submission and its flow, whose last step has a name: in the slice at, or where the submission is.
+func (b *builder) finish(s *submission, name string, at *open) {
 	delete(b.submissions, s.id)
 	if i := slices.Index(b.waiting, s); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 	}
-	last := Step{Flow: s.flow, Name: "retire", Time: b.now, Last: true}
+	last := Step{Flow: s.flow, Name: name, Time: b.now, Last: true}
 	switch {
 	case at != nil:
 		last.Track = at.Track
@@ -201,7 +201,6 @@ func (b *builder) finish(s *submission, at *open) {
 	b.now++ // the flow ends within the slice
 	b.close(&s.software)
 	b.close(&s.hardware)
-	b.close(&s.paging)
 	b.depth(s.node)
 }
 

@@ -135,8 +135,6 @@ type builder struct {
 	formats map[uint64]uint8 // of the destination of each context, as in pkt
 	moved   uint64           // bytes
 
-	dma lanes
-
 	interrupts map[int]*Track
 	messages   []*open // that wait for the interrupt routine
 	isr, dpc   *open
@@ -149,7 +147,6 @@ func (b *builder) begin() {
 	b.threads, b.nodes, b.formats = map[[2]uint32]*thread{}, map[uint64]*node{}, map[uint64]uint8{}
 	b.queues, b.submissions, b.jobs = map[queueKey]*queue{}, map[uint64]*submission{}, map[uint64]job{}
 	b.interrupts, b.places = map[int]*Track{}, map[uint64]uint64{}
-	b.dma = lanes{group: DMA, name: "DMA of paging"}
 }
 
 const second = 1_000_000_000 // in nanoseconds
@@ -181,6 +178,8 @@ func (b *builder) add(e *eventlog.Event) {
 		b.work(e)
 	case eventlog.Executed:
 		b.executed(e)
+	case eventlog.Descriptor:
+		b.descriptor(e)
 	case eventlog.Memory:
 		b.wrote(e)
 	case eventlog.Message:
@@ -210,7 +209,10 @@ func (b *builder) reopen(e *eventlog.Event) {
 func (b *builder) end() {
 	b.now++
 	for _, s := range slices.Clone(b.waiting) {
-		b.finish(s, nil)
+		b.finish(s, "end", nil)
+	}
+	for _, number := range slices.Sorted(maps.Keys(b.nodes)) {
+		b.closeDMA(b.nodes[number])
 	}
 	for _, number := range slices.Sorted(maps.Keys(b.jobs)) {
 		b.drop(number)

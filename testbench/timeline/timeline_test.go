@@ -185,7 +185,7 @@ func checkRun(t *testing.T, log []byte) {
 	all, flows := check(t, written(t, log))
 	for _, name := range []string{
 		"application 1/thread 1", "system/system", "queues/paging, node 1: software", "queues/paging, node 1: hardware",
-		"nodes/node 0", "nodes/node 1", "DMA/DMA of paging", "interrupts/message 0", "interrupts/interrupt routine", "interrupts/DPC",
+		"nodes/node 0", "nodes/node 1", "DMA/DMA of node 0", "DMA/DMA of node 1", "interrupts/message 0", "interrupts/interrupt routine", "interrupts/DPC",
 	} {
 		assert.NotEmpty(t, all[name], name)
 	}
