@@ -13,7 +13,7 @@ import (
 type Block struct {
 	Name, Doc string
 	Registers []Register
-	Unread    []string // registers whose value is not known
+	Unread    []string // registers whose value is not known, with the last write
 }
 
 // A Register has the value that the last read of the log gave.
@@ -66,7 +66,7 @@ func (r *registers) blocks(of *run) (out []Block) {
 				if read, ok := r.reads[off]; ok {
 					block.Registers = append(block.Registers, r.register(b, one, read))
 				} else {
-					block.Unread = append(block.Unread, one.Name)
+					block.Unread = append(block.Unread, one.Name+r.written(off))
 				}
 			}
 			out = append(out, block)
@@ -83,6 +83,14 @@ func (r *registers) blocks(of *run) (out []Block) {
 		out = append(out, others)
 	}
 	return out
+}
+
+// written returns what the host wrote last to a register that it has not read, as a text, or "".
+func (r *registers) written(off uint32) string {
+	if w, ok := r.writes[off]; ok {
+		return fmt.Sprintf(" (last written %#x)", w.value)
+	}
+	return ""
 }
 
 // compare compares offsets of the same length.

@@ -73,7 +73,11 @@ func sample(t testing.TB) []byte {
 		read(offset(t, "CP0.CTL"), 0), read(offset(t, "CP0.CTL"), 1), eventlog.New(eventlog.Write, 0, offset(t, "CP0.CTL"), 4, 2),
 		read(offset(t, "CP0.STATUS"), 0x3),
 		read(0xfffc, 0x1234),
+		eventlog.New(eventlog.Write, 0, offset(t, "CP0.RING_SIZE"), 4, 0x1000),
 		eventlog.New(eventlog.Executed, 0, pkt.Host|0x1040, uint64(pkt.OpCopy)<<24|5),
+		eventlog.New(eventlog.Executed, 0, pkt.Host|0x2000, uint64(pkt.OpFence)<<24|4),
+		eventlog.New(eventlog.Queue, 2, 1, 9, 0, 0x3000, 0, 0x18, 0).WithText("paging buffer"),
+		eventlog.New(eventlog.Paging, 2, 0x30, 0, 0x5000, 1, 0, 4096).WithText("TRANSFER"),
 		eventlog.New(eventlog.Stop, 0, 7).WithText("it <stopped>\nring\nmore"),
 		eventlog.New(eventlog.Broken).WithText("rule-of-three: two"),
 	)
@@ -94,10 +98,13 @@ func TestPage(t *testing.T) {
 		"header":          `<td>emu?seed=&lt;1&gt;</td>`,
 		"stop":            `it &lt;stopped&gt;<details><summary>details</summary><pre>ring` + "\nmore</pre>",
 		"rule":            `rule-of-three: two`,
-		"chain":           `chain of broken 13`,
+		"chain":           `chain of broken 17`,
 		"submission":      `1: DxgkDdiRender, node 0, fence 7, context 0x10, buffer HOST&#43;0x1000: <span class="changed">in the hardware</span>`,
 		"packet":          `0x8000000000001040 COPY src=VRAM&#43;0x100 dst=VRAM&#43;0x200 bytes=48`,
-		"executed":        `0x8000000000001040 COPY header 0x04000005`,
+		"executed":        `0x8000000000001040 COPY src=VRAM&#43;0x100 dst=VRAM&#43;0x200 bytes=48, until`,
+		"other executed":  `0x8000000000002000 FENCE header 0x10000004`,
+		"only written":    `RING_SIZE (last written 0x1000)`,
+		"operation":       `TRANSFER of allocation 0x30, 4096 bytes`,
 		"last read":       `<td>CTL</td><td>0x1000</td><td>0x1, later written 0x2</td>`,
 		"changed field":   `RUN</td><td class="changed">1</td><td>0</td>`,
 		"unchanged":       `RESET</td><td>0</td><td>0</td>`,
@@ -131,6 +138,20 @@ func TestEndAndWarnings(t *testing.T) {
 	assert.Contains(t, rows[3], "<td>end</td><td>check failed: 3 pixels differ")
 	assert.Contains(t, rows[3], "<pre>fault: the command ended with an error: check failed: 3 pixels differ")
 	assert.NotContains(t, page, "nothing stopped the run")
+}
+
+// Submissions that carried no packets make room for those that did.
+func TestSubmissionsWithPackets(t *testing.T) {
+	packet := eventlog.New(eventlog.Packet, 1, 0)
+	packet.Data, _ = pkt.Copy{Src: 0x100, Dst: 0x200, Bytes: 48}.Append(nil)
+	all := []eventlog.Event{eventlog.New(eventlog.Queue, 1, 0, 7, 0x10, 0x1000, 0, 0x18).WithText("DxgkDdiRender"), packet, eventlog.New(eventlog.Submit, 1), eventlog.New(eventlog.Retire, 1)}
+	for n := range uint64(12) {
+		all = append(all, eventlog.New(eventlog.Queue, n+2, 1, n+1, 0, 0x3000, 0, 0).WithText("paging buffer"), eventlog.New(eventlog.Submit, n+2), eventlog.New(eventlog.Retire, n+2))
+	}
+	page := pageOf(t, &report.Source{Title: "a run", Log: opener(logOf(t, eventlog.Header{Hz: 1e6, Map: regmap.Hash(), Observed: true}, all...))})
+	assert.Contains(t, page, "1: DxgkDdiRender, node 0, fence 7")
+	assert.Contains(t, page, "13: paging buffer")
+	assert.NotContains(t, page, "2: paging buffer, node 1, fence 1,")
 }
 
 // Of several boards the page has the registers and submissions of the last one.

@@ -18,7 +18,7 @@ import (
 const (
 	maxIncidents   = 100 // the last ones
 	maxText        = 16 << 10
-	maxSubmissions = 8   // the last ones
+	maxSubmissions = 8   // the last ones, those without packets last
 	maxPackets     = 200 // of a submission
 	maxExecuted    = 32  // of a node, the last ones
 )
@@ -118,7 +118,7 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 			r.used.opcodes[opcode(e.Data[3])]++
 		}
 		r.work.add(e)
-	case eventlog.Queue, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Cancelled, eventlog.Executed:
+	case eventlog.Queue, eventlog.Paging, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
 	case eventlog.Preempted:
 		r.work.add(e)

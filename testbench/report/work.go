@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +15,14 @@ type Submission struct {
 	Number, Node, Fence uint64
 	Context, Buffer     string
 	Kind                string
-	State               string // how far it has come
-	Packets             []string
-	More                int // packets that are not in Packets
+	State               string   // how far it has come
+	Packets             []string // operations of a paging buffer, and packets
+	More                int      // packets that are not in Packets
 
 	address, start uint64
+	operations     []string
 	packets        []packet
+	over           bool
 }
 
 // A packet of a submission.
@@ -42,8 +45,8 @@ type Node struct {
 
 // An executed packet.
 type executed struct {
-	time, address uint64
-	header        uint32
+	time uint64
+	text string
 }
 
 // work has the last submissions and packets.
@@ -54,7 +57,7 @@ type work struct {
 
 func (w *work) add(e *eventlog.Event) {
 	if e.Kind == eventlog.Executed {
-		w.node(e.Fields[0]).add(executed{e.Time, e.Fields[1], uint32(e.Fields[2])})
+		w.node(e.Fields[0]).add(executed{e.Time, w.packet(e.Fields[1], uint32(e.Fields[2]))})
 		return
 	}
 	if e.Kind == eventlog.Queue {
@@ -63,7 +66,8 @@ func (w *work) add(e *eventlog.Event) {
 			Kind: e.Text(), State: "queued", address: e.Fields[4], start: e.Fields[5],
 		})
 		if len(w.submissions) > maxSubmissions {
-			w.submissions = w.submissions[1:]
+			oldest := max(0, slices.IndexFunc(w.submissions, func(s *Submission) bool { return s.over && len(s.packets) == 0 }))
+			w.submissions = slices.Delete(w.submissions, oldest, oldest+1)
 		}
 		return
 	}
@@ -72,7 +76,10 @@ func (w *work) add(e *eventlog.Event) {
 		return
 	}
 	s := w.submissions[i]
+	s.over = s.over || e.Kind == eventlog.Retire || e.Kind == eventlog.Preempted || e.Kind == eventlog.Cancelled || e.Kind == eventlog.Reset
 	switch e.Kind {
+	case eventlog.Paging:
+		s.operations = append(s.operations, fmt.Sprintf("%s of allocation %#x, %d bytes", e.Text(), e.Fields[1], e.Fields[6]))
 	case eventlog.Packet:
 		s.packets = append(s.packets, packet{e.Fields[1], slices.Clone(e.Data)})
 	case eventlog.Submit:
@@ -88,6 +95,18 @@ func (w *work) add(e *eventlog.Event) {
 	case eventlog.Reset:
 		s.State = "aborted"
 	}
+}
+
+// packet returns a packet that a node has executed at an address as text, with its operands if it is one of the last
+// submissions.
+func (w *work) packet(address uint64, header uint32) string {
+	for _, s := range slices.Backward(w.submissions) {
+		i, ok := slices.BinarySearchFunc(s.packets, address&^pkt.Host-s.address, func(p packet, offset uint64) int { return cmp.Compare(p.offset, offset) })
+		if ok && address&pkt.Host != 0 {
+			return pkt.Disassemble(s.packets[i].data, address)[0]
+		}
+	}
+	return fmt.Sprintf("%#016x %s header %#08x", address, opcode(uint8(header>>24)), header)
 }
 
 func (w *work) node(number uint64) *Node {
@@ -116,7 +135,7 @@ func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
 	slices.SortFunc(w.nodes, func(a, b *Node) int { return int(a.Number) - int(b.Number) })
 	for _, n := range w.nodes {
 		for _, e := range slices.Backward(n.executed) {
-			n.Packets = append(n.Packets, fmt.Sprintf("%#016x %s header %#08x, until %s", e.address, opcode(uint8(e.header>>24)), e.header, of.time(e.time)))
+			n.Packets = append(n.Packets, fmt.Sprintf("%s, until %s", e.text, of.time(e.time)))
 		}
 		n.Ring = n.lines(of)
 		nodes = append(nodes, *n)
@@ -126,6 +145,7 @@ func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
 
 // decode disassembles the packets. The log has only the beginning of a long one.
 func (s *Submission) decode() {
+	s.Packets = s.operations
 	for i, p := range s.packets {
 		if i == maxPackets {
 			s.More = len(s.packets) - i
