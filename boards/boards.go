@@ -196,7 +196,7 @@ func Open(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 // OpenWith is Open with options.
 func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock, error) {
 	link, clock, err := openWith(selector, host, opt)
-	if w, ok := opt.Watch.(failureWatcher); ok && err != nil {
+	if w, ok := opt.Watch.(failureWatcher); ok && err != nil && !errors.Is(err, ErrSelector) {
 		w.NotOpened(selector)
 	}
 	return link, clock, err

@@ -26,8 +26,8 @@ type Watcher interface {
 	Observe(o Observation)
 }
 
-// A failureWatcher is a Watcher that is told that the board could not be opened. Opened may have
-// been called before.
+// A failureWatcher is a Watcher that is told that the board could not be opened, but for a mistake in its selector. Opened
+// may have been called before.
 type failureWatcher interface {
 	NotOpened(selector string)
 }

@@ -155,7 +155,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	s.observeBoard(&o)
 	if err = s.openBoard(selector, &o); err != nil {
-		s.notOpened(selector, &o)
+		if !errors.Is(err, boards.ErrSelector) {
+			s.notOpened(selector, &o)
+		}
 		return nil, err
 	}
 	if err = s.record(selector, &o); err != nil {

@@ -20,7 +20,6 @@ func TestLogWithoutABoard(t *testing.T) {
 		board, says, link string
 		code              int
 	}{
-		{"nosuch", `unknown scheme "nosuch"`, "", exit.Usage},
 		{"serial:" + filepath.Join(t.TempDir(), "pty"), "no such port", "", exit.NoDevice},
 		{tokenBoard(t, tokenFile(t, "0123456789abcdef")), "the board wants a token", "session ends: datalink: refused by the board for its token", exit.Link},
 	} {
@@ -45,7 +44,7 @@ func TestLogWithoutABoard(t *testing.T) {
 func TestNoLogOfBadInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.log")
 	require.NoError(t, os.WriteFile(path, []byte("an earlier log"), 0o600))
-	for _, args := range [][]string{{"run", "compose", "--size", "x"}, {"run", "compose", "--nosuch"}} {
+	for _, args := range [][]string{{"run", "compose", "--size", "x"}, {"run", "compose", "--nosuch"}, {"run", "compose", "--board", "nosuch"}, {"bringup", "--board", "emu?nodse=1"}} {
 		code, _, stderr := hilgpu(append(args, "--record", path)...)
 		assert.Equal(t, exit.Usage, code, stderr)
 	}
