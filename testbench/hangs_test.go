@@ -1,8 +1,10 @@
 package testbench
 
 import (
-	"errors"
+	"encoding/binary"
 	"flag"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,52 +19,165 @@ import (
 )
 
 // hangs is how often TestHangsAreRecovered injects a hang of each kind. "make soak" does 1,000.
-var hangs = flag.Int("recovery.hangs", 4, "injected hangs of each kind")
+var hangs = flag.Int("recovery.hangs", 5, "injected hangs of each kind")
 
-// A spoiler spoils a submission of the device that was created last, once it is armed.
+// A spoiler spoils a submission of the device that was created last, once it is armed. It sees
+// what the miniport is told and tells, so it knows what work of other devices has not ended.
 //
 //	spoil   spoils what DxgkDdiPatch has patched; nil: nothing does
+//	heal    is called before DxgkDdiResetEngine; nil: nothing is
 //	buffer  address of the DMA buffer of what was spoiled; 0: all of the device
 //	fences  that submissions of it have had
+//	others  fences of other devices in the hardware, by node, except those that have been reported
+//	ahead   of node 0, what it had not completed when it got the spoiled work
+//	beside  the most that was unfinished when a node with the spoiled work was stopped or reset
 type spoiler struct {
 	spoil  func(arg kmddi.Patch)
+	heal   func()
+	system *System
 	device kmddi.HDevice
 	owners map[kmddi.HContext]kmddi.HDevice
 	armed  bool
 	buffer uint64
 	fences []uint32
+	others map[uint32][]uint32
+	ahead  int
+	beside int
 }
 
 // drivers returns the drivers of this GPU with the spoiler in the miniport.
 func (s *spoiler) drivers() Drivers {
 	return withKernel(func(d *kmddi.DriverInitializationData) {
-		s.owners = map[kmddi.HContext]kmddi.HDevice{}
-		create, patch := d.CreateContext, d.Patch
+		s.owners, s.others = map[kmddi.HContext]kmddi.HDevice{}, map[uint32][]uint32{}
+		create, patch, reset := d.CreateContext, d.Patch, d.ResetEngine
 		d.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 			s.device = dev
 			s.owners[ctx] = dev
 			return create(t, dev, ctx, arg)
 		}
+		destroy := d.DestroyContext
+		d.DestroyContext = func(t *ddi.Thread, ctx kmddi.HContext) ddi.Status {
+			delete(s.owners, ctx)
+			return destroy(t, ctx)
+		}
 		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
-			if s.owners[arg.Context] != s.device {
-				return st
-			}
-			if s.armed && !arg.Flags.Resubmission {
-				s.armed, s.buffer = false, arg.DmaBufferPhysicalAddress
-				s.spoil(arg)
-			}
-			if s.buffer == 0 && s.spoil == nil || s.buffer == arg.DmaBufferPhysicalAddress {
-				s.fences = append(s.fences, arg.SubmissionFenceID)
-			}
+			s.patched(arg)
 			return st
 		}
+		d.ResetEngine = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
+			s.stopped(arg.NodeOrdinal)
+			if s.heal != nil {
+				s.heal()
+			}
+			return reset(t, h, arg)
+		}
+		s.listen(d)
 	})
+}
+
+// listen notes which fences of other devices have completed, or were stopped and go on with another one.
+func (s *spoiler) listen(d *kmddi.DriverInitializationData) {
+	start := d.StartDevice
+	d.StartDevice = func(t *ddi.Thread, h kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+		mine := *cb
+		mine.NotifyInterrupt = func(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
+			switch arg.InterruptType {
+			case kmddi.InterruptDMACompleted:
+				s.others[arg.NodeOrdinal] = after(s.others[arg.NodeOrdinal], arg.FenceID)
+			case kmddi.InterruptDMAPreempted:
+				s.others[arg.NodeOrdinal] = after(s.others[arg.NodeOrdinal], arg.LastCompletedFenceID)
+				s.stopped(arg.NodeOrdinal)
+			}
+			cb.NotifyInterrupt(t, h, arg)
+		}
+		return start(t, h, info, &mine)
+	}
+	query := d.QueryCurrentFence
+	d.QueryCurrentFence = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+		out, st := query(t, h, arg)
+		s.others[arg.NodeOrdinal] = after(s.others[arg.NodeOrdinal], out.CurrentFence)
+		return out, st
+	}
+}
+
+// stopped notes what a node has not completed that stops. The kernel submits it again.
+func (s *spoiler) stopped(node uint32) {
+	if len(s.fences) > 0 {
+		s.beside = max(s.beside, len(s.others[0])+len(s.others[1]))
+	}
+	s.others[node] = nil
+}
+
+// after returns the fences that are after one.
+func after(fences []uint32, last uint32) []uint32 {
+	return slices.DeleteFunc(fences, func(f uint32) bool { return int32(f-last) <= 0 })
+}
+
+// patched notes a submission, and spoils it if it is the one.
+func (s *spoiler) patched(arg kmddi.Patch) {
+	if s.owners[arg.Context] != s.device {
+		s.others[arg.NodeOrdinal] = append(s.others[arg.NodeOrdinal], arg.SubmissionFenceID)
+		return
+	}
+	if s.armed && !arg.Flags.Resubmission {
+		s.armed, s.buffer = false, arg.DmaBufferPhysicalAddress
+		s.ahead = s.unfinished()
+		s.spoil(arg)
+	}
+	if s.buffer == 0 && s.spoil == nil || s.buffer == arg.DmaBufferPhysicalAddress {
+		s.fences = append(s.fences, arg.SubmissionFenceID)
+	}
+}
+
+// unfinished returns how many submissions of other devices are in node 0 that it has not
+// completed now, by its register FENCE.
+func (s *spoiler) unfinished() int {
+	p := make([]byte, 4)
+	if err := s.system.link.Read(0, cpreg.Base+cpreg.Fence, p); err != nil {
+		return 0
+	}
+	return len(after(slices.Clone(s.others[0]), binary.LittleEndian.Uint32(p)))
 }
 
 // unknownPacket makes a submission begin with a packet that does not exist.
 func unknownPacket(arg kmddi.Patch) {
 	copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], []byte{1, 0, 0, 0x7e})
+}
+
+// A hangKind is a kind of hang that one reset of a node ends.
+type hangKind struct {
+	name, board string
+	queues      Queues
+	spoil       func(arg kmddi.Patch) // nil: the work takes longer than TdrDelay
+	heal        func()                // before the reset
+	alone       bool                  // later work of the node would end the hang
+	quantum     uint64                // of a context in clocks; 0: the default
+	kind        dxgkrnl.Kind
+	most        int // hangs that the GPU can have; 0: any number
+}
+
+// hangKinds returns the kinds of TestHangsAreRecovered.
+func hangKinds(injector *inject.Injector) []hangKind {
+	read := func(arg kmddi.Patch) {
+		injector.LoseRead(arg.DmaBufferPhysicalAddress+uint64(arg.DmaBufferSubmissionStartOffset), 4)
+	}
+	lose := func(n int) func(kmddi.Patch) {
+		return func(kmddi.Patch) { injector.LoseWrites(n, cpreg.Base+cpreg.Wptr, 0) }
+	}
+	const all = 1 << 30
+	return []hangKind{
+		{name: "fault", board: "emu?vram=64KiB", spoil: unknownPacket, kind: dxgkrnl.Fault},
+		{name: "long work", board: "emu?vram=1MiB", kind: dxgkrnl.Timeout},
+		{name: "long work, PREEMPT ignored", board: "emu?vram=1MiB&fault=ignore-preempt", kind: dxgkrnl.Timeout},
+		{name: "lost doorbell, PREEMPT ignored", board: "emu?vram=64KiB&fault=ignore-preempt", spoil: lose(1), alone: true, kind: dxgkrnl.Timeout},
+		{name: "all doorbells lost until the reset, PREEMPT ignored", board: "emu?vram=64KiB&fault=ignore-preempt", spoil: lose(all), heal: injector.Disarm, kind: dxgkrnl.Timeout},
+		{name: "one node, no preemption", board: "emu?vram=64KiB&nodes=1&preemption=0", spoil: unknownPacket, kind: dxgkrnl.Fault},
+		{name: "fault in a queue of the firmware", board: "emu?config=full&vram=64KiB", queues: Queues{Use: true}, spoil: unknownPacket, kind: dxgkrnl.Fault},
+		{name: "long work in a queue of the firmware", board: "emu?config=full&vram=1MiB", queues: Queues{Use: true}, kind: dxgkrnl.Timeout},
+		{name: "fault on a line", board: "line?vram=64KiB", spoil: unknownPacket, kind: dxgkrnl.Fault},
+		{name: "host read on a line", board: "line?vram=64KiB", spoil: read, quantum: math.MaxUint32, kind: dxgkrnl.Fault, most: 4}, // the end of a turn would end the read; each retires a tag, and there are 4 spare ones (docs/registers.md, ID.READ_TIMEOUT)
+	}
 }
 
 // A device whose work hangs or faults is lost with the reason. The work of two others, in the
@@ -72,88 +187,112 @@ func unknownPacket(arg kmddi.Patch) {
 // docs/properties.md: F13, S8, T5, T7.
 func TestHangsAreRecovered(t *testing.T) {
 	injector := new(inject.Injector)
-	read := func(arg kmddi.Patch) {
-		injector.LoseRead(arg.DmaBufferPhysicalAddress+uint64(arg.DmaBufferSubmissionStartOffset), 4)
-	}
-	doorbell := func(kmddi.Patch) { injector.LoseWrites(1, cpreg.Base+cpreg.Wptr, 0) }
-	for _, tt := range []struct {
-		name, board string
-		queues      Queues
-		spoil       func(arg kmddi.Patch) // nil: the work takes longer than TdrDelay
-		alone       bool                  // a later submission, or a preemption for it, would heal it
-		kind        dxgkrnl.Kind
-		most        int // hangs that the GPU can have; 0: any number
-	}{
-		{"fault", "emu?vram=64KiB", Queues{}, unknownPacket, false, dxgkrnl.Fault, 0},
-		{"long work", "emu?vram=8MiB", Queues{}, nil, false, dxgkrnl.Timeout, 0},
-		{"long work, PREEMPT ignored", "emu?vram=8MiB&fault=ignore-preempt", Queues{}, nil, false, dxgkrnl.Timeout, 0},
-		{"lost doorbell, PREEMPT ignored", "emu?vram=64KiB&fault=ignore-preempt", Queues{}, doorbell, true, dxgkrnl.Timeout, 0},
-		{"one node, no preemption", "emu?vram=64KiB&nodes=1&preemption=0", Queues{}, unknownPacket, false, dxgkrnl.Fault, 0},
-		{"fault in a queue of the firmware", "emu?config=full&vram=64KiB", Queues{Use: true}, unknownPacket, false, dxgkrnl.Fault, 0},
-		{"long work in a queue of the firmware", "emu?config=full&vram=8MiB", Queues{Use: true}, nil, false, dxgkrnl.Timeout, 0},
-		{"fault on a line", "line?vram=64KiB", Queues{}, unknownPacket, false, dxgkrnl.Fault, 0},
-		{"host read on a line", "line?vram=64KiB", Queues{}, read, true, dxgkrnl.Fault, 4}, // each retires a tag, and there are 4 spare ones (docs/registers.md, ID.READ_TIMEOUT)
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, k := range hangKinds(injector) {
+		t.Run(k.name, func(t *testing.T) {
 			hangs := *hangs
-			if tt.most != 0 {
-				hangs = min(hangs, tt.most)
+			if k.most != 0 {
+				hangs = min(hangs, k.most)
 			}
-			s := &spoiler{spoil: tt.spoil}
-			o, size, copies := Options{Queues: tt.queues, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}, 1500, 1
-			if tt.spoil == nil {
-				o.TdrDelay, size, copies = 200_000, 512<<10, 60
+			o := Options{Queues: k.queues, quantum: k.quantum, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}
+			if k.spoil == nil {
+				o.TdrDelay = 100_000
 			}
-			sys, err := Open(tt.board, s.drivers(), o)
+			s := &spoiler{spoil: k.spoil, heal: k.heal}
+			sys, err := Open(k.board, s.drivers(), o)
 			require.NoError(t, err)
-			others := []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}
-			inUse := 0
-			for n := range hangs {
-				guilty := newCopier(t, sys, size, 7)
-				require.NoError(t, sys.WaitForIdle())
-				for i, p := range others {
-					p.copies(3)
-					if i == 0 {
-						if tt.alone {
-							require.NoError(t, sys.WaitForIdle())
-						}
-						s.armed, s.buffer, s.fences = tt.spoil != nil, 0, nil
-						guilty.copies(copies)
-						if tt.alone {
-							require.NoError(t, sys.WaitForIdle())
-						}
-						guilty.copies(1)
-					}
-				}
-				for _, p := range others {
-					require.Equal(t, p.data, p.result(t), "hang %d", n)
-					require.NoError(t, p.dev.GetDeviceRemovedReason())
-				}
-				require.NoError(t, sys.WaitForIdle())
-				guilty.copies(1) // here the driver learns of it
-				var e *dxgkrnl.DeviceError
-				require.ErrorAs(t, guilty.dev.GetDeviceRemovedReason(), &e, "hang %d", n)
-				require.Equal(t, tt.kind, e.Kind, "%v: %s", e, e.Dump)
-				require.Contains(t, s.fences, e.Fence, "%v: %s", e, e.Dump)
-				require.True(t, errors.Is(guilty.dev.GetDeviceRemovedReason(), ddi.DXGIDeviceHung))
-				guilty.source.Release()
-				guilty.target.Release()
-				guilty.dev.Close()
-				if used := int(sys.machine.InUse()); n > 2 {
-					require.Equal(t, inUse, used, "hang %d leaks host memory", n)
-				} else {
-					inUse = used
-				}
+			s.system = sys
+			r := &recoveries{T: t, kind: k, spoiler: s, others: []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}}
+			for _, p := range r.others {
+				p.copies(1)
 			}
+			for n := range hangs {
+				r.hang(n)
+				r.leaks(n)
+			}
+			t.Logf("%d hangs recovered, %d submissions of others unfinished at the least", hangs, r.least)
 			assert.EqualValues(t, hangs, sys.kernel.Stats().NodeResets)
 			assert.Zero(t, sys.kernel.Stats().Recoveries)
 			for _, f := range sys.Findings() {
-				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out", "access-unwritten"}, f.Rule, "%v", f) // the spoiled upload writes nothing
+				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}, f.Rule, "%v", f)
 			}
-			for _, p := range others {
+			for _, p := range r.others {
 				p.dev.Close()
 			}
 			require.NoError(t, sys.Close())
 		})
 	}
+}
+
+// warmUp is the number of hangs after which nothing may grow. Until then the contexts of
+// the others make their DMA buffers, up to 4 each, when they have that much work at once.
+const warmUp = 2
+
+// recoveries is a run of TestHangsAreRecovered.
+type recoveries struct {
+	*testing.T
+	kind     hangKind
+	spoiler  *spoiler
+	others   []*copier
+	least    int // submissions of others that had not ended in a hang
+	holdings dxgkrnl.Holdings
+	memory   uint64
+}
+
+// hang makes a device hang while the others work, and checks all of them.
+func (r *recoveries) hang(n int) {
+	t, s := r.T, r.spoiler
+	size, copies := 1500, 1
+	if r.kind.spoil == nil {
+		size, copies = 128<<10, 60
+	}
+	guilty := newCopier(t, s.system, size, 7)
+	guilty.copies(1)
+	require.NoError(t, s.system.WaitForIdle()) // its buffers are resident
+	s.ahead, s.beside = 0, 0
+	s.armed, s.buffer, s.fences = s.spoil != nil, 0, nil
+	r.others[0].copies(60) // while the node does that, the rest is queued
+	if r.kind.alone {
+		r.others[1].copies(3)
+	}
+	guilty.copies(copies)
+	unfinished := &s.beside
+	if r.kind.alone {
+		require.NoError(t, s.system.WaitForIdle())
+		unfinished = &s.ahead
+	} else {
+		r.others[1].copies(3)
+	}
+	guilty.copies(1)
+	for _, p := range r.others {
+		require.Equal(t, p.data, p.result(t), "hang %d", n)
+		require.NoError(t, p.dev.GetDeviceRemovedReason())
+	}
+	require.NoError(t, s.system.WaitForIdle())
+	require.Positive(t, *unfinished, "hang %d: the others have unfinished work", n)
+	if r.least == 0 || *unfinished < r.least {
+		r.least = *unfinished
+	}
+	guilty.copies(1) // here the driver learns of it
+	var e *dxgkrnl.DeviceError
+	require.ErrorAs(t, guilty.dev.GetDeviceRemovedReason(), &e, "hang %d", n)
+	require.Equal(t, r.kind.kind, e.Kind, "%v: %s", e, e.Dump)
+	require.Contains(t, s.fences, e.Fence, "%v: %s", e, e.Dump)
+	require.ErrorIs(t, guilty.dev.GetDeviceRemovedReason(), ddi.DXGIDeviceHung)
+	guilty.source.Release()
+	guilty.target.Release()
+	guilty.dev.Close()
+}
+
+// leaks checks that the kernel and the PC hold what they held after warmUp hangs.
+func (r *recoveries) leaks(n int) {
+	sys := r.spoiler.system
+	require.NoError(r, sys.WaitForIdle())
+	holdings, memory := sys.kernel.Holdings(), sys.MemoryInUse()
+	if n < warmUp {
+		r.holdings, r.memory = holdings, memory
+		return
+	}
+	require.Equal(r, r.holdings, holdings, "hang %d", n)
+	require.Equal(r, r.memory, memory, "hang %d leaks host memory", n)
+	require.Zero(r, holdings.Submissions+holdings.Jobs+holdings.Kept)
 }

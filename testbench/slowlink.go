@@ -26,7 +26,7 @@ func (s *System) setTimes(o *Options) {
 		seconds := min(float64(bytes)*100/linkShare/float64(rated.BytesPerSecond()), maxLinkDelay)
 		return uint64(seconds * float64(hz))
 	}
-	if slow {
+	if slow && o.quantum == 0 {
 		o.quantum = hz/1000 + delay(linkQuantum)
 	}
 	if o.Tdr != 0 {

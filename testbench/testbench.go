@@ -71,7 +71,7 @@ type Options struct {
 	Tdr        time.Duration             // the same as a time; 0: TdrDelay
 	TdrLimit   int                       // resets of the adapter by itself within a minute; 0: 5; less than 0: no limit
 	linkDelay  func(bytes uint64) uint64 // of a slow link without a given delay
-	quantum    uint64                    // clocks of a turn on a slow link; 0: a millisecond
+	quantum    uint64                    // clocks of a turn; 0: a millisecond, and more on a slow link
 	DDI        io.Writer                 // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Observer   miniport.Observer         // of the firmware, if the drivers have Observed
 	Hook       verifier.Hook             // sees each DDI call; nil: none
