@@ -125,30 +125,48 @@ func (s *set) check() {
 	}
 }
 
-// copyRate returns the bytes per clock of copies between host memory and VRAM, in one direction.
+// longCopy is the size of a copy of copyRate, in bytes.
+const longCopy = 64 << 10
+
+// copyRate returns the bytes per clock of long copies between host memory and VRAM, in one
+// direction, as node 0 does them one after the other. Two submissions differ only in the number
+// of copies, so the difference of their clocks has no submission, doorbell or interrupt.
 func (s *set) copyRate(in bool) float64 {
-	staging, err := s.dev.CreateBuffer(d3d11.BufferDesc{ByteWidth: setBuffer, Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead}, nil)
+	local := s.local(longCopy, 1)
+	defer local.Release()
+	staging, err := s.dev.CreateBuffer(d3d11.BufferDesc{ByteWidth: longCopy, Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead}, nil)
 	require.NoError(s.t, err)
 	defer staging.Release()
-	const copies = 32
-	s.touch(s.bufs[0])
-	require.NoError(s.t, s.sys.WaitForIdle())
-	before := s.sys.Stats().Cycles
-	for range copies {
-		if in {
-			s.ctx.CopyResource(s.bufs[0], staging)
-		} else {
-			s.ctx.CopyResource(staging, s.bufs[0])
+	clocks := func(copies int) uint64 {
+		before := s.sys.kernel.Stats().DMABuffers
+		began := s.sys.Stats().Cycles
+		for range copies {
+			if in {
+				s.ctx.CopyResource(local, staging)
+			} else {
+				s.ctx.CopyResource(staging, local)
+			}
 		}
+		s.ctx.Flush()
+		require.NoError(s.t, s.sys.WaitForIdle())
+		require.EqualValues(s.t, 1, s.sys.kernel.Stats().DMABuffers-before, "one submission")
+		return s.sys.Stats().Cycles - began
 	}
-	s.ctx.Flush()
-	require.NoError(s.t, s.sys.WaitForIdle())
-	return copies * setBuffer / float64(s.sys.Stats().Cycles-before)
+	clocks(1) // both are resident
+	const few, many = 4, 20
+	short := clocks(few)
+	return (many - few) * longCopy / float64(clocks(many)-short)
 }
 
 // BenchmarkWorkingSet compares the clocks of a working set of 8 times VRAM with those in which
-// the node would copy the bytes that LRU moves. The kernel moves more bytes: it knows of each DMA
-// buffer which allocations it writes, and not which of its groups writes them.
+// a node would copy the bytes that LRU moves at its own rate:
+//
+//	figure = (in / rate of copies to VRAM + out / rate of copies to host memory) / clocks
+//
+// In and out are the bytes that lru moves on the same trace, the rates are those of copyRate, and
+// the clocks are those of the trace, from the first call of the API until both nodes are idle. The
+// kernel moves more bytes: it knows of each DMA buffer which allocations it writes, and not
+// which of its groups writes them.
 func BenchmarkWorkingSet(b *testing.B) {
 	for _, board := range []string{"emu?config=full", "emu?config=small"} {
 		board += fmt.Sprintf("&vram=%d", setVRAM)
