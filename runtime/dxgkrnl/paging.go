@@ -68,9 +68,13 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 				return s
 			}
 		}
-		ops := &k.paging.open.paging.ops
+		open := k.paging.open
+		ops, end := &open.paging.ops, open.arg.DmaBufferSubmissionEndOffset
 		*ops = append(*ops, k.pagingOp(a, &op))
 		s, progress := k.build(t, &op)
+		if s != ddi.StatusSuccess && open.arg.DmaBufferSubmissionEndOffset == end {
+			*ops = (*ops)[:len(*ops)-1] // the buffer has nothing of it
+		}
 		switch {
 		case s == ddi.StatusSuccess:
 			(*ops)[len(*ops)-1].done = true
