@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -70,6 +71,13 @@ func TestWorkingSets(t *testing.T) {
 					o.vram, o.capacity, o.buffers = vram, 1+rng.IntN(4), 1+rng.IntN(4)
 					r := newRig(t, o)
 					r.mini.most, r.mini.piece = opBytes*(1+rng.IntN(6)), 1000
+					passes := 0
+					r.mini.build = func(arg kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status, done bool) {
+						if arg.MultipassOffset != 0 {
+							passes++
+						}
+						return out, s, false
+					}
 					order := rand.New(rand.NewPCG(seed, 61))
 					r.gpu.choose = func() int { return order.IntN(o.nodes) }
 					var ws []*worker
@@ -92,6 +100,7 @@ func TestWorkingSets(t *testing.T) {
 						}
 					}
 					assert.Greater(t, len(r.logged("Render")), buffers, "buffers of several passes")
+					assert.NotZero(t, passes, "paging operations of several passes")
 					st := r.kernel.Stats()
 					moves, splits = moves+st.Moves, splits+st.Splits
 					assert.NotZero(t, st.BytesPagedOut)
