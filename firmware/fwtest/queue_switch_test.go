@@ -141,3 +141,46 @@ func (r *queueRig) preempted() (v uint32) {
 	r.end()
 	return v
 }
+
+// preemptMost is how many clocks of docs/firmware.md a PREEMPT takes from its doorbell to its answer in host memory.
+const preemptMost = 12_000
+
+// From the doorbell of PREEMPT to its answer, from many places in a packet.
+func TestQueuePreemptClocks(t *testing.T) {
+	const samples = 24
+	const from, to, bytes = 0x40_0000, 0x80_0000, 256 << 10
+	for name, p := range map[string]interface{ Append([]byte) ([]byte, error) }{
+		"COPY":            pkt.Copy{Src: from, Dst: to, Bytes: bytes},
+		"COPY, unaligned": pkt.Copy{Src: from + 3, Dst: to + 1, Bytes: bytes},
+		"FILL":            pkt.Fill{Dst: to, Bytes: bytes, Value: 5},
+	} {
+		r := newQueueRig(t)
+		began := false
+		r.Bus.Dev = guard{r.g, func(off uint64) { began = began || off-to < bytes }}
+		r.create(0, 0, 1, 1<<20)
+		worst, inside := uint64(0), 0
+		for i := range uint64(samples) {
+			if len(r.q[0].values) < 2 {
+				b, err := p.Append(nil)
+				require.NoError(t, err)
+				r.write(0, b, 0)
+				r.write(0, b, 0)
+				r.ring(0)
+			}
+			began = false
+			r.until(func() bool { return began })
+			r.step(997 + 131*i)
+			begun := r.Clocks
+			r.must(fwabi.OpPreempt, 0)
+			worst = max(worst, r.Clocks-begun)
+			if len(r.q[0].values) > 0 {
+				inside++
+			}
+			r.must(fwabi.OpResume, 0)
+		}
+		assert.LessOrEqual(t, worst, uint64(preemptMost), name)
+		assert.Equal(t, samples, inside, "%s: the queue has work", name)
+		t.Logf("%s: at most %d clocks from PREEMPT to its answer, of %d", name, worst, preemptMost)
+		r.quiesce()
+	}
+}

@@ -181,13 +181,13 @@ func mapped(node uint32) []work {
 	}
 }
 
-// TestPreemptionLatencyWithAnAperture is TestPreemptionLatency on a GPU whose DMA engine looks addresses up. It takes at
-// most the clocks of four pieces, at 8 bytes a clock, and 1,500.
+// TestPreemptionLatencyWithAnAperture is TestPreemptionLatency on a GPU whose DMA engine looks addresses up, and on one with
+// all options. It takes at most the clocks of four pieces, at 8 bytes a clock, and 1,500.
 func TestPreemptionLatencyWithAnAperture(t *testing.T) {
-	const samples, piece, pages = 20, 4 << 10, 2048
-	c := gpu.Default()
-	c.Caps |= caps.GART | caps.ReadTimeout
-	check := func(table uint64, all, others []work) {
+	const piece, pages = 4 << 10, 2048
+	some := gpu.Default()
+	some.Caps |= caps.GART | caps.ReadTimeout
+	check := func(c gpu.Config, samples uint32, table uint64, all, others []work) {
 		for i, w := range all {
 			m := &stopwatch{machine: boot(t, c, uint64(i)), works: [2]work{w, others[i]}}
 			m.mapPages(table, pages)
@@ -197,6 +197,7 @@ func TestPreemptionLatencyWithAnAperture(t *testing.T) {
 			assert.LessOrEqual(t, bytes, uint64(4*piece), w.name)
 		}
 	}
-	check(0x7f0000, append(works(0), mapped(0)...), append(works(1), mapped(1)...))
-	check(at(0x8000), mapped(0), mapped(1))
+	check(some, 20, 0x7f0000, append(works(0), mapped(0)...), append(works(1), mapped(1)...))
+	check(some, 20, at(0x8000), mapped(0), mapped(1))
+	check(gpu.Full(), 5, 0x7f0000, append(works(0), mapped(0)...), append(works(1), mapped(1)...))
 }
