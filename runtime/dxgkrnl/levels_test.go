@@ -19,6 +19,8 @@ func waiter(level int, waits ...mark) *context {
 
 // If a context waits for work of others, that work rises to the level of the context, and so does the work for which
 // it waits itself. Work that has completed or is in the hardware keeps its level.
+//
+// docs/properties.md: S2.
 func TestWhatRises(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -28,6 +28,37 @@ func TestAnswerDuringAReset(t *testing.T) {
 	q.finish()
 }
 
+// An answer that arrives after the decision, before ResetEngine, is in time: the node is not reset,
+// and the work goes on. If it hangs again, its node is reset.
+//
+// docs/properties.md: T2.
+func TestAnswerAfterTheDecision(t *testing.T) {
+	q := hung(t, options{preempts: true})
+	q.mini.preempt = func(int) {}
+	again := 0
+	q.mini.patched = func(arg kmddi.Patch) {
+		if arg.Flags.Resubmission {
+			again++
+		}
+	}
+	q.mini.at = map[string]func(){
+		"CollectDbgInfo": func() {
+			m := q.mini
+			m.cb.SynchronizeExecution(q.kernel.thread, m.cb.DeviceHandle, 0, func(th *ddi.Thread) bool {
+				m.notify(th, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMAPreempted, FenceID: m.stopping[0], LastCompletedFenceID: m.last[0]})
+				return m.cb.QueueDpc(th, m.cb.DeviceHandle)
+			})
+			q.gpu.queues[0], m.stopping[0] = nil, 0
+			q.kernel.dev.Deliver(q.kernel.thread)
+		},
+		"ResetEngine": func() { assert.Positive(t, again, "the work went on before") },
+	}
+	q.goesOn(1)
+	assert.EqualValues(t, 1, q.kernel.Stats().NodeResets, "the second time")
+	q.lost(0, Timeout)
+	q.finish()
+}
+
 // A device may be lost while its own thread places allocations and waits for a paging buffer.
 // The kernel cancels the work that the thread makes after that, and frees all that it holds.
 func TestLostWhileItsThreadPlaces(t *testing.T) {

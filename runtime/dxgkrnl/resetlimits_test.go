@@ -197,3 +197,33 @@ func TestLinkRecoversByItself(t *testing.T) {
 	r.works(t)
 	r.finish()
 }
+
+// Resets of nodes do not count, unless they become one of the adapter.
+//
+// docs/properties.md: T1.
+func TestResetsOfNodesDoNotCount(t *testing.T) {
+	r := newRig(t, options{resets: true})
+	hang := func() {
+		r.render(command{op: opHang})
+		require.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+	}
+	for range 6 {
+		hang()
+		require.NoError(t, r.kernel.Err())
+		r.another()
+	}
+	assert.EqualValues(t, 6, r.kernel.Stats().NodeResets)
+	for range 5 {
+		r.mini.fail["ResetEngine"] = ddi.StatusIOTimeout
+		hang()
+		require.Error(t, r.kernel.Err())
+		delete(r.mini.fail, "ResetEngine")
+		require.Nil(t, crash(r.another))
+	}
+	r.works(t)
+	r.mini.fail["ResetEngine"] = ddi.StatusIOTimeout
+	hang()
+	b := crash(r.another)
+	require.NotNil(t, b, "the sixth of the adapter")
+	assert.Equal(t, []uint32{CodeTimeout, TimeoutLimit}, []uint32{b.Code, b.P1})
+}

@@ -146,6 +146,32 @@ func TestHardwareQueueIsNeverExceeded(t *testing.T) {
 	}
 }
 
+// Paging buffers take places of the hardware queue too.
+//
+// docs/properties.md: S9.
+func TestPagingBuffersCountForTheCap(t *testing.T) {
+	for _, capacity := range []int{1, 2, 3} {
+		for n := 1; n <= 6; n++ {
+			r := newRig(t, options{capacity: capacity, pagingBytes: opBytes})
+			r.gpu.auto = false
+			var all []ddi.KMHandle
+			var cmds []command
+			for range n { // a paging buffer each
+				a := r.alloc(64, local)
+				all, cmds = append(all, a), append(cmds, fill(a, 0, 64, 3))
+			}
+			r.render(cmds...)
+			require.Len(t, r.gpu.queues[0], min(n+1, capacity))
+			r.gpu.auto = true
+			r.wait()
+			for _, a := range all {
+				assert.Equal(t, repeat(3, 64), r.read(a))
+			}
+			r.finish()
+		}
+	}
+}
+
 func TestBuffersRotateAndAreWaitedFor(t *testing.T) {
 	r := newRig(t, options{buffers: 2})
 	a := r.alloc(64, system)
