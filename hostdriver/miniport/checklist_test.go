@@ -79,6 +79,7 @@ func addressChecks() []check {
 			{"offset 2^32-1", fillOf(1), onTarget(0xffffffff), parameter},
 			{"offset and length wrap", fillOf(2), onTarget(0xffffffff), parameter},
 			{"rows that overflow", set(1, 1<<20-1, 4, 16384, 16384), patches{at(canvas, 0, 8, 0)}, parameter},
+			{"rows of 2^32 bytes and 16", set(1, 1<<19, 2, 4, 1<<13+1), patches{at(canvas, 0, 8, 0)}, parameter},
 		}, []rule{
 			{"all of it", fillOf(4096), onTarget(0), 0},
 			{"the last byte", fillOf(1), onTarget(4095), 0},
