@@ -152,7 +152,7 @@ func (s *storm) resetAll(k kind) error {
 		return fmt.Errorf("%w: INTC.MASK or INTC.STATUS is not 0 after the reset", ErrDiffers)
 	}
 	s.b.Revive()
-	s.watch(longLimit)
+	s.watch(s.limits.long)
 	s.model.Scratch = [4]uint32{}
 	for i, st := range s.generators {
 		st.n.Trace, st.traced = nil, knowsAll

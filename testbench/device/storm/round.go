@@ -66,7 +66,7 @@ func (s *storm) listed(err error) error {
 
 // prepare sets up the counters, the watchdog and bus mastering for the round.
 func (s *storm) prepare() {
-	s.watch(longLimit)
+	s.watch(s.limits.long)
 	s.count()
 	if s.generators[0].kind == noMaster {
 		s.b.SetConfig(pcicfg.Command, bare.CommandOn&^pcicfg.CommandBusMaster)

@@ -66,6 +66,7 @@ type storm struct {
 	preempts   uint32    // ID of the last preemption
 	listing    []string  // packets of the round that differs
 	allowed    *allowed  // accesses to host memory
+	limits     limits
 }
 
 // Run opens the board and works until every bin was hit or Cycles clocks have passed. It
@@ -109,7 +110,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 func newStorm(o Options, b *bare.Board, see *allowed) *storm {
 	d := newDevice(b)
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
-	s := &storm{Options: o, b: b, d: d, rng: rand.New(rand.NewPCG(o.Seed, 1)), cover: newCoverage(bins(d)), allowed: see}
+	s := &storm{Options: o, b: b, d: d, rng: rand.New(rand.NewPCG(o.Seed, 1)), cover: newCoverage(bins(d)), allowed: see, limits: limitsOf(b)}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
 	s.model = refmodel.New(d.Config, &s.want.Memory)
 	for i, n := range s.model.Nodes {

@@ -54,6 +54,23 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// On a slow link a read of host memory takes longer than all work of a round on other boards, and the watchdog
+// reports only nodes that wait for the host.
+func TestStormOnALink(t *testing.T) {
+	for _, board := range []string{"line?vram=64KiB", "line?config=small&vram=16KiB"} {
+		r, err := run(storm.Options{Board: board, Seed: 4, Cycles: 40_000_000_000, Sanitize: true})
+		require.NoError(t, err, "%s: %s", board, strings.Join(r.Listing, "\n"))
+		for _, c := range r.Bins {
+			switch {
+			case c.Outcome == "hung" && c.Packet == "(ring)":
+				assert.Positive(t, c.Hits, c)
+			case c.Outcome == "not hung": // no packet of a storm moves data for that long
+				assert.Zero(t, c.Hits, c)
+			}
+		}
+	}
+}
+
 // Each capability has its own bins, except the aperture, which a storm requires,
 // coalescing, because a storm masks the events, the time-out of reads, because the host of
 // a storm answers all of them, and the trace, which every packet changes.

@@ -2,21 +2,42 @@ package storm
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// Limits of the watchdog: no round reaches longLimit; a node that waits for the host
-// reaches shortLimit.
-const (
-	longLimit  = 1_000_000
-	shortLimit = 2000
-)
+// limits are limits of the watchdog, in clocks of the GPU: no round reaches long; a node that waits for
+// the host reaches short, which takes the given number of ticks of the board's clock.
+type limits struct {
+	long, short uint32
+	ticks       uint64
+}
+
+// limitsOf returns the limits for a board. A node that reads host memory over a slow link makes no progress
+// for many milliseconds, and one that waits for the other node makes none while that works. A round fails if
+// it takes bare.TimeoutSeconds. LIMIT has 32 bits.
+func limitsOf(b *bare.Board) limits {
+	if _, slow := bus.As[boards.Rated](b.Link); !slow {
+		return limits{long: 1_000_000, short: 2000, ticks: 2000}
+	}
+	const parts = 8
+	second := uint64(b.Reg(idreg.ClockHz))
+	return limits{
+		long:  uint32(min(bare.TimeoutSeconds*second, math.MaxUint32)),
+		short: uint32(bare.TimeoutSeconds * second / parts),
+		ticks: bare.TimeoutSeconds * b.Clock.Hz() / parts,
+	}
+}
 
 // maxReports is a bound on the watchdog reports of a node that waits for the DMA engine.
 const maxReports = 1 << 20
@@ -32,7 +53,8 @@ func (s *storm) watch(limit uint32) {
 // or makes it work for longer than the limit without a report. Another node may have to
 // wait for the DMA engine, and the watchdog may report that.
 func (s *storm) hang(st *generator) error {
-	s.watch(shortLimit)
+	s.watch(s.limits.short)
+	began := s.b.Clock.Now()
 	st.ring.SetReg(cpreg.Wptr, (st.first+uint32(len(st.words)-st.tail))%st.ring.Dwords())
 	own := uint32(wdogreg.Hang0) << st.n.ID
 	over, want := st.stopped, uint32(0)
@@ -42,7 +64,8 @@ func (s *storm) hang(st *generator) error {
 	if (st.blocked || st.goal.Operand == continues) && !s.b.Until(over) {
 		return fmt.Errorf("%w: the watchdog does not report node %d: %s", ErrDiffers, st.n.ID, st.ring.State())
 	}
-	s.watch(longLimit)
+	longer := s.b.Clock.Now()-began > s.limits.ticks
+	s.watch(s.limits.long)
 	got := s.b.Reg(wdogreg.Base + wdogreg.Status)
 	if got&own != want && s.b.Err == nil {
 		return fmt.Errorf("%w: WDOG.STATUS is %#x, want %#x of node %d", ErrDiffers, got, want, st.n.ID)
@@ -57,7 +80,7 @@ func (s *storm) hang(st *generator) error {
 			o.reports += maxReports
 		}
 	}
-	if st.blocked || st.goal.Operand == continues {
+	if st.blocked || st.goal.Operand == continues && longer {
 		st.hits = append(st.hits, *st.goal)
 	}
 	st.ring.Doorbell()
