@@ -2,6 +2,7 @@ package testbench
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -210,7 +211,7 @@ func (s *System) observeDevice() {
 // vramBAR is the BAR of the aperture to VRAM.
 const vramBAR = 2
 
-// registers tells the sanitizer the writes of registers and of VRAM. The recorder may be nil.
+// registers tells the sanitizer the writes of registers and of VRAM, answers to reads, and a link that is down. The recorder may be nil.
 type registers struct {
 	*events.Recorder
 	sanitizer *sanitize.Sanitizer
@@ -219,9 +220,13 @@ type registers struct {
 // Accessed implements hal.Observer.
 func (r registers) Accessed(t *ddi.Thread, a hal.Access) {
 	switch {
-	case !a.Write || a.Err != nil:
+	case errors.Is(a.Err, bus.ErrLinkDown):
+		r.sanitizer.LinkDown()
+	case a.Err != nil:
+	case !a.Write:
+		r.sanitizer.Answered(t)
 	case a.BAR == vramBAR:
-		r.sanitizer.Memory(a.Offset, a.Data)
+		r.sanitizer.Memory(t, a.Offset, a.Data)
 	case a.BAR == 0 && len(a.Data) == 4:
 		r.sanitizer.Register(a.Offset, binary.LittleEndian.Uint32(a.Data))
 	}

@@ -35,8 +35,17 @@ type Injector struct {
 	writes    []*loss
 	lost      map[uint64]uint64 // writes that were lost, by register
 	lostReads map[uint64]uint64 // reads that were lost, by the begin of their range
+	cut       *cut              // that will be; nil: none
+	mute      bool              // the link is cut and has not noticed it
 	unplugged bool
 	counts    Counts
+}
+
+// A cut is that of the link at a write of a BAR.
+type cut struct {
+	bar    int
+	left   int // writes before it
+	silent bool
 }
 
 // Counts are the numbers of reads and messages that were lost.
@@ -118,11 +127,20 @@ func (i *Injector) Unplug() {
 	i.unplugged = true
 }
 
+// CutAfter cuts the link when n more writes of a BAR have passed, at the next one: as Unplug does or, if silent is
+// true, so that the link does not notice it at once. Then it accepts writes, which are lost, and is down from the next
+// read or access of configuration space on.
+func (i *Injector) CutAfter(n, bar int, silent bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.cut = &cut{bar, n, silent}
+}
+
 // Disarm takes back the faults that have hit nothing yet, but does not plug the board in.
 func (i *Injector) Disarm() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.reads, i.messages, i.writes = nil, 0, nil
+	i.reads, i.messages, i.writes, i.cut = nil, 0, nil, nil
 }
 
 // Counts returns the numbers of reads and messages that were lost so far.
@@ -189,11 +207,14 @@ func (i *Injector) loses(addr, n uint64) (lost, gone bool) {
 				i.lostReads = map[uint64]uint64{}
 			}
 			i.lostReads[s.addr]++
-			return true, i.unplugged
+			return true, i.gone()
 		}
 	}
-	return false, i.unplugged
+	return false, i.gone()
 }
+
+// gone reports whether no access passes. i.mu is locked.
+func (i *Injector) gone() bool { return i.unplugged || i.mute }
 
 // losesMessage reports whether a write of the device is lost.
 func (i *Injector) losesMessage(addr uint64) bool {
@@ -204,7 +225,7 @@ func (i *Injector) losesMessage(addr uint64) bool {
 		i.counts.Messages++
 		return true
 	}
-	return i.unplugged
+	return i.gone()
 }
 
 // doubles reports whether a write of the device arrives twice.
@@ -225,7 +246,7 @@ func (l link) Unwrap() bus.Link { return l.Link }
 // Reopen plugs the board in, and starts a new session of a link that can.
 func (l link) Reopen() error {
 	l.injector.mu.Lock()
-	l.injector.unplugged = false
+	l.injector.unplugged, l.injector.mute = false, false
 	l.injector.mu.Unlock()
 	if r, ok := bus.As[interface{ Reopen() error }](l.Link); ok {
 		return r.Reopen()
@@ -233,11 +254,11 @@ func (l link) Reopen() error {
 	return nil
 }
 
-// down returns the error of an unplugged board.
+// down returns the error of an unplugged board. The caller waits for an answer, so a cut link notices it.
 func (l link) down() error {
 	l.injector.mu.Lock()
 	defer l.injector.mu.Unlock()
-	if l.injector.unplugged {
+	if l.injector.unplugged = l.injector.gone(); l.injector.unplugged {
 		return errUnplugged
 	}
 	return nil
@@ -269,13 +290,29 @@ func (l link) Read(bar int, off uint64, p []byte) error {
 
 // Write implements bus.Link.
 func (l link) Write(bar int, off uint64, p []byte) error {
-	if err := l.down(); err != nil {
+	if lost, err := l.injector.cuts(bar); lost || err != nil {
 		return err
 	}
 	if bar == 0 && l.injector.ignores(off, p) {
 		return nil
 	}
 	return l.Link.Write(bar, off, p)
+}
+
+// cuts counts a write of a BAR, and reports whether a link that has not noticed its cut loses it. It returns the error of
+// an unplugged board.
+func (i *Injector) cuts(bar int) (lost bool, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if c := i.cut; c != nil && c.bar == bar {
+		if c.left--; c.left < 0 {
+			i.cut, i.mute, i.unplugged = nil, c.silent, i.unplugged || !c.silent
+		}
+	}
+	if i.unplugged {
+		return false, errUnplugged
+	}
+	return i.mute, nil
 }
 
 // ignores reports whether a write of BAR0 is lost.

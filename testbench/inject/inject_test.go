@@ -1,6 +1,7 @@
 package inject_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -95,4 +96,45 @@ func TestLink(t *testing.T) {
 	require.NoError(t, again.Reopen())
 	assert.EqualValues(t, 2, read(scratch1))
 	require.NoError(t, l.Close())
+}
+
+// A link is cut at a write of a BAR. A silent cut loses the writes until the host waits for an answer.
+func TestCut(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		in, mem := new(inject.Injector), bustest.NewHost(4096)
+		inner, _, err := boards.Open("emu", in.Host(mem))
+		require.NoError(t, err)
+		require.NoError(t, bustest.Enumerate(inner))
+		l := in.Link(inner)
+		const scratch0 = 0x20 // docs/registers.md: ID.SCRATCH0
+		p := make([]byte, 4)
+		set := func(bar int, v uint32) error {
+			binary.LittleEndian.PutUint32(p, v)
+			return l.Write(bar, scratch0, p)
+		}
+		in.CutAfter(2, 0, silent)
+		require.NoError(t, set(0, 1))
+		require.NoError(t, set(2, 2), "another BAR")
+		require.NoError(t, set(0, 3))
+		require.NoError(t, l.Read(0, scratch0, p))
+		assert.EqualValues(t, 3, binary.LittleEndian.Uint32(p))
+		lost := set(0, 4)
+		assert.Equal(t, !silent, errors.Is(lost, bus.ErrLinkDown), lost)
+		assert.Equal(t, !silent, errors.Is(set(2, 5), bus.ErrLinkDown))
+		assert.Error(t, in.Host(mem).ReadMem(0, p))
+		assert.Error(t, in.Host(mem).WriteMem(0, p))
+		assert.ErrorIs(t, l.Read(0, scratch0, p), bus.ErrLinkDown)
+		assert.ErrorIs(t, set(0, 6), bus.ErrLinkDown, "it has noticed")
+		again, _ := bus.As[interface{ Reopen() error }](l)
+		require.NoError(t, again.Reopen())
+		require.NoError(t, l.Read(0, scratch0, p))
+		assert.EqualValues(t, 3, binary.LittleEndian.Uint32(p), "what was written after the cut is lost")
+		require.NoError(t, set(0, 7), "one cut")
+		in.CutAfter(0, 0, silent)
+		in.Disarm()
+		require.NoError(t, set(0, 8))
+		require.NoError(t, l.Read(0, scratch0, p))
+		assert.EqualValues(t, 8, binary.LittleEndian.Uint32(p), "it was taken back")
+		require.NoError(t, l.Close())
+	}
 }

@@ -2,21 +2,36 @@ package sanitize
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
 // tableBytes is the size of the largest table of an aperture.
 const tableBytes = gartreg.MaxPages * gartreg.EntryBytes
 
-// An aperture is what the CPU has written of the aperture of the GPU: its registers, and entries of its
-// table in VRAM. The zero value is the aperture after a reset.
+// An aperture is what the CPU has written of the aperture of the GPU: its registers, and words of its table in VRAM.
+// The zero value is the aperture after a reset.
 type aperture struct {
 	table   span // PAGES entries from TABLE on
 	set     bool // TABLE has been written
 	enabled bool
-	entries map[uint64]uint64 // by page, those that the CPU has written since TABLE and ENABLE
+	words   map[uint64]word          // by index, those that the CPU has written since TABLE and ENABLE
+	sent    map[*ddi.Thread][]uint64 // indexes of the words that each thread has sent, and of which no answer tells
 }
+
+// A word is a dword of the table. The GPU has its value once an answer of the device has followed the write: writes
+// are posted. Before that it may have one of the values before.
+type word struct {
+	value  uint32
+	before []uint32
+	any    bool        // it may have every value
+	by     *ddi.Thread // that has sent it; nil: the GPU has it
+}
+
+// maxBefore bounds the values before of a word. One with more may have every value.
+const maxBefore = 8
 
 // register follows a write of a register. Entries of a table that moves, or of an aperture that is
 // disabled, are not known.
@@ -33,33 +48,70 @@ func (a *aperture) register(off, value uint32) {
 		size = uint64(min(value, gartreg.MaxPages)) * gartreg.EntryBytes
 	}
 	if from != a.table.from || !a.enabled {
-		a.entries = nil
+		a.forget()
 	}
 	a.table = span{from, from + size}
 }
 
-// write follows a write of VRAM. PAGES may follow the entries, so one after the table is kept too.
-func (a *aperture) write(addr uint64, p []byte) {
+// forget forgets all entries.
+func (a *aperture) forget() { a.words, a.sent = nil, nil }
+
+// write follows a write of VRAM by a thread. PAGES may follow the entries, so one after the table is kept too.
+func (a *aperture) write(t *ddi.Thread, addr uint64, p []byte) {
 	table := a.table.from
 	inside := span{table, table + tableBytes}.has(span{addr, addr + uint64(len(p))})
 	if !a.set || !a.enabled || !inside || addr%4 != 0 || len(p)%4 != 0 {
 		return
 	}
-	if a.entries == nil {
-		a.entries = map[uint64]uint64{}
+	if a.words == nil {
+		a.words, a.sent = map[uint64]word{}, map[*ddi.Thread][]uint64{}
 	}
-	for off := addr - table; len(p) > 0; off, p = off+4, p[4:] {
-		page, shift := off/gartreg.EntryBytes, off%gartreg.EntryBytes*8
-		a.entries[page] = a.entries[page]&^(0xffff_ffff<<shift) | uint64(binary.LittleEndian.Uint32(p))<<shift
+	for i := (addr - table) / 4; len(p) > 0; i, p = i+1, p[4:] {
+		w, ok := a.words[i]
+		a.words[i] = w.then(binary.LittleEndian.Uint32(p), ok, t)
+		if !ok || w.by != t {
+			a.sent[t] = append(a.sent[t], i)
+		}
 	}
 }
 
-// entry returns the entry of a page. It is false if the page has none in the table, or if the CPU has not
-// written it.
-func (a *aperture) entry(page uint64) (uint64, bool) {
-	if page >= (a.table.to-a.table.from)/gartreg.EntryBytes {
-		return 0, false
+// then returns a word after a thread has sent another value. Without known it was not written before.
+func (w word) then(value uint32, known bool, t *ddi.Thread) word {
+	n := word{value: value, any: w.any || !known, by: t}
+	if known {
+		n.before = append(slices.Clip(w.before), w.value)
 	}
-	entry, ok := a.entries[page]
-	return entry, ok
+	if len(n.before) > maxBefore {
+		n.before, n.any = nil, true
+	}
+	return n
+}
+
+// answered follows an answer to a read of a thread: the GPU has what the thread has written before.
+func (a *aperture) answered(t *ddi.Thread) {
+	for _, i := range a.sent[t] {
+		if w := a.words[i]; w.by == t {
+			a.words[i] = word{value: w.value}
+		}
+	}
+	delete(a.sent, t)
+}
+
+// entries returns the entries that a page may have, the one that was written last first. There are none if the
+// page has none in the table, or if the entry is not known.
+func (a *aperture) entries(page uint64) (all []uint64) {
+	if page >= (a.table.to-a.table.from)/gartreg.EntryBytes {
+		return nil
+	}
+	low, ok := a.words[2*page]
+	high, both := a.words[2*page+1]
+	if !ok || !both || low.any || high.any {
+		return nil
+	}
+	for _, h := range append([]uint32{high.value}, high.before...) {
+		for _, l := range append([]uint32{low.value}, low.before...) {
+			all = append(all, uint64(h)<<32|uint64(l))
+		}
+	}
+	return all
 }

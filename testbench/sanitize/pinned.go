@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,33 +16,54 @@ import (
 // IgnoreSync. So an access is in pinned pages if the table has the pages of its allocation and the place
 // stays until the work has ended.
 
-// Memory takes a write of VRAM by the CPU, at a GPU address, before the GPU gets it.
-func (s *Sanitizer) Memory(addr uint64, p []byte) {
+// Memory takes a write of VRAM by the CPU on a thread, at a GPU address, before the GPU gets it.
+func (s *Sanitizer) Memory(t *ddi.Thread, addr uint64, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.driver.aperture.write(addr, p)
+	s.driver.aperture.write(t, addr, p)
 }
 
-// checkPages checks that the table of the aperture has the pages of an allocation where a packet accesses
+// Answered takes the answer to a read of the device by the CPU on a thread: what the thread has written before the read
+// has reached the GPU.
+func (s *Sanitizer) Answered(t *ddi.Thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.driver.aperture.answered(t)
+}
+
+// LinkDown takes an access of the CPU that fails since the link is down. The driver cannot write what it
+// has left to write, so the table of the aperture is not known.
+func (s *Sanitizer) LinkDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.driver.aperture.forget()
+}
+
+// checkPages checks that the table of the aperture may have the pages of an allocation where a packet accesses
 // it, in bounds. Entries that the CPU has not written are not known.
 func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
 	if !a.mapped {
 		return
 	}
 	for at := x.bytes.from &^ (pageBytes - 1); at < x.bytes.to; at += pageBytes {
-		entry, ok := s.driver.aperture.entry((at - gartreg.Start) / pageBytes)
+		entries := s.driver.aperture.entries((at - gartreg.Start) / pageBytes)
 		want := a.page((at - a.place.from) / pageBytes)
-		switch {
-		case !ok, entry&gartreg.EntryPage == dxgkrnl.EndedPage: // access-mdl tells of the access
-		case entry&gartreg.EntryValid == 0:
-			s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is not mapped", x.name(u), x, s.of(x.allocation), pkt.FormatAddr(at))
-			return
-		case entry&gartreg.EntryPage != want:
-			s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is mapped to %s, want %s", x.name(u), x, s.of(x.allocation),
-				pkt.FormatAddr(at), pkt.FormatAddr(pkt.Host|entry&gartreg.EntryPage), pkt.FormatAddr(pkt.Host|want))
-			return
+		if len(entries) == 0 || slices.ContainsFunc(entries, func(entry uint64) bool { return fits(entry, want) }) {
+			continue
 		}
+		is := "not mapped"
+		if entry := entries[0]; entry&gartreg.EntryValid != 0 {
+			is = fmt.Sprintf("mapped to %s, want %s", pkt.FormatAddr(pkt.Host|entry&gartreg.EntryPage), pkt.FormatAddr(pkt.Host|want))
+		}
+		s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is %s", x.name(u), x, s.of(x.allocation), pkt.FormatAddr(at), is)
+		return
 	}
+}
+
+// fits reports whether an entry has a page, or one of an MDL that has ended, of which access-mdl tells.
+func fits(entry, page uint64) bool {
+	at := entry & gartreg.EntryPage
+	return at == dxgkrnl.EndedPage || entry&gartreg.EntryValid != 0 && at == page
 }
 
 // page returns the address of a page of the host memory of an allocation.

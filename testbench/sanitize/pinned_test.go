@@ -43,11 +43,11 @@ func (r *rig) maps(index, entry uint64, halves bool) {
 	b := binary.LittleEndian.AppendUint64(nil, entry)
 	at := tableAt + 8*index
 	if !halves {
-		r.Memory(at, b)
+		r.Memory(r.t, at, b)
 		return
 	}
-	r.Memory(at+4, b[4:])
-	r.Memory(at, b[:4])
+	r.Memory(r.t, at+4, b[4:])
+	r.Memory(r.t, at, b[:4])
 }
 
 // An access of the aperture is in the pages of its allocation.
@@ -67,9 +67,9 @@ func TestMappedPages(t *testing.T) {
 		"a page above 4 GiB":         {func(r *rig) { r.maps(2, 0x1_0010_7000|valid, true) }, in + "mapped to HOST+0x100107000, want HOST+0x107000"},
 		"no page":                    {func(r *rig) { r.maps(2, 0x107000|valid, false); r.maps(2, 0, true) }, in + "not mapped"},
 		"the other page":             {do: func(r *rig) { r.maps(3, 0, false) }},
-		"before the table":           {do: func(r *rig) { r.Memory(tableAt-8, make([]byte, 8)) }},
+		"before the table":           {do: func(r *rig) { r.Memory(r.t, tableAt-8, make([]byte, 8)) }},
 		"a table elsewhere":          {do: func(r *rig) { r.translates(0x10000, 4); r.maps(2, 0x105000|valid, false) }},
-		"a part of a word":           {do: func(r *rig) { r.maps(2, 0x107000|valid, false); r.Memory(tableAt+17, []byte{1}) }},
+		"a part of a word":           {do: func(r *rig) { r.maps(2, 0x107000|valid, false); r.Memory(r.t, tableAt+17, []byte{1}) }},
 		"nothing is known":           {do: func(*rig) {}},
 		"the table moves":            {do: func(r *rig) { r.maps(2, 0x105000|valid, false); r.translates(0x10000, 4) }},
 		"the table moves and returns": {do: func(r *rig) {
@@ -81,18 +81,18 @@ func TestMappedPages(t *testing.T) {
 		"a table before a reset": {do: func(r *rig) { r.maps(2, 0x105000|valid, false); r.again(); r.translates(tableAt, 4) }},
 		"a write after a reset": {do: func(r *rig) {
 			r.again()
-			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+			r.Memory(r.t, 16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
 			r.translates(0, 4)
 		}},
 		"an aperture without a table": {do: func(r *rig) {
 			r.again()
 			r.gart(gartreg.Ctl, gartreg.CtlEnable)
-			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+			r.Memory(r.t, 16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
 			r.gart(gartreg.Pages, 4)
 		}},
 		"a table at 0": {func(r *rig) {
 			r.translates(0, 4)
-			r.Memory(16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
+			r.Memory(r.t, 16, binary.LittleEndian.AppendUint64(nil, 0x105000|valid))
 		}, other},
 		"a disabled aperture": {do: func(r *rig) {
 			r.gart(gartreg.Ctl, 0)
@@ -110,6 +110,7 @@ func TestMappedPages(t *testing.T) {
 	} {
 		r := newMappedRig(t)
 		tt.do(r)
+		r.Answered(r.t)
 		r.texts = nil
 		got := r.copies(t, 0, 10, 11)
 		if tt.want == "" {
@@ -118,6 +119,64 @@ func TestMappedPages(t *testing.T) {
 		}
 		assert.Equal(t, []string{tt.want}, r.texts, name)
 		assert.Equal(t, []string{"access-pinned"}, got, name)
+	}
+}
+
+// Writes are posted. Until a read of the same thread is answered the GPU may have the value before, and if the link is
+// down what the driver has left to write is not known either.
+func TestPostedMappings(t *testing.T) {
+	const (
+		valid = gartreg.EntryValid | gartreg.EntryWritable
+		good  = 0x107000 | valid
+		bad   = 0x105000 | valid
+		high  = 1<<32 | good // of the page 4 GiB above
+	)
+	low := func(r *rig, entry uint64) {
+		r.Memory(r.t, tableAt+16, binary.LittleEndian.AppendUint64(nil, entry)[:4])
+	}
+	other := new(ddi.Thread)
+	for name, tt := range map[string]struct {
+		do   func(r *rig)
+		want bool // a finding
+	}{
+		"a good page, then a bad one":                        {do: func(r *rig) { r.maps(2, bad, true) }},
+		"a bad one, and an answer":                           {func(r *rig) { r.maps(2, bad, true); r.Answered(r.t) }, true},
+		"the answer of another thread":                       {do: func(r *rig) { r.maps(2, bad, true); r.Answered(other) }},
+		"written by another thread":                          {do: func(r *rig) { r.Memory(other, tableAt+16, binary.LittleEndian.AppendUint64(nil, bad)); r.Answered(r.t) }},
+		"two bad ones":                                       {do: func(r *rig) { r.maps(2, bad, false); r.maps(2, 0, false) }},
+		"two bad ones, and an answer between":                {func(r *rig) { r.maps(2, bad, false); r.Answered(r.t); r.maps(2, 0, false) }, true},
+		"a bad one, then the good one":                       {do: func(r *rig) { r.maps(2, bad, false); r.Answered(r.t); r.maps(2, good, false) }},
+		"half of the good one":                               {func(r *rig) { r.maps(2, high, false); r.Answered(r.t); low(r, good) }, true},
+		"half of a bad one":                                  {do: func(r *rig) { low(r, bad) }},
+		"half of the good one, the link dies":                {do: func(r *rig) { r.maps(2, high, false); r.Answered(r.t); low(r, good); r.LinkDown() }},
+		"a bad one, the link dies":                           {do: func(r *rig) { r.maps(2, bad, false); r.Answered(r.t); r.LinkDown() }},
+		"a link that died, then a bad one":                   {func(r *rig) { r.LinkDown(); r.maps(2, bad, false); r.Answered(r.t) }, true},
+		"a link that died, then a bad one without an answer": {do: func(r *rig) { r.LinkDown(); r.maps(2, bad, false) }},
+		"a link that died, then half":                        {do: func(r *rig) { r.LinkDown(); low(r, bad); r.Answered(r.t) }},
+		"more bad ones than are kept": {do: func(r *rig) {
+			for range 20 {
+				r.maps(2, bad, false)
+			}
+		}},
+		"more bad ones, then an answer": {func(r *rig) {
+			for range 20 {
+				r.maps(2, bad, false)
+			}
+			r.Answered(r.t)
+		}, true},
+		"written by two threads, one answered": {do: func(r *rig) {
+			r.maps(2, bad, false)
+			r.Memory(other, tableAt+16, binary.LittleEndian.AppendUint64(nil, good))
+			r.Answered(r.t)
+		}},
+	} {
+		r := newMappedRig(t)
+		r.maps(2, good, false)
+		r.Answered(r.t)
+		tt.do(r)
+		r.texts = nil
+		r.copies(t, 0, 10, 11)
+		assert.Equal(t, tt.want, len(r.texts) > 0, "%s: %q", name, r.texts)
 	}
 }
 
