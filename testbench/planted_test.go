@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -261,8 +262,14 @@ func (p planted) sound() string {
 	return strings.TrimSuffix(name+"?"+strings.Join(options, "&"), "?")
 }
 
-// plantedRun composes with a planted fault and returns the log.
+// plantedRun composes with a planted fault and reads the log.
 func plantedRun(t *testing.T, p planted) *why.Run {
+	t.Helper()
+	return runIn(t, bytes.NewReader(plantedLog(t, p)))
+}
+
+// plantedLog composes with a planted fault and returns the log.
+func plantedLog(t *testing.T, p planted) []byte {
 	t.Helper()
 	var ring *eventlog.Ring
 	o := p.options
@@ -291,7 +298,7 @@ func plantedRun(t *testing.T, p planted) *why.Run {
 		end = end.WithText(err.Error())
 	}
 	ring.Add(end)
-	return runOf(t, ring)
+	return ringReader(t, ring).Bytes()
 }
 
 // runOf reads the log in a ring.

@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -267,7 +268,10 @@ func TestPlantedSourcesAreNamed(t *testing.T) {
 			a, err := ask(readLog(t, filepath.Join(dir, good[m.options()]+".log")))
 			require.NoError(t, err)
 			assert.Empty(t, a.Missing, "without the fault: %s", a.Text())
-			a, err = ask(readLog(t, filepath.Join(dir, m.name+".log")))
+			log, err := os.ReadFile(filepath.Join(dir, m.name+".log"))
+			require.NoError(t, err)
+			inquire(t, log, 1, false)
+			a, err = ask(runIn(t, bytes.NewReader(log)))
 			require.NoError(t, err)
 			assert.Equal(t, m.missing, a.Missing, "%s", a.Text())
 			assert.Contains(t, a.Verdict+"; "+a.Cause, m.word, "%s", a.Text())

@@ -27,7 +27,7 @@ func TestLastEventsOfAFailure(t *testing.T) {
 	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=lost-doorbell&after=600", "--dump", dir)
 	require.Equal(t, exit.Check, code, stderr)
 	log := filepath.Join(dir, "last.log")
-	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events; the log begins at event \d+, time \d+:\n(\d+ \d+ .*\n){39}\d+ \d+ reset .* GPU time-out: node 0, fence 450: .*\nhilgpu: what is kept is in `, stderr)
+	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events; the log begins at event \d+, clock \d+:\n(\d+ \d+ .*\n){39}\d+ \d+ reset .* GPU time-out: node 0, fence 450: .*\nhilgpu: what is kept is in `, stderr)
 	assert.Contains(t, stderr, log)
 	assert.Regexp(t, `check failed: .* GPU time-out: node 0, fence 450: `, stderr, "the reset is that of the error")
 

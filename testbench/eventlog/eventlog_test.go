@@ -370,5 +370,5 @@ func TestLastWithoutTheFailure(t *testing.T) {
 	for range 100_000 {
 		r.Add(New(Message, 1))
 	}
-	assert.Regexp(t, `^the last 2 of 100001 events; the log begins at event \d+, time 0:\n100000 0 .*\n100001 0 .*\n$`, r.Last(2))
+	assert.Regexp(t, `^the last 2 of 100001 events; the log begins at event \d+, clock 0:\n100000 0 .*\n100001 0 .*\n$`, r.Last(2))
 }

@@ -133,7 +133,7 @@ func (l *Reader) Begins() string {
 	if l.first.ID <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("the log begins at event %d, time %d", l.first.ID, l.first.Time)
+	return fmt.Sprintf("the log begins at event %d, clock %d", l.first.ID, l.first.Time)
 }
 
 // readBlock reads the next block. A block that is not whole is left for the next call.

@@ -24,7 +24,7 @@ const maxHops = 1000
 func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	m, ok := r.presented(x, y)
 	if !ok {
-		return nil, fmt.Errorf("%w: no present that has ended wrote pixel %d,%d", ErrQuestion, x, y)
+		return nil, fmt.Errorf("%w: no present that has ended wrote pixel %d,%d; %s", ErrQuestion, x, y, r.frame())
 	}
 	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
 	addr := m.to.element(x, y)
@@ -116,6 +116,27 @@ func (r *Run) presented(x, y uint16) (found move, ok bool) {
 		})
 	}
 	return found, ok
+}
+
+// frame describes the size of the last frame that was presented.
+func (r *Run) frame() string {
+	var last surface
+	var width, height uint64
+	r.each(func(m move) {
+		if m.sub.kind != presentKind || !m.to.set || m.to.pitch == 0 || m.rows == 0 || m.bytes == 0 {
+			return
+		}
+		if to := m.to; to.base != last.base || to.pitch != last.pitch {
+			last, width, height = to, 0, 0
+		}
+		at := m.dst - m.to.base
+		width = max(width, (at%m.to.pitch+m.bytes)/m.to.bytes)
+		height = max(height, at/m.to.pitch+m.rows)
+	})
+	if height == 0 {
+		return "no present has ended"
+	}
+	return fmt.Sprintf("the last frame has %d x %d pixels", width, height)
 }
 
 // before returns the last move before m that wrote what src tells, and the address at which it did. all are the submissions that

@@ -127,7 +127,7 @@ func readLog(t *testing.T, path string) string {
 	for l.Next(&e) == nil {
 	}
 	if begins := l.Begins(); begins != "" {
-		assert.Regexp(t, `^the log begins at event \d+, time \d+0$`, begins)
+		assert.Regexp(t, `^the log begins at event \d+, clock \d+0$`, begins)
 		return begins
 	}
 	return ""
