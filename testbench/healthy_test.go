@@ -81,7 +81,7 @@ func TestWrongLogs(t *testing.T) {
 			refused++
 			continue
 		}
-		run.Annotate(run.Fault())
+		run.Annotate(run.Fault(), run)
 		for i := range 12 {
 			_, _ = run.Fence(i%3-1, uint32(i))
 			_, _ = run.Pixel(uint16(i), uint16(i))

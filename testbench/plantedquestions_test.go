@@ -118,7 +118,7 @@ func (q *inquiry) answer(a *why.Answer, err error, there bool, what string) *why
 		return nil
 	}
 	require.NoError(q.t, err, what)
-	q.run.Annotate(a)
+	q.run.Annotate(a, q.run)
 	require.NotEmpty(q.t, a.Verdict, what)
 	require.NotEmpty(q.t, a.Question, what)
 	require.Equal(q.t, a.Missing == "", !slices.Contains(strings.Fields(a.Text()), "missing:"), "%s: %s", what, a.Text())

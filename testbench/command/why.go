@@ -130,16 +130,15 @@ func answer(a *App, path string, n int, q question) error {
 		}
 		of := run
 		if n != 0 {
-			of, err = run.Board(n)
+			if of, err = run.Board(n); err != nil {
+				return err
+			}
 		}
-		var found *why.Answer
-		if err == nil {
-			found, err = q(of)
-		}
+		found, err := q(of)
 		if err != nil {
-			return run.Explain(err)
+			return run.Explain(err, of)
 		}
-		run.Annotate(found)
+		run.Annotate(found, of)
 		if a.Document(found) {
 			return nil
 		}

@@ -41,6 +41,8 @@ type Answer struct {
 	Missing  string   `json:"missing,omitempty"`
 	Cause    string   `json:"cause,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // about the log
+
+	board *Run // that it is about; nil: the one that was asked
 }
 
 // step appends a link, if its event is in the log.

@@ -5,16 +5,30 @@ import (
 	"fmt"
 )
 
-// Annotate adds to an answer what is wrong with the log: a missing beginning or end.
-func (r *Run) Annotate(a *Answer) { a.Notes = append(a.Notes, r.edges()...) }
+// Annotate adds to an answer what a reader must know of the log: a missing beginning or end, and, in a log of several boards,
+// the board that the answer is about. of is the run that was asked, r or one of its boards.
+func (r *Run) Annotate(a *Answer, of *Run) {
+	if a.board != nil {
+		of = a.board
+	}
+	a.Notes = append(append(a.Notes, r.edges()...), r.which(of)...)
+}
 
-// Explain adds to an error of a question about something that is not in the log what is wrong with the log: what was asked about may be in
-// the part that is missing. It returns other errors as they are, and nil for nil.
-func (r *Run) Explain(err error) error {
+// which tells which of several boards of the log a run is about.
+func (r *Run) which(of *Run) []string {
+	if r.number < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the log has %d boards, and this is about board %d, %s: --opened N chooses another one", r.number, of.number, of.Header.Board)}
+}
+
+// Explain adds to an error of a question about something that is not in the log what Annotate adds to an answer: what was asked about may be
+// in the part that is missing, or about another board. It returns other errors as they are, and nil for nil.
+func (r *Run) Explain(err error, of *Run) error {
 	if !errors.Is(err, ErrQuestion) {
 		return err
 	}
-	for _, text := range r.edges() {
+	for _, text := range append(r.edges(), r.which(of)...) {
 		err = fmt.Errorf("%w; %s", err, text)
 	}
 	return err

@@ -20,6 +20,7 @@ func (r *Run) Fault() *Answer {
 		}
 	}
 	a := r.ownFault()
+	a.board = r
 	r.byBench(a)
 	return a
 }
@@ -99,14 +100,14 @@ func causeName(cause uint64) string {
 // Board returns the part of the log about the nth board that was opened, from 1. It fails with
 // ErrQuestion.
 func (r *Run) Board(n int) (*Run, error) {
-	var all []*Run
-	for at := r; at != nil; at = at.earlier {
-		all = append(all, at)
+	of := r
+	for of != nil && of.number != n {
+		of = of.earlier
 	}
-	if n < 1 || n > len(all) {
-		return nil, fmt.Errorf("%w: no board %d was opened, the last is %d", ErrQuestion, n, len(all))
+	if of == nil {
+		return nil, fmt.Errorf("%w: no board %d was opened, the last is %d", ErrQuestion, n, r.number)
 	}
-	alone := *all[len(all)-n]
+	alone := *of
 	alone.earlier = nil
 	return &alone, nil
 }

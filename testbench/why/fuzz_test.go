@@ -59,7 +59,7 @@ func joined(head, templates, events []byte) []byte {
 // askAll asks a run each kind of question. It must answer, or refuse the question.
 func askAll(t *testing.T, r *why.Run) {
 	fault := r.Fault()
-	r.Annotate(fault)
+	r.Annotate(fault, r)
 	require.NotEmpty(t, fault.Verdict)
 	require.NotEmpty(t, fault.Text())
 	require.Contains(t, links(t), fault.Missing)
