@@ -27,8 +27,10 @@ STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 test: ## all tests of the fast set; the last line counts the skipped tests
 	$(GO) run ./cmd/testsum -short -timeout 30m ./...
 
-test-long: ## the tests that are not in the fast set
+test-long: ## the tests that are not in the fast set, and main paths without a log
 	$(GO) run ./cmd/testsum -long
+	HILGPU_RECORD=off $(GO) test -count 1 ./testbench/compose ./testbench/lists ./testbench/model
+	HILGPU_RECORD=off $(GO) test -count 1 ./testbench -run '^(TestCompose|TestKernelDraws)$$'
 
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu

@@ -2,6 +2,7 @@
 package eventstest
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -15,6 +16,9 @@ const (
 
 	// lines is the number of events that are printed.
 	lines = 40
+
+	// variable of the environment turns Record off if it is "off".
+	variable = "HILGPU_RECORD"
 )
 
 // TB is the part of testing.TB that Record needs. It must be comparable.
@@ -27,7 +31,11 @@ type TB interface {
 // Record returns testbench.Options.Record for the systems of a test. If the test fails, the last events up to the
 // failure are printed, of the system that was the last one then. Those that are kept are also written to run.log in the
 // artifact directory of the test, which go test -artifacts keeps, for hilgpu why. A test may call Record many times.
+// If the environment has HILGPU_RECORD=off, Record returns nil: the systems have no log, as those of a user without --record.
 func Record(t TB) func(h eventlog.Header) (events.Sink, error) {
+	if os.Getenv(variable) == "off" {
+		return nil
+	}
 	of, known := tests.LoadOrStore(t, &test{TB: t})
 	r := of.(*test)
 	if !known {

@@ -47,6 +47,18 @@ func add(sink events.Sink, n int) {
 	}
 }
 
+// Without recorders a system has no log, and a test that fails shows no events.
+func TestRecordOff(t *testing.T) {
+	for value, off := range map[string]bool{"": false, "on": false, "off": true} {
+		t.Setenv("HILGPU_RECORD", value)
+		r := &recorded{failed: true}
+		record := eventstest.Record(r)
+		assert.Equal(t, off, record == nil, value)
+		r.end()
+		assert.Empty(t, r.logs)
+	}
+}
+
 // A test that fails shows the last events of its last system, and says where its ring begins. Others show nothing.
 func TestRecord(t *testing.T) {
 	for _, tt := range []struct {
