@@ -112,6 +112,18 @@ func (r *Run) Board(n int) (*Run, error) {
 	return &alone, nil
 }
 
+// next returns the number of the board that is opened next. What happened to a link before its board was opened is no
+// board. r may be nil.
+func (r *Run) next() int {
+	switch {
+	case r == nil:
+		return 1
+	case r.opened || r.first.Event > 1:
+		return r.number + 1
+	}
+	return r.number
+}
+
 // rule explains a broken rule.
 func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	text := strings.TrimPrefix(broken.Text(), "verifier: ")
