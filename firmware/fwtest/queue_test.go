@@ -128,6 +128,12 @@ func TestQueueShortEntries(t *testing.T) {
 // A queue with forced turns is stopped though it is alone. It continues from its place, so each row is written
 // once, after its context was saved and restored.
 func TestQueueForced(t *testing.T) {
+	const (
+		quantum = 2000
+		late    = 2000 // the end of a quantum until PREEMPT is written, and the packet that the node then completes
+		count   = 48   // packets of an entry
+	)
+	unforced := uint64(0)
 	for _, forced := range []uint32{0, fwabi.QuantumForced} {
 		r := newQueueRig(t)
 		wrote, bytes := r.Bus.Wrote, 0
@@ -137,22 +143,29 @@ func TestQueueForced(t *testing.T) {
 			}
 			wrote(w, beats)
 		}
-		r.create(0, 0, 1, 2000|forced)
+		r.create(0, 0, 1, quantum|forced)
 		for range 4 {
-			r.write(0, r.fills(0, 6, rows), 0)
+			r.write(0, r.fills(0, count, longRows), 0)
 		}
+		begin := r.Clocks
 		r.ring(0)
+		for r.progress < 4 {
+			r.step(10)
+			require.Less(t, r.Clocks-begin, uint64(1_000_000))
+		}
+		work := r.Clocks - begin
 		r.quiesce()
 		assert.Equal(t, 4, r.progress)
-		assert.Equal(t, 4*6*rows*rowBytes, bytes)
+		assert.Equal(t, 4*count*longRows*rowBytes, bytes)
 		resumes := r.word(fwabi.AreaQueueResumes)
 		if forced == 0 {
+			unforced = work
 			assert.Zero(t, resumes)
 		} else {
-			// It writes at most 8 bytes in a clock.
-			assert.Greater(t, resumes, uint32(4*6*rows*rowBytes/8/2000/2))
+			assert.GreaterOrEqual(t, uint64(resumes), unforced/(quantum+late), "a stop after each quantum")
+			assert.LessOrEqual(t, uint64(resumes), unforced/quantum, "no stop before the end of a quantum")
 		}
-		t.Logf("%d stops in %d clocks", resumes, r.Clocks)
+		t.Logf("%d stops in %d clocks", resumes, work)
 	}
 }
 

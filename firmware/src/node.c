@@ -36,7 +36,7 @@ static void choose(void)
 static void clear(struct node *n)
 {
 	n->read = n->write = 0;
-	n->first = n->count = n->entries = n->switches = n->placed = 0;
+	n->first = n->count = n->entries = n->switches = n->placed = n->dropped = 0;
 	n->loaded = n->planned = n->current = NO_QUEUE;
 	n->running = false;
 }
@@ -176,47 +176,52 @@ void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uin
 {
 	struct slot *s = node_next(n);
 	struct end e = end_of(n);
-	s->kind = SLOT_SWITCH;
-	s->queue = queue;
-	s->from = n->planned;
+	uint32_t last;
 	s->begin = e.write;
 	if (save) {
 		put(&e, PACKET_SAVE_STATE);
 		put(&e, save[0]);
 		put(&e, save[1]);
 	}
-	s->last = e.write;
+	last = e.write;
 	put(&e, PACKET_RESTORE_STATE);
 	put(&e, restore[0]);
 	put(&e, restore[1]);
-	s->end = n->write = e.write;
+	n->write = e.write;
+	node_start(n);
+	s->kind = SLOT_SWITCH;
+	s->queue = queue;
+	s->from = n->planned;
+	s->last = last;
+	s->end = e.write;
 	n->planned = queue;
 	n->count++;
 	n->switches++;
-	node_start(n);
 }
 
-void node_entry(struct node *n, uint32_t queue)
+void node_entry(struct node *n, uint32_t queue, const uint32_t *entry)
 {
 	struct slot *s = node_next(n);
 	struct end e = end_of(n);
-	s->kind = SLOT_ENTRY;
-	s->queue = queue;
 	s->begin = e.write;
 	put(&e, PACKET_INDIRECT);
-	put(&e, s->entry[ENTRY_BUFFER_LO]);
-	put(&e, s->entry[ENTRY_BUFFER_HI]);
-	put(&e, s->entry[ENTRY_DWORDS]);
+	put(&e, entry[ENTRY_BUFFER_LO]);
+	put(&e, entry[ENTRY_BUFFER_HI]);
+	put(&e, entry[ENTRY_DWORDS]);
 	s->last = n->write = e.write;
 	if (n->entries == 0)
 		node_start(n);
 	put(&e, PACKET_SIGNAL);
-	put(&e, s->entry[ENTRY_PROGRESS_LO]);
-	put(&e, s->entry[ENTRY_PROGRESS_HI]);
-	put(&e, s->entry[ENTRY_VALUE_LO]);
-	put(&e, s->entry[ENTRY_VALUE_HI]);
+	put(&e, entry[ENTRY_PROGRESS_LO]);
+	put(&e, entry[ENTRY_PROGRESS_HI]);
+	put(&e, entry[ENTRY_VALUE_LO]);
+	put(&e, entry[ENTRY_VALUE_HI]);
 	put(&e, SIGNAL_IRQ);
 	s->end = n->write = e.write;
+	s->kind = SLOT_ENTRY;
+	s->queue = queue;
+	if (entry != s->entry)
+		copy_entry(s->entry, entry);
 	n->count++;
 	n->entries++;
 	node_start(n);
@@ -260,16 +265,6 @@ void node_empty(struct node *n, uint32_t position)
 	n->count = n->entries = n->switches = n->placed = 0;
 	n->read = n->write = position;
 	n->planned = n->loaded;
-}
-
-void node_pop(struct node *n)
-{
-	struct slot *s = slot_at(n, 0);
-	n->entries -= s->kind == SLOT_ENTRY;
-	n->switches -= s->kind == SLOT_SWITCH;
-	n->read = s->end;
-	n->first = (n->first + 1) & (SLOTS - 1);
-	n->count--;
 }
 
 /* The registers of a record, from RECORD_STATUS on. */

@@ -53,6 +53,8 @@ struct node {
 	uint32_t first, count; /* slots in use */
 	uint32_t entries, switches; /* slots of these kinds */
 	uint32_t placed; /* queues with entries in the ring, one bit for each */
+	uint32_t dropped; /* queues whose entries were dropped, and whose next is not settled yet */
+	uint32_t open; /* queues whose entries may be placed: their state is READY */
 	uint32_t id;      /* of the last PREEMPT */
 	uint32_t records; /* fault records since the start */
 	uint32_t loaded;  /* whose context is in the node and not saved */
@@ -102,10 +104,10 @@ bool node_close(struct node *n);
    GPU addresses; without save there is only RESTORE_STATE. The node starts with it. */
 void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uint32_t *restore);
 
-/* node_next returns the slot for the next entry. After its entry was written, node_entry writes INDIRECT and
-   SIGNAL to the ring, and the node starts with them. */
+/* node_next returns the slot for the next entry. node_entry writes INDIRECT and SIGNAL of an entry to the ring, and the node
+   starts with them. The slot gets a copy of the entry if it is not there yet. */
 struct slot *node_next(struct node *n);
-void node_entry(struct node *n, uint32_t queue);
+void node_entry(struct node *n, uint32_t queue, const uint32_t *entry);
 
 /* node_start lets the node execute what is in the ring. A node that has lost its ring is lost, and does not run. */
 void node_start(struct node *n);
@@ -119,9 +121,6 @@ void node_hold(struct node *n);
 
 /* node_empty empties the ring from a position on, while the node is stopped. */
 void node_empty(struct node *n, uint32_t position);
-
-/* node_pop removes the first slot. */
-void node_pop(struct node *n);
 
 /* node_record writes the fault record of a node. */
 void node_record(struct node *n, uint32_t queue, uint32_t cause);

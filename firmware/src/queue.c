@@ -11,14 +11,19 @@
 
 struct queue queues[QUEUES];
 
-/* Queues whose tail could not be read, and whose head could not be written. */
-static uint32_t unread, unshown;
+/* Queues whose tail could not be read, whose head could not be written, and whose head has changed and is written later. */
+static uint32_t unread, unshown, later;
 static struct retry again;
 
 void queue_update(uint32_t number)
 {
 	const struct queue *q = &queues[number];
-	uint32_t *set = &nodes[q->node].ready[q->priority], bit = 1u << number;
+	struct node *n = &nodes[q->node];
+	uint32_t *set = &n->ready[q->priority], bit = 1u << number;
+	if (q->state == QUEUE_READY)
+		n->open |= bit;
+	else
+		n->open &= ~bit;
 	if (q->state == QUEUE_READY && q->next != q->tail)
 		*set |= bit;
 	else
@@ -61,10 +66,21 @@ void queue_bell(uint32_t number)
 		retry_begin(&again);
 }
 
-void queue_show(uint32_t number)
+/* queue_show tells the host the head of a queue. */
+static void queue_show(uint32_t number)
 {
 	if (!show(number))
 		retry_begin(&again);
+}
+
+void queue_show_later(uint32_t number) { later |= 1u << number; }
+
+void queues_show(void)
+{
+	for (uint32_t i = 0; later >> i; i++)
+		if (later >> i & 1)
+			queue_show(i);
+	later = 0;
 }
 
 void queue_retry(void)
@@ -89,6 +105,7 @@ static void forget(uint32_t number)
 	queues[number].state = QUEUE_NONE;
 	unread &= ~(1u << number);
 	unshown &= ~(1u << number);
+	later &= ~(1u << number);
 	queue_update(number);
 }
 

@@ -102,26 +102,32 @@ static void complete(struct node *n, uint32_t queue)
 	q->begun = false;
 	q->longer = 0;
 	q->moved = true;
-	queue_show(queue);
+	queue_show_later(queue);
 }
 
-/* retire removes the slots that the node has executed, up to a position. The turn is then that of the queue that the node
-   executes, or has executed last. */
-static void retire(struct node *n, uint32_t position)
+/* retire_slots is retire, if there are such slots. */
+static void retire_slots(struct node *n, uint32_t position)
 {
-	uint32_t last = NO_QUEUE;
-	while (n->count != 0) {
-		const struct slot *s = slot_at(n, 0);
-		uint32_t queue = s->queue;
+	uint32_t last = NO_QUEUE, first = n->first, count = n->count, entries = n->entries;
+	for (; count != 0; count--) {
+		const struct slot *s = &n->slots[first];
 		if ((int32_t)(position - s->end) < 0)
 			break;
-		if (s->kind == SLOT_SWITCH)
-			n->loaded = queue;
-		else
-			complete(n, queue), last = queue;
-		node_pop(n);
+		first = (first + 1) & (SLOTS - 1);
+		n->read = s->end;
+		if (s->kind == SLOT_SWITCH) {
+			n->loaded = s->queue;
+			n->switches--;
+			continue;
+		}
+		entries -= s->kind == SLOT_ENTRY;
+		last = s->queue;
+		complete(n, last);
 	}
-	for (uint32_t i = 0; i < n->count && n->entries != 0; i++)
+	n->first = first;
+	n->count = count;
+	n->entries = entries;
+	for (uint32_t i = 0; i < count && entries != 0; i++)
 		if (slot_at(n, i)->kind == SLOT_ENTRY) {
 			begin_turn(n, slot_at(n, i)->queue, read32(LOCAL_TIME_LO));
 			return;
@@ -132,16 +138,50 @@ static void retire(struct node *n, uint32_t position)
 	}
 }
 
+/* retire removes the slots that the node has executed, up to a position. The turn is then that of the queue that the node
+   executes, or has executed last. */
+static inline void retire(struct node *n, uint32_t position)
+{
+	if (n->count != 0 && (int32_t)(position - slot_at(n, 0)->end) >= 0)
+		retire_slots(n, position);
+}
+
 void schedule_drop(struct node *n)
 {
 	for (; n->placed != 0; n->placed &= n->placed - 1) {
 		uint32_t number = from(n->placed, 0);
-		struct queue *q = &queues[number];
-		q->next = q->head;
-		if (q->state == QUEUE_READY)
-			n->ready[q->priority] |= 1u << number;
+		queues[number].next = queues[number].head;
+		queue_update(number);
 	}
 	node_empty(n, n->read);
+}
+
+/* drop does the same after a stop, in which all entries in the ring are of the priority of the node. It leaves next of their
+   queues to settle. */
+static void drop(struct node *n)
+{
+	n->dropped = n->placed;
+	n->ready[n->priority] |= n->placed & n->open;
+	node_empty(n, n->read);
+}
+
+/* settle notes that no entry of the queues in n->dropped is in the ring. */
+static void settle(struct node *n)
+{
+	for (; n->dropped != 0; n->dropped &= n->dropped - 1) {
+		struct queue *q = &queues[from(n->dropped, 0)];
+		q->next = q->head;
+	}
+}
+
+/* keep_entry keeps the entry of a slot, which is that at head of its queue. It need not be read again then. */
+static void keep_entry(struct queue *q, const struct slot *s)
+{
+	if (q->begun)
+		return;
+	copy_entry(q->entry, s->entry);
+	q->begun = true;
+	q->progress = 0;
 }
 
 /* keep notes how far the node is in the entry of its first slot. It reports whether the buffer has
@@ -149,10 +189,9 @@ void schedule_drop(struct node *n)
 static bool keep(struct node *n, const struct slot *s)
 {
 	struct queue *q = &queues[s->queue];
-	uint32_t left = node_read(n, CP0_IB_LEFT), dwords = s->entry[ENTRY_DWORDS] & INDIRECT_MOST, old = q->begun ? q->progress : 0;
-	copy_entry(q->entry, s->entry);
-	q->begun = true;
-	q->progress = old;
+	uint32_t left = node_read(n, CP0_IB_LEFT), dwords = s->entry[ENTRY_DWORDS] & INDIRECT_MOST, old;
+	keep_entry(q, s);
+	old = q->progress;
 	if (left == 0)
 		return false;
 	q->entry[ENTRY_BUFFER_LO] = node_read(n, CP0_IB_ADDR_LO);
@@ -193,16 +232,29 @@ static void stopped(struct node *n)
 	}
 	end_turn(n);
 	if (!signals) {
-		schedule_drop(n);
+		drop(n);
 		return;
 	}
-	uint32_t end = slot_at(n, 0)->end, queue = slot_at(n, 0)->queue;
-	schedule_drop(n);
+	const struct slot *s = slot_at(n, 0);
+	struct queue *q = &queues[s->queue];
+	uint32_t end = s->end, bit = 1u << s->queue;
+	n->placed &= ~bit;
+	drop(n);
 	n->write = end;
 	n->count = 1;
-	n->placed = 1u << queue;
-	queues[queue].next++;
-	queue_update(queue);
+	n->placed = bit;
+	q->next = q->head + 1;
+	if ((n->open & bit) && q->next != q->tail)
+		n->ready[q->priority] |= bit;
+}
+
+/* vanished reports whether something else has reset a node: it does not run, has no fault, and has not stopped
+   for a preemption. Its position has no meaning then. */
+static bool vanished(const struct node *n)
+{
+	if (!n->running || (node_read(n, CP0_CTL) & CP0_CTL_RUN) || (node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE))
+		return false;
+	return n->state != NODE_STOPPING || !node_stopped(n);
 }
 
 /* has_stopped reports whether a node has stopped, and then notes its place. A fault is left to its event. */
@@ -214,15 +266,14 @@ static bool has_stopped(struct node *n)
 	return true;
 }
 
-/* fetch copies the next entry of a queue, and returns why the queue must stop; 0: it need not. */
-static uint32_t fetch(struct queue *q, uint32_t *entry)
+/* has_entry reports whether entry of a queue is the next one to be placed. */
+static bool has_entry(const struct queue *q) { return q->begun && q->next == q->head; }
+
+/* fetch reads the next entry of a queue, and returns why the queue must stop; 0: it need not. */
+static uint32_t fetch(const struct queue *q, uint32_t *entry)
 {
 	uint32_t offset = (q->next & q->mask) * (4 * QUEUE_ENTRY_WORDS), lo = q->ring[0] + offset;
 	const uint32_t at = MCU_THROUGH + MCU_FREE_WINDOW * MCU_WINDOW_BYTES;
-	if (q->begun && q->next == q->head) {
-		copy_entry(entry, q->entry);
-		return 0;
-	}
 	write32(LOCAL_FREE_LO, lo);
 	write32(LOCAL_FREE_HI, q->ring[1] + (lo < offset));
 	for (uint32_t i = 0; i < QUEUE_ENTRY_WORDS; i++) {
@@ -236,22 +287,16 @@ static uint32_t fetch(struct queue *q, uint32_t *entry)
 	return 0;
 }
 
-/* keep_placed keeps the first entry of each queue that is in the ring after the running one, before the node stops. It
-   need not be read again then. */
+/* keep_placed keeps the first entry of each queue that is in the ring, before the node stops. */
 static void keep_placed(struct node *n)
 {
-	uint32_t seen = 1u << n->current;
-	for (uint32_t i = 1; i < n->count; i++) {
+	uint32_t seen = 0;
+	for (uint32_t i = 0; i < n->count; i++) {
 		const struct slot *s = slot_at(n, i);
-		struct queue *q = &queues[s->queue];
 		if (s->kind != SLOT_ENTRY || (seen >> s->queue & 1))
 			continue;
 		seen |= 1u << s->queue;
-		if (q->begun)
-			continue;
-		copy_entry(q->entry, s->entry);
-		q->begun = true;
-		q->progress = 0;
+		keep_entry(&queues[s->queue], s);
 	}
 }
 
@@ -268,25 +313,8 @@ static void ahead(struct node *n, uint32_t p, uint32_t first)
 	q->progress = 0;
 }
 
-/* stop_node asks a node to stop, and waits a moment for it. */
-static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
-{
-	if (why == STOP_PRIORITY) {
-		ahead(n, top - 1, n->turn[top - 1]);
-	} else {
-		keep_placed(n);
-		ahead(n, n->priority, (n->current + 1) & (QUEUES - 1));
-	}
-	node_stop(n, why);
-	for (uint32_t polls = 0; polls < STOP_POLLS && !has_stopped(n); polls++)
-		;
-}
-
 /* resumes reports whether the next entry of a queue is one in which it was stopped. */
-static bool resumes(const struct queue *q)
-{
-	return q->begun && q->next == q->head && (q->entry[ENTRY_DWORDS] & INDIRECT_RESUME);
-}
+static bool resumes(const struct queue *q) { return has_entry(q) && (q->entry[ENTRY_DWORDS] & INDIRECT_RESUME); }
 
 /* place puts the next entry of a queue in the ring, after its context. The node works on the context while
    the entry is read. A queue that was forced to stop also saves and restores its context if it is the next
@@ -294,17 +322,22 @@ static bool resumes(const struct queue *q)
 static void place(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
-	uint32_t cause, time;
+	uint32_t cause = 0, time;
 	bool first = n->entries == 0;
+	if (n->dropped >> queue & 1) {
+		q->next = q->head;
+		n->dropped &= ~(1u << queue);
+	}
 	if (n->planned != queue || (q->forced && q->longer == 0 && resumes(q)))
 		node_switch(n, queue, n->planned == NO_QUEUE ? 0 : queues[n->planned].save, q->save);
-	cause = fetch(q, node_next(n)->entry);
+	if (!has_entry(q))
+		cause = fetch(q, node_next(n)->entry);
 	if (cause) {
 		queue_fail(queue, cause);
 		return;
 	}
 	time = read32(LOCAL_TIME_LO);
-	node_entry(n, queue);
+	node_entry(n, queue, has_entry(q) ? q->entry : node_next(n)->entry);
 	if (first)
 		begin_turn(n, queue, time);
 	if (resumes(q))
@@ -332,6 +365,27 @@ static bool must_stop(const struct node *n, uint32_t top, enum stop_reason *why)
 	return limited(n) && read32(LOCAL_TIME_LO) - n->since >= queues[n->current].left;
 }
 
+/* stop_node asks a node to stop, and waits a moment for it. It reads entries and counts those that are complete before, so that
+   little is left between the stop and the next work. The reason may be gone then. */
+static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
+{
+	uint32_t count;
+	if (why == STOP_PRIORITY)
+		ahead(n, top - 1, n->turn[top - 1]);
+	else
+		ahead(n, n->priority, (n->current + 1) & (QUEUES - 1));
+	keep_placed(n);
+	if (vanished(n))
+		return;
+	count = n->count;
+	retire(n, node_position(n));
+	if (n->count != count && !must_stop(n, top, &why))
+		return;
+	node_stop(n, why);
+	for (uint32_t polls = 0; polls < STOP_POLLS && !has_stopped(n); polls++)
+		;
+}
+
 /* expire ends the turn of a queue that has used its quantum while no entry is in the ring. Otherwise a queue
    whose entries end before the next ones are placed would keep the node. */
 static void expire(struct node *n)
@@ -356,15 +410,17 @@ bool schedule_node(struct node *n)
 		top = highest(n);
 	}
 	expire(n);
-	if (n->count != 0 && !n->running)
-		node_start(n);
 	if (top != 0 && !n->drains && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
 		uint32_t p = top - 1, queue = from(n->ready[p], n->turn[p]);
 		n->turn[p] = queue;
 		n->priority = p;
 		place(n, queue);
+		settle(n);
 		return true;
 	}
+	settle(n);
+	if (n->count != 0 && !n->running)
+		node_start(n);
 	if (n->entries == 0 && n->current != NO_QUEUE) {
 		queues[n->current].left = 0;
 		n->current = NO_QUEUE;
@@ -374,15 +430,6 @@ bool schedule_node(struct node *n)
 		notice(OP_DRAINED, n->offset / NODE_STRIDE, 0, 0);
 	}
 	return false;
-}
-
-/* vanished reports whether something else has reset a node: it does not run, has no fault, and has not stopped
-   for a preemption. Its position has no meaning then. */
-static bool vanished(const struct node *n)
-{
-	if (!n->running || (node_read(n, CP0_CTL) & CP0_CTL_RUN) || (node_read(n, CP0_FAULT_INFO) & CP0_FAULT_INFO_CAUSE))
-		return false;
-	return n->state != NODE_STOPPING || !node_stopped(n);
 }
 
 void schedule_fault(struct node *n, uint32_t cause)
@@ -395,6 +442,7 @@ void schedule_fault(struct node *n, uint32_t cause)
 	node_hold(n);
 	position = node_position(n);
 	retire(n, position);
+	queues_show();
 	n->read = position;
 	queue = n->loaded;
 	if (n->count != 0) {
@@ -454,6 +502,7 @@ static void serve_node(struct node *n, uint32_t events)
 			n->lost = true;
 		else if (n->count != 0)
 			retire(n, node_position(n));
+		settle(n);
 		break;
 	}
 }
@@ -481,6 +530,7 @@ bool schedule_halt(struct node *n)
 			return false;
 		serve_events();
 	}
+	queues_show();
 	return true;
 }
 
@@ -502,6 +552,7 @@ bool queues_serve(uint32_t bells)
 		if (n->lost && n->state != NODE_FREE)
 			lose(n);
 	}
+	queues_show();
 	return more;
 }
 

@@ -39,10 +39,11 @@ void queue_update(uint32_t number);
 /* queue_bell reads the tail of a queue. */
 void queue_bell(uint32_t number);
 
-/* queue_show tells the host the head of a queue. */
-void queue_show(uint32_t number);
+/* queue_show_later notes that the head of a queue has changed. queues_show tells the host these heads. */
+void queue_show_later(uint32_t number);
+void queues_show(void);
 
-/* queue_retry tries again what queue_bell and queue_show could not do. queue_retry_due returns in how many clocks it must
+/* queue_retry tries again what queue_bell and queues_show could not do. queue_retry_due returns in how many clocks it must
    be called though nothing happens; UINT32_MAX: never. */
 void queue_retry(void);
 uint32_t queue_retry_due(void);
