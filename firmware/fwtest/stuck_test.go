@@ -12,9 +12,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
 
-// newStuckRig returns a rig with the three queues, whose node 1 reads a context from host memory that gives no answer. The
-// host has asked for the reset of the node.
+// newStuckRig returns a rig as newUnansweredRig, in which the host has asked for the reset of node 1.
 func newStuckRig(t *testing.T) *queueRig {
+	t.Helper()
+	r := newUnansweredRig(t)
+	r.resets = 1
+	r.must(fwabi.OpReset, 1)
+	r.q[victim].values, r.q[neighbour].fails = nil, true
+	return r
+}
+
+// newUnansweredRig returns a rig with the three queues, whose node 1 reads a context from host memory that gives no answer.
+func newUnansweredRig(t *testing.T) *queueRig {
 	t.Helper()
 	r := newQueueRig(t)
 	r.guardVRAM()
@@ -30,9 +39,6 @@ func newStuckRig(t *testing.T) *queueRig {
 	}
 	r.post(1, victim)
 	r.until(func() bool { return len(r.Reads) == 1 && r.Reads[0].Due == math.MaxUint64 })
-	r.resets = 1
-	r.must(fwabi.OpReset, 1)
-	r.q[victim].values, r.q[neighbour].fails = nil, true
 	return r
 }
 

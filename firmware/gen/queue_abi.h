@@ -26,6 +26,7 @@
 #define QUANTUM_FORCED                       2147483648
 #define SAVE_BYTES                           128
 #define NODE_RESET_CLOCKS                    1048576
+#define HALT_CLOCKS                          1048576
 
 /* Words of an entry of a queue */
 #define ENTRY_BUFFER_LO                      0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -220,16 +221,38 @@ func (c *Client) take() entry {
 	return entry{binary.LittleEndian.Uint32(b), head & fwabi.HeadOp, head & fwabi.HeadStatus >> 16, b[8 : 8+n]}
 }
 
+// time reads the low half of ID.TIME. Without a limit of clocks it is 0.
+func (c *Client) time() uint32 {
+	if c.err != nil || c.o.Clocks == 0 {
+		return 0
+	}
+	v, err := c.r.Read(idreg.Base + idreg.TimeLo)
+	if err != nil {
+		c.err = fmt.Errorf("message: read of ID.TIME: %w", err)
+	}
+	return v
+}
+
+// late reports whether a wait since a time has used its limit of clocks, or the time stands still.
+func (c *Client) late(since uint32) bool {
+	passed := c.time() - since
+	return passed >= c.o.Clocks || passed == 0
+}
+
 // wait waits until there is room or an entry.
 func (c *Client) wait(ready func() bool) {
+	since := uint32(0)
 	for polls := uint64(0); !ready() && c.err == nil; polls++ {
+		if polls == 0 {
+			since = c.time()
+		}
 		status, err := c.r.Read(mcureg.Base + mcureg.Status)
 		switch {
 		case err != nil:
 			c.err = fmt.Errorf("message: read of MCU.STATUS: %w", err)
 		case status&mcureg.StatusHung != 0:
 			c.err = ErrHung
-		case polls >= c.o.Polls:
+		case polls >= c.o.Polls && c.late(since):
 			c.err = fmt.Errorf("%w: after %d reads of MCU.STATUS", ErrTimeout, polls)
 		}
 	}

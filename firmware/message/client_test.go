@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 )
 
@@ -20,7 +21,11 @@ type script struct {
 	serves  uint32     // MAIL2
 	fails   error      // of accesses to the area
 	rings   int
-	stuck   bool // it takes no request
+	stuck   bool   // it takes no request
+	reads   int    // of MCU.STATUS
+	late    int    // the read at which it takes requests again
+	time    uint32 // ID.TIME
+	step    uint32 // clocks from a read of the time to the next
 }
 
 func newScript(t *testing.T, answers ...[]uint32) *script {
@@ -43,8 +48,16 @@ func (s *script) WriteHost(off uint32, b []byte) error {
 }
 
 func (s *script) Read(off uint32) (uint32, error) {
-	if off == mcureg.Base+mcureg.Status {
+	switch off {
+	case mcureg.Base + mcureg.Status:
+		if s.reads++; s.reads == s.late {
+			s.stuck = false
+			return s.status, s.Write(0, 0)
+		}
 		return s.status, nil
+	case idreg.Base + idreg.TimeLo:
+		s.time += s.step
+		return s.time, nil
 	}
 	return s.serves, nil
 }
@@ -110,6 +123,39 @@ func TestErrorsOfCall(t *testing.T) {
 			if tt.kind != ErrStatus {
 				assert.Equal(t, err, again, "the first cause")
 			}
+		})
+	}
+}
+
+// An answer may take more reads than Polls while its time has not passed, also when the low half of the time overflows. The
+// wait ends after both limits, and after Polls if the time stands still.
+func TestPatience(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		late int // read at which the firmware answers
+		step uint32
+		want string
+	}{
+		{"in time", 40, 10, ""},
+		{"too late", 60, 10, "message: no answer: after 49 reads of MCU.STATUS"},
+		{"a fast time", 4, 1 << 20, "message: no answer: after 3 reads of MCU.STATUS"},
+		{"no time", 5, 0, "message: no answer: after 3 reads of MCU.STATUS"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, hello, []uint32{1, 0x0002})
+			s.time, s.step = 1<<32-105, tt.step
+			c, err := Open(s, s, Options{Polls: 3, Clocks: 470})
+			require.NoError(t, err)
+			_, err = c.Hello(5)
+			require.NoError(t, err)
+			s.stuck, s.late = true, s.reads+tt.late
+			_, _, err = c.Call(2, nil)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tt.want)
+			assert.ErrorIs(t, err, ErrTimeout)
 		})
 	}
 }

@@ -34,10 +34,11 @@ type Memory interface {
 	WriteHost(off uint32, b []byte) error
 }
 
-// Options limit the wait for an answer: the reads of MCU.STATUS, of which the client makes one
-// between two looks at the tail of the answers. Polls is at least 1.
+// Options limit the wait for an answer. It ends after Polls reads of MCU.STATUS, of which the client makes one between two
+// looks at the tail of the answers, and not before Clocks of ID.TIME, unless the time stands still. Polls is at least 1.
 type Options struct {
-	Polls uint64
+	Polls  uint64
+	Clocks uint32
 }
 
 // A Notice is a message that no request asked for.

@@ -67,6 +67,7 @@ struct node {
 	bool running; /* CTL.RUN is 1 */
 	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
 	bool drains;
+	bool halts; /* a request waits for its stop, and no entry is placed */
 	bool lost; /* it no longer belongs to the firmware, or something else has reset it */
 	bool stuck; /* the firmware gave it up because its reset did not end; then it is free */
 	uint32_t ready[QUEUE_PRIORITIES]; /* queues with entries to be placed, one bit for each */

@@ -6,9 +6,6 @@
 #include "retry.h"
 #include "schedule.h"
 
-/* How often STATUS.IDLE is read before the host must repeat its request. */
-#define POLLS 4096
-
 struct queue queues[QUEUES];
 
 /* Queues whose tail could not be read, whose head could not be written, and whose head has changed and is written later. */
@@ -253,20 +250,6 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 /* draining reports whether a node must complete its entries before it may be stopped. */
 static bool draining(const struct node *n) { return n->drains && n->entries != 0; }
 
-/* idle waits until nothing of a node that has stopped is in flight. It does not wait for a reset. */
-static bool idle(const struct node *n)
-{
-	uint32_t polls = 0;
-	if (n->state == NODE_RESETTING)
-		return false;
-	while (n->state == NODE_READY && !n->running && !(node_read(n, CP0_STATUS) & CP0_STATUS_IDLE)) {
-		write32(LOCAL_KICK, 0);
-		if (++polls == POLLS)
-			return false;
-	}
-	return true;
-}
-
 uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
 {
 	uint32_t status, number = in[QUEUE_DESTROY_IN_QUEUE];
@@ -277,7 +260,7 @@ uint32_t queue_destroy(const uint32_t *in, uint32_t *out, uint32_t *length)
 	if (!q)
 		return status;
 	n = &nodes[q->node];
-	if (draining(n) || !schedule_halt(n) || !idle(n))
+	if (draining(n) || !schedule_halt(n))
 		return STATUS_BUSY;
 	if (n->count != 0 && slot_at(n, 0)->queue == number)
 		schedule_drop(n);
@@ -315,7 +298,7 @@ uint32_t queue_preempt(const uint32_t *in, uint32_t *out, uint32_t *length)
 		return status;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;
-	if (q->next != q->head && (draining(&nodes[q->node]) || !schedule_halt(&nodes[q->node]) || !idle(&nodes[q->node])))
+	if (q->next != q->head && (draining(&nodes[q->node]) || !schedule_halt(&nodes[q->node])))
 		return STATUS_BUSY;
 	if (q->state != QUEUE_READY)
 		return STATUS_STATE;

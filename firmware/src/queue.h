@@ -20,8 +20,11 @@ uint32_t queue_resume(const uint32_t *in, uint32_t *out, uint32_t *length);
    other nodes has ended its reset; if not, it may be called again. */
 bool queues_clear(void);
 
-/* queues_serve does what doorbells, events of nodes and the time ask for. bells are bits of
-   DOORBELL that rang and were cleared. It reports whether it must be called again at once. */
+/* queues_ring reads the tails of queues. bells are bits of DOORBELL that rang and were cleared. */
+void queues_ring(uint32_t bells);
+
+/* queues_serve does what doorbells, events of nodes and the time ask for. bells are those of queues_ring. It reports whether it
+   must be called again at once. */
 bool queues_serve(uint32_t bells);
 
 /* queues_due returns in how many clocks queues_serve must be called though nothing happens;

@@ -11,9 +11,6 @@
 /* Clocks between two reads of a register that has no event. */
 #define POLL_CLOCKS 256
 
-/* How often a node is asked whether it has stopped before the host must repeat its request. */
-#define POLLS 4096
-
 /* How often a node that must stop is asked before the firmware sleeps until its event. */
 #define STOP_POLLS 64
 
@@ -401,7 +398,7 @@ bool schedule_node(struct node *n)
 {
 	uint32_t top = highest(n);
 	enum stop_reason why;
-	if (n->state != NODE_READY)
+	if (n->state != NODE_READY || n->halts)
 		return false;
 	if (must_stop(n, top, &why)) {
 		stop_node(n, top, why);
@@ -520,22 +517,16 @@ static void serve_events(void)
 	serve_node(&nodes[1], events >> ARB_EVENTS_FENCE1_SHIFT);
 }
 
-bool schedule_halt(struct node *n)
-{
-	if (n->state == NODE_READY && n->count != 0)
-		node_stop(n, STOP_HOLD);
-	for (uint32_t polls = 0; n->state == NODE_STOPPING && !n->lost; polls++) {
-		write32(LOCAL_KICK, 0);
-		if (polls == POLLS)
-			return false;
-		serve_events();
-	}
-	queues_show();
-	return true;
-}
-
 /* all_free reports whether the firmware has no node, so that it can do nothing for the queues. */
 static bool all_free(void) { return nodes[0].state == NODE_FREE && nodes[1].state == NODE_FREE; }
+
+void queues_ring(uint32_t bells)
+{
+	if (all_free())
+		return;
+	for (bells >>= BELL_QUEUE_SHIFT; bells != 0; bells &= bells - 1)
+		queue_bell(from(bells, 0));
+}
 
 bool queues_serve(uint32_t bells)
 {
@@ -544,8 +535,7 @@ bool queues_serve(uint32_t bells)
 		return false;
 	queue_retry();
 	serve_events();
-	for (bells >>= BELL_QUEUE_SHIFT; bells != 0; bells &= bells - 1)
-		queue_bell(from(bells, 0));
+	queues_ring(bells);
 	for (struct node *n = nodes; n < nodes + NODES; n++) {
 		if (!n->lost)
 			more |= schedule_node(n);
@@ -554,6 +544,37 @@ bool queues_serve(uint32_t bells)
 	}
 	queues_show();
 	return more;
+}
+
+/* halted reports whether nothing of a node is in flight: it has stopped, or is free. */
+static bool halted(const struct node *n)
+{
+	if (n->state == NODE_FREE)
+		return true;
+	return n->state == NODE_READY && (n->running || (node_read(n, CP0_STATUS) & CP0_STATUS_IDLE));
+}
+
+/* ring returns the doorbells of queues that have rung since the last call. Those of messages wait. */
+static uint32_t ring(void)
+{
+	uint32_t rung = read32(LOCAL_DOORBELL) >> BELL_QUEUE_SHIFT << BELL_QUEUE_SHIFT;
+	write32(LOCAL_DOORBELL, rung);
+	return rung;
+}
+
+bool schedule_halt(struct node *n)
+{
+	uint32_t since = read32(LOCAL_TIME_LO);
+	bool done;
+	if (n->state == NODE_READY && n->count != 0)
+		node_stop(n, STOP_HOLD);
+	n->halts = true;
+	while (!(done = halted(n)) && n->state != NODE_RESETTING && read32(LOCAL_TIME_LO) - since < HALT_CLOCKS) {
+		write32(LOCAL_KICK, 0);
+		(void)queues_serve(ring());
+	}
+	n->halts = false;
+	return done;
 }
 
 /* switches_last reports whether a node that drains has only contexts left in its ring. Their end has no event. */

@@ -55,7 +55,8 @@ void queue_fail(uint32_t number, uint32_t cause);
    that doorbells and events do not wait, and reports whether there may be more. */
 bool schedule_node(struct node *n);
 
-/* schedule_halt stops a node, and reports whether it has stopped. */
+/* schedule_halt stops a node for a request, and waits until nothing of it is in flight, for at most HALT_CLOCKS. It reports
+   whether that is so. The other node is served meanwhile. It does not wait for a reset of the node. */
 bool schedule_halt(struct node *n);
 
 /* schedule_fault writes the fault record of a node, stops the guilty queue and resets the node. */

@@ -305,6 +305,36 @@ static void test_recovery(void)
 	equal("lost", "events", fakes.chosen, 0);
 }
 
+/* A request waits for a node that does not stop. The other node gets entries of doorbells that ring meanwhile. Those of
+   messages wait. The node places nothing until it has stopped and nothing is in flight. */
+static void test_halt(void)
+{
+	uint32_t begin_time, write;
+	begin();
+	equal("halt", "take", take(1, 0x1000, 9), 0);
+	serve(0);
+	(void)create(0, 0, 1, 5000), (void)create(1, 1, 1, 5000);
+	post(0, 7, 0);
+	post(1, 7, 0);
+	write = NODE1[WPTR];
+	post(0, 7, 0);
+	fakes.node[0].silent = true;
+	TAIL(1)++;
+	hw.bells = 1 | 0x10000u << 1;
+	begin_time = (uint32_t)hw.time;
+	equal("halt", "preempt", one(queue_preempt, 0), 9);
+	equal("halt", "time", (uint32_t)hw.time - begin_time >= 0x100000, 1);
+	equal("halt", "the other node", NODE1[WPTR] > write, 1);
+	equal("halt", "doorbells", hw.bells, 1);
+	fakes.node[0].silent = false;
+	NODE0[PREEMPTED] = NODE0[PREEMPT], NODE0[RPTR] = 3, NODE0[CTL] = 4, NODE0[STATUS] = 0;
+	write = NODE0[WPTR];
+	equal("halt", "in flight", one(queue_destroy, 0), 9);
+	equal("halt", "nothing is placed", NODE0[WPTR], write);
+	NODE0[STATUS] = 1;
+	equal("halt", "destroy", one(queue_destroy, 0), 0);
+}
+
 /* A node that drains gets no entries, of a queue that has been resumed either, and no quantum ends. Its
    entries are complete before DRAINED, so no queue may be destroyed. */
 static void test_drain(void)
@@ -386,6 +416,7 @@ void test_queues(void)
 	test_forced();
 	test_fault();
 	test_recovery();
+	test_halt();
 	test_drain();
 	test_drain_of_switch();
 	test_entries();

@@ -12,6 +12,7 @@ const (
 	idMagic, idVersion, idCaps, idHash, idVRAM, idClock, idHostBits = 0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x40
 
 	idReset = 0x44
+	idTime  = 0x18
 
 	intcStatus, intcMask = 0x100, 0x104
 
@@ -77,7 +78,7 @@ func (g *fakeGPU) read(off uint32) uint32 {
 		}
 		g.regs[off] = 0
 	}
-	if off == 0x18 {
+	if off == idTime {
 		g.regs[off] += g.trip
 	}
 	return g.regs[off]

@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
@@ -66,14 +67,17 @@ const (
 )
 
 const (
-	// answerPolls is how often the driver reads a register until an answer must have arrived.
+	// answerPolls is how often the driver reads a register until an answer must have arrived, if the time stands still.
 	answerPolls = 1 << 14
 
-	// limitTrips is how many reads of host memory the firmware may make without a sign of life.
+	// answerClocks is how long the firmware may take for an answer: twice as long as it waits for a node to stop.
+	answerClocks = 2 * fwabi.HaltClocks
+
+	// limitTrips is how many reads of host memory the firmware may make without a sign of life, and for an answer.
 	// On a slow link each takes as long as a read of a register.
 	limitTrips = 256
 
-	// busyCalls is how often a request is repeated while a node is busy.
+	// busyCalls is how often a request is repeated while a node is busy, but not after answerClocks.
 	busyCalls = 64
 )
 
@@ -100,6 +104,7 @@ type queues struct {
 	quantum uint32 // as in QUEUE_CREATE
 	period  uint32 // of samples, in clocks; 0: there are none
 	session uint32 // of HELLO
+	answer  uint32 // most clocks until an answer
 	resets  uint32 // of the device; a context from before the last one has no queue
 	err     error  // why messages fail
 	log     programLog
@@ -210,6 +215,7 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	clear(q.mem.Bytes)
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
 	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
+	q.answer = uint32(min(answerClocks+limitTrips*uint64(trip), math.MaxUint32))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
 	if q.period != 0 {
 		o.Blocks |= 1 << (perfreg.Base / mcureg.BlockBytes)
@@ -273,7 +279,7 @@ func (q *queues) open(t *ddi.Thread) error {
 	q.session++
 	err := q.exclusive(t, func() (err error) {
 		q.regs = barRegisters{t, q.adapter.regs}
-		if q.client, err = message.Open(&q.regs, area(q.mem.Bytes), message.Options{Polls: answerPolls}); err == nil {
+		if q.client, err = message.Open(&q.regs, area(q.mem.Bytes), message.Options{Polls: answerPolls, Clocks: q.answer}); err == nil {
 			_, err = q.client.Hello(q.session)
 		}
 		return err
@@ -323,14 +329,25 @@ func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
 	if q.client == nil {
 		return errStopped
 	}
-	err := q.exclusive(t, func() error {
-		status, _, err := q.client.Call(op, b)
-		for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
-			status, _, err = q.client.Call(op, b)
-		}
-		return err
-	})
+	err := q.exclusive(t, func() error { return q.repeat(op, b) })
 	q.takeLog(t)
+	return err
+}
+
+// repeat sends a request, and repeats it while the firmware is busy. A node that does not stop makes each answer late.
+func (q *queues) repeat(op uint32, payload []byte) error {
+	begin, err := q.regs.Read(idreg.Base + idreg.TimeLo)
+	if err != nil {
+		return err
+	}
+	status, _, err := q.client.Call(op, payload)
+	for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
+		now, late := q.regs.Read(idreg.Base + idreg.TimeLo)
+		if late != nil || now-begin >= q.answer {
+			return errors.Join(late, err)
+		}
+		status, _, err = q.client.Call(op, payload)
+	}
 	return err
 }
 

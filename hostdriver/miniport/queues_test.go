@@ -2,6 +2,7 @@ package miniport_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,6 +104,44 @@ func TestQueuesOfContexts(t *testing.T) {
 	require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, all[4]))
 	_, s := k.table.CreateContext(k.thread, dev, kmddi.HContext{Root: &ddi.Root{}}, kmddi.CreateContext{})
 	assert.Equal(t, ddi.StatusNoMemory, s)
+}
+
+// A node that cannot stop makes each answer late: BUSY after HALT_CLOCKS. The driver waits for it and repeats the request.
+// If the node never stops, it keeps the queue, and messages still work.
+func TestQueueOfANodeThatCannotStop(t *testing.T) {
+	const haltClocks, trip = 1 << 20, 20
+	for _, stops := range []bool{true, false} {
+		k, f := withQueues(t, 1)
+		ctx := k.context(t, k.device(t), 0)
+		k.gpu.trip = trip
+		f.statuses[opQueueDestroy] = []uint32{statusBusy}
+		if !stops {
+			f.statuses[opQueueDestroy] = slices.Repeat([]uint32{statusBusy}, 100)
+		}
+		f.silent = true
+		since := -1
+		k.hook = func(write bool, off uint32) {
+			switch now := int(k.gpu.regs[idTime]); {
+			case write && off == mcuDoorbell:
+				f.silent, since = true, now
+			case off == mcuStatus && since >= 0 && now-since >= haltClocks:
+				f.silent, since = false, -1
+				f.ring(1)
+			}
+		}
+		require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, ctx))
+		k.hook, f.silent = nil, false
+		debug := k.debug(t)
+		if stops {
+			assert.NotContains(t, debug, "messages to the firmware fail")
+			assert.NotContains(t, f.created, uint32(1))
+			continue
+		}
+		assert.Contains(t, debug, "messages to the firmware fail: message: request refused: QUEUE_DESTROY: BUSY")
+		assert.Contains(t, f.created, uint32(1))
+		k.context(t, k.device(t), 0)
+		assert.Contains(t, f.created, uint32(2), "messages still work")
+	}
 }
 
 // A context without a queue of its node shares that of the system.

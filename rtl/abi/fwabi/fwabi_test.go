@@ -72,6 +72,7 @@ func TestLayout(t *testing.T) {
 		"cause RESET 19",
 		"cause STUCK 21",
 		"limit NODE_RESET_CLOCKS 1048576",
+		"limit HALT_CLOCKS 1048576",
 		"op QUEUE_CREATE 18 36..36 QUEUE,NODE,PRIORITY,QUANTUM,RING_LO,RING_HI,LOG2,SAVE_LO,SAVE_HI -> ",
 	} {
 		assert.Contains(t, text, line+"\n")

@@ -40,6 +40,7 @@ const (
 	QuantumForced   = 1 << 31 // in QUANTUM: a turn also ends if no other queue waits
 	SaveBytes       = 128     // and the alignment of a save area
 	NodeResetClocks = 1 << 20 // after them, and the time-out of reads, a reset of a node counts as stuck
+	HaltClocks      = 1 << 20 // after them a request that must stop a node gets BUSY
 )
 
 // Limits describes them.
@@ -53,6 +54,7 @@ var Limits = []Code{
 	{QuantumForced, "QUANTUM_FORCED", "added to QUANTUM: the turn also ends if no other queue waits"},
 	{SaveBytes, "SAVE_BYTES", "bytes of a save area, and its alignment"},
 	{NodeResetClocks, "NODE_RESET_CLOCKS", "clocks, besides the time-out of reads, after which the firmware gives up a node whose reset has not ended"},
+	{HaltClocks, "HALT_CLOCKS", "clocks after which PREEMPT and QUEUE_DESTROY get BUSY if the node has not stopped"},
 }
 
 // Packets are those that the firmware writes to the ring of a node: their headers, and bits of their bodies.
