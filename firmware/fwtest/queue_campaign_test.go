@@ -24,6 +24,9 @@ const (
 	longOnce  = 8
 )
 
+// One in otherOnce operations is about the program, a node or the session, and not about a queue.
+const otherOnce = 25
+
 // A queueCampaign does operations of queues at random.
 type queueCampaign struct {
 	*queueRig
@@ -58,6 +61,8 @@ func (c *queueCampaign) operation(i uint32) {
 		c.count("while a node drains")
 	}
 	switch n := c.rng.IntN(100); {
+	case c.rng.IntN(otherOnce) == 0:
+		c.other()
 	case !q.exists:
 		c.count("create")
 		c.create(i, c.rng.IntN(2), c.rng.Uint32N(4), 2000+c.rng.Uint32N(20_000)|c.rng.Uint32N(2)*fwabi.QuantumForced)

@@ -176,12 +176,28 @@ func TestQueueCopies(t *testing.T) {
 		quantum uint32
 		least   float64 // percent of the clocks; of docs/firmware.md
 	}{{100_000, 95}, {40_000, 95}, {20_000, 88}, {4000, 70}} {
-		clocks := newQueueRig(t).copies(tt.quantum)
+		r := newQueueRig(t)
+		clocks := r.copies(tt.quantum)
+		busy, bytes := r.counters()
+		assert.GreaterOrEqual(t, bytes, uint32(64*64<<10), "bytes of the copies")
+		assert.Zero(t, (bytes-64*64<<10)%savedBytes, "all others are of contexts")
 		// A copy within VRAM with two ports writes 8 bytes in a clock.
-		moving := float64(64*64<<10/8) / float64(clocks) * 100
+		moving := float64(bytes/8) / float64(clocks) * 100
 		assert.GreaterOrEqual(t, moving, tt.least, "quantum of %d clocks", tt.quantum)
-		t.Logf("quantum %d: %d clocks for 64 copies, moving data in %.1f %% of them", tt.quantum, clocks, moving)
+		assert.LessOrEqual(t, bytes/8, busy, "a node that moves data is busy")
+		assert.LessOrEqual(t, uint64(busy), clocks, "and not longer than the copies last")
+		t.Logf("quantum %d: %d clocks for 64 copies, moving data in %.1f %% of them, busy in %d", tt.quantum, clocks, moving, busy)
 	}
+}
+
+// counters returns BUSY, in clocks, and BYTES of node 0 by the counters of PERF.
+func (r *queueRig) counters() (busy, bytes uint32) {
+	require.NoError(r.t, r.Write(perfreg.Base+perfreg.Ctl, perfreg.CtlRun|perfreg.CtlSnapshot))
+	busy, err := r.Read(perfreg.Base + perfreg.Node + perfreg.Busy)
+	require.NoError(r.t, err)
+	bytes, err = r.Read(perfreg.Base + perfreg.Node + perfreg.Bytes)
+	require.NoError(r.t, err)
+	return busy, bytes
 }
 
 // copies returns how many clocks 16 queues of node 0 need for four copies each.
