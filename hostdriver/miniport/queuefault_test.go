@@ -1,6 +1,7 @@
 package miniport_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -83,6 +84,43 @@ func TestQueuesTwoFaults(t *testing.T) {
 	assert.Equal(t, completed(0, 4), k.interrupted(t))
 	assert.EqualValues(t, 1, f.entry(2)[2], "it is executed")
 	assert.NotContains(t, k.debug(t), "has failed")
+}
+
+// A fault of no queue is one of the node: its ring fails with the cause, and the reset of the engine ends that. The other node, a
+// reset that the driver has asked for, and a number that is neither a queue nor 255 change nothing.
+func TestFaultOfTheNode(t *testing.T) {
+	const noQueue, causeAddress, causeWatchdog, causeReset, causeStuck = 255, 2, 18, 19, 21
+	for _, tt := range []struct {
+		name         string
+		queue, cause uint32
+		says         string
+	}{
+		{"the node is stuck", noQueue, causeStuck, "CP1: no queue: STUCK"},
+		{"the watchdog", noQueue, causeWatchdog, "CP1: no queue: WATCHDOG"},
+		{"a fault", noQueue, causeAddress, "CP1: no queue: "},
+		{"a reset", noQueue, causeReset, ""},
+		{"no such queue", 16, causeStuck, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k, f := withQueues(t, 2)
+			ctx := k.context(t, k.device(t), 1)
+			f.answer(0, opFault, 1, tt.queue, tt.cause)
+			assert.Empty(t, k.interrupted(t), "no submission is guilty")
+			if tt.says == "" {
+				assert.NotContains(t, k.debug(t), "has failed")
+				return
+			}
+			debug := k.debug(t)
+			assert.Contains(t, debug, tt.says)
+			assert.Equal(t, 1, strings.Count(debug, "has failed"), "only the ring of node 1")
+			_, s := k.resetNode(1)
+			require.Equal(t, success, s)
+			assert.NotContains(t, k.debug(t), "has failed")
+			k.work(t, ctx, 1, 1, 1, false)
+			f.finish(2, 1)
+			assert.Equal(t, completed(1, 1), k.interrupted(t))
+		})
+	}
 }
 
 // A queue stops in the reset of another one: the kernel learns of it when it submits the work again.

@@ -281,11 +281,17 @@ func (q *queues) takeNotices(t *ddi.Thread) bool {
 }
 
 // faulted reports the job in which a queue has stopped, and marks the ring of its node as failed. It runs
-// at DIRQL. Without a guilty queue the node continues.
+// at DIRQL. A fault of no queue is one of the node: its ring fails, unless the driver has asked for the reset.
 func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
 	a := q.adapter
 	r, ok := a.ring(node)
-	if !ok || number >= fwabi.Queues {
+	switch {
+	case !ok || number >= fwabi.Queues && number != fwabi.NoQueue:
+		return
+	case number == fwabi.NoQueue:
+		if cause != fwabi.CauseReset && !a.nodes[node].resetting {
+			r.Fail(fmt.Errorf("%w: CP%d: no queue: %s", ErrFault, node, queueCause(cause)))
+		}
 		return
 	}
 	q.advance(t, node, r)
