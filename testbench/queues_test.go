@@ -6,11 +6,13 @@ import (
 	"image"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/firmware/log"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -137,20 +139,45 @@ func composesInQueues(t *testing.T, without, with string, o compose.Options) {
 			assert.Empty(t, all)
 			continue
 		}
-		preempted(t, tt.selector, all)
+		busy := uint64(0)
+		if strings.HasPrefix(tt.selector, "emu?") {
+			busy = busyIn(t, tt.selector, tt.queues, o)
+			require.Positive(t, busy)
+		}
+		preempted(t, tt.selector, all, busy)
 	}
 }
 
-// preempted checks that each context has had its own queue, which was stopped in its work.
-func preempted(t *testing.T, selector string, all map[int][2]int) {
+// busyIn composes the frames again, and returns the clocks in which the nodes work, by the last sample of the run.
+func busyIn(t *testing.T, selector string, queues testbench.Queues, o compose.Options) (clocks uint64) {
 	t.Helper()
+	queues.Period = 4000
+	options := testbench.Options{Queues: queues}
+	options.Observer.Samples = func(more []log.Sample) { clocks = more[len(more)-1].Busy[0] + more[len(more)-1].Busy[1] }
+	sys, err := testbench.Open(selector, testbench.HostDrivers(), options)
+	require.NoError(t, err)
+	composedWith(t, sys, plansOf(t, o))
+	require.NoError(t, sys.Close())
+	return clocks
+}
+
+// busyQuanta is the most quanta of work of the nodes for each stop. Uploads and short lists end in their quantum, without a stop.
+const busyQuanta = 5
+
+// preempted checks that each context has had its own queue, which was stopped in its work, and that there are as many stops as
+// fit the quantum. busy is the work of the nodes in clocks; 0: unknown.
+func preempted(t *testing.T, selector string, all map[int][2]int, busy uint64) {
+	t.Helper()
+	stops := 0
 	first := len(all) - composeDevices // those before it are of the system
 	for i := first; i < len(all); i++ {
 		n := all[i]
 		assert.GreaterOrEqual(t, n[0], 4, "%s: entries of queue %d", selector, i)
 		assert.Positive(t, n[1], "%s: queue %d is continued after a stop", selector, i)
+		stops += n[1]
 		t.Logf("%s, queue %d: %d entries, %d continued after a stop", selector, i, n[0], n[1])
 	}
+	assert.GreaterOrEqual(t, uint64(stops*busyQuanta)*uint64(forced.Quantum), busy, "%s: %d stops in %d clocks of work", selector, stops, busy)
 }
 
 func TestComposeInQueues(t *testing.T) {
