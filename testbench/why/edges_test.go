@@ -109,13 +109,13 @@ func TestNoEnd(t *testing.T) {
 	opened, note := eventlog.New(eventlog.Open, 1e9, 1).WithText("emu"), "the log has no end: its command still runs, was killed, or kept only the last events"
 	r := runOf(t, opened)
 	a := r.Fault()
-	r.Annotate(a)
+	r.Annotate(a, r)
 	assert.Equal(t, "nothing stopped the run, as far as the log goes", a.Verdict)
 	assert.Equal(t, []string{note}, a.Notes)
 
 	r = runOf(t, opened, eventlog.New(eventlog.End))
 	a = r.Fault()
-	r.Annotate(a)
+	r.Annotate(a, r)
 	assert.Equal(t, "nothing stopped the run", a.Verdict)
 	assert.Empty(t, a.Notes)
 
