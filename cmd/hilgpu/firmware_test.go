@@ -132,7 +132,7 @@ func TestComposeWithFirmware(t *testing.T) {
 }
 
 // The first line is that of the boot, in each format. LOG is the first request of which --level messages
-// has a line.
+// has a line, and the boot is no error.
 func TestFirmwareLog(t *testing.T) {
 	m, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
@@ -140,6 +140,9 @@ func TestFirmwareLog(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", `^ +[0-9]+ ` + boot + "\n$"},
 		{"--level messages", `^ +[0-9]+ ` + boot + "\n +[0-9]+ request 1: op 4, status 0\n$"},
+		{"--level events", `^ +[0-9]+ ` + boot + "\n$"},
+		{"--level errors", `^$`},
+		{"--level errors --format csv", "^number,clocks,level,text\n$"},
 		{"--format jsonl", `^{"number":0,"clocks":[0-9]+,"level":2,"text":"` + boot + `"}` + "\n$"},
 		{"--format csv", `^number,clocks,level,text` + "\n" + `0,[0-9]+,2,"` + boot + `"` + "\n$"},
 		{"--telemetry 2 --period 2000", `^( +[0-9]+ node 0: busy 0, 0 bytes; node 1: busy 0, 0 bytes` + "\n){2}$"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -128,6 +129,7 @@ func (l *logFlags) run() error {
 			return err
 		}
 		out.Lines, out.Lost, err = log.Read(m, t)
+		out.Lines = slices.DeleteFunc(out.Lines, func(line log.Line) bool { return line.Level > levels[l.level] }) // of the boot
 		return err
 	})
 	if err != nil {

@@ -12,11 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/firmware"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
 )
@@ -50,7 +54,7 @@ func damage(rng *rand.Rand, program []byte) []byte {
 	return b
 }
 
-// storing returns a program that stores words at random, also past the ends of its windows, through closed
+// storing returns a program that stores words at random, also to registers, past the ends of its windows, through closed
 // windows, and through the one whose base it sets itself. It continues after a store that is refused.
 func storing(rng *rand.Rand) []byte {
 	words := []uint32{
@@ -68,7 +72,7 @@ func storing(rng *rand.Rand) []byte {
 	}
 	for range 40 {
 		window, near, v := mcureg.Through+rng.Uint32N(mcureg.Windows)*mcureg.WindowMax, rng.Uint32N(2*lockedBytes)&^3, rng.Uint32()
-		switch rng.IntN(6) {
+		switch rng.IntN(8) {
 		case 0:
 			store(window+rng.Uint32N(mcureg.WindowMax)&^3, v)
 		case 1:
@@ -78,6 +82,10 @@ func storing(rng *rand.Rand) []byte {
 			store(mcureg.Through+mcureg.FreeWindow*mcureg.WindowMax, v)
 		case 2:
 			store(mcureg.Bus+near*32, v)
+		case 3:
+			store(mcureg.Bus+kept[rng.IntN(len(kept))], v)
+		case 4:
+			store(mcureg.Bus+perfreg.Base+perfreg.Ctl, v)
 		default:
 			store(window+near, v)
 		}
@@ -89,12 +97,35 @@ func storing(rng *rand.Rand) []byte {
 	return b
 }
 
+// kept are registers outside of the open block that storing programs write more often than others, by offset.
+var kept = []uint32{idreg.Base + idreg.Scratch3, intcreg.Base + intcreg.Mask, cpreg.Base + cpreg.RingLo, cpreg.Base + cpreg.RingSize}
+
 // What a damaged program may write. It may read all memory.
 const (
 	lockedHost  = 0x1000 // in host memory
 	lockedVRAM  = 0x1_0000
 	lockedBytes = 0x400
+	openBlock   = 1 << (perfreg.Base / mcureg.BlockBytes) // of registers: the counters, which do nothing else
 )
+
+// A state is the registers outside of openBlock and of the microcontroller that only a write changes, by name.
+type state map[string]uint32
+
+// registers reads them.
+func (r *lockedRig) registers() state {
+	s := state{}
+	for _, e := range regmap.New().Entries() {
+		block := e.Off() / mcureg.BlockBytes
+		local := e.Off() >= mcureg.Base && e.Off() < mcureg.Base+2*mcureg.BlockBytes
+		if local || openBlock>>block&1 != 0 || e.Reg.Volatile || e.Reg.Read != reg.Plain || e.Reg.Access == reg.WO || !e.In(gpu.Full().Caps|caps.Node1) {
+			continue
+		}
+		v, err := r.Read(e.Off())
+		require.NoError(r.t, err)
+		s[e.Name()] = v
+	}
+	return s
+}
 
 // A lockedRig is a GPU that allows its program to write these parts. It checks each write to VRAM.
 type lockedRig struct {
@@ -107,7 +138,7 @@ type lockedRig struct {
 
 func newLockedRig(t *testing.T, rng *rand.Rand) *lockedRig {
 	t.Helper()
-	r := &lockedRig{complete: newComplete(t, 32<<10, 1), o: firmware.Options{Test: true, Clocks: 200_000, Limit: 70_000}}
+	r := &lockedRig{complete: newComplete(t, 32<<10, 1), o: firmware.Options{Blocks: openBlock, Test: true, Clocks: 200_000, Limit: 70_000}}
 	g, ok := r.Dev.(*gpu.GPU)
 	require.True(t, ok)
 	r.before, r.vram = bytes.Clone(r.Mem), make([]byte, gpu.Full().VRAMBytes)
@@ -146,20 +177,13 @@ func TestDamagedPrograms(t *testing.T) {
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(*damagedSeed, 3))
 	m := newLockedRig(t, rng)
-	kept := []uint32{idreg.Base + idreg.Scratch3, intcreg.Base + intcreg.Mask, cpreg.Base + cpreg.RingLo, cpreg.Base + cpreg.RingSize}
 	for i, off := range kept {
 		require.NoError(t, m.Write(off, uint32(8+i)))
 	}
-	registers := func() (values []uint32) {
-		for _, off := range kept {
-			v, err := m.Read(off)
-			require.NoError(t, err)
-			values = append(values, v)
-		}
-		return values
-	}
-	had := registers()
-	outcomes := map[string]int{}
+	had := m.registers()
+	require.Greater(t, len(had), 40, "%v", had)
+	require.Contains(t, had, "CP1.CTL")
+	outcomes, opened := map[string]int{}, 0
 	for i := range *damagedCount {
 		m.o.TestWindow = uint32(i % 2 * 2) // host memory, and VRAM
 		b, err := firmware.Load(m, firmware.Append(nil, image.Header, damage(rng, image.Program)), m.o)
@@ -168,12 +192,17 @@ func TestDamagedPrograms(t *testing.T) {
 		outcomes[b.Outcome()]++
 		require.True(t, bytes.Equal(m.before[:lockedHost], m.Mem[:lockedHost]) && bytes.Equal(m.before[lockedHost+lockedBytes:], m.Mem[lockedHost+lockedBytes:]),
 			"seed %d, image %d: host memory", *damagedSeed, i)
-		require.Equal(t, had, registers(), "seed %d, image %d", *damagedSeed, i)
+		require.Equal(t, had, m.registers(), "seed %d, image %d", *damagedSeed, i)
+		ctl, err := m.Read(perfreg.Base + perfreg.Ctl)
+		require.NoError(t, err)
+		opened += int(ctl & perfreg.CtlRun)
+		require.NoError(t, m.Write(perfreg.Base+perfreg.Ctl, perfreg.CtlClear))
 	}
 	b, err := firmware.Load(m, firmware.Default(), m.o)
 	require.NoError(t, err)
 	assert.Equal(t, "READY", b.Outcome())
 	assert.Positive(t, m.wrote)
+	assert.Positive(t, opened, "programs that write the open block")
 	m.sameVRAM()
 	t.Logf("%d images: %v, %d writes to VRAM", *damagedCount, outcomes, m.wrote)
 }
