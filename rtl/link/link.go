@@ -21,7 +21,8 @@ const maxFrame = seq.MaxPacket + 8
 //	        target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
 //	        LEDs; Status
-//	Timing  that of the program: 600 to 1500 clocks from a request to its answer
+//	Timing  that of the program: up to 300 clocks from the first byte of a register read to the
+//	        last byte of its answer, at a byte in 2 clocks
 //	Reset   no session: the GPU's writes are lost and its reads are aborted
 //	Order   that of PCIe: completions do not pass the writes that the GPU offered before
 //	        them, and the packets of each direction stay in order

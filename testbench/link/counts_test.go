@@ -114,7 +114,7 @@ func TestSequencerCounts(t *testing.T) {
 		{"a write that is too short", func(c *counted) { c.data(0, write[:12]...) }, 1, counts{packets: 1}},
 		{"a poisoned write", func(c *counted) { c.data(0, unhex("40004001000000"+"0f"+"00001000"+"11223344")...) }, 1, counts{packets: 1}},
 		{"a completion of no read", func(c *counted) { c.data(0, unhex("4a0000010000000400000300"+"00112233")...) }, 1, counts{packets: 1}},
-		{"a read of I/O space", func(c *counted) { c.data(0, unhex("02000001000001"+"0f"+"00000000")...) }, 1, counts{packets: 1}},
+		{"a read of I/O space", func(c *counted) { c.data(0, unhex("02000001000001"+"0f"+"00000000")...); c.control(0, 1) }, 2, counts{packets: 1}},
 		{"a read of the GPU", func(c *counted) { c.reads(); c.control(0, 1) }, 1, counts{}},
 		{"a Nak", func(c *counted) { c.reads(); c.control(1, 0); c.control(0, 1) }, 2, counts{repeated: 1}},
 		{"no acknowledgement", func(c *counted) { c.reads(); c.run(1000); c.control(0, 1) }, 1, counts{repeated: 1}},

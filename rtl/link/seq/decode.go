@@ -77,6 +77,14 @@ func waits(in uint16, ready Ready) bool {
 	return outputs(in) && !taken
 }
 
+// indirect reports whether an instruction works on the byte at the pointer.
+func indirect(in uint16) bool { return !jumps(in) && mode(in) == modeIndir }
+
+// points reports whether an instruction sets the pointer to its operand in a mode.
+func points(in uint16, from uint8) bool {
+	return !jumps(in) && op(in) == opPointer && mode(in) == from
+}
+
 // returns reports whether an instruction is a return.
 func returns(in uint16) bool { return ports(in) && op(in) == opPointer }
 

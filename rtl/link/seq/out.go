@@ -9,15 +9,21 @@ import (
 // Fetch returns a read of the receive buffer: the position in the oldest frame, or
 // in the one after it.
 func (m *Module) Fetch() (read bool, at uint8, other bool) {
-	return m.begun && !m.second && takes(m.instruction(), inRx), m.rxAt, m.later
+	return m.begun && takes(m.fetched(), inRx), m.position(), m.later
 }
 
-func (m *Module) instruction() uint16 { return uint16(m.rom.Out()) }
+// fetched returns the instruction after the one in execution.
+func (m *Module) fetched() uint16 { return uint16(m.rom.Out()) }
 
-// writes reports whether the instruction in its second clock writes the port.
-func (m *Module) writes(to uint16) bool {
-	in := m.instruction()
-	return m.second && outputs(in) && in&15 == to
+// writes reports whether the instruction in execution writes the port.
+func (m *Module) writes(to uint16) bool { return outputs(m.in) && m.in&15 == to }
+
+// position returns the read position in the received frame after the instruction in execution.
+func (m *Module) position() uint8 {
+	if m.writes(outRx) {
+		return m.a
+	}
+	return m.rxAt
 }
 
 // Release reports whether the oldest received frame is freed in this clock.

@@ -68,20 +68,22 @@ const (
 )
 
 // Module runs its program from a ROM: the parent gives it, assembled by package asm.
-// An instruction takes two clocks. One that offers a byte, a header or a beat waits until
-// that is taken.
+// An instruction takes a clock. One that offers a byte, a header or a beat waits until
+// that is taken. Jumps, and what moves the pointer, are done a clock earlier, when the
+// operand is read. So a jump tests the port of the GPU as it is while the instruction
+// before it takes something.
 //
 //	In      rx Rx, the receive buffer, read with a latency of a clock; ready Ready,
 //	        what is taken, and whether a new frame may begin; gpu linkport.GPU, the outputs of
 //	        the GPU
 //	Out     Fetch, Release, for the receiver; Send, for the transmitter; Target, Takes,
 //	        Complete, for the two ports of the GPU; Status
-//	Timing  two clocks an instruction; the word of a frame's check stays until the
+//	Timing  a clock an instruction; the word of a frame's check stays until the
 //	        program writes x again
 //	Reset   the program begins at its first instruction; the memory keeps its bytes
 //	Order   as the program does
 //	Paths   none
-//	Size    the program, 512 bytes, and 183 bits
+//	Size    the program, 512 bytes, and 199 bits
 //	Faults  none: the program refuses and counts what is wrong with a frame
 //	Source  docs/design.md "The link in RTL"
 type Module struct {
@@ -90,17 +92,18 @@ type Module struct {
 	rom hdl.ROM
 	mem hdl.RAM
 
-	begun  bool   // the first instruction was fetched
-	pc     uint16 `w:"11"` // of the next instruction
-	second bool   // the second clock of an instruction
-	a      uint8
-	zero   bool
-	carry  bool
-	p      uint16 `w:"9"` // pointer into the memory
-	ret0   uint16 `w:"11"`
-	ret1   uint16 `w:"11"`
-	ret2   uint16 `w:"11"`
-	ret3   uint16 `w:"11"`
+	begun bool   // the first instruction was fetched
+	pc    uint16 `w:"11"` // of the instruction after the fetched one
+	in    uint16 // the instruction in execution, with the address of its byte; a jump does nothing there
+	same  bool   // its byte is the one that the instruction before it wrote
+	a     uint8
+	zero  bool
+	carry bool
+	p     uint16 `w:"9"` // pointer into the memory
+	ret0  uint16 `w:"11"`
+	ret1  uint16 `w:"11"`
+	ret2  uint16 `w:"11"`
+	ret3  uint16 `w:"11"`
 
 	rxAt    uint8 // read position in the received frame
 	later   bool  // reads are of the frame after the oldest one
@@ -127,7 +130,8 @@ func New(program []uint64, tickClocks uint32) Module {
 
 // Reset restarts the program.
 func (m *Module) Reset() {
-	m.pc, m.second, m.a, m.zero, m.carry, m.p = 0, false, 0, false, false, 0
+	m.pc, m.in, m.same = 0, 1<<15, false
+	m.a, m.zero, m.carry, m.p = 0, false, false, 0
 	m.ret0, m.ret1, m.ret2, m.ret3 = 0, 0, 0, 0
 	m.rxAt, m.later, m.damaged = 0, false, false
 	m.x, m.arg = 0, 0

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is the number of words that Snapshot fills.
-const ModuleWords = 20 + hdl.ROMWords + hdl.RAMWords
+const ModuleWords = 21 + hdl.ROMWords + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -15,24 +15,25 @@ func (m *Module) Snapshot(s []uint64) {
 	s[0] = uint64(m.tickClocks)
 	s[1] = hdl.Bit(m.begun)
 	s[2] = uint64(m.pc)
-	s[3] = hdl.Bit(m.second)
-	s[4] = uint64(m.a)
-	s[5] = hdl.Bit(m.zero)
-	s[6] = hdl.Bit(m.carry)
-	s[7] = uint64(m.p)
-	s[8] = uint64(m.ret0)
-	s[9] = uint64(m.ret1)
-	s[10] = uint64(m.ret2)
-	s[11] = uint64(m.ret3)
-	s[12] = uint64(m.rxAt)
-	s[13] = hdl.Bit(m.later)
-	s[14] = hdl.Bit(m.damaged)
-	s[15] = m.x
-	s[16] = uint64(m.arg)
-	s[17] = uint64(m.clocks)
-	s[18] = hdl.Bit(m.tick)
-	s[19] = uint64(m.state)
-	s = s[20:]
+	s[3] = uint64(m.in)
+	s[4] = hdl.Bit(m.same)
+	s[5] = uint64(m.a)
+	s[6] = hdl.Bit(m.zero)
+	s[7] = hdl.Bit(m.carry)
+	s[8] = uint64(m.p)
+	s[9] = uint64(m.ret0)
+	s[10] = uint64(m.ret1)
+	s[11] = uint64(m.ret2)
+	s[12] = uint64(m.ret3)
+	s[13] = uint64(m.rxAt)
+	s[14] = hdl.Bit(m.later)
+	s[15] = hdl.Bit(m.damaged)
+	s[16] = m.x
+	s[17] = uint64(m.arg)
+	s[18] = uint64(m.clocks)
+	s[19] = hdl.Bit(m.tick)
+	s[20] = uint64(m.state)
+	s = s[21:]
 	m.rom.Snapshot(s)
 	s = s[hdl.ROMWords:]
 	m.mem.Snapshot(s)
@@ -44,24 +45,25 @@ func (m *Module) Restore(s []uint64) {
 	m.tickClocks = uint32(s[0])
 	m.begun = s[1] != 0
 	m.pc = uint16(s[2])
-	m.second = s[3] != 0
-	m.a = uint8(s[4])
-	m.zero = s[5] != 0
-	m.carry = s[6] != 0
-	m.p = uint16(s[7])
-	m.ret0 = uint16(s[8])
-	m.ret1 = uint16(s[9])
-	m.ret2 = uint16(s[10])
-	m.ret3 = uint16(s[11])
-	m.rxAt = uint8(s[12])
-	m.later = s[13] != 0
-	m.damaged = s[14] != 0
-	m.x = s[15]
-	m.arg = uint8(s[16])
-	m.clocks = uint16(s[17])
-	m.tick = s[18] != 0
-	m.state = uint8(s[19])
-	s = s[20:]
+	m.in = uint16(s[3])
+	m.same = s[4] != 0
+	m.a = uint8(s[5])
+	m.zero = s[6] != 0
+	m.carry = s[7] != 0
+	m.p = uint16(s[8])
+	m.ret0 = uint16(s[9])
+	m.ret1 = uint16(s[10])
+	m.ret2 = uint16(s[11])
+	m.ret3 = uint16(s[12])
+	m.rxAt = uint8(s[13])
+	m.later = s[14] != 0
+	m.damaged = s[15] != 0
+	m.x = s[16]
+	m.arg = uint8(s[17])
+	m.clocks = uint16(s[18])
+	m.tick = s[19] != 0
+	m.state = uint8(s[20])
+	s = s[21:]
 	m.rom.Restore(s)
 	s = s[hdl.ROMWords:]
 	m.mem.Restore(s)
@@ -73,7 +75,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".tickClocks", Width: 32},
 		hdl.Signal{Name: at + ".begun", Width: 1},
 		hdl.Signal{Name: at + ".pc", Width: 11},
-		hdl.Signal{Name: at + ".second", Width: 1},
+		hdl.Signal{Name: at + ".in", Width: 16},
+		hdl.Signal{Name: at + ".same", Width: 1},
 		hdl.Signal{Name: at + ".a", Width: 8},
 		hdl.Signal{Name: at + ".zero", Width: 1},
 		hdl.Signal{Name: at + ".carry", Width: 1},

@@ -20,45 +20,53 @@ type Ready struct {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx Rx, ready Ready, gpu linkport.GPU) {
-	in := m.instruction()
+	fetched, in := m.fetched(), m.in
 	v := m.operand(in, rx.Data, gpu)
-	holds := jumps(in) && m.holds(in, rx, ready, gpu)
-	at := in & 0x1ff
-	if mode(in) == modeIndir {
-		at = m.p
+	result, carry := m.result(op(in), v)
+	zero, carries := m.flags(in, result, carry)
+	runs := m.begun && !waits(in, ready)
+	jumped := runs && jumps(fetched) && m.holds(fetched, zero, carries, rx, ready, gpu)
+	next := m.next(fetched, runs, jumped)
+	p := m.p
+	if points(in, modeMemory) {
+		p = uint16(v)
 	}
-	runs := m.second && !waits(in, ready)
-	reads, begun := !m.second, m.begun
-	next := m.next(in, runs, holds)
+	at, enable := fetched&0x1ff, uint8(0)
+	if indirect(fetched) {
+		at = p
+	}
+	if updates(in) {
+		enable = 1
+	}
+	same := updates(in) && at == in&0x1ff
 
+	m.mem.Tick(!same, uint32(at), enable, uint32(in&0x1ff), uint64(result))
+	m.rom.Tick(runs || !m.begun, uint32(next))
 	m.tickTime()
 	m.damaged = m.damaged || rx.Damaged
-	result, carry := m.result(op(in), v)
-	enable := uint8(0)
-	if runs {
-		if updates(in) {
-			enable = 1
-		}
-		m.jump(in, holds)
-		m.execute(in, result, carry)
-		m.point(in, v)
-		m.output(in)
-		m.move(in, gpu)
+	m.jump(fetched, runs, jumped)
+	m.read(fetched, runs)
+	m.point(fetched, runs, p)
+	m.output(in)
+	m.move(in, gpu)
+	m.zero, m.carry = zero, carries
+	if results(in) {
+		m.a = result
 	}
-	m.mem.Tick(reads, uint32(at), enable, uint32(at), uint64(result))
-	m.rom.Tick(runs || !begun, uint32(next))
-	if runs || !begun {
+	if runs || !m.begun {
 		m.pc = (next + 1) & 0x7ff
 	}
-	m.second = begun && !runs
+	if runs {
+		m.in, m.same = fetched&0xfe00|at, same
+	}
 	m.begun = true
 }
 
 // next returns the address of the next instruction.
-func (m *Module) next(in uint16, runs, holds bool) uint16 {
-	if runs && holds {
-		return in & 0x7ff
-	} else if runs && returns(in) {
+func (m *Module) next(fetched uint16, runs, jumped bool) uint16 {
+	if jumped {
+		return fetched & 0x7ff
+	} else if runs && returns(fetched) {
 		return m.ret0
 	}
 	return m.pc
@@ -75,6 +83,9 @@ func (m *Module) operand(in uint16, rx uint8, gpu linkport.GPU) uint8 {
 	case modePort:
 		return m.input(in, rx, gpu)
 	default:
+		if m.same {
+			return m.a // the instruction before it has written the byte
+		}
 		return uint8(m.mem.Out())
 	}
 }
@@ -108,19 +119,20 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// holds reports whether the condition of a jump or a call holds.
-func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu linkport.GPU) bool {
+// holds reports whether the condition of a jump or a call holds. zero and carry are the flags
+// after the instruction before it.
+func (m *Module) holds(in uint16, zero, carry bool, rx Rx, ready Ready, gpu linkport.GPU) bool {
 	switch condition(in) {
 	case always, called:
 		return true
 	case ifZero:
-		return m.zero
+		return zero
 	case ifNotZero:
-		return !m.zero
+		return !zero
 	case ifCarry:
-		return m.carry
+		return carry
 	case ifNotCarry:
-		return !m.carry
+		return !carry
 	case ifFrame:
 		return rx.There
 	case ifOther:
@@ -145,16 +157,16 @@ func (m *Module) holds(in uint16, rx Rx, ready Ready, gpu linkport.GPU) bool {
 }
 
 // jump keeps or drops the address of a return, and clears what a jump has found.
-func (m *Module) jump(in uint16, holds bool) {
-	if jumps(in) && condition(in) == called {
+func (m *Module) jump(fetched uint16, runs, jumped bool) {
+	if jumped && condition(fetched) == called {
 		m.ret0, m.ret1, m.ret2, m.ret3 = m.pc, m.ret0, m.ret1, m.ret2
-	} else if returns(in) {
+	} else if runs && returns(fetched) {
 		m.ret0, m.ret1, m.ret2 = m.ret1, m.ret2, m.ret3
 	}
-	if holds && condition(in) == ifTick {
+	if jumped && condition(fetched) == ifTick {
 		m.tick = false
 	}
-	if holds && condition(in) == ifDamaged {
+	if jumped && condition(fetched) == ifDamaged {
 		m.damaged = false
 	}
 }
@@ -194,36 +206,40 @@ func (m *Module) result(o, v uint8) (result uint8, carry bool) {
 	return uint8(s), s>>8 != 0
 }
 
-// execute sets a and the flags. The carry of a difference is a borrow.
-func (m *Module) execute(in uint16, result uint8, carry bool) {
-	zero, counts := flags(in)
-	if zero {
-		m.zero = result == 0
+// flags returns the flags after an instruction. The carry of a difference is a borrow.
+func (m *Module) flags(in uint16, result uint8, carry bool) (zero, carries bool) {
+	zero, carries = m.zero, m.carry
+	ofZero, ofCarry := flags(in)
+	if ofZero {
+		zero = result == 0
 	}
-	if counts {
+	if ofCarry {
 		if op(in) == opLoad {
-			m.carry = m.a&1 != 0
+			carries = m.a&1 != 0
 		} else {
-			m.carry = carry != differs(op(in))
+			carries = carry != differs(op(in))
 		}
 	}
-	if results(in) {
-		m.a = result
-	}
+	return zero, carries
 }
 
-// point sets or moves the pointer and the read position.
-func (m *Module) point(in uint16, v uint8) {
-	if !jumps(in) && op(in) == opPointer && mode(in) != modePort {
-		m.p = in&0x100 | uint16(v)
-	} else if !jumps(in) && mode(in) == modeIndir && in&1 != 0 {
-		m.p = (m.p + 1) & 0x1ff
+// read moves the read position in the received frame.
+func (m *Module) read(fetched uint16, runs bool) {
+	at := m.position()
+	if runs && takes(fetched, inRx) {
+		at++
 	}
-	if takes(in, inRx) {
-		m.rxAt++
-	} else if outputs(in) && in&15 == outRx {
-		m.rxAt = m.a
+	m.rxAt = at
+}
+
+// point sets or moves the pointer, which is p after the instruction in execution.
+func (m *Module) point(fetched uint16, runs bool, p uint16) {
+	if runs && points(fetched, modeValue) {
+		p = fetched & 0x1ff
+	} else if runs && indirect(fetched) && fetched&1 != 0 {
+		p = (p + 1) & 0x1ff
 	}
+	m.p = p
 }
 
 // output writes a port that is a register.
