@@ -29,8 +29,8 @@ test: ## all tests of the fast set; the last line counts the skipped tests
 
 test-long: ## the tests that are not in the fast set, and main paths without a log
 	$(GO) run ./cmd/testsum -long
-	HILGPU_RECORD=off $(GO) test -count 1 ./testbench/compose ./testbench/lists ./testbench/model
-	HILGPU_RECORD=off $(GO) test -count 1 ./testbench -run '^(TestCompose|TestKernelDraws)$$'
+	HILGPU_RECORD=off $(GO) run ./cmd/testsum -count 1 ./testbench/compose ./testbench/lists ./testbench/model
+	HILGPU_RECORD=off $(GO) run ./cmd/testsum -count 1 ./testbench -run '^(TestCompose|TestKernelDraws)$$'
 
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu
@@ -69,7 +69,7 @@ lint: ## staticcheck
 # which run the suite once for each; mutants of the kernel, which only start its tests; boards that an earlier host used, which differ from
 # clean ones only in their state; random calls and large images of one thread; and texts of help,
 # manual and completion.
-race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
+race: ## the tests under the race detector, except tests without goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m -skip 'TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|kernelmutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 

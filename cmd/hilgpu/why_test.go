@@ -142,7 +142,7 @@ func TestWhyAfterAStop(t *testing.T) {
 	assert.Contains(t, stdout, "missing: ")
 	assert.Contains(t, stdout, "note: the log has 2 boards, and this is about board 2, emu?fault=lost-doorbell&after=2: --opened N chooses another one\n")
 	_, stdout, _ = hilgpu("why", path, "fault", "--opened", "1")
-	assert.Contains(t, stdout, "nothing stopped the run", "the first board is only looked at")
+	assert.Contains(t, stdout, "nothing stopped the run\n", "the first board is only looked at")
 	assert.Contains(t, stdout, "note: the log has 2 boards, and this is about board 1, emu?fault=lost-doorbell&after=2: --opened N chooses another one\n")
 	_, stdout, _ = hilgpu("why", path, "cycle", "0")
 	assert.Contains(t, stdout, "about board 2, ")

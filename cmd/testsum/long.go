@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,8 +18,14 @@ import (
 func longTests(dir string) ([]string, error) {
 	var packages, names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
+		if err != nil {
 			return err
+		}
+		if name := d.Name(); d.IsDir() && path != dir && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+			return fs.SkipDir // as go does
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
 		long, err := longTestsOf(path)
 		if len(long) > 0 {
@@ -38,7 +45,8 @@ func longTests(dir string) ([]string, error) {
 	return append([]string{"-timeout", "40m", "-run", run}, slices.Compact(packages)...), nil
 }
 
-// longTestsOf returns the tests of a file that call tooltest.Long.
+// longTestsOf returns the tests of a file that call tooltest.Long. It fails if another function calls it, whose tests
+// it cannot know.
 func longTestsOf(path string) (names []string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil || !bytes.Contains(text, []byte("tooltest.Long(")) {
@@ -50,17 +58,25 @@ func longTestsOf(path string) (names []string, err error) {
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") {
+		if !ok || !callsLong(f) {
 			continue
 		}
-		ast.Inspect(f.Body, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Long" {
-				if x, ok := s.X.(*ast.Ident); ok && x.Name == "tooltest" {
-					names = append(names, f.Name.Name)
-				}
-			}
-			return true
-		})
+		if f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") {
+			return nil, fmt.Errorf("%s: %s calls tooltest.Long and is no test", path, f.Name.Name)
+		}
+		names = append(names, f.Name.Name)
 	}
 	return names, nil
+}
+
+// callsLong reports whether a function calls tooltest.Long.
+func callsLong(f *ast.FuncDecl) (long bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Long" {
+			x, ok := s.X.(*ast.Ident)
+			long = long || ok && x.Name == "tooltest"
+		}
+		return !long
+	})
+	return long
 }

@@ -142,6 +142,11 @@ func TestLong(t *testing.T) {
 	assert.Contains(t, stdout.String(), "it ran")
 	assert.NotContains(t, stdout.String(), "m/b")
 
+	inModule(t, map[string]string{"a/a_test.go": strings.Replace(test("A", "tooltest.Long(t)"), "func TestA", "func helper", 1)})
+	stderr.Reset()
+	assert.Equal(t, 1, run([]string{"-long"}, &stdout, &stderr))
+	assert.Equal(t, "testsum: a/a_test.go: helper calls tooltest.Long and is no test\n", stderr.String())
+
 	inModule(t, map[string]string{"b/b_test.go": inTest("func TestB(t *testing.T) {}\n")})
 	stderr.Reset()
 	assert.Equal(t, 1, run([]string{"-long"}, &stdout, &stderr))

@@ -3,13 +3,14 @@ package report
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
-// chains returns what explains an event by the answers of package why: the first stop, and the error of the command, by that
+// chains returns what explains an event by the answers of package why: the first event that may end a run, and the error of the command, by that
 // about the run, others by that about their fence. Each answer is given once. It returns
 // nil for a log of another register map, which package why does not read.
 func (s *Source) chains() (func(e eventlog.Event) string, error) {
@@ -34,7 +35,7 @@ func (s *Source) chains() (func(e eventlog.Event) string, error) {
 	}
 	first := true
 	return func(e eventlog.Event) string {
-		if first && ends(e) {
+		if first && ends(e) || e.Kind == eventlog.End {
 			first = false
 			if a := run.Fault(); a.Missing != "" {
 				return once(a)
@@ -55,10 +56,12 @@ func (s *Source) chains() (func(e eventlog.Event) string, error) {
 // ends reports whether an event may end a run.
 func ends(e eventlog.Event) bool {
 	switch e.Kind {
-	case eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.End, eventlog.Link:
+	case eventlog.Fault, eventlog.Stop, eventlog.Reset:
 		return true
+	case eventlog.Broken:
+		return e.Fields[0] != 0
 	}
-	return e.Kind == eventlog.Broken && e.Fields[0] != 0
+	return e.Kind == eventlog.Link && strings.HasPrefix(e.Text(), "down: ")
 }
 
 // fenceText is how the text of a rule names a fence.

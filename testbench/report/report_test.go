@@ -124,19 +124,24 @@ func TestPage(t *testing.T) {
 // The error of the command is on the page. A warning is explained by its fence, and not by the end of the run.
 func TestEndAndWarnings(t *testing.T) {
 	log := logOf(t, eventlog.Header{Program: "mine", Board: "emu", Hz: 1e6, Map: regmap.Hash(), Observed: true},
+		eventlog.New(eventlog.Link).WithText("session begins"),
 		eventlog.New(eventlog.Open, 1e6, 1).WithText("emu"),
 		eventlog.New(eventlog.Queue, 1, 0, 7, 0x10, 0x1000, 0x40, 0x58).WithText("DxgkDdiRender"),
+		eventlog.New(eventlog.Packet, 1, 0x40),
+		eventlog.New(eventlog.Executed, 0, pkt.Host|0x1040, uint64(pkt.OpCopy)<<24|5),
 		eventlog.New(eventlog.Broken).WithText("verifier: interrupt-lost: node 0: fence 7 completed, but nothing reported it"),
 		eventlog.New(eventlog.Broken).WithText("verifier: leaked-resource: a buffer"),
 		eventlog.New(eventlog.End).WithText("check failed: 3 pixels differ"))
 	page := pageOf(t, &report.Source{Title: "a run", Log: opener(log)})
 	begin, end := strings.Index(page, `id="incidents"`), strings.Index(page, `id="submissions"`)
 	rows := strings.Split(page[begin:end], `<td class="n">`)
-	require.Len(t, rows, 4)
-	assert.Contains(t, rows[1], "<pre>fence 7 of node 0: ")
-	assert.NotContains(t, rows[2], "what led to it")
-	assert.Contains(t, rows[3], "<td>end</td><td>check failed: 3 pixels differ")
-	assert.Contains(t, rows[3], "<pre>fault: the command ended with an error: check failed: 3 pixels differ")
+	require.Len(t, rows, 5)
+	assert.NotContains(t, rows[1], "what led to it", "a link that comes up")
+	assert.Contains(t, rows[2], "<pre>fence 7 of node 0: ")
+	assert.NotContains(t, rows[3], "what led to it")
+	assert.Contains(t, rows[4], "<td>end</td><td>check failed: 3 pixels differ")
+	assert.Contains(t, rows[4], "<pre>fault: the command ended with an error: check failed: 3 pixels differ")
+	assert.Contains(t, page, "0x8000000000001040 COPY header 0x04000005", "a packet of which the log has nothing")
 	assert.NotContains(t, page, "nothing stopped the run")
 }
 

@@ -45,8 +45,9 @@ type Node struct {
 
 // An executed packet.
 type executed struct {
-	time uint64
-	text string
+	time, address uint64
+	header        uint32
+	data          []byte // the packet, if the log has it
 }
 
 // work has the last submissions and packets.
@@ -57,7 +58,7 @@ type work struct {
 
 func (w *work) add(e *eventlog.Event) {
 	if e.Kind == eventlog.Executed {
-		w.node(e.Fields[0]).add(executed{e.Time, w.packet(e.Fields[1], uint32(e.Fields[2]))})
+		w.node(e.Fields[0]).add(executed{e.Time, e.Fields[1], uint32(e.Fields[2]), w.packet(e.Fields[1])})
 		return
 	}
 	if e.Kind == eventlog.Queue {
@@ -97,16 +98,23 @@ func (w *work) add(e *eventlog.Event) {
 	}
 }
 
-// packet returns a packet that a node has executed at an address as text, with its operands if it is one of the last
-// submissions.
-func (w *work) packet(address uint64, header uint32) string {
+// packet returns the packet of one of the last submissions at an address, or nil.
+func (w *work) packet(address uint64) []byte {
 	for _, s := range slices.Backward(w.submissions) {
 		i, ok := slices.BinarySearchFunc(s.packets, address&^pkt.Host-s.address, func(p packet, offset uint64) int { return cmp.Compare(p.offset, offset) })
 		if ok && address&pkt.Host != 0 {
-			return pkt.Disassemble(s.packets[i].data, address)[0]
+			return s.packets[i].data
 		}
 	}
-	return fmt.Sprintf("%#016x %s header %#08x", address, opcode(uint8(header>>24)), header)
+	return nil
+}
+
+// String disassembles the packet, or names its opcode if only its header is known.
+func (e executed) String() string {
+	if lines := pkt.Disassemble(e.data, e.address); len(lines) > 0 {
+		return lines[0]
+	}
+	return fmt.Sprintf("%#016x %s header %#08x", e.address, opcode(uint8(e.header>>24)), e.header)
 }
 
 func (w *work) node(number uint64) *Node {
@@ -135,7 +143,7 @@ func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
 	slices.SortFunc(w.nodes, func(a, b *Node) int { return int(a.Number) - int(b.Number) })
 	for _, n := range w.nodes {
 		for _, e := range slices.Backward(n.executed) {
-			n.Packets = append(n.Packets, fmt.Sprintf("%s, until %s", e.text, of.time(e.time)))
+			n.Packets = append(n.Packets, fmt.Sprintf("%s, until %s", e, of.time(e.time)))
 		}
 		n.Ring = n.lines(of)
 		nodes = append(nodes, *n)

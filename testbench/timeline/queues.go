@@ -65,6 +65,7 @@ func (b *builder) work(e *eventlog.Event) {
 		}
 	case eventlog.Preempted, eventlog.Reset:
 		b.ended(s)
+		b.closeDMA(b.node(s.node))
 		b.finish(s, e.Name(), b.innermost(e))
 	case eventlog.Retire:
 		b.ended(s)

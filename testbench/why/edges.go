@@ -43,10 +43,10 @@ func (r *Run) edges() (all []string) {
 	if first.first.Event > 1 {
 		all = append(all, fmt.Sprintf("the log begins at event %d, clock %d: what was before is not in it", first.first.Event, first.first.Time))
 	}
-	if cut {
+	switch {
+	case cut:
 		all = append(all, fmt.Sprintf("the log ends within a block, after clock %d: it is being written, or its writer was killed", r.last.Time))
-	}
-	if !cut && r.end.ID == 0 {
+	case r.end.ID == 0:
 		all = append(all, "the log has no end: its command still runs, was killed, or kept only the last events")
 	}
 	return all

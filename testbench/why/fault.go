@@ -28,7 +28,7 @@ func (r *Run) Fault() *Answer {
 // ownFault is Fault, for this board alone, without the injected faults.
 func (r *Run) ownFault() *Answer {
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
-	if r.end.ID == 0 {
+	if r.end.ID == 0 && !r.followed {
 		a.Verdict = "nothing stopped the run, as far as the log goes"
 	}
 	if of := r.unopened(a); of != nil {

@@ -147,6 +147,7 @@ type Run struct {
 	Header    eventlog.Header
 	Truncated bool
 	earlier   *Run  // of the board that was open before, or nil
+	followed  bool  // another board was opened after it
 	number    int   // of the board, from 1
 	first     Point // first event
 	last      Point // last event
@@ -233,6 +234,9 @@ type stack struct{ frames []frame }
 
 // newBuilder returns the builder of a run after an earlier one, or nil.
 func newBuilder(h eventlog.Header, earlier *Run) *builder {
+	if earlier != nil {
+		earlier.followed = true
+	}
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
