@@ -19,7 +19,11 @@ type machine struct {
 	pc    int
 	stack []int
 	sent  []uint8
+	at    uint8 // read position in the received frame
 }
+
+// received returns the byte of the received frame at a position.
+func received(at uint8) uint8 { return at*37 + 5 }
 
 // step executes one instruction. Conditions of hardware do not hold.
 func (m *machine) step(program []uint64) {
@@ -64,7 +68,10 @@ func (m *machine) step(program []uint64) {
 			m.p = (m.p + 1) % 512
 		}
 	}
-	v := [4]uint8{uint8(in), m.mem[at], m.mem[at], 0x5a}[mode]
+	v := [4]uint8{uint8(in), m.mem[at], m.mem[at], received(m.at)}[mode]
+	if in>>14 == 0 && mode == 3 {
+		m.at++
+	}
 	if in>>14 == 0 {
 		m.arithmetic(op, v)
 	} else {
@@ -120,7 +127,11 @@ func (m *machine) update(op, mode uint64, at uint16, v uint8) {
 	switch op {
 	case 0:
 		if mode == 3 {
-			m.sent = append(m.sent, m.a)
+			if at&0xf == 0xd {
+				m.at = m.a
+			} else {
+				m.sent = append(m.sent, m.a)
+			}
 			return
 		}
 	case 1:
@@ -174,13 +185,13 @@ func randomProgram(r *rand.Rand) []uint64 {
 		case 4:
 			p = append(p, 0x4000|[]uint64{0, 1, 2, 3, 4, 5, 7}[r.IntN(7)]<<11|mode)
 		case 5:
-			p = append(p, []uint64{0x0604, 0x7200 | r.Uint64N(256), 0x7000 | r.Uint64N(512), 0x4604}[r.IntN(4)])
+			p = append(p, []uint64{0x0604, 0x7200 | r.Uint64N(256), 0x7000 | r.Uint64N(512), 0x4604, 0x460d}[r.IntN(5)])
 		case 6:
 			p = append(p, 0x8000|r.Uint64N(12)<<11|uint64(len(p)+1+r.IntN(3)))
-		case 7: // a call of the next instruction but one, which returns to a jump over it
-			p = append(p, 7, 8) // no jump ends after the call
+		case 7: // a call of the next instruction but one, which returns to a jump over it, and calls another one
+			p = append(p, 7, 0x4604) // no jump ends after the call
 			at := uint64(len(p))
-			p = append(p, 0xf800|(at+2), 0x8000|(at+3), 0x7600)
+			p = append(p, 0xf800|(at+2), 0x8000|(at+7), 0x4604, 0xf800|(at+6), 0x4604, 0x7600, 0x7600)
 		}
 	}
 	for range 6 {
@@ -201,6 +212,7 @@ func TestMachine(t *testing.T) {
 		}
 		m := New(program, 1000)
 		var sent []uint8
+		data := uint8(0)
 		for clock := 0; int(m.pc) != end+1 || m.in>>15 == 0; clock++ {
 			require.Less(t, clock, 10_000, "seed %d: the program does not end", seed)
 			tx, _ := m.Send()
@@ -208,11 +220,16 @@ func TestMachine(t *testing.T) {
 			if tx.Valid && ready {
 				sent = append(sent, tx.Data)
 			}
-			m.Tick(Rx{Data: 0x5a}, Ready{Tx: ready}, linkport.GPU{})
+			read, at, _ := m.Fetch()
+			m.Tick(Rx{Data: data}, Ready{Tx: ready}, linkport.GPU{})
+			if read {
+				data = received(at)
+			}
 		}
 		require.Equal(t, want.sent, sent, "seed %d", seed)
 		require.Equal(t, want.a, m.a, "seed %d", seed)
 		require.Equal(t, want.p, m.p, "seed %d", seed)
+		require.Equal(t, want.at, m.rxAt, "seed %d", seed)
 		require.Equal(t, want.c, m.carry, "seed %d", seed)
 		require.Equal(t, want.z, m.zero, "seed %d", seed)
 		for i, v := range want.mem {
