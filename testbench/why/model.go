@@ -234,9 +234,6 @@ type stack struct{ frames []frame }
 
 // newBuilder returns the builder of a run after an earlier one, or nil.
 func newBuilder(h eventlog.Header, earlier *Run) *builder {
-	if earlier != nil {
-		earlier.followed = true
-	}
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
@@ -259,6 +256,7 @@ func Read(l *eventlog.Reader) (*Run, error) {
 		}
 		if e.Kind == eventlog.Open && b.last.In() {
 			patterns := b.patterns
+			b.followed = true
 			b = newBuilder(l.Header, b.Run)
 			b.patterns = patterns
 		}
