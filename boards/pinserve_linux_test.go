@@ -11,11 +11,13 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // TestPinsRate: over a pseudo-terminal the rate of the host's side counts. A host reaches the
 // board at its first rate, and at a higher one that both have agreed on, not at another one.
 func TestPinsRate(t *testing.T) {
+	tooltest.Long(t)
 	g, err := OpenGateware("pins:ulx3s-25f")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "board")
