@@ -83,7 +83,7 @@ _Noreturn static void loop(uint32_t memory)
 			work = BELL_MESSAGES;
 		queues_ring(rung); /* a request may wait for a node, while the other one works */
 		work = (work | rung) & BELL_MESSAGES && message() ? BELL_MESSAGES : 0;
-		more = queues_serve(0);
+		more = queues_serve();
 		if (notices())
 			work = BELL_MESSAGES;
 		telemetry_serve(rung != 0 || more);

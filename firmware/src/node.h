@@ -53,7 +53,7 @@ struct node {
 	uint32_t first, count; /* slots in use */
 	uint32_t entries, switches; /* slots of these kinds */
 	uint32_t placed; /* queues with entries in the ring, one bit for each */
-	uint32_t dropped; /* queues whose entries were dropped, and whose next is not settled yet */
+	uint32_t dropped; /* queues whose entries were taken out of the ring, and whose next still counts these, one bit for each */
 	uint32_t open; /* queues whose entries may be placed: their state is READY */
 	uint32_t id;      /* of the last PREEMPT */
 	uint32_t records; /* fault records since the start */

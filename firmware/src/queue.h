@@ -23,9 +23,9 @@ bool queues_clear(void);
 /* queues_ring reads the tails of queues. bells are bits of DOORBELL that rang and were cleared. */
 void queues_ring(uint32_t bells);
 
-/* queues_serve does what doorbells, events of nodes and the time ask for. bells are those of queues_ring. It reports whether it
-   must be called again at once. */
-bool queues_serve(uint32_t bells);
+/* queues_serve does what events of nodes, the time and new entries of queues ask for. It reports whether it must be called
+   again at once. */
+bool queues_serve(void);
 
 /* queues_due returns in how many clocks queues_serve must be called though nothing happens;
    UINT32_MAX: never. */

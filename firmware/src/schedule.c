@@ -153,8 +153,8 @@ void schedule_drop(struct node *n)
 	node_empty(n, n->read);
 }
 
-/* drop does the same after a stop, in which all entries in the ring are of the priority of the node. It leaves next of their
-   queues to settle. */
+/* drop empties the ring of a node after a stop. All entries in the ring are of the priority of the node. settle or place
+   then sets next of their queues. */
 static void drop(struct node *n)
 {
 	n->dropped = n->placed;
@@ -171,7 +171,8 @@ static void settle(struct node *n)
 	}
 }
 
-/* keep_entry keeps the entry of a slot, which is that at head of its queue. It need not be read again then. */
+/* keep_entry keeps the entry of a slot, so that it is not read again from the ring of its queue. The entry is the first
+   one of the queue that is not complete. */
 static void keep_entry(struct queue *q, const struct slot *s)
 {
 	if (q->begun)
@@ -363,7 +364,7 @@ static bool must_stop(const struct node *n, uint32_t top, enum stop_reason *why)
 }
 
 /* stop_node asks a node to stop, and waits a moment for it. It reads entries and counts those that are complete before, so that
-   little is left between the stop and the next work. The reason may be gone then. */
+   little is left between the stop and the next work. The reason may be gone then. A node that something else has reset is lost. */
 static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
 {
 	uint32_t count;
@@ -372,8 +373,10 @@ static void stop_node(struct node *n, uint32_t top, enum stop_reason why)
 	else
 		ahead(n, n->priority, (n->current + 1) & (QUEUES - 1));
 	keep_placed(n);
-	if (vanished(n))
+	if (vanished(n)) {
+		n->lost = true;
 		return;
+	}
 	count = n->count;
 	retire(n, node_position(n));
 	if (n->count != count && !must_stop(n, top, &why))
@@ -402,7 +405,7 @@ bool schedule_node(struct node *n)
 		return false;
 	if (must_stop(n, top, &why)) {
 		stop_node(n, top, why);
-		if (n->state != NODE_READY)
+		if (n->lost || n->state != NODE_READY)
 			return false;
 		top = highest(n);
 	}
@@ -528,14 +531,13 @@ void queues_ring(uint32_t bells)
 		queue_bell(from(bells, 0));
 }
 
-bool queues_serve(uint32_t bells)
+bool queues_serve(void)
 {
 	bool more = false;
 	if (all_free())
 		return false;
 	queue_retry();
 	serve_events();
-	queues_ring(bells);
 	for (struct node *n = nodes; n < nodes + NODES; n++) {
 		if (!n->lost)
 			more |= schedule_node(n);
@@ -571,7 +573,8 @@ bool schedule_halt(struct node *n)
 	n->halts = true;
 	while (!(done = halted(n)) && n->state != NODE_RESETTING && read32(LOCAL_TIME_LO) - since < HALT_CLOCKS) {
 		write32(LOCAL_KICK, 0);
-		(void)queues_serve(ring());
+		queues_ring(ring());
+		(void)queues_serve();
 	}
 	n->halts = false;
 	return done;

@@ -69,6 +69,7 @@ void test_queues(void);
 struct fake_node {
 	uint32_t regs[64];   /* by offset / 4 */
 	uint32_t trace[64];
+	uint32_t vanishes;   /* the read of CTL before which the host resets the node; 0: none */
 	bool stuck, silent, keeps; /* a reset never ends; PREEMPT is never answered; never idle */
 };
 

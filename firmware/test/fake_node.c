@@ -34,12 +34,20 @@ bool node_refuses(uint32_t at)
 	return fakes.locked && at >= 0x20001000 && at < 0x20001200;
 }
 
+/* node_register reads a register of a node. */
+static uint32_t node_register(struct fake_node *n, uint32_t at)
+{
+	if ((at & 0xff) == 0 && n->vanishes != 0 && --n->vanishes == 0)
+		memset(n->regs, 0, sizeof n->regs);
+	return n->regs[at / 4 % 64];
+}
+
 uint32_t node_loads(uint32_t at)
 {
 	if (at >= 0x20001200 && at < 0x20001400)
 		return fakes.node[at >> 8 & 1].trace[at / 4 % 64];
 	if (at >= 0x20001000 && at < 0x20001200)
-		return fakes.node[at >> 8 & 1].regs[at / 4 % 64];
+		return node_register(&fakes.node[at >> 8 & 1], at);
 	switch (at) {
 	case 0x10000018:
 		return fakes.chosen;

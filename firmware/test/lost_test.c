@@ -42,7 +42,7 @@ void test_retries(void)
 	equal("retry", "both queues", NODE0[WPTR], 29);
 	(void)one(queue_state, 2);
 	equal("retry", "tail", out[3], 1);
-	equal("retry", "tails", out[4], 1 + 40 + 32 + 2 + 1);
+	equal("retry", "tails", out[4], 2 + 40 + 32 + 2 + 1);
 	hw.broken = (uint32_t)(0x900000c0 + 4 * 2);
 	reach(13);
 	equal("retry", "head not written", HEAD(2), 0);
@@ -78,6 +78,28 @@ void test_vanished(void)
 		equal("vanished", "head", HEAD(0), 0);
 		equal("vanished", "events", fakes.chosen, 0);
 		fakes.node[0].silent = false;
+	}
+}
+
+/* The host resets a node after the firmware has looked at its events, and before the firmware stops it for a higher
+   priority or at the end of a quantum. Nothing is placed in the ring, and the queues stop at once: no event follows. */
+void test_reset_at_stop(void)
+{
+	for (uint32_t quantum = 0; quantum < 2; quantum++) {
+		begin();
+		(void)create(0, 0, 1, 5000), (void)create(1, 0, quantum ? 1 : 3, 5000);
+		post(0, 7, 0);
+		if (quantum)
+			post(1, 7, 0);
+		hw.time += 6000;
+		equal("reset at stop", "ring before", NODE0[WPTR], quantum ? 29 : 13);
+		fakes.node[0].vanishes = 2;
+		post(1, 7, 0);
+		equal("reset at stop", "reset", fakes.node[0].vanishes, 0);
+		equal("reset at stop", "placed", fakes.ring[quantum ? 29 : 13], 0);
+		equal("reset at stop", "queue 0", cause(0), 0x314);
+		equal("reset at stop", "queue 1", cause(1), 0x314);
+		equal("reset at stop", "due", queues_due(), 0xffffffff);
 	}
 }
 

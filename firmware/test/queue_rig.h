@@ -10,6 +10,7 @@
 
 void test_retries(void);
 void test_vanished(void);
+void test_reset_at_stop(void);
 void test_stopped(void);
 void test_forgotten(void);
 void test_reset_at_rest(void);
@@ -57,8 +58,9 @@ static inline uint32_t one(uint32_t (*handler)(const uint32_t *, uint32_t *, uin
 /* serve serves doorbells until there is nothing more to do. */
 static inline void serve(uint32_t bells)
 {
-	while (queues_serve(bells))
-		bells = 0;
+	queues_ring(bells);
+	while (queues_serve())
+		;
 }
 
 /* post writes an entry, and rings. */

@@ -39,7 +39,8 @@ static void test_take(void)
 	equal("clear", "stuck", queues_clear(), 0);
 	fakes.node[0].regs[0] = 0, fakes.node[0].stuck = false;
 	equal("give", "later", one(node_give, 0), 0);
-	equal("serve", "no node", queues_serve(0x10000), 0);
+	queues_ring(0x10000);
+	equal("serve", "no node", queues_serve(), 0);
 }
 
 static void test_create(void)
@@ -422,6 +423,7 @@ void test_queues(void)
 	test_entries();
 	test_retries();
 	test_vanished();
+	test_reset_at_stop();
 	test_stopped();
 	test_forgotten();
 	test_reset_at_rest();
