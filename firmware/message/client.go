@@ -12,8 +12,11 @@ import (
 // Open returns a client of a program that is ready. It continues with the heads and tails of the area,
 // so it also follows a client that was lost. The first call is Hello.
 func Open(r Registers, m Memory, o Options) (*Client, error) {
-	if o.Polls == 0 {
+	switch {
+	case o.Polls == 0:
 		return nil, fmt.Errorf("%w: no limit of reads", ErrOptions)
+	case o.Clocks > ClocksMost:
+		return nil, fmt.Errorf("%w: limit of %d clocks, want at most %d", ErrOptions, o.Clocks, uint32(ClocksMost))
 	}
 	serves, err := r.Read(mcureg.Base + mcureg.Mail + 4*fwabi.MailDetail0)
 	if err != nil {
@@ -233,10 +236,11 @@ func (c *Client) time() uint32 {
 	return v
 }
 
-// late reports whether a wait since a time has used its limit of clocks, or the time stands still.
+// late reports whether a wait since a time has used its limit of clocks, or the time stands still. If the read of the
+// time fails, it is false.
 func (c *Client) late(since uint32) bool {
 	passed := c.time() - since
-	return passed >= c.o.Clocks || passed == 0
+	return c.err == nil && (passed >= c.o.Clocks || passed == 0)
 }
 
 // wait waits until there is room or an entry.
@@ -245,6 +249,9 @@ func (c *Client) wait(ready func() bool) {
 	for polls := uint64(0); !ready() && c.err == nil; polls++ {
 		if polls == 0 {
 			since = c.time()
+		}
+		if c.err != nil {
+			return
 		}
 		status, err := c.r.Read(mcureg.Base + mcureg.Status)
 		switch {

@@ -26,7 +26,11 @@ type script struct {
 	late    int    // the read at which it takes requests again
 	time    uint32 // ID.TIME
 	step    uint32 // clocks from a read of the time to the next
+	times   int    // reads of the time before it cannot be read; 0: all succeed
 }
+
+// errGone is why the time cannot be read.
+var errGone = errors.New("gone")
 
 func newScript(t *testing.T, answers ...[]uint32) *script {
 	s := &script{area: make([]byte, 0x7000), serves: 1, answers: answers}
@@ -56,6 +60,9 @@ func (s *script) Read(off uint32) (uint32, error) {
 		}
 		return s.status, nil
 	case idreg.Base + idreg.TimeLo:
+		if s.times--; s.times == 0 {
+			return 0, errGone
+		}
 		s.time += s.step
 		return s.time, nil
 	}
@@ -160,8 +167,36 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Notices keep their order, and those in the middle of a call are kept. The client rings when it
-// makes room in a full ring.
+// A time that cannot be read is the first cause, at the begin of the wait and at its end.
+func TestTimeFails(t *testing.T) {
+	for _, times := range []int{1, 2} {
+		s := newScript(t, hello)
+		s.step = 10
+		c, err := Open(s, s, Options{Polls: 3, Clocks: 20})
+		require.NoError(t, err)
+		_, err = c.Hello(5)
+		require.NoError(t, err)
+		s.times, s.reads = times, 0
+		_, _, err = c.Call(fwabi.OpPing, nil)
+		require.EqualError(t, err, "message: read of ID.TIME: gone")
+		assert.ErrorIs(t, err, errGone)
+		assert.Equal(t, 4*(times-1), s.reads, "reads of MCU.STATUS")
+	}
+}
+
+// The longest wait ends, though its last read of the time comes late.
+func TestLongestWait(t *testing.T) {
+	s := newScript(t, hello)
+	c, err := Open(s, s, Options{Polls: 3, Clocks: ClocksMost})
+	require.NoError(t, err)
+	_, err = c.Hello(5)
+	require.NoError(t, err)
+	s.step, s.reads = 1<<31-1, 0
+	_, _, err = c.Call(fwabi.OpPing, nil)
+	require.ErrorIs(t, err, ErrTimeout)
+	assert.Equal(t, 5, s.reads)
+}
+
 // A request that finds no room is not sent, not even later. The client rings, since the firmware
 // may wait for that.
 func TestNoRoom(t *testing.T) {
@@ -187,6 +222,8 @@ func TestNoRoom(t *testing.T) {
 	assert.Equal(t, uint32(5), s.word(0x1000), "HELLO is in the first entry")
 }
 
+// Notices keep their order, and those in the middle of a call are kept. The client rings when it
+// makes room in a full ring.
 func TestNotices(t *testing.T) {
 	s := newScript(t, hello)
 	c, err := Open(s, s, Options{Polls: 3})
@@ -236,6 +273,8 @@ func TestBadUse(t *testing.T) {
 	s := newScript(t)
 	_, err := Open(s, s, Options{})
 	assert.ErrorIs(t, err, ErrOptions)
+	_, err = Open(s, s, Options{Polls: 1, Clocks: ClocksMost + 1})
+	assert.EqualError(t, err, "message: bad options: limit of 2147483649 clocks, want at most 2147483648")
 	assert.ErrorIs(t, Init(s, 7), ErrOptions)
 	c, err := Open(s, s, Options{Polls: 1})
 	require.NoError(t, err)

@@ -35,11 +35,15 @@ type Memory interface {
 }
 
 // Options limit the wait for an answer. It ends after Polls reads of MCU.STATUS, of which the client makes one between two
-// looks at the tail of the answers, and not before Clocks of ID.TIME, unless the time stands still. Polls is at least 1.
+// looks at the tail of the answers, and not before Clocks of ID.TIME, unless the time stands still. Polls is at least 1, and
+// Clocks at most ClocksMost.
 type Options struct {
 	Polls  uint64
 	Clocks uint32
 }
+
+// ClocksMost is the largest limit of clocks. Up to 2^31 clocks may then pass between two reads of the time, whose low half wraps.
+const ClocksMost = 1 << 31
 
 // A Notice is a message that no request asked for.
 type Notice struct {

@@ -215,7 +215,7 @@ func (a *adapter) prepareQueues(o *firmware.Options, trip uint32) {
 	clear(q.mem.Bytes)
 	q.err = message.Init(area(q.mem.Bytes), messageRings)
 	o.Limit = uint32(min(uint64(o.Limit)+limitTrips*uint64(trip), math.MaxUint32))
-	q.answer = uint32(min(answerClocks+limitTrips*uint64(trip), math.MaxUint32))
+	q.answer = uint32(min(answerClocks+limitTrips*uint64(trip), message.ClocksMost))
 	o.Blocks |= 1 << (arbreg.Base / mcureg.BlockBytes)
 	if q.period != 0 {
 		o.Blocks |= 1 << (perfreg.Base / mcureg.BlockBytes)
@@ -342,9 +342,9 @@ func (q *queues) repeat(op uint32, payload []byte) error {
 	}
 	status, _, err := q.client.Call(op, payload)
 	for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
-		now, late := q.regs.Read(idreg.Base + idreg.TimeLo)
-		if late != nil || now-begin >= q.answer {
-			return errors.Join(late, err)
+		now, failed := q.regs.Read(idreg.Base + idreg.TimeLo)
+		if failed != nil || now-begin >= q.answer {
+			return errors.Join(failed, err)
 		}
 		status, _, err = q.client.Call(op, payload)
 	}
