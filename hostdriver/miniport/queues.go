@@ -73,11 +73,12 @@ const (
 	// answerClocks is how long the firmware may take for an answer: twice as long as it waits for a node to stop.
 	answerClocks = 2 * fwabi.HaltClocks
 
-	// limitTrips is how many reads of host memory the firmware may make without a sign of life, and for an answer.
-	// On a slow link each takes as long as a read of a register.
+	// limitTrips is how many reads of host memory the firmware may make between two writes of KICK, and before an answer.
+	// LIMIT and the limit of an answer are longer by their time. On a slow link each takes as long as a read of a register.
 	limitTrips = 256
 
-	// busyCalls is how often a request is repeated while a node is busy, but not after answerClocks.
+	// busyCalls is how often a request is repeated while a node is busy. A repeat begins
+	// at most as long after the first BUSY as an answer may take.
 	busyCalls = 64
 )
 
@@ -335,14 +336,15 @@ func (q *queues) call(t *ddi.Thread, op uint32, payload ...uint32) error {
 }
 
 // repeat sends a request, and repeats it while the firmware is busy. A node that does not stop makes each answer late.
+// The time is read after BUSY only, since each read is a round trip.
 func (q *queues) repeat(op uint32, payload []byte) error {
-	begin, err := q.regs.Read(idreg.Base + idreg.TimeLo)
-	if err != nil {
-		return err
-	}
 	status, _, err := q.client.Call(op, payload)
+	begin := uint32(0)
 	for n := 0; status == fwabi.StatusBusy && n < busyCalls; n++ {
 		now, failed := q.regs.Read(idreg.Base + idreg.TimeLo)
+		if n == 0 {
+			begin = now
+		}
 		if failed != nil || now-begin >= q.answer {
 			return errors.Join(failed, err)
 		}

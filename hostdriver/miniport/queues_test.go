@@ -144,6 +144,24 @@ func TestQueueOfANodeThatCannotStop(t *testing.T) {
 	}
 }
 
+// A request whose answer is there at once needs no read of the time, and one that gets BUSY needs one for each BUSY.
+func TestQueueReadsOfTheTime(t *testing.T) {
+	for busy := range 3 {
+		k, f := withQueues(t, 1)
+		ctx := k.context(t, k.device(t), 0)
+		f.statuses[opQueueDestroy] = slices.Repeat([]uint32{statusBusy}, busy)
+		reads := 0
+		k.hook = func(write bool, off uint32) {
+			if !write && off == idTime {
+				reads++
+			}
+		}
+		require.Equal(t, ddi.StatusSuccess, k.table.DestroyContext(k.thread, ctx))
+		assert.NotContains(t, f.created, uint32(1))
+		assert.Equal(t, busy, reads)
+	}
+}
+
 // A context without a queue of its node shares that of the system.
 func TestQueueOfTheSystemIsShared(t *testing.T) {
 	k, f := withQueues(t, 2)
