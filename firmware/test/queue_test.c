@@ -269,6 +269,24 @@ static void test_fault(void)
 	equal("watchdog", "event of no cause", NODE0[FAULT_INFO], 0);
 }
 
+/* A fault while no context is in the node has no guilty queue. The firmware resets the node, and executes the next entry. */
+static void test_fault_without_queue(void)
+{
+	begin();
+	(void)create(0, 0, 1, 5000);
+	(void)notices();
+	NODE0[FAULT_INFO] = 5;
+	fakes.events = 4;
+	serve(0);
+	equal("no queue", "notice", notices(), 1);
+	equal("no queue", "queue of the record", hw.area[0x5000 / 4 + 2], 255);
+	equal("no queue", "reset", NODE0[FAULT_INFO], 0);
+	post(0, 7, 0);
+	equal("no queue", "runs", NODE0[CTL] & 1, 1);
+	reach(13);
+	equal("no queue", "head", HEAD(0), 1);
+}
+
 /* RESET, DRAIN, a node that the host takes back, a node that does not stop. */
 static void test_recovery(void)
 {
@@ -416,6 +434,7 @@ void test_queues(void)
 	test_interrupted();
 	test_forced();
 	test_fault();
+	test_fault_without_queue();
 	test_recovery();
 	test_halt();
 	test_drain();

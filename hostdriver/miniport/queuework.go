@@ -281,7 +281,8 @@ func (q *queues) takeNotices(t *ddi.Thread) bool {
 }
 
 // faulted reports the job in which a queue has stopped, and marks the ring of its node as failed. It runs
-// at DIRQL. A fault of no queue is one of the node: its ring fails, unless the driver has asked for the reset.
+// at DIRQL. After a fault without a queue the firmware has reset the node and continues, so the ring fails only if the
+// firmware has lost the node.
 func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
 	a := q.adapter
 	r, ok := a.ring(node)
@@ -289,7 +290,7 @@ func (q *queues) faulted(t *ddi.Thread, node, number, cause uint32) {
 	case !ok || number >= fwabi.Queues && number != fwabi.NoQueue:
 		return
 	case number == fwabi.NoQueue:
-		if cause != fwabi.CauseReset && !a.nodes[node].resetting {
+		if (cause == fwabi.CauseStuck || cause == fwabi.CauseLost) && !a.nodes[node].resetting {
 			r.Fail(fmt.Errorf("%w: CP%d: no queue: %s", ErrFault, node, queueCause(cause)))
 		}
 		return
