@@ -21,14 +21,14 @@ func TestRequestOfANodeThatCannotStop(t *testing.T) {
 		begin, before := r.Clocks, r.progress
 		r.send(op, victim)
 		var head uint32
-		for longest := r.Clocks; head == 0; _, head, _ = r.take() {
+		for since := r.Clocks; head == 0; _, head, _ = r.take() {
 			if len(r.q[stranger].values) == 0 {
 				r.write(stranger, r.fills(stranger, 1, longRows), 0)
 				r.ring(stranger)
-				longest = r.Clocks
+				since = r.Clocks
 			}
 			r.step(200)
-			require.Less(t, r.Clocks-longest, uint64(slow), "op %d: an entry of the other node waits", op)
+			require.Less(t, r.Clocks-since, uint64(slow), "op %d: an entry of the other node waits", op)
 			require.Less(t, r.Clocks-begin, uint64(fwabi.HaltClocks+late), "op %d: no answer", op)
 		}
 		assert.Equal(t, op|fwabi.StatusBusy<<16, head, "op %d", op)

@@ -17,13 +17,17 @@ import (
 //	queues   how many
 //	entries  of each; the host writes new ones when one of the queues has none left
 //	bytes    of the copy of an entry
-//	quantum  of a queue, in clocks; may have fwabi.QuantumForced
+//	quantum  of queue 0, in clocks; that of each next queue is quantumStep longer; may have fwabi.QuantumForced
 type fullRing struct {
 	queues  uint32
 	entries int
 	bytes   uint32
 	quantum uint32
 }
+
+// quantumStep is how many clocks the quantum of a queue is longer than that of the queue before. So the ends of turns move
+// against those of the copies.
+const quantumStep = 777
 
 // Queues with several entries each share a node, so its ring is full, entries end and are continued after stops, and some
 // stops find only SIGNAL of an entry. It counts from PREEMPTED to the first data, with everything in VRAM.
@@ -42,7 +46,7 @@ func TestQueueSwitchesInFullRings(t *testing.T) {
 	} {
 		r := newQueueRig(t)
 		worst, switches := r.switches(f, 120_000)
-		name := fmt.Sprintf("%d queues, %d entries, %d bytes, quantum of %d clocks", f.queues, f.entries, f.bytes, f.quantum&^fwabi.QuantumForced)
+		name := fmt.Sprintf("%d queues, %d entries, %d bytes, quantum of %d clocks and %d more for each queue", f.queues, f.entries, f.bytes, f.quantum&^fwabi.QuantumForced, quantumStep)
 		assert.GreaterOrEqual(t, switches, 3, name)
 		assert.LessOrEqual(t, worst, uint64(switchMost), name)
 		t.Logf("%s: at most %d clocks in %d switches", name, worst, switches)
@@ -59,7 +63,7 @@ func (r *queueRig) switches(f fullRing, clocks uint64) (worst uint64, count int)
 		}
 	}}
 	for i := range f.queues {
-		r.create(i, 0, 1, f.quantum+777*i)
+		r.create(i, 0, 1, f.quantum+quantumStep*i)
 	}
 	for before, end := r.preempted(), r.Clocks+clocks; r.Clocks < end; r.take() {
 		if slices.ContainsFunc(r.q[:f.queues], func(q queued) bool { return len(q.values) == 0 }) {
