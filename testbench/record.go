@@ -228,7 +228,7 @@ func (r registers) Accessed(t *ddi.Thread, a hal.Access) {
 	case a.BAR == vramBAR:
 		r.sanitizer.Memory(t, a.Offset, a.Data)
 	case a.BAR == 0 && len(a.Data) == 4:
-		r.sanitizer.Register(a.Offset, binary.LittleEndian.Uint32(a.Data))
+		r.sanitizer.Register(t, a.Offset, binary.LittleEndian.Uint32(a.Data))
 	}
 	if r.Recorder != nil {
 		r.Recorder.Accessed(t, a)

@@ -22,7 +22,8 @@ type aperture struct {
 }
 
 // A word is a dword of the table. The GPU has its value once an answer of the device has followed the write: writes
-// are posted. Before that it may have one of the values before.
+// are posted. Before that it may have one of the values before. Posted writes keep their order, so work has the value if
+// the thread that has sent it rings the doorbell of the work later.
 type word struct {
 	value  uint32
 	before []uint32
@@ -97,19 +98,31 @@ func (a *aperture) answered(t *ddi.Thread) {
 	delete(a.sent, t)
 }
 
-// entries returns the entries that a page may have, the one that was written last first. There are none if the
-// page has none in the table, or if the entry is not known.
-func (a *aperture) entries(page uint64) (all []uint64) {
+// values returns the values that a word may have for work whose doorbell a thread rings, the last one first. Without a
+// thread the work has no doorbell yet. There are none if the word is not known.
+func (w word) values(t *ddi.Thread) []uint32 {
+	switch {
+	case w.by == t:
+		return []uint32{w.value}
+	case w.any:
+		return nil
+	}
+	return append([]uint32{w.value}, w.before...)
+}
+
+// entries returns the entries that a page may have for work whose doorbell a thread rings, or nil before that. The one
+// that was written last is the first. There are none if the page has none in the table, or if the entry is not known.
+func (a *aperture) entries(page uint64, t *ddi.Thread) (all []uint64) {
 	if page >= (a.table.to-a.table.from)/gartreg.EntryBytes {
 		return nil
 	}
 	low, ok := a.words[2*page]
 	high, both := a.words[2*page+1]
-	if !ok || !both || low.any || high.any {
+	if !ok || !both {
 		return nil
 	}
-	for _, h := range append([]uint32{high.value}, high.before...) {
-		for _, l := range append([]uint32{low.value}, low.before...) {
+	for _, h := range high.values(t) {
+		for _, l := range low.values(t) {
 			all = append(all, uint64(h)<<32|uint64(l))
 		}
 	}

@@ -6,14 +6,15 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/testbench/doorbell"
 )
 
 // fences are the packets of a ring whose target must be memory of the miniport.
 var fences = []string{"FENCE", "SIGNAL", "TIMESTAMP", "SAVE_STATE"}
 
-// Register takes a write of a register of BAR 0, before the GPU gets it.
-func (s *Sanitizer) Register(off uint64, value uint32) {
+// Register takes a write of a register of BAR 0 by the CPU on a thread, before the GPU gets it.
+func (s *Sanitizer) Register(t *ddi.Thread, off uint64, value uint32) {
 	s.bell.Lock()
 	defer s.bell.Unlock()
 	packets := pad(s.doorbells.Write(off, value))
@@ -24,6 +25,7 @@ func (s *Sanitizer) Register(off uint64, value uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.driver.register(uint32(off), value)
+	s.rings(t, off)
 	var rings [cpreg.Nodes]span
 	for i := range rings {
 		rings[i].from, rings[i].to = s.doorbells.Ring(i)

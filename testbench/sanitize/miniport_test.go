@@ -17,19 +17,19 @@ import (
 // opens gives the firmware a window, or closes it.
 func (r *rig) opens(window int, addr uint64, size uint32) {
 	at := uint64(mcureg.Base + mcureg.Window + window*mcureg.Stride)
-	r.Register(at+mcureg.BaseLo, uint32(addr))
-	r.Register(at+mcureg.BaseHi, uint32(addr>>32))
-	r.Register(at+mcureg.WindowSize, size)
+	r.Register(r.t, at+mcureg.BaseLo, uint32(addr))
+	r.Register(r.t, at+mcureg.BaseHi, uint32(addr>>32))
+	r.Register(r.t, at+mcureg.WindowSize, size)
 }
 
 // again resets the device, and gives node 0 its ring.
 func (r *rig) again() {
-	r.Register(idreg.Base+idreg.Reset, idreg.ResetWhole)
+	r.Register(r.t, idreg.Base+idreg.Reset, idreg.ResetWhole)
 	r.start()
 }
 
 // gart writes a register of the aperture.
-func (r *rig) gart(off, value uint32) { r.Register(uint64(gartreg.Base+off), value) }
+func (r *rig) gart(off, value uint32) { r.Register(r.t, uint64(gartreg.Base+off), value) }
 
 // translates enables the aperture with a table.
 func (r *rig) translates(addr uint64, pages uint32) {
@@ -105,7 +105,7 @@ func TestMiniportMemory(t *testing.T) {
 		"a write of the fence":            {do: write(fenceAt, 8)},
 		"a write before the fence":        {write(fenceAt-8, 8), "the GPU wrote HOST+0x8ff0 to HOST+0x8ff8, memory of the miniport that no packet of a ring writes"},
 		"a write of the ring":             {write(0x8010, 4), "the GPU wrote HOST+0x8010 to HOST+0x8014, memory of the miniport that no packet of a ring writes"},
-		"a late fence after a reset":      {do: with(func(r *rig) { r.Register(idreg.Base+idreg.Reset, idreg.ResetWhole) }, write(fenceAt, 8))},
+		"a late fence after a reset":      {do: with(func(r *rig) { r.Register(r.t, idreg.Base+idreg.Reset, idreg.ResetWhole) }, write(fenceAt, 8))},
 		"a late read after a reset":       {do: with(func(r *rig) { r.node(0, cpreg.Ctl, cpreg.CtlReset) }, read(ringBase, 64))},
 		"a read of a restored context":    {do: with(puts(pkt.RestoreState{Addr: pkt.Host | 0x8e00}), read(0x8e00, pkt.StateBytes))},
 		"a write of a restored context":   {with(puts(pkt.RestoreState{Addr: pkt.Host | 0x8e00}), write(0x8e00, 8)), "the GPU wrote HOST+0x8e00 to HOST+0x8e08, memory of the miniport that no packet of a ring writes"},

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -39,14 +41,39 @@ func (s *Sanitizer) LinkDown() {
 	s.driver.aperture.forget()
 }
 
+// rings checks the pages of the work for which a thread rings a doorbell, a register of BAR 0. The GPU has what the
+// thread has written before, if it gets to know of the work.
+func (s *Sanitizer) rings(t *ddi.Thread, off uint64) {
+	for _, u := range s.unfinished {
+		if !u.submitted || u.paging || u.rung || !isDoorbell(off, u.node) {
+			continue
+		}
+		u.rung = true
+		for i := range u.accesses {
+			x := &u.accesses[i]
+			if a := s.allocations[x.allocation]; a != nil && a.place.has(x.shown()) {
+				s.checkPages(u, x, a, t)
+			}
+		}
+	}
+}
+
+// isDoorbell reports whether a register is a doorbell for work of a node: WPTR of the node, or that of the firmware,
+// which has the queues of all nodes.
+func isDoorbell(off uint64, node uint32) bool {
+	return off == cpreg.Base+uint64(node)*cpreg.Stride+cpreg.Wptr || off == mcureg.Base+mcureg.Doorbell
+}
+
 // checkPages checks that the table of the aperture may have the pages of an allocation where a packet accesses
-// it, in bounds. Entries that the CPU has not written are not known.
-func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
-	if !a.mapped {
+// it, in bounds: when the work enters its queue, and when a thread rings its doorbell. Entries that the CPU has not
+// written are not known. It tells one access of a submission.
+func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation, rings *ddi.Thread) {
+	if !a.mapped || u.unpinned {
 		return
 	}
-	for at := x.bytes.from &^ (pageBytes - 1); at < x.bytes.to; at += pageBytes {
-		entries := s.driver.aperture.entries((at - gartreg.Start) / pageBytes)
+	bytes := x.shown()
+	for at := bytes.from &^ (pageBytes - 1); at < bytes.to; at += pageBytes {
+		entries := s.driver.aperture.entries((at-gartreg.Start)/pageBytes, rings)
 		want := a.page((at - a.place.from) / pageBytes)
 		if len(entries) == 0 || slices.ContainsFunc(entries, func(entry uint64) bool { return fits(entry, want) }) {
 			continue
@@ -55,6 +82,7 @@ func (s *Sanitizer) checkPages(u *submission, x *access, a *allocation) {
 		if entry := entries[0]; entry&gartreg.EntryValid != 0 {
 			is = fmt.Sprintf("mapped to %s, want %s", pkt.FormatAddr(pkt.Host|entry&gartreg.EntryPage), pkt.FormatAddr(pkt.Host|want))
 		}
+		u.unpinned = true
 		s.find("access-pinned", buildPaging, "%s %s of %s, whose page %s is %s", x.name(u), x, s.of(x.allocation), pkt.FormatAddr(at), is)
 		return
 	}

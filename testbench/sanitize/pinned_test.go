@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -105,14 +107,16 @@ func TestMappedPages(t *testing.T) {
 			r.gart(gartreg.Ctl, gartreg.CtlEnable)
 		}},
 		"an entry after the pages":   {do: func(r *rig) { r.gart(gartreg.Pages, 2); r.maps(2, 0x105000|valid, false) }},
+		"an answer, so told once":    {func(r *rig) { r.maps(2, 0x105000|valid, false); r.Answered(r.t) }, other},
 		"an entry of the last page":  {func(r *rig) { r.gart(gartreg.Pages, 3); r.maps(2, 0x105000|valid, false) }, other},
 		"an entry and then the page": {func(r *rig) { r.gart(gartreg.Pages, 2); r.maps(2, 0x105000|valid, false); r.gart(gartreg.Pages, 4) }, other},
 	} {
 		r := newMappedRig(t)
 		tt.do(r)
-		r.Answered(r.t)
 		r.texts = nil
-		got := r.copies(t, 0, 10, 11)
+		r.copies(t, 0, 10, 11)
+		r.puts(t) // the doorbell
+		got := r.found
 		if tt.want == "" {
 			assert.Empty(t, r.texts, name)
 			continue
@@ -123,7 +127,7 @@ func TestMappedPages(t *testing.T) {
 }
 
 // Writes are posted. Until a read of the same thread is answered the GPU may have the value before, and if the link is
-// down what the driver has left to write is not known either.
+// down what the driver has left to write is not known either. Here no doorbell is rung.
 func TestPostedMappings(t *testing.T) {
 	const (
 		valid = gartreg.EntryValid | gartreg.EntryWritable
@@ -177,6 +181,67 @@ func TestPostedMappings(t *testing.T) {
 		r.texts = nil
 		r.copies(t, 0, 10, 11)
 		assert.Equal(t, tt.want, len(r.texts) > 0, "%s: %q", name, r.texts)
+	}
+}
+
+// Posted writes keep their order. So work has the pages that a thread has written before it rings the doorbell of the
+// work, and not one of those before.
+func TestMappingsAtTheDoorbell(t *testing.T) {
+	const (
+		valid = gartreg.EntryValid | gartreg.EntryWritable
+		good  = 0x107000 | valid
+		bad   = 0x105000 | valid
+	)
+	other := new(ddi.Thread)
+	maps := func(entry uint64) func(r *rig) { return func(r *rig) { r.maps(2, entry, true) } }
+	others := func(r *rig) { r.Memory(other, tableAt+16, binary.LittleEndian.AppendUint64(nil, bad)) }
+	copies := func(r *rig) { r.copies(t, 0, 10, 11) }
+	rings := func(by *ddi.Thread, off uint32) func(r *rig) {
+		return func(r *rig) {
+			thread := by
+			if thread == nil {
+				thread = r.t
+			}
+			r.Register(thread, uint64(off), uint32(len(r.ring)/4))
+			r.Flush(r.t)
+		}
+	}
+	bell := rings(nil, cpreg.Base+cpreg.Wptr)
+	for name, tt := range map[string]struct {
+		do   []func(r *rig)
+		want int // findings
+	}{
+		"a bad page":                         {[]func(r *rig){maps(bad), copies, bell}, 1},
+		"the doorbell of the firmware":       {[]func(r *rig){maps(bad), copies, rings(nil, mcureg.Base+mcureg.Doorbell)}, 1},
+		"the good page again":                {do: []func(r *rig){maps(bad), maps(good), copies, bell}},
+		"the good page before the doorbell":  {do: []func(r *rig){maps(bad), copies, maps(good), bell}},
+		"a bad page after the doorbell":      {do: []func(r *rig){copies, bell, maps(bad), bell}},
+		"two doorbells":                      {[]func(r *rig){maps(bad), copies, bell, bell}, 1},
+		"two submissions":                    {[]func(r *rig){maps(bad), copies, copies, bell}, 2},
+		"a doorbell before the work":         {do: []func(r *rig){maps(bad), bell, copies}},
+		"another register":                   {do: []func(r *rig){maps(bad), copies, rings(nil, cpreg.Base+cpreg.Preempt)}},
+		"the doorbell of the other node":     {do: []func(r *rig){maps(bad), copies, rings(nil, cpreg.Base+cpreg.Stride+cpreg.Wptr)}},
+		"another thread rings":               {do: []func(r *rig){maps(bad), copies, rings(other, cpreg.Base+cpreg.Wptr)}},
+		"another thread has written":         {do: []func(r *rig){others, copies, bell}},
+		"another thread has written it last": {do: []func(r *rig){maps(bad), others, copies, bell}},
+		"another thread writes and rings":    {[]func(r *rig){others, copies, rings(other, cpreg.Base+cpreg.Wptr)}, 1},
+		"the link dies before the doorbell":  {do: []func(r *rig){maps(bad), copies, func(r *rig) { r.LinkDown() }, bell}},
+		"the work was preempted": {do: []func(r *rig){maps(bad), copies, func(r *rig) {
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempted, Submission: 1})
+		}, bell}},
+		"more writes than are kept": {[]func(r *rig){func(r *rig) {
+			for range 20 {
+				r.maps(2, bad, false)
+			}
+		}, copies, bell}, 1},
+	} {
+		r := newMappedRig(t)
+		r.maps(2, good, false)
+		r.Answered(r.t)
+		for _, do := range tt.do {
+			do(r)
+		}
+		assert.Len(t, r.texts, tt.want, name)
 	}
 }
 

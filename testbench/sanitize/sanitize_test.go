@@ -76,7 +76,7 @@ const (
 
 // node writes a register of a node.
 func (r *rig) node(node, off, value uint32) {
-	r.Register(uint64(cpreg.Base+node*cpreg.Stride+off), value)
+	r.Register(r.t, uint64(cpreg.Base+node*cpreg.Stride+off), value)
 }
 
 // start gives node 0 its ring.

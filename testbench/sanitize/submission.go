@@ -49,6 +49,8 @@ type submission struct {
 	owned     []*owned // host memory that it accesses
 	done      uint64   // the end of the last packet that its node has executed, or 0
 	cut       bool     // a reset of its node has ended it inside
+	rung      bool     // its doorbell was rung
+	unpinned  bool     // it was told that a page of an access is not that of the allocation
 
 	// By node: the number of the last submission that ends before this one begins.
 	after map[uint32]uint64
@@ -75,13 +77,17 @@ func (x access) name(u *submission) string {
 	return fmt.Sprintf("%s at %#x of submission %d (node %d, fence %d)", x.op, x.at, u.serial, u.node, u.fence)
 }
 
-func (x access) String() string {
-	at := x.bytes
+// shown returns the bytes as the packet has them.
+func (x access) shown() span {
 	if x.named != (span{}) {
-		at = x.named
+		return x.named
 	}
+	return x.bytes
+}
+
+func (x access) String() string {
 	_, does := verbs(x.writes)
-	return does + " " + at.String()
+	return does + " " + x.shown().String()
 }
 
 // allows reports whether a submission accesses a range of host memory.
@@ -262,12 +268,12 @@ func (s *Sanitizer) checkUse(u *submission, x *access, use dxgkrnl.Use, a *alloc
 		s.find("access-write", u.function, "%s %s of %s, whose list element does not have WriteOperation", x.name(u), x, of())
 	case x.writes:
 		s.checkPlace(u, x, a)
-		s.checkPages(u, x, a)
+		s.checkPages(u, x, a, nil)
 		s.wrote(x, a)
 		a.newer = a.place.from&pkt.Host == 0 && !a.mapped
 	default:
 		s.checkPlace(u, x, a)
-		s.checkPages(u, x, a)
+		s.checkPages(u, x, a, nil)
 		s.checkWritten(u, x, a)
 	}
 }
