@@ -20,11 +20,18 @@ import (
 )
 
 // The sanitizer knows what the GPU has of the table of the aperture from the accesses of the host: nothing after one
-// that found the link down, the values before and after a write, and one value after a read that was answered.
+// that found the link down, the values before and after a write, and one value after a read that was answered. A word
+// whose write failed in another way is not known until it is written again.
 func TestPostedWritesOfATable(t *testing.T) {
 	const page, high = 0x107000, 1 << 32
 	failed := func(err error) hal.Access {
 		return hal.Access{Write: true, BAR: vramBAR, Offset: 4, Err: err, Data: make([]byte, 4)}
+	}
+	bad := func(err error) hal.Access { // another page 4 GiB above
+		return hal.Access{Write: true, BAR: vramBAR, Offset: 4, Err: err, Data: []byte{2, 0, 0, 0}}
+	}
+	elsewhere := func(err error) hal.Access {
+		return hal.Access{Write: true, BAR: vramBAR, Offset: 8, Err: err, Data: make([]byte, 4)}
 	}
 	for name, tt := range map[string]struct {
 		then []hal.Access // after the low half of the entry
@@ -34,7 +41,11 @@ func TestPostedWritesOfATable(t *testing.T) {
 		"the link is down at the high half": {[]hal.Access{failed(nil), failed(fmt.Errorf("%w: cut", bus.ErrLinkDown))}, false},
 		"the link is down at the answer":    {[]hal.Access{{Err: bus.ErrLinkDown}}, false},
 		"no answer, and the high half":      {[]hal.Access{failed(nil), {Err: bus.ErrTimeout}}, false},
-		"the write failed, and an answer":   {[]hal.Access{{Err: bus.ErrTimeout}, {}}, true},
+		"a read failed, and an answer":      {[]hal.Access{{Err: bus.ErrTimeout}, {}}, true},
+		"the write failed, and an answer":   {[]hal.Access{bad(nil), bad(bus.ErrTimeout), {}}, false},
+		"the same, and the write again":     {[]hal.Access{bad(nil), bad(bus.ErrTimeout), bad(nil), {}}, true},
+		"another write failed":              {[]hal.Access{elsewhere(nil), elsewhere(bus.ErrTimeout), {}}, true},
+		"a write of a register failed":      {[]hal.Access{{Write: true, Offset: 4, Data: make([]byte, 4), Err: bus.ErrTimeout}, {}}, true},
 	} {
 		var found []string
 		s := sanitize.New(func(r verifier.Report) { found = append(found, r.Rule) }, func(uint64, []byte) error { return nil })

@@ -222,6 +222,8 @@ func (r registers) Accessed(t *ddi.Thread, a hal.Access) {
 	switch {
 	case errors.Is(a.Err, bus.ErrLinkDown):
 		r.sanitizer.LinkDown()
+	case a.Err != nil && a.Write && a.BAR == vramBAR:
+		r.sanitizer.Failed(a.Offset, len(a.Data))
 	case a.Err != nil:
 	case !a.Write:
 		r.sanitizer.Answered(t)

@@ -76,6 +76,16 @@ func (a *aperture) write(t *ddi.Thread, addr uint64, p []byte) {
 	}
 }
 
+// failed follows a write of VRAM that has failed: its words are not known.
+func (a *aperture) failed(addr, n uint64) {
+	table := a.table.from
+	for i := range a.words {
+		if (span{table + 4*i, table + 4*i + 4}).overlaps(span{addr, addr + n}) {
+			delete(a.words, i)
+		}
+	}
+}
+
 // then returns a word after a thread has sent another value. Without known it was not written before.
 func (w word) then(value uint32, known bool, t *ddi.Thread) word {
 	n := word{value: value, any: w.any || !known, by: t}

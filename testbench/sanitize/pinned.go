@@ -33,6 +33,14 @@ func (s *Sanitizer) Answered(t *ddi.Thread) {
 	s.driver.aperture.answered(t)
 }
 
+// Failed takes a write of n bytes of VRAM at a GPU address that has failed on a link that is not down, after Memory has
+// taken it. Each of its words of the table of the aperture may have any value until it is written again.
+func (s *Sanitizer) Failed(addr uint64, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.driver.aperture.failed(addr, uint64(n))
+}
+
 // LinkDown takes an access of the CPU that fails since the link is down. The driver cannot write what it
 // has left to write, so the table of the aperture is not known.
 func (s *Sanitizer) LinkDown() {
