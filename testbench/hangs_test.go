@@ -30,7 +30,8 @@ var hangs = flag.Int("recovery.hangs", 5, "injected hangs of each kind")
 //	fences  that submissions of it have had
 //	others  fences of other devices in the hardware, by node, except those that have been reported
 //	ahead   of node 0, what it had not completed when it got the spoiled work
-//	beside  the most that was unfinished when a node with the spoiled work was stopped or reset
+//	nodes   that have had submissions of it
+//	beside  the most that was unfinished when one of nodes was stopped or reset
 type spoiler struct {
 	spoil  func(arg kmddi.Patch)
 	heal   func()
@@ -40,6 +41,7 @@ type spoiler struct {
 	armed  bool
 	buffer uint64
 	fences []uint32
+	nodes  map[uint32]bool
 	others map[uint32][]uint32
 	ahead  int
 	beside int
@@ -48,7 +50,7 @@ type spoiler struct {
 // drivers returns the drivers of this GPU with the spoiler in the miniport.
 func (s *spoiler) drivers() Drivers {
 	return withKernel(func(d *kmddi.DriverInitializationData) {
-		s.owners, s.others = map[kmddi.HContext]kmddi.HDevice{}, map[uint32][]uint32{}
+		s.owners, s.others, s.nodes = map[kmddi.HContext]kmddi.HDevice{}, map[uint32][]uint32{}, map[uint32]bool{}
 		create, patch, reset := d.CreateContext, d.Patch, d.ResetEngine
 		d.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 			s.device = dev
@@ -103,10 +105,34 @@ func (s *spoiler) listen(d *kmddi.DriverInitializationData) {
 
 // stopped notes what a node has not completed that stops. The kernel submits it again.
 func (s *spoiler) stopped(node uint32) {
-	if len(s.fences) > 0 {
+	if s.nodes[node] {
 		s.beside = max(s.beside, len(s.others[0])+len(s.others[1]))
 	}
 	s.others[node] = nil
+}
+
+// Unfinished work counts when a node with the spoiled work stops, and not at a stop of the other node.
+func TestSpoilerCountsAtItsNode(t *testing.T) {
+	const buffer = 0x1000
+	guilty, other := kmddi.HDevice{Root: new(ddi.Root)}, kmddi.HDevice{Root: new(ddi.Root)}
+	of, others := kmddi.HContext{Root: new(ddi.Root)}, kmddi.HContext{Root: new(ddi.Root)}
+	for _, spoil := range []func(kmddi.Patch){nil, func(kmddi.Patch) {}} {
+		s := &spoiler{
+			device: guilty, spoil: spoil, owners: map[kmddi.HContext]kmddi.HDevice{of: guilty, others: other},
+			others: map[uint32][]uint32{}, nodes: map[uint32]bool{},
+		}
+		if spoil != nil {
+			s.buffer = buffer // it was spoiled
+		}
+		s.patched(kmddi.Patch{Context: others, NodeOrdinal: 0, SubmissionFenceID: 5})
+		s.patched(kmddi.Patch{Context: others, NodeOrdinal: 1, SubmissionFenceID: 6})
+		s.patched(kmddi.Patch{Context: of, NodeOrdinal: 0, SubmissionFenceID: 7, DmaBufferPhysicalAddress: buffer})
+		s.stopped(1)
+		assert.Zero(t, s.beside)
+		s.patched(kmddi.Patch{Context: others, NodeOrdinal: 1, SubmissionFenceID: 8})
+		s.stopped(0)
+		assert.Equal(t, 2, s.beside, "fences 5 and 8")
+	}
 }
 
 // after returns the fences that are after one.
@@ -127,6 +153,7 @@ func (s *spoiler) patched(arg kmddi.Patch) {
 	}
 	if s.buffer == 0 && s.spoil == nil || s.buffer == arg.DmaBufferPhysicalAddress {
 		s.fences = append(s.fences, arg.SubmissionFenceID)
+		s.nodes[arg.NodeOrdinal] = true
 	}
 }
 
@@ -249,7 +276,7 @@ func (r *recoveries) hang(n int) {
 	guilty.copies(1)
 	require.NoError(t, s.system.WaitForIdle()) // its buffers are resident
 	s.ahead, s.beside = 0, 0
-	s.armed, s.buffer, s.fences = s.spoil != nil, 0, nil
+	s.armed, s.buffer, s.fences, s.nodes = s.spoil != nil, 0, nil, map[uint32]bool{}
 	r.others[0].copies(60) // while the node does that, the rest is queued
 	if r.kind.alone {
 		r.others[1].copies(3)
