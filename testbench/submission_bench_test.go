@@ -186,9 +186,9 @@ func (s *submissionBench) submitted() float64 {
 const countedSubmissions = 20 * submissionsRound
 
 // allocations returns how many Go objects countedSubmissions submissions allocate in total, on
-// all goroutines. They run on one processor, and once before, as in testing.AllocsPerRun, which
-// rounds the average down. A collection in between would make the runtime allocate, so
-// there is none.
+// all goroutines. It is like testing.AllocsPerRun, which rounds the average down. The submissions
+// run on one processor. They run twice, and only the second time counts. A collection in between
+// would make the runtime allocate, so there is none.
 func (s *submissionBench) allocations() uint64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

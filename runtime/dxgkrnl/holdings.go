@@ -1,6 +1,7 @@
 package dxgkrnl
 
 // Holdings counts what a kernel holds. What grows from one time to the next is not released.
+// It is for tests: nothing in the kernel uses it.
 type Holdings struct {
 	Processes   int // that have a device, except that of the kernel's own device
 	Devices     int // except the kernel's own

@@ -16,11 +16,11 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// limits are limits of the watchdog, in clocks of the GPU: no round reaches long; a node that waits for
-// the host reaches short, which takes the given number of ticks of the board's clock.
+// limits are the limits of the watchdog that a storm uses.
 type limits struct {
-	long, short uint32
-	ticks       uint64
+	long  uint32 // in clocks of the GPU; no round reaches it
+	short uint32 // in clocks of the GPU; a node that waits for the host reaches it
+	ticks uint64 // of the board's clock in the time of short
 }
 
 // limitsOf returns the limits for a board. A node that reads host memory over a slow link makes no progress
