@@ -151,7 +151,7 @@ func (c *queueCampaign) preempt(i uint32) {
 }
 
 // noticeClocks is how long after an answer the notice of what happened before it may come.
-const noticeClocks = 5000
+const noticeClocks = 6000
 
 // faults reports whether a node has a fault or a reset, of which the notice comes soon or is among those after the
 // first seen ones.
