@@ -25,7 +25,7 @@ STRESS_FIRMWARE = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,lost-int
 STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 
 test: ## all tests of the fast set; the last line counts the skipped tests
-	$(GO) run ./cmd/testsum -short -timeout 30m ./...
+	HILGPU_FAST=1 $(GO) run ./cmd/testsum -timeout 30m ./...
 
 test-long: ## the tests that are not in the fast set, and main paths without a log
 	$(GO) run ./cmd/testsum -long

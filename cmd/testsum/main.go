@@ -5,7 +5,7 @@
 //	testsum [arguments of go test]
 //	testsum -long
 //
-// With -long it runs only the tests of the module that call tooltest.Long, which go test -short skips.
+// With -long it runs only the tests of the module that call tooltest.Long, which HILGPU_FAST=1 skips.
 //
 // It exits as go test does, or with 1 if a test was skipped and CI=true is set
 // in the environment. A case that is not applicable to a driver, because the driver or its

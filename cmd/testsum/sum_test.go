@@ -124,7 +124,7 @@ func TestNotAsked(t *testing.T) {
 
 // The fast set skips long tests and counts them, also in CI. The flag -long runs only these.
 func TestLong(t *testing.T) {
-	long := "package tooltest\n\nimport \"testing\"\n\nfunc Long(t *testing.T) {\n\tif testing.Short() {\n\t\tt.Skip(\"" + tool.LongReason + "\")\n\t}\n}\n"
+	long := "package tooltest\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc Long(t *testing.T) {\n\tif os.Getenv(\"HILGPU_FAST\") == \"1\" {\n\t\tt.Skip(\"" + tool.LongReason + "\")\n\t}\n}\n"
 	test := func(name, begin string) string {
 		return "package a\n\nimport (\n\t\"testing\"\n\n\t\"m/tooltest\"\n)\n\nfunc Test" + name + "(t *testing.T) {\n\t" + begin + "\n\tt.Fatal(\"it ran\")\n}\n\nvar _ = tooltest.Long\n"
 	}
@@ -135,9 +135,11 @@ func TestLong(t *testing.T) {
 	})
 	t.Setenv("CI", "true")
 	var stdout, stderr bytes.Buffer
-	assert.Zero(t, run([]string{"-short", "./..."}, &stdout, &stderr), stderr.String())
+	t.Setenv("HILGPU_FAST", "1")
+	assert.Zero(t, run([]string{"./..."}, &stdout, &stderr), stderr.String())
 	assert.Contains(t, stdout.String(), "\nskipped tests: 1 long, which make test-long runs\n")
 	stdout.Reset()
+	t.Setenv("HILGPU_FAST", "")
 	assert.Equal(t, 1, run([]string{"-long"}, &stdout, &stderr))
 	assert.Contains(t, stdout.String(), "it ran")
 	assert.NotContains(t, stdout.String(), "m/b")

@@ -41,6 +41,9 @@ func Programs() []Program {
 // The program follows, in the format of Program.String.
 const SkipReason = "missing tool: "
 
+// FastSet is the environment variable that is 1 where only the tests of the fast set run.
+const FastSet = "HILGPU_FAST"
+
 // LongReason is the reason of a skipped test that is not in the fast set.
 const LongReason = "long: make test-long runs it"
 

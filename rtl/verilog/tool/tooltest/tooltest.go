@@ -26,11 +26,12 @@ func NeedVersion(t testing.TB, err error) {
 	}
 }
 
-// Long skips a test that takes more than a few seconds, if the flag -short is set, as in make test. A test
-// function calls it by itself, so that make test-long finds it (cmd/testsum).
+// Long skips a test that takes more than a few seconds, if the environment has HILGPU_FAST=1, as in make test. A test
+// function calls it by itself, so that make test-long finds it (cmd/testsum). The flag -short is not used, since with it
+// random tests of other packages make fewer checks.
 func Long(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
+	if os.Getenv(tool.FastSet) == "1" {
 		t.Skip(tool.LongReason)
 	}
 }
