@@ -241,6 +241,7 @@ func TestKernelDrawingHangs(t *testing.T) {
 			}
 			sys, err := Open(tt.board, s.drivers(), o)
 			require.NoError(t, err)
+			s.system = sys
 			other, c := newCopier(t, sys, 1000, 3), newCanvas(t, sys, 2)
 			c.fill(rand.New(rand.NewPCG(1, 0))) // makes the context of the kernel, which is the last
 			require.NoError(t, sys.WaitForIdle())

@@ -25,6 +25,7 @@ var hangs = flag.Int("recovery.hangs", 5, "injected hangs of each kind")
 // what the miniport is told and tells, so it knows what work of other devices has not ended.
 //
 //	spoil   spoils what DxgkDdiPatch has patched; nil: nothing does
+//	system  set when it is open
 //	heal    is called before DxgkDdiResetEngine; nil: nothing is
 //	buffer  address of the DMA buffer of what was spoiled; 0: all of the device
 //	fences  that submissions of it have had
