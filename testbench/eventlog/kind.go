@@ -114,6 +114,9 @@ func join(parts ...[]Field) (fs []Field) {
 
 var write = []Field{{"write", Flag}}
 
+// LinkDown begins the text of a Link event of a link that has gone down. The cause follows.
+const LinkDown = "down: "
+
 // Table describes each kind, in order.
 var Table = []Description{
 	{Call, "call", "a call of the API begins", dec("number"), "name of the method", ""},

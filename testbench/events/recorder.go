@@ -211,7 +211,7 @@ func (r *Recorder) linkDown(t *ddi.Thread, err error) {
 	defer r.mu.Unlock()
 	if !r.down {
 		r.down = true
-		r.add(t, 0, eventlog.New(eventlog.Link).WithText("down: "+err.Error()))
+		r.add(t, 0, eventlog.New(eventlog.Link).WithText(eventlog.LinkDown+err.Error()))
 	}
 }
 

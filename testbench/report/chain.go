@@ -61,7 +61,7 @@ func ends(e eventlog.Event) bool {
 	case eventlog.Broken:
 		return e.Fields[0] != 0
 	}
-	return e.Kind == eventlog.Link && strings.HasPrefix(e.Text(), "down: ")
+	return e.Kind == eventlog.Link && strings.HasPrefix(e.Text(), eventlog.LinkDown)
 }
 
 // fenceText is how the text of a rule names a fence.

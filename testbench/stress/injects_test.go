@@ -2,6 +2,7 @@ package stress
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,19 +27,15 @@ func TestInjectedFaultsAreInTheLog(t *testing.T) {
 		{"unplug", "emu?vram=64KiB", fault(Unplug, 0.01)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log bytes.Buffer
-			var w *eventlog.Writer
 			o := small(t, tt.board)
 			tt.change(&o)
-			o.System.Record = func(h eventlog.Header) (events.Sink, error) {
-				var err error
-				w, err = eventlog.NewWriter(&log, h)
-				return w, err
-			}
-			last, err := Run(o)
-			require.NoError(t, err)
-			require.NoError(t, w.Flush())
-			noted, r := readLog(t, log.Bytes())
+			last, log := logged(t, o)
+			noted := uint64(0)
+			r := readLog(t, log, func(e *eventlog.Event) {
+				if e.Kind == eventlog.Inject {
+					noted++
+				}
+			})
 			injected := last.Hangs
 			for _, n := range last.Injected {
 				injected += n
@@ -52,18 +49,35 @@ func TestInjectedFaultsAreInTheLog(t *testing.T) {
 	}
 }
 
-// readLog returns the number of injected faults in a log, and what it says.
-func readLog(t *testing.T, log []byte) (injected uint64, run *why.Run) {
+// logged runs the bench and returns its last round and its log.
+func logged(t *testing.T, o Options) (last Round, log []byte) {
+	t.Helper()
+	var text bytes.Buffer
+	var w *eventlog.Writer
+	o.System.Record = func(h eventlog.Header) (events.Sink, error) {
+		var err error
+		w, err = eventlog.NewWriter(&text, h)
+		return w, err
+	}
+	last, err := Run(o)
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	return last, text.Bytes()
+}
+
+// readLog calls see with each event of a log, and returns what package why makes of it.
+func readLog(t *testing.T, log []byte, see func(e *eventlog.Event)) *why.Run {
+	t.Helper()
 	l, err := eventlog.NewReader(bytes.NewReader(log))
 	require.NoError(t, err)
-	for e := (eventlog.Event{}); l.Next(&e) == nil; {
-		if e.Kind == eventlog.Inject {
-			injected++
-		}
+	var e eventlog.Event
+	for err = l.Next(&e); err == nil; err = l.Next(&e) {
+		see(&e)
 	}
+	require.ErrorIs(t, err, io.EOF)
 	l, err = eventlog.NewReader(bytes.NewReader(log))
 	require.NoError(t, err)
-	run, err = why.Read(l)
+	run, err := why.Read(l)
 	require.NoError(t, err)
-	return injected, run
+	return run
 }

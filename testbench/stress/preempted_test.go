@@ -1,10 +1,7 @@
 package stress
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -12,32 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
-	"github.com/hilgpu/hilgpu/testbench/events"
-	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
 // The answer about a fence names the call that the log has as the cause of the buffer, also after the kernel took the buffer
 // back from a node, often and together with others of its context.
 func TestCallsOfPreemptedWork(t *testing.T) {
-	var text bytes.Buffer
-	var w *eventlog.Writer
 	o := small(t, "emu?vram=32KiB")
 	o.Processes, o.Contexts, o.Rounds, o.Seed, o.System.Sanitize = 4, 1, 1, 5, false
-	o.System.Record = func(h eventlog.Header) (events.Sink, error) {
-		var err error
-		w, err = eventlog.NewWriter(&text, h)
-		return w, err
-	}
-	_, err := Run(o)
-	require.NoError(t, err)
-	require.NoError(t, w.Flush())
-	l, err := eventlog.NewReader(bytes.NewReader(text.Bytes()))
-	require.NoError(t, err)
-	run, err := why.Read(l)
-	require.NoError(t, err)
-	l, err = eventlog.NewReader(bytes.NewReader(text.Bytes()))
-	require.NoError(t, err)
-
+	_, log := logged(t, o)
 	type fence struct{ node, number uint32 }
 	causes, calls := map[uint64]uint64{}, map[uint64]string{} // by event
 	jobs, subs := map[uint64]string{}, map[uint64]string{}    // calls by DMA buffer and by submission
@@ -51,12 +30,7 @@ func TestCallsOfPreemptedWork(t *testing.T) {
 		}
 		return ""
 	}
-	for e := (eventlog.Event{}); ; {
-		if err := l.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
+	run := readLog(t, log, func(e *eventlog.Event) {
 		causes[e.ID] = e.Cause
 		switch e.Kind {
 		case eventlog.Call:
@@ -76,7 +50,7 @@ func TestCallsOfPreemptedWork(t *testing.T) {
 				twice++
 			}
 		}
-	}
+	})
 	assert.Positive(t, twice, "submissions that were preempted more than once")
 	asked := 0
 	for of, call := range want {

@@ -73,7 +73,7 @@ func (k kind) options(t *testing.T, seed uint64, rate float64) Options {
 	return o
 }
 
-// How a run of a kind goes. It changes nothing.
+// A how is a way to run a kind. The result is the same in each way.
 type how struct {
 	processors int
 	waves      bool // the last clocks are recorded; only the emulator in this process has them

@@ -62,8 +62,8 @@ func (d *device) explains(e *dxgkrnl.DeviceError) bool {
 	})
 }
 
-// written notes that a DMA buffer gets the commands of a process. What was in it is not submitted again, but
-// its loss may be seen later.
+// written is called when a process writes its commands to a DMA buffer. The kernel does not submit the commands that were
+// in it again. Their faults stay known, since a process may ask later why it has lost its device.
 func (s *spoiler) written(process uint32, buffer []byte) {
 	for _, p := range s.bench.processes {
 		if p.device == nil {

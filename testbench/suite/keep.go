@@ -49,8 +49,8 @@ func (t *T) differs(got, expected image.Image) {
 	}
 }
 
-// saveAll writes the last events to a folder, if a board was opened, and if the case has ended the last clocks of
-// an emulated GPU.
+// saveAll writes the last events, which end with what failed, to a folder if a board was opened, and if the case has ended
+// the last clocks of an emulated GPU.
 func (t *T) saveAll(dir, failure string, ended bool) error {
 	files := map[string][]byte{report.LogFile: t.log(failure)}
 	if ended && t.flight != nil {

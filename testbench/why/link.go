@@ -15,7 +15,7 @@ const maxEarly = 10
 func (b *builder) linked(e *eventlog.Event) {
 	text := e.Text()
 	switch {
-	case strings.HasPrefix(text, "down: ") || text == "up":
+	case strings.HasPrefix(text, eventlog.LinkDown) || text == "up":
 		b.links = append(b.links, b.happening(e))
 		return
 	case strings.HasPrefix(text, ends):

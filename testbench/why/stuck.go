@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // faultOf returns the fault of the hardware that stopped a submission, or that of the driver.
@@ -148,7 +149,7 @@ func explainCause(cause uint64) string {
 func (r *Run) unreachable() string {
 	if len(r.links) > 0 && strings.HasPrefix(r.links[len(r.links)-1].Text(), "down") {
 		l := &r.links[len(r.links)-1]
-		return fmt.Sprintf("the link is down since clock %d: %s%s", l.Time, strings.TrimPrefix(l.Text(), "down: "), r.harmed())
+		return fmt.Sprintf("the link is down since clock %d: %s%s", l.Time, strings.TrimPrefix(l.Text(), eventlog.LinkDown), r.harmed())
 	}
 	if f := &r.failed; f.ID != 0 {
 		return fmt.Sprintf("the device does not answer: the %s of %s at clock %d failed with %s%s", f.Kind, where(f.Fields[0], f.Fields[1]), f.Time, f.Text(), r.harmed())
