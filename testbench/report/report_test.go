@@ -150,8 +150,11 @@ func TestSubmissionsWithPackets(t *testing.T) {
 	packet := eventlog.New(eventlog.Packet, 1, 0)
 	packet.Data, _ = pkt.Copy{Src: 0x100, Dst: 0x200, Bytes: 48}.Append(nil)
 	all := []eventlog.Event{eventlog.New(eventlog.Queue, 1, 0, 7, 0x10, 0x1000, 0, 0x18).WithText("DxgkDdiRender"), packet, eventlog.New(eventlog.Submit, 1), eventlog.New(eventlog.Retire, 1)}
+	for n := range uint64(12) { // all are queued before one retires, as when a device destroys its resources
+		all = append(all, eventlog.New(eventlog.Queue, n+2, 1, n+1, 0, 0x3000, 0, 0).WithText("paging buffer"))
+	}
 	for n := range uint64(12) {
-		all = append(all, eventlog.New(eventlog.Queue, n+2, 1, n+1, 0, 0x3000, 0, 0).WithText("paging buffer"), eventlog.New(eventlog.Submit, n+2), eventlog.New(eventlog.Retire, n+2))
+		all = append(all, eventlog.New(eventlog.Submit, n+2), eventlog.New(eventlog.Retire, n+2))
 	}
 	page := pageOf(t, &report.Source{Title: "a run", Log: opener(logOf(t, eventlog.Header{Hz: 1e6, Map: regmap.Hash(), Observed: true}, all...))})
 	assert.Contains(t, page, "1: DxgkDdiRender, node 0, fence 7")

@@ -18,7 +18,7 @@ import (
 const (
 	maxIncidents   = 100 // the last ones
 	maxText        = 16 << 10
-	maxSubmissions = 8   // the last ones; those without packets make room first
+	maxSubmissions = 8   // the last ones with packets, and as many without
 	maxPackets     = 200 // of a submission
 	maxExecuted    = 32  // of a node, the last ones
 )

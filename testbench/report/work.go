@@ -22,7 +22,6 @@ type Submission struct {
 	address, start uint64
 	operations     []string
 	packets        []packet
-	over           bool
 }
 
 // A packet of a submission.
@@ -62,14 +61,12 @@ func (w *work) add(e *eventlog.Event) {
 		return
 	}
 	if e.Kind == eventlog.Queue {
+		w.forget(true)
+		w.forget(false)
 		w.submissions = append(w.submissions, &Submission{
 			Number: e.Fields[0], Node: e.Fields[1], Fence: e.Fields[2], Context: fmt.Sprintf("%#x", e.Fields[3]), Buffer: pkt.FormatAddr(pkt.Host | e.Fields[4]),
 			Kind: e.Text(), State: "queued", address: e.Fields[4], start: e.Fields[5],
 		})
-		if len(w.submissions) > maxSubmissions {
-			oldest := max(0, slices.IndexFunc(w.submissions, func(s *Submission) bool { return s.over && len(s.packets) == 0 }))
-			w.submissions = slices.Delete(w.submissions, oldest, oldest+1)
-		}
 		return
 	}
 	i := slices.IndexFunc(w.submissions, func(s *Submission) bool { return s.Number == e.Fields[0] })
@@ -77,7 +74,6 @@ func (w *work) add(e *eventlog.Event) {
 		return
 	}
 	s := w.submissions[i]
-	s.over = s.over || e.Kind == eventlog.Retire || e.Kind == eventlog.Preempted || e.Kind == eventlog.Cancelled || e.Kind == eventlog.Reset
 	switch e.Kind {
 	case eventlog.Paging:
 		s.operations = append(s.operations, fmt.Sprintf("%s of allocation %#x, %d bytes", e.Text(), e.Fields[1], e.Fields[6]))
@@ -95,6 +91,21 @@ func (w *work) add(e *eventlog.Event) {
 		s.State = "cancelled"
 	case eventlog.Reset:
 		s.State = "aborted"
+	}
+}
+
+// forget makes room for one more submission: of those with packets, or of those without.
+func (w *work) forget(packets bool) {
+	counted := func(s *Submission) bool { return len(s.packets) > 0 == packets }
+	n := 0
+	for _, s := range w.submissions {
+		if counted(s) {
+			n++
+		}
+	}
+	if n >= maxSubmissions {
+		oldest := slices.IndexFunc(w.submissions, counted)
+		w.submissions = slices.Delete(w.submissions, oldest, oldest+1)
 	}
 }
 
