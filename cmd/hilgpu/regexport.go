@@ -83,6 +83,9 @@ func exportRegs(f *regFlags, name, out, against string) error {
 	}
 	var changes []regmap.Change
 	if against != "" {
+		if err := f.app.Links.Outputs.Reads(against); err != nil {
+			return err
+		}
 		if changes, err = changesFrom(against); err != nil {
 			return err
 		}

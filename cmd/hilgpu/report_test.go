@@ -80,7 +80,7 @@ func TestReportInput(t *testing.T) {
 		{[]string{other, "-o", page}, "hilgpu: " + other + ": eventlog: not a log: it does not begin with HILGPULG\n"},
 		{[]string{dir, "-o", page}, "hilgpu: bad input: report: nothing to show: " + dir + " has neither events.log nor a file of a failed test\n"},
 		{[]string{other + "2", "-o", page}, "hilgpu: bad input: stat " + other + "2: no such file or directory\n"},
-		{[]string{log, "-o", dir}, "hilgpu: " + log + ": bad input: cannot write " + dir + ": it is a directory\n"},
+		{[]string{log, "-o", dir}, "hilgpu: bad input: cannot write " + dir + ": it is a directory\n"},
 	} {
 		code, errs := ran(append([]string{"report"}, tt.args...)...)
 		assert.Equal(t, exit.Usage, code)
@@ -104,4 +104,50 @@ func TestReportOfAServedBoard(t *testing.T) {
 		assert.Regexp(t, `<h3>Node `+node+`: the last packets in its ring, the newest first</h3>\n.*\n<pre>0x8\w+ FENCE addr=.*, given .*, ended by .*\n`, string(text))
 	}
 	assert.NotContains(t, string(text), "the last executed packets")
+}
+
+// No output may replace a file that the command reads, by whatever name.
+func TestNoOutputOverAnInput(t *testing.T) {
+	dir := t.TempDir()
+	log, link := filepath.Join(dir, "events.log"), filepath.Join(dir, "link")
+	code, _, stderr := hilgpu("run", "compose", "--size", "16x8", "--record", log)
+	require.Zero(t, code, stderr)
+	require.NoError(t, os.Symlink("events.log", link))
+	picture := filepath.Join(dir, "a.png")
+	code, _, stderr = hilgpu("run", "compose", "--size", "16x8", "-o", picture)
+	require.Zero(t, code, stderr)
+	registers := filepath.Join(dir, "map.json")
+	code, _, stderr = hilgpu("reg", "export", "json", "-o", registers)
+	require.Zero(t, code, stderr)
+	for _, args := range [][]string{
+		{"report", log, "-o", log},
+		{"report", log, "-o", link},
+		{"report", link, "--timeline", log},
+		{"report", dir, "-o", log},
+		{"report", dir, "-o", picture},
+		{"reg", "export", "c", "--against", registers, "-o", registers},
+		{"run", "compose", "--size", "16x8", "-o", picture, picture},
+		{"run", "compose", "--size", "16x8", "--record", picture, picture},
+	} {
+		before := filesOf(t, dir)
+		code, stdout, stderr := hilgpu(args...)
+		assert.Equal(t, exit.Usage, code, args)
+		assert.Empty(t, stdout)
+		assert.Regexp(t, `^hilgpu: bad input: cannot write .*: the command reads it\n$`, stderr)
+		assert.Equal(t, before, filesOf(t, dir), args)
+	}
+}
+
+// filesOf returns the files of a folder with their contents.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		all[e.Name()] = string(text)
+	}
+	return all
 }

@@ -47,27 +47,27 @@ func (f *reportFlags) run(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", exit.ErrInput, err)
 	}
+	if err := f.app.Links.Outputs.Reads(source.Inputs...); err != nil {
+		return err
+	}
 	if err := source.CheckMap(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := f.write(f.out, source.Write); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := f.write(path, f.out, source.Write); err != nil {
+		return err
 	}
-	if err := f.write(f.timeline, source.WriteTimeline); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return f.write(path, f.timeline, source.WriteTimeline)
 }
 
-// write writes an output file, if there is one.
-func (f *reportFlags) write(path string, write func(w io.Writer) error) error {
+// write writes an output file, if there is one. from names what it is made of, in errors.
+func (f *reportFlags) write(from, path string, write func(w io.Writer) error) error {
 	file, err := f.app.Links.Outputs.Create(path)
 	if err != nil || file == nil {
 		return err
 	}
 	defer file.Discard()
 	if err := write(file); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	return file.Commit()
 }

@@ -85,6 +85,9 @@ func runCompose(f composeFlags, images []string) error {
 	if err == nil {
 		err = f.verify.check()
 	}
+	if err == nil {
+		err = f.app.Links.Outputs.Reads(images...)
+	}
 	if err != nil {
 		return err
 	}

@@ -10,17 +10,44 @@ import (
 	"sync"
 )
 
-// A Set is the output files of one command, which must be different files. The zero
-// value is an empty set. Its methods may be called from several goroutines, because
-// a signal handler may discard files that are being created.
+// A Set is the output files of one command, which must be different files, and none of
+// those that it reads. The zero value is an empty set. Its methods may be called from
+// several goroutines, because a signal handler may discard files that are being created.
 type Set struct {
-	mu    sync.Mutex
-	files []*File
+	mu     sync.Mutex
+	files  []*File
+	inputs []string // absolute
+}
+
+// Reads notes files that the command reads. It fails with ErrWrite if one of them is an output.
+func (s *Set) Reads(paths ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		s.inputs = append(s.inputs, absolute(path))
+	}
+	for _, o := range s.files {
+		if s.read(o) {
+			return o.Failed(errRead)
+		}
+	}
+	return nil
+}
+
+// errRead is why a file cannot be an output.
+var errRead = errors.New("the command reads it")
+
+// read reports whether the command reads a file.
+func (s *Set) read(o *File) bool {
+	return !o.special && slices.Contains(s.inputs, absolute(o.place))
 }
 
 // Create calls the function Create and adds the file to the set. It fails with
-// ErrWrite if the file is in the set already, under any name. Pipes and devices may
-// be added twice.
+// ErrWrite if the file is in the set already, or the command reads it, under any name.
+// Pipes and devices may be added twice.
 func (s *Set) Create(path string) (*File, error) {
 	o, err := Create(path)
 	if err != nil || o == nil {
@@ -33,6 +60,10 @@ func (s *Set) Create(path string) (*File, error) {
 			o.Discard()
 			return nil, o.Failed(errors.New("it is used for two outputs"))
 		}
+	}
+	if s.read(o) {
+		o.Discard()
+		return nil, o.Failed(errRead)
 	}
 	s.files = append(s.files, o)
 	return o, nil

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -37,6 +39,7 @@ type Source struct {
 	Dump     string // the kernel's dump
 	Frames   []Frame
 	Files    []string // other files of the folder
+	Inputs   []string // paths of the files that the page is made of
 
 	Log func() (io.ReadCloser, error) // opens the log; nil: there is none
 
@@ -54,7 +57,7 @@ func Open(path string) (*Source, error) {
 	if info.IsDir() {
 		return openFolder(path)
 	}
-	return &Source{Title: filepath.Base(path), Log: opener(path)}, nil
+	return &Source{Title: filepath.Base(path), Log: opener(path), Inputs: []string{path}}, nil
 }
 
 // opener returns what opens a file.
@@ -74,6 +77,11 @@ func openFolder(dir string) (*Source, error) {
 		names[e.Name()] = true
 		if !e.IsDir() {
 			s.Files = append(s.Files, e.Name())
+		}
+	}
+	for _, name := range s.Files {
+		if strings.HasSuffix(name, ".png") || slices.Contains([]string{LogFile, MessagesFile, DumpFile, ReadmeFile}, name) {
+			s.Inputs = append(s.Inputs, filepath.Join(dir, name))
 		}
 	}
 	if names[LogFile] {
