@@ -90,3 +90,35 @@ func TestWhyOfRegisters(t *testing.T) {
 	read := logLines(t, path, "read")[0]
 	assert.Contains(t, whyOf(t, path, "cycle", fmt.Sprint(read.Time)), "the host reads ID.MAGIC, 0x47504c48")
 }
+
+// A command that fails prints the question that its log answers, as a line for a shell.
+func TestQuestionOfAFailure(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "my log")
+	for _, tt := range []struct {
+		board, flags string
+		record       bool
+		want         string
+	}{
+		{"emu?fault=bit-flip:0.01@3", "--verify=false", true, "hilgpu: to see what led to it: hilgpu why '" + log + "' pixel "},
+		{"emu?fault=bit-flip:0.01@3", "--verify=false", false, "add --record run.log, and then: hilgpu why run.log pixel "},
+		{"emu?fault=stuck-data:D3=1", "", true, "hilgpu why '" + log + "' fault\n"},
+		{"emu?fault=dead", "", true, "hilgpu why '" + log + "' fault\n"},
+	} {
+		args := append([]string{"run", "compose", "--check", "--size", "32x32", "--board", tt.board}, strings.Fields(tt.flags)...)
+		if tt.record {
+			args = append(args, "--record", log)
+		}
+		code, _, stderr := hilgpu(args...)
+		assert.NotZero(t, code)
+		_, question, ok := strings.Cut(stderr, "pixels differ, the first at ")
+		assert.Contains(t, stderr, tt.want)
+		if !ok || !tt.record {
+			continue
+		}
+		at, _, _ := strings.Cut(question, ":")
+		assert.Contains(t, stderr, tt.want+at+"\n")
+		code, stdout, stderr := hilgpu("why", log, "pixel", at)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "pixel "+at+": ")
+	}
+}

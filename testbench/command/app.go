@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
@@ -275,15 +276,21 @@ func (a *App) printError(err error) {
 	}
 }
 
-// printWhy prints how to find out why a device stopped, if the run has a log or could have one.
+// printWhy prints how to find out why a device stopped, a driver broke a contract or a frame is wrong, if the run has a log or
+// could have one.
 func (a *App) printWhy(err error) {
-	if exit.Code(err) != exit.Device {
+	question := "fault"
+	var wrong *wrongFrame
+	switch code := exit.Code(err); {
+	case errors.As(err, &wrong):
+		question = fmt.Sprintf("pixel %d,%d", wrong.at.X, wrong.at.Y)
+	case code != exit.Device && code != exit.Contract:
 		return
 	}
 	if log := a.Links.Logged(); log != "" {
-		fmt.Fprintf(a.Stderr, "%s: to see what led to it: %s why %s fault\n", a.program.Name, a.program.Name, log)
+		fmt.Fprintf(a.Stderr, "%s: to see what led to it: %s why %s %s\n", a.program.Name, a.program.Name, boards.Quote(log), question)
 	} else if a.Links.CanRecord() {
-		fmt.Fprintf(a.Stderr, "%s: to see what led to it, add --record run.log, and then: %s why run.log fault\n", a.program.Name, a.program.Name)
+		fmt.Fprintf(a.Stderr, "%s: to see what led to it, add --record run.log, and then: %s why run.log %s\n", a.program.Name, a.program.Name, question)
 	}
 }
 

@@ -173,9 +173,17 @@ func checkFrame(got, want *image.NRGBA) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", exit.ErrCheck,
-		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
+	return &wrongFrame{at, fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", exit.ErrCheck,
+		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))}
 }
+
+// A wrongFrame is the error of a frame that differs from what was expected, first at a pixel.
+type wrongFrame struct {
+	at image.Point
+	error
+}
+
+func (w *wrongFrame) Unwrap() error { return w.error }
 
 // writeFrame writes the frame if an output file was given.
 func writeFrame(out *output.File, frame image.Image) error {

@@ -121,7 +121,7 @@ func (r Result) Save(dir, board string) ([]string, error) {
 		{report.DumpFile, "the kernel's dump of the GPU when it stopped", []byte(r.Dump)},
 		{"bus.pcapng", "the packets of the link; only the last ones of a long capture", r.Bus},
 		{"wave.vcd", "every register of an emulated GPU in its last clocks", r.Wave},
-		{report.LogFile, "what happened, for the commands log, why and report; only the last events of a long run", r.Log},
+		{report.LogFile, "what happened, for hilgpu log, why and report, such as hilgpu why events.log fault; only the last events of a long run", r.Log},
 		{report.GotEnd, "the frame", r.Got},
 		{report.ExpectedEnd, "the expected frame", r.Expected},
 		{report.DiffEnd, "where they differ", diff},
