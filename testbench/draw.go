@@ -35,6 +35,10 @@ func (p *Process) CopyRectangle(dst ddi.KMHandle, to kmddi.Rect, src ddi.KMHandl
 }
 
 func (s *System) drawing(t *ddi.Thread, draw func(t *ddi.Thread) ddi.Status) error {
+	if s.contents != nil {
+		s.contents.KernelDraws(true)
+		defer s.contents.KernelDraws(false)
+	}
 	return s.guardOn(t, func() error {
 		if st := draw(t); st != ddi.StatusSuccess {
 			return fmt.Errorf("testbench: drawing of the kernel: %w", st)

@@ -112,7 +112,9 @@ type System struct {
 	drivers Drivers
 	trace   *verifier.Trace
 	monitor *verifier.Monitor // nil: the interfaces are not checked
-	unwatch func()            // stops the search for calls that hang
+
+	contents *verifier.Checker // nil: the same
+	unwatch  func()            // stops the search for calls that hang
 
 	recorder  *events.Recorder    // of the log, or nil
 	incidents events.Link         // of the link, for the log
@@ -213,7 +215,8 @@ func (s *System) wrap(d Drivers, hook verifier.Hook, o kmcheck.Options) {
 		checker := kmcheck.New(m, o)
 		d.KernelMode = checker.Driver(d.KernelMode)
 		s.observeMemory(checker.DeviceWrote)
-		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
+		s.contents = verifier.New(m)
+		user, kernel = verifier.Hooks(before, s.contents), verifier.Hooks(before, checker)
 	} else {
 		s.observeMemory(nil)
 	}

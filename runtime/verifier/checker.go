@@ -25,6 +25,7 @@ type Checker struct {
 	destroyedObjects  []*object  // in the order in which they are forgotten
 	destroyedContexts []*context // likewise
 	contents          content.Model
+	drawing           int            // drawings of the kernel that have not ended
 	worked            map[sized]bool // sizes with which objects were created
 	ids               uint64         // last id given to a context or object
 }

@@ -129,6 +129,21 @@ func TestContent(t *testing.T) {
 			r.reports("CommandListExecute", "device", ddi.EOutOfMemory)
 			r.funcs.CommandListExecute(r.th, r.dev, d.list())
 		}},
+		{"a drawing of the kernel", "", func(r *rig, _ umddi.HResource) {
+			r.k.KernelDraws(true)
+			r.k.KernelDraws(false)
+		}},
+		{"work beside a drawing of the kernel", "", func(r *rig, to umddi.HResource) {
+			r.k.KernelDraws(true)
+			r.funcs.ResourceUpdateSubresourceUP(r.th, r.dev, to, 0, nil, []byte("ijkl"), 4, 4)
+			r.reads(to, "\x00\x00\x00\x00")
+			r.k.KernelDraws(false)
+		}},
+		{"work after a drawing of the kernel", made + "0x69, as pfnResourceUpdateSubresourceUP (call 9) made it", func(r *rig, to umddi.HResource) {
+			r.k.KernelDraws(true)
+			r.k.KernelDraws(false)
+			r.funcs.ResourceUpdateSubresourceUP(r.th, r.dev, to, 0, nil, []byte("ijkl"), 4, 4)
+		}},
 		{"a callback that failed", "", func(r *rig, _ umddi.HResource) { r.loses() }},
 		{"a present", "", func(r *rig, to umddi.HResource) {
 			r.calls("Present", func(t *ddi.Thread) { r.inner.DXGICallbacks.PresentCb(t, r.inner.RTDevice, &umddi.PresentCB{}) })

@@ -100,7 +100,7 @@ func runLists(f *listsFlags) error {
 	if err != nil {
 		return exit.Checked(err)
 	}
-	f.app.printFindings(r.Findings)
+	f.app.printFindings(r.Findings, nil)
 	if f.app.Document(r) {
 		return nil
 	}

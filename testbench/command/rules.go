@@ -68,11 +68,11 @@ func (v *verifyFlags) options() testbench.Options {
 	return testbench.Options{NoVerify: !v.verify, Sanitize: v.sanitize, Waive: v.waive, Collect: v.collect, CallLimit: v.limit}
 }
 
-// printFindings prints violations of waived rules, and warnings. Work that the GPU
-// did not do is left out, since it ends the run with an error that has the same text.
-func (a *App) printFindings(all []verifier.Finding) {
+// printFindings prints violations of waived rules, and warnings, of a run that ended with err. Work that the GPU did not
+// do is left out if the GPU ended the run, since the error has the same text.
+func (a *App) printFindings(all []verifier.Finding, err error) {
 	for _, f := range all {
-		if f.Violation != nil && f.Violation.Rule.Fault == rule.DriverOrDevice {
+		if f.Violation != nil && f.Violation.Rule.Fault == rule.DriverOrDevice && exit.Code(err) == exit.Device {
 			continue
 		}
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, f)

@@ -142,7 +142,7 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 			err = kerr
 		}
 	}
-	f.app.printFindings(done.Findings)
+	f.app.printFindings(done.Findings, err)
 	f.app.printMore(done.Violations, err)
 	return done, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/stress"
 )
@@ -95,6 +96,7 @@ func runStress(f *stressFlags) error {
 		print = func(r stress.Round) error { return add(r) }
 	}
 	o.Progress, o.Failed = print, f.app.Links.Failed
+	o.Findings = func(all []verifier.Finding) { f.app.printFindings(all, nil) }
 	_, err = stress.Run(o)
 	if derr := dumped(); err == nil {
 		err = derr

@@ -202,11 +202,12 @@ func (b *bench) broken() error {
 	return nil
 }
 
-// warned returns the first warning of the sanitizer, or nil. The processes read nothing that nobody
-// has written.
+// warned returns the first warning of the sanitizer, or nil, and without faults also that of a wrong content. The processes
+// read nothing that nobody has written.
 func (b *bench) warned() error {
+	healthy := b.Hang == 0 && len(b.Faults) == 0
 	for _, f := range b.sys.Findings() {
-		if !f.Waived && strings.HasPrefix(f.Rule, "access-") {
+		if !f.Waived && (strings.HasPrefix(f.Rule, "access-") || healthy && f.Rule == "content") {
 			return fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, f.Violation)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -53,6 +54,8 @@ type Options struct {
 
 	Progress func(Round) error // is called after each round, and may end the run; nil: it is not
 	Failed   func(error)       // gets the first failure before the system is closed; nil: nothing does
+
+	Findings func([]verifier.Finding) // gets the findings of the verifier at the end; nil: nothing does
 }
 
 // check returns what is wrong with the options.
@@ -138,6 +141,9 @@ func Run(o Options) (last Round, err error) {
 			err = b.settle()
 		}
 		b.tell(err)
+		if b.Findings != nil {
+			b.Findings(b.sys.Findings())
+		}
 		rounds <- b.state()
 		if cerr := b.sys.Close(); err == nil {
 			err = cerr
