@@ -35,6 +35,12 @@ func logOf(t testing.TB, h eventlog.Header, all ...eventlog.Event) []byte {
 	return b.Bytes()
 }
 
+// late returns an event at clock 1500.
+func late(e eventlog.Event) eventlog.Event {
+	e.Time = 1500
+	return e
+}
+
 // opener returns what opens a log.
 func opener(log []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil }
@@ -131,7 +137,7 @@ func TestEndAndWarnings(t *testing.T) {
 		eventlog.New(eventlog.Executed, 0, pkt.Host|0x1040, uint64(pkt.OpCopy)<<24|5),
 		eventlog.New(eventlog.Broken).WithText("verifier: interrupt-lost: node 0: fence 7 completed, but nothing reported it"),
 		eventlog.New(eventlog.Broken).WithText("verifier: leaked-resource: a buffer"),
-		eventlog.New(eventlog.End).WithText("check failed: 3 pixels differ"))
+		late(eventlog.New(eventlog.End).WithText("check failed: 3 pixels differ")))
 	page := pageOf(t, &report.Source{Title: "a run", Log: opener(log)})
 	begin, end := strings.Index(page, `id="incidents"`), strings.Index(page, `id="submissions"`)
 	rows := strings.Split(page[begin:end], `<td class="n">`)
@@ -139,13 +145,14 @@ func TestEndAndWarnings(t *testing.T) {
 	assert.NotContains(t, rows[1], "what led to it", "a link that comes up")
 	assert.Contains(t, rows[2], "<pre>fence 7 of node 0: ")
 	assert.NotContains(t, rows[3], "what led to it")
+	assert.Contains(t, rows[4], `<td class="t">1500 (1500.000 µs)</td>`)
 	assert.Contains(t, rows[4], "<td>end</td><td>check failed: 3 pixels differ")
 	assert.Contains(t, rows[4], "<pre>fault: the command ended with an error: check failed: 3 pixels differ")
 	assert.Contains(t, page, "0x8000000000001040 COPY header 0x04000005", "a packet of which the log has nothing")
 	assert.NotContains(t, page, "nothing stopped the run")
 }
 
-// Submissions that carried no packets make room for those that did.
+// Submissions without packets do not push out those with packets.
 func TestSubmissionsWithPackets(t *testing.T) {
 	packet := eventlog.New(eventlog.Packet, 1, 0)
 	packet.Data, _ = pkt.Copy{Src: 0x100, Dst: 0x200, Bytes: 48}.Append(nil)

@@ -121,10 +121,10 @@ func (n *Node) rewind(address uint64) {
 func (n *Node) lines(of *run) (all []string) {
 	for _, p := range slices.Backward(n.ring) {
 		text, _, _ := strings.Cut(strings.Join(pkt.Disassemble(p.data, p.address), "\n"), "\n")
-		text += ", given " + of.time(p.given)
+		text += ", given at clock " + of.time(p.given)
 		switch {
 		case p.known:
-			text += ", ended by " + of.time(p.ended)
+			text += ", ended by clock " + of.time(p.ended)
 		case p.taken:
 			text += ", taken back"
 		default:

@@ -96,12 +96,12 @@ func (s *Source) readRun(chain func(eventlog.Event) string) (*run, error) {
 	return r, nil
 }
 
-// time returns a time in ticks as text.
+// time returns a time in ticks as text: the number that the log and the chains have, and how long that is.
 func (r *run) time(ticks uint64) string {
 	if r.Header.Hz == 0 {
-		return fmt.Sprintf("%d clocks", ticks)
+		return fmt.Sprintf("%d", ticks)
 	}
-	return fmt.Sprintf("%.3f µs", float64(ticks)*1e6/float64(r.Header.Hz))
+	return fmt.Sprintf("%d (%.3f µs)", ticks, float64(ticks)*1e6/float64(r.Header.Hz))
 }
 
 func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {

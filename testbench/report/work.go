@@ -154,7 +154,7 @@ func (w *work) last(of *run) (submissions []*Submission, nodes []Node) {
 	slices.SortFunc(w.nodes, func(a, b *Node) int { return int(a.Number) - int(b.Number) })
 	for _, n := range w.nodes {
 		for _, e := range slices.Backward(n.executed) {
-			n.Packets = append(n.Packets, fmt.Sprintf("%s, until %s", e, of.time(e.time)))
+			n.Packets = append(n.Packets, fmt.Sprintf("%s, until clock %s", e, of.time(e.time)))
 		}
 		n.Ring = n.lines(of)
 		nodes = append(nodes, *n)
