@@ -66,7 +66,7 @@ func TestTestArtifacts(t *testing.T) {
 	assert.Contains(t, errs.String(), "1 of 1 cases failed")
 	assert.Contains(t, out.String(), "\npages of these cases: "+filepath.Join(dir, "index.html")+"\n")
 	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
-	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd", "events.log", "report.html"} {
+	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd", "events.log", "registers.json", "report.html"} {
 		info, err := os.Stat(filepath.Join(dir, "present", name))
 		if assert.NoError(t, err) {
 			assert.NotZero(t, info.Size(), name)
@@ -83,6 +83,9 @@ func TestTestArtifacts(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "0 passed, 1 failed, 0 skipped on emu?fault")
 	}
+	code, stdout, stderr := hilgpu("reg", "read", "--board", "snap:"+filepath.Join(dir, "present", "registers.json"), "cp0.wptr", "cp0.rptr", "cp0.ctl")
+	require.Zero(t, code, stderr)
+	assert.Regexp(t, `(?s)cp0\.wptr.*cp0\.rptr.*cp0\.ctl.*run`, strings.ToLower(stdout))
 }
 
 // TestRepeat: the command that repeats a case has the flags that change it.

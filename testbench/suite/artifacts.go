@@ -122,6 +122,7 @@ func (r Result) Save(dir, board string) ([]string, error) {
 		{"bus.pcapng", "the packets of the link; only the last ones of a long capture", r.Bus},
 		{"wave.vcd", "every register of an emulated GPU in its last clocks", r.Wave},
 		{report.LogFile, "what happened, for hilgpu log, why and report, such as hilgpu why events.log fault; only the last events of a long run", r.Log},
+		{"registers.json", "the registers after the failure, for --board snap:registers.json", r.Registers},
 		{report.GotEnd, "the frame", r.Got},
 		{report.ExpectedEnd, "the expected frame", r.Expected},
 		{report.DiffEnd, "where they differ", diff},
@@ -138,6 +139,9 @@ func (r Result) Save(dir, board string) ([]string, error) {
 		out = append(out, path)
 	}
 	readme += fmt.Sprintf("%-15s %s\n", reportFile, "a page of all this")
+	if r.Unread != nil {
+		readme += fmt.Sprintf("no registers.json: %v\n", r.Unread)
+	}
 	path := filepath.Join(folder, report.ReadmeFile)
 	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
 		return nil, output.Failed(path, err)

@@ -100,6 +100,8 @@ type Result struct {
 	Log       []byte              `json:"-"`                   // last events, as a log
 	Got       []byte              `json:"-"`                   // a frame that is not as expected, as PNG
 	Expected  []byte              `json:"-"`                   // the expected one
+	Registers []byte              `json:"-"`                   // a snapshot of the registers after the failure
+	Unread    error               `json:"-"`                   // why there is no snapshot; nil: none was due
 	Coverage  *Coverage           `json:"coverage,omitempty"`  // with Options.Cover; nil if the case did not end
 	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
 	Findings  []verifier.Finding  `json:"findings,omitempty"`  // warnings and waived violations, one for each rule
@@ -225,7 +227,7 @@ func RunOne(i Instance, o Options) Result {
 		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.broken()
 		if o.Trace {
 			res.Trace, res.Bus, res.Wave, res.Log = merged(t.traces), link.Bytes(), t.wave(), t.log(res.head())
-			res.Got, res.Expected = t.got, t.expected
+			res.Got, res.Expected, res.Registers, res.Unread = t.got, t.expected, t.registers, t.unread
 		}
 	case r.skipped != "":
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}

@@ -72,6 +72,8 @@ type T struct {
 
 	ring          atomic.Pointer[eventlog.Ring] // the last events of the last opened board, or nil
 	got, expected []byte                        // frames that differ, as PNG, or nil
+	registers     []byte                        // a snapshot of the registers after a failure, or nil
+	unread        error                         // why there is none
 }
 
 // Open opens the board and closes it when the case ends; an error of Close, or a
@@ -117,6 +119,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 			t.dump = dumpOf(err)
 			t.err = first(t.err, err)
 		}
+		t.keepRegisters(sys)
 		t.close(sys)
 	})
 	if t.hung != nil {
