@@ -122,5 +122,5 @@ func (s *Sanitizer) accessedDriver(at span, writes bool) {
 		return
 	}
 	did, does := verbs(writes)
-	s.find("access-driver", submitFunction, "the GPU %s %s, memory of the miniport that no packet of a ring %s", did, at, does)
+	s.find("access-driver", submitFunction, "the GPU %s %s, memory of the miniport that no packet of a ring %s%s", did, at, does, s.hardware())
 }

@@ -1,6 +1,7 @@
 package sanitize_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -136,7 +137,9 @@ func TestMiniportMemory(t *testing.T) {
 			assert.Empty(t, r.texts, name)
 			continue
 		}
-		assert.Equal(t, []string{tt.want}, r.texts, name)
+		require.Len(t, r.texts, 1, name)
+		text, _, _ := strings.Cut(r.texts[0], "; ")
+		assert.Equal(t, tt.want, text, name)
 		assert.Equal(t, []string{"access-driver"}, r.found, name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -298,6 +299,9 @@ func outcomeOn(t *testing.T, board string, d testbench.Drivers, seed uint64) str
 	}
 	var broken *verifier.Violation
 	if errors.As(err, &broken) {
+		if strings.HasPrefix(broken.Rule.Name, "access-") {
+			assert.Regexp(t, `(submission|DMA buffer) \d|no submission|in the ring of node \d`, broken.Text)
+		}
 		return broken.Rule.Name
 	}
 	if err != nil {

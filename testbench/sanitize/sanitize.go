@@ -281,7 +281,7 @@ func (s *Sanitizer) Observe(o boards.Observation) {
 			return
 		}
 	}
-	s.find("access-outside", submitFunction, "node %d executed the packet at %s, which is in no submission in the hardware", o.Node, pkt.FormatAddr(o.Address))
+	s.find("access-outside", submitFunction, "node %d executed the packet at %s, which is in no submission in the hardware%s", o.Node, pkt.FormatAddr(o.Address), s.hardware())
 }
 
 // Read takes a read of host memory by the device.
@@ -311,7 +311,7 @@ func (s *Sanitizer) accessed(addr uint64, p []byte, writes bool) {
 		}
 	}
 	did, _ := verbs(writes)
-	s.find("access-outside", submitFunction, "the GPU %s %s, which no submission in the hardware uses", did, shown)
+	s.find("access-outside", submitFunction, "the GPU %s %s, which no submission in the hardware uses%s", did, shown, s.hardware())
 }
 
 // verbs returns what the GPU did, and what a packet does.
@@ -333,6 +333,6 @@ func (s *Sanitizer) Refused(addr uint64, n int, writes bool) {
 			s.find("access-mdl", buildPaging, "the GPU %s %s, a page that was in no MDL when its operation was built", did, at)
 			return
 		}
-		s.find("access-outside", submitFunction, "the GPU %s %s, where no memory is", did, at)
+		s.find("access-outside", submitFunction, "the GPU %s %s, where no memory is%s", did, at, s.hardware())
 	}
 }

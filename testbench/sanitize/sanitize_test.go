@@ -193,6 +193,7 @@ func TestOutside(t *testing.T) {
 			assert.Empty(t, r.found, name)
 		} else {
 			assert.Equal(t, []string{"access-outside"}, r.found, name)
+			assert.Contains(t, r.texts[0], "; submission 1 (node 0, fence 0) is in the hardware")
 		}
 	}
 	r := newRig(t)
@@ -201,6 +202,13 @@ func TestOutside(t *testing.T) {
 	r.Read(0x9100, make([]byte, 24))
 	r.Flush(r.t)
 	assert.Equal(t, []string{"access-outside"}, r.found, "the submission has ended")
+	assert.Contains(t, r.texts[0], "; no submission is in the hardware")
+	r = newRig(t)
+	require.Empty(t, r.copies(t, 0, 10, 11))
+	r.Observe(boards.Observation{Address: pkt.Host | 0x9100, Header: 5})
+	r.Refused(0x200000, 4, true)
+	r.Flush(r.t)
+	assert.Contains(t, r.texts[0], "where no memory is; submission 1 (node 0, fence 0) is in the hardware, and its packets before HOST+0x9118 are complete")
 	r = newRig(t)
 	r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop})
 	r.Read(0x9100, make([]byte, 24))

@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -75,6 +76,21 @@ func (x access) name(u *submission) string {
 		return fmt.Sprintf("%s at %#x of DMA buffer %d in its software queue", x.op, x.at, u.job)
 	}
 	return fmt.Sprintf("%s at %#x of submission %d (node %d, fence %d)", x.op, x.at, u.serial, u.node, u.fence)
+}
+
+// hardware names the submissions in the hardware, and how far each has been executed, as far as the GPU tells it.
+func (s *Sanitizer) hardware() string {
+	text := ""
+	for _, u := range s.unfinished {
+		if !u.submitted || u.stopped {
+			continue
+		}
+		text += fmt.Sprintf("; submission %d (node %d, fence %d) is in the hardware", u.serial, u.node, u.fence)
+		if u.done != 0 {
+			text += ", and its packets before " + pkt.FormatAddr(u.done) + " are complete"
+		}
+	}
+	return cmp.Or(text, "; no submission is in the hardware")
 }
 
 // shown returns the bytes as the packet has them.
