@@ -23,11 +23,11 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 		}
 	}
 	touched := r.touched(a, addr)
-	writes, reads := r.contacts(addr)
-	r.unmapped(a, addr, append(slices.Clone(writes), reads...))
-	otherWrites, otherReads := r.throughPages(a, addr)
-	writes, reads = merge(writes, otherWrites), merge(reads, otherReads)
-	if len(a.Chain)+len(writes)+len(reads) == 0 {
+	c := r.contacts(addr)
+	r.unmapped(a, addr, slices.Concat(c.writes, c.reads))
+	other := r.throughPages(a, addr)
+	writes, reads, doubts := merge(c.writes, other.writes), merge(c.reads, other.reads), merge(c.doubts, other.doubts)
+	if len(a.Chain)+len(writes)+len(reads)+len(doubts) == 0 {
 		if inApertures(addr) {
 			return nil, fmt.Errorf("%w: the page of %s was not mapped, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 		}
@@ -42,12 +42,23 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 		a.step(last.Point, "%s", last.what())
 		a.Verdict += ", and " + times("read", "read", len(reads), reads, a)
 	}
+	r.perhaps(a, doubts)
 	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
 	a.Chain = slices.Compact(a.Chain)
 	if n := len(writes) - maxTouches; n > 0 {
 		a.Cause = fmt.Sprintf("the first %d times are left out", n)
 	}
 	return a, nil
+}
+
+// perhaps adds the writes of which the log does not say whether they happened.
+func (r *Run) perhaps(a *Answer, doubts []contact) {
+	for _, d := range doubts[max(0, len(doubts)-maxTouches):] {
+		a.step(d.Point, "%s", d.what())
+	}
+	if n := len(doubts); n > 0 {
+		a.Verdict += "; it is not known whether " + count(n, "other packet wrote it", "other packets wrote it")
+	}
 }
 
 // inhabitants adds what was at an address.

@@ -129,15 +129,14 @@ func mappingOf(homes []*place, s *submission, o paging, addr uint64) *mapping {
 	return nil
 }
 
-// throughPages adds the mappings of an address to an answer, and returns the writes and the reads under the other name of its
-// byte: of the GPU through the aperture, or of the CPU and the GPU in host memory.
-func (r *Run) throughPages(a *Answer, addr uint64) (writes, reads []contact) {
+// throughPages adds the mappings of an address to an answer, and returns the contacts under the other name of its byte: of the GPU through the aperture, or of the CPU and the GPU in host memory.
+func (r *Run) throughPages(a *Answer, addr uint64) (c contacts) {
 	maps := r.mappings(addr)
 	skip := max(0, len(maps)-maxTouches)
 	if skip > 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("the steps of the first %d mappings of its page are left out", skip))
 	}
-	known := map[uint64][2][]contact{} // writes and reads, by the other name
+	known := map[uint64]contacts{} // by the other name
 	for i, m := range maps {
 		if i >= skip {
 			a.step(m.maps.done(), "%s, by %s of %s", m.describe("leads"), mapAperture, m.maps.name())
@@ -150,12 +149,13 @@ func (r *Run) throughPages(a *Answer, addr uint64) (writes, reads []contact) {
 			other = m.address
 		}
 		if _, ok := known[other]; !ok {
-			w, d := r.contacts(other)
-			known[other] = [2][]contact{w, d}
+			known[other] = r.contacts(other)
 		}
-		writes, reads = append(writes, m.during(r, known[other][0])...), append(reads, m.during(r, known[other][1])...)
+		c.writes = append(c.writes, m.during(r, known[other].writes)...)
+		c.reads = append(c.reads, m.during(r, known[other].reads)...)
+		c.doubts = append(c.doubts, m.during(r, known[other].doubts)...)
 	}
-	return writes, reads
+	return c
 }
 
 // during returns the contacts of the GPU while the page is mapped, and those of the CPU while its host memory exists.

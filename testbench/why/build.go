@@ -256,6 +256,7 @@ func (b *builder) executed(e *eventlog.Event, at Point) {
 	for _, s := range node {
 		if p := s.at(e.Fields[1]); p != nil {
 			p.executed = at
+			delete(b.pieces, e.Cause)
 			if !s.begun.In() {
 				s.begun = at
 			}

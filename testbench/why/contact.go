@@ -16,29 +16,45 @@ type contact struct {
 	sub   *submission // nil: the CPU
 }
 
-// contacts returns the writes and the reads of an address, each in order.
-func (r *Run) contacts(addr uint64) (writes, reads []contact) {
+// contacts are those of an address, each in order.
+type contacts struct {
+	writes, reads []contact
+	doubts        []contact // writes of which the log does not say whether they happened
+}
+
+// contacts returns the contacts of an address.
+func (r *Run) contacts(addr uint64) (c contacts) {
 	r.each(func(m move) {
 		if _, ok := m.source(addr); ok {
-			writes = append(writes, contact{m.at(), func() string { return "written by " + m.describe() }, m.sub.calls(m.packet), m.sub})
+			c.writes = append(c.writes, m.contact(func() string { return "written by " + m.describe() }))
 		}
 		if m.reads(addr) {
-			reads = append(reads, contact{m.at(), func() string { return "read by " + m.describe() }, m.sub.calls(m.packet), m.sub})
+			c.reads = append(c.reads, m.contact(func() string { return "read by " + m.describe() }))
+		}
+	})
+	r.doubtful(func(m move) {
+		if r.reached(m, addr) {
+			c.doubts = append(c.doubts, m.contact(m.doubt))
 		}
 	})
 	for _, s := range r.order {
 		if s.written.In() && addr-(pkt.Host|s.word) < fenceBytes {
-			writes = append(writes, contact{s.written, func() string { return "written by the fence of " + s.name() }, s.stack, s})
+			c.writes = append(c.writes, contact{s.written, func() string { return "written by the fence of " + s.name() }, s.stack, s})
 		}
 		if s.begun.In() && s.fetches(addr) {
-			reads = append(reads, contact{s.begun, func() string { return fmt.Sprintf("fetched by node %d for %s", s.node, s.name()) }, s.stack, s})
+			c.reads = append(c.reads, contact{s.begun, func() string { return fmt.Sprintf("fetched by node %d for %s", s.node, s.name()) }, s.stack, s})
 		}
 	}
-	writes = append(writes, r.uploads(addr)...)
-	order := func(x, y contact) int { return cmp.Compare(x.Event, y.Event) }
-	slices.SortStableFunc(writes, order)
-	slices.SortStableFunc(reads, order)
-	return writes, reads
+	c.writes = append(c.writes, r.uploads(addr)...)
+	for _, all := range [][]contact{c.writes, c.reads, c.doubts} {
+		slices.SortStableFunc(all, func(x, y contact) int { return cmp.Compare(x.Event, y.Event) })
+	}
+	return c
+}
+
+// contact is a contact of a move.
+func (m move) contact(what func() string) contact {
+	return contact{m.when, what, m.sub.calls(m.packet), m.sub}
 }
 
 // fenceBytes is the size of the value of a fence.

@@ -28,13 +28,13 @@ func TestContactsAreInOrder(t *testing.T) {
 		locks:  []*cpuWrite{{allocation: 5, from: Point{Event: 10}}, {allocation: 5, from: Point{Event: 30}}},
 		order:  []*submission{{word: 0x1008, written: Point{Event: 20}}},
 	}
-	writes, reads := r.contacts(pkt.Host | 0x1008)
+	of := r.contacts(pkt.Host | 0x1008)
 	var events []uint64
-	for _, w := range writes {
+	for _, w := range of.writes {
 		events = append(events, w.Event)
 	}
 	assert.Equal(t, []uint64{10, 20, 30}, events)
-	assert.Empty(t, reads)
+	assert.Empty(t, of.reads)
 }
 
 // copyRun returns a run of a submission in a buffer at HOST+0x100000, without allocations. Its COPY reads 16 bytes at

@@ -15,6 +15,7 @@ func (b *builder) taken(e *eventlog.Event, at Point) {
 			p := &s.packets[i]
 			p.taken++
 			p.last = store{at, e.Fields[2], e.Fields[4]}
+			b.pieces[e.Cause] = append(b.pieces[e.Cause], p.last)
 			return
 		}
 	}

@@ -62,7 +62,7 @@ func TestThrough(t *testing.T) {
 	}
 	sub := func(event, dstOf, within uint64, c pkt.Copy) *submission {
 		return &submission{
-			queued: Point{Event: event}, packets: []packet{{data: data(c), executed: Point{Event: event + 1}}},
+			queued: Point{Event: event}, finished: event + 1, packets: []packet{{data: data(c), executed: Point{Event: event + 1}}},
 			uses: []use{{offset: 4, allocation: 6}, {offset: 12, allocation: dstOf, within: within}},
 		}
 	}
@@ -71,7 +71,7 @@ func TestThrough(t *testing.T) {
 	read := sub(24, 6, 0, pkt.Copy{Src: pkt.Host | 0x4000, Dst: 0x3000, Bytes: 0x40})
 	r := mappedRun()
 	all := []*submission{write, other, read}
-	m := move{sub: read, packet: &read.packets[0], copies: true, dst: 0x3000, src: pkt.Host | 0x4000, bytes: 0x40, rows: 1}
+	m := move{sub: read, packet: &read.packets[0], when: Point{Event: 25}, copies: true, dst: 0x3000, src: pkt.Host | 0x4000, bytes: 0x40, rows: 1}
 	src := r.sourceOf(all, m, 0x3010)
 	require.True(t, src.found)
 	assert.Equal(t, &write.packets[0], src.last.packet)

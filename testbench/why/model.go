@@ -70,16 +70,17 @@ type submission struct {
 
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
-	aborted Point  // a reset of its node has ended it
-	lost    Point  // it was taken back and does not go on, since its device is lost
-	again   uint64 // the preempted submission that it continues; 0: none
-	onward  uint64 // the submission that continues it; 0: none
-	late    Point  // the message, if it arrived after the report
-	back    bool   // retired is when it was taken back
-	epoch   int    // stops of the adapter before
-	wrong   string // see mistake
-	word    uint64 // address of the fence in host memory, if it was written
-	other   store  // the write to its memory in the place of that of its fence
+	aborted  Point  // a reset of its node has ended it
+	lost     Point  // it was taken back and does not go on, since its device is lost
+	again    uint64 // the preempted submission that it continues; 0: none
+	onward   uint64 // the submission that continues it; 0: none
+	finished uint64 // last event at which a packet of it was executed, see ended
+	late     Point  // the message, if it arrived after the report
+	back     bool   // retired is when it was taken back
+	epoch    int    // stops of the adapter before
+	wrong    string // see mistake
+	word     uint64 // address of the fence in host memory, if it was written
+	other    store  // the write to its memory in the place of that of its fence
 
 	patch  *eventlog.Event // DxgkDdiPatch
 	submit *eventlog.Event // DxgkDdiSubmitCommand; nil: there is none, or wrong is what it says
@@ -180,8 +181,9 @@ type Run struct {
 	injected []*injection  // faults that the command injected
 	idle     []happening   // resets of a node that aborted no submission
 
-	silent []*command // functions that wrote nothing, in order
-	emits  bool       // the log has the packets of command buffers
+	silent []*command         // functions that wrote nothing, in order
+	emits  bool               // the log has the packets of command buffers
+	pieces map[uint64][]store // descriptors of the packets that have not been executed, by the event of the packet
 
 	made []*eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
 
@@ -235,7 +237,7 @@ type stack struct{ frames []frame }
 // newBuilder returns the builder of a run after an earlier one, or nil.
 func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
-		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}},
+		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}, pieces: map[uint64][]store{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},

@@ -23,17 +23,27 @@ const maxHops = 1000
 // ErrQuestion if the log has no such pixel.
 func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	m, ok := r.presented(x, y)
+	doubts := r.doubts()
 	if !ok {
+		if d, open := doubted(doubts, func(d move) bool { return d.sub.kind == presentKind && d.presents(x, y) }); open {
+			a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y), Verdict: "its origin is not known"}
+			a.frames(d.sub.calls(d.packet))
+			a.step(d.when, "it was %s", d.doubt())
+			return a.lacks(MissingUnknown, "it was %s", d.doubt()), nil
+		}
 		return nil, fmt.Errorf("%w: no present that has ended wrote pixel %d,%d; %s", ErrQuestion, x, y, r.frame())
 	}
 	a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y)}
 	addr := m.to.element(x, y)
 	at, known := r.spotOf(m, addr, addr, true)
 	all := r.ended()
+	if d, ok := doubted(doubts, func(d move) bool { return d.sub.kind == presentKind && d.presents(x, y) && m.precedes(d) }); ok {
+		a.Notes = append(a.Notes, fmt.Sprintf("later the pixel was %s", d.doubt()))
+	}
 	until := r.last.Event
 	for hop := 0; hop < maxHops; hop++ {
 		a.frames(m.sub.calls(m.packet))
-		a.step(m.at(), "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), map[bool]string{true: ", " + at.String()}[known])
+		a.step(m.when, "%s writes %s%s", m.describe(), pkt.FormatAddr(addr), map[bool]string{true: ", " + at.String()}[known])
 		if !m.copies {
 			a.Verdict = "it was filled: " + m.describe()
 			return a, nil
@@ -46,7 +56,12 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 			until = event
 		}
 		src := r.sourceOf(all, m, addr)
+		d, open := doubted(doubts, func(d move) bool { return src.doubted(r, d, m) })
 		switch c := r.overlooked(src, until); {
+		case open:
+			a.step(d.when, "%s was %s", pkt.FormatAddr(src.addr), d.doubt())
+			a.Verdict = "its origin is not known"
+			return a.lacks(MissingUnknown, "%s was %s", pkt.FormatAddr(src.addr), d.doubt()), nil
 		case c != nil:
 			return r.silence(a, c), nil
 		case src.upload != nil:
@@ -84,7 +99,7 @@ func (r *Run) untraced(a *Answer, m move, src source) *Answer {
 		a.step(p.from, "allocation %#x gets its place at %s", p.allocation, pkt.FormatAddr(p.address))
 		return a.lacks(MissingUnknown, "nothing in the log wrote %s after the kernel put allocation %#x there: no paging operation, and no packet", pkt.FormatAddr(src.addr), p.allocation)
 	}
-	return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(src.addr), m.at().Time)
+	return a.lacks(MissingUnknown, "nothing in the log wrote %s before clock %d", pkt.FormatAddr(src.addr), m.when.Time)
 }
 
 // orderIf is order, or false without a move.
@@ -104,18 +119,23 @@ func (r *Run) silence(a *Answer, c *command) *Answer {
 
 // presented returns the last move of a present that wrote a pixel.
 func (r *Run) presented(x, y uint16) (found move, ok bool) {
-	for _, s := range r.ended() {
+	for _, s := range r.order {
 		if s.kind != presentKind {
 			continue
 		}
-		s.moves(func(m move) {
-			_, writes := m.source(m.to.element(x, y))
-			if m.to.set && writes && uint64(x)*m.to.bytes < m.to.pitch {
+		r.movesOf(s, func(m move) {
+			if m.fate == whole && m.presents(x, y) && (!ok || found.precedes(m)) {
 				found, ok = m, true
 			}
 		})
 	}
 	return found, ok
+}
+
+// presents reports whether the move of a present writes a pixel.
+func (m move) presents(x, y uint16) bool {
+	_, writes := m.source(m.to.element(x, y))
+	return m.to.set && writes && uint64(x)*m.to.bytes < m.to.pitch
 }
 
 // frame describes the size of the last frame that was presented.
@@ -139,13 +159,18 @@ func (r *Run) frame() string {
 	return fmt.Sprintf("the last frame has %d x %d pixels", width, height)
 }
 
-// before returns the last move before m that wrote what src tells, and the address at which it did. all are the submissions that
-// have ended, in order.
+// before returns the last move before m that wrote what src tells, and the address at which it did. all are the submissions of
+// which packets were executed, in the order of the last of them.
 func (r *Run) before(all []*submission, m move, src source) (found move, at uint64, ok bool) {
-	for i := slices.Index(all, m.sub); i >= 0 && !ok; i-- {
-		past := false
-		all[i].moves(func(other move) {
-			if past = past || other.packet == m.packet; past {
+	for _, s := range slices.Backward(all) {
+		if ok && s.finished < found.when.Event {
+			break
+		}
+		if s.begun.In() && s.begun.Event > m.when.Event {
+			continue
+		}
+		r.movesOf(s, func(other move) {
+			if other.fate != whole || !other.precedes(m) || ok && !found.precedes(other) {
 				return
 			}
 			if _, writes := other.source(src.addr); writes {

@@ -85,7 +85,7 @@ func TestUploaded(t *testing.T) {
 	}
 	r.locks = append(r.locks, &cpuWrite{allocation: 6, from: Point{Event: 45}})
 	at := func(event uint64) move {
-		return move{packet: &packet{executed: Point{Event: event}}, sub: &submission{queued: Point{Event: event}}}
+		return move{when: Point{Event: event}, sub: &submission{queued: Point{Event: event}}}
 	}
 	for _, tt := range []struct{ event, base, want uint64 }{
 		{50, pkt.Host | 0x5000, 25}, {61, pkt.Host | 0x5000, 60}, {60, pkt.Host | 0x5000, 25}, {5, pkt.Host | 0x5000, 0}, {18, 0x100, 12}, {50, 0x800, 0}, {70, 0x800, 60},

@@ -127,7 +127,7 @@ func (r *Run) uploaded(m move, s spot) *cpuWrite {
 		return nil
 	}
 	for _, w := range slices.Backward(r.locks) {
-		if w.allocation == s.allocation && w.from.Event < m.at().Event && w.from.Event > p.from.Event {
+		if w.allocation == s.allocation && w.from.Event < m.when.Event && w.from.Event > p.from.Event {
 			return w
 		}
 	}
@@ -146,6 +146,19 @@ type source struct {
 	upload *cpuWrite
 }
 
+// doubted reports whether a move of which the log does not say whether it was executed may have written what m reads, after the last writer
+// that is known.
+func (src source) doubted(r *Run, d, m move) bool {
+	since := uint64(0)
+	if src.found {
+		since = src.last.when.Event
+	}
+	if src.upload != nil {
+		since = max(since, src.upload.from.Event)
+	}
+	return r.reached(d, src.addr) && d.when.Event > since && d.sub.submitted.Event < m.when.Event
+}
+
 // sourceOf returns where the byte comes from that a move writes to an address. all are the submissions that have ended, in order.
 func (r *Run) sourceOf(all []*submission, m move, to uint64) source {
 	src := source{}
@@ -159,7 +172,7 @@ func (r *Run) sourceOf(all []*submission, m move, to uint64) source {
 		return src
 	}
 	src.found = src.found && !r.stale(m, src.last, src.addr, src.spot)
-	if w := r.uploaded(m, src.spot); w != nil && (!src.found || w.from.Event > src.last.at().Event) {
+	if w := r.uploaded(m, src.spot); w != nil && (!src.found || w.from.Event > src.last.when.Event) {
 		src.upload = w
 	}
 	return src

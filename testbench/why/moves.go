@@ -1,0 +1,227 @@
+package why
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// A fate says whether a packet was executed.
+type fate int
+
+const (
+	never   fate = iota // it was not
+	unknown             // the log does not say
+	partly              // its node stopped in it
+	whole               // it was
+)
+
+// each calls do with every move that was executed, submission by submission.
+func (r *Run) each(do func(m move)) {
+	for _, s := range r.order {
+		r.movesOf(s, func(m move) {
+			if m.fate == whole {
+				do(m)
+			}
+		})
+	}
+}
+
+// doubts returns the moves of which the log does not say whether they were executed.
+func (r *Run) doubts() (all []move) {
+	r.doubtful(func(m move) { all = append(all, m) })
+	return all
+}
+
+// doubted returns the last of some doubts that is one of a question.
+func doubted(doubts []move, is func(d move) bool) (found move, ok bool) {
+	for _, d := range slices.Backward(doubts) {
+		if is(d) {
+			return d, true
+		}
+	}
+	return move{}, false
+}
+
+// doubtful calls do with every move of which the log does not say that it was executed, or that it was not.
+func (r *Run) doubtful(do func(m move)) {
+	for _, s := range r.order {
+		if r.Header.Observed && !s.back && s.retired.In() {
+			continue // all of it was executed
+		}
+		r.movesOf(s, func(m move) {
+			if m.fate == unknown || m.fate == partly {
+				do(m)
+			}
+		})
+	}
+}
+
+// ended returns the submissions with packets that were executed, in the order of the last of them.
+func (r *Run) ended() (all []*submission) {
+	for _, s := range r.order {
+		if s.finished = r.lastMoved(s); s.finished != 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *submission) int { return cmp.Compare(x.finished, y.finished) })
+	return all
+}
+
+// lastMoved returns the last event at which a packet of a submission was executed, or 0.
+func (r *Run) lastMoved(s *submission) (last uint64) {
+	for i := range s.packets {
+		last = max(last, s.packets[i].executed.Event)
+	}
+	if last == 0 && !r.Header.Observed {
+		for _, at := range []Point{s.retired, s.written} {
+			last = max(last, at.Event)
+		}
+	}
+	return last
+}
+
+// precedes reports whether a move was executed before another one.
+func (m move) precedes(other move) bool {
+	if m.when.Event != other.when.Event {
+		return m.when.Event < other.when.Event
+	}
+	return m.sub == other.sub && m.packet.offset < other.packet.offset
+}
+
+// fateOf sets whether and when a move was executed. A board that does not tell has executed the packets of a submission whose fence
+// was written or reported, and those before the place at which a preempted one goes on.
+func (r *Run) fateOf(m *move) {
+	s, p := m.sub, m.packet
+	switch next := r.subs[s.onward]; {
+	case p.executed.In():
+		m.fate, m.when = whole, p.executed
+	case r.Header.Observed:
+		if len(r.pieces[m.event]) > 0 {
+			m.fate, m.when = partly, r.leaving(s)
+		}
+	case !s.submitted.In():
+	case s.retired.In() && !s.back:
+		m.fate, m.when = whole, s.retired
+	case s.written.In():
+		m.fate, m.when = whole, s.written
+	case next == nil:
+		m.fate, m.when = unknown, r.leaving(s)
+	case uint64(p.offset) < next.start:
+		m.fate, m.when = whole, s.retired
+	case uint64(p.offset) == next.start:
+		m.fate, m.when = unknown, s.retired
+	}
+	if m.guarded && m.fate == whole {
+		m.fate = unknown
+	}
+}
+
+// leaving returns when a submission left the hardware, or the end of the log.
+func (r *Run) leaving(s *submission) Point {
+	for _, at := range []Point{s.aborted, s.retired} {
+		if at.In() {
+			return at
+		}
+	}
+	return r.last
+}
+
+// reached reports whether a move may have written an address. Of one in which its node stopped the DMA engine has taken some descriptors.
+func (r *Run) reached(m move, addr uint64) bool {
+	_, ok := m.source(addr)
+	if !ok || m.fate != partly {
+		return ok
+	}
+	return slices.ContainsFunc(r.pieces[m.event], func(d store) bool { return addr-d.addr < d.value })
+}
+
+// doubt says what is not known of a move.
+func (m move) doubt() string {
+	switch {
+	case m.fate == partly:
+		return "perhaps written by a part of " + m.describe() + ": its node stopped in it"
+	case m.guarded:
+		return "perhaps written by " + m.describe() + ": a PREDICATE may skip it, and this board does not tell"
+	}
+	return "perhaps written by " + m.describe() + ": this board does not tell whether it was executed"
+}
+
+// movesOf calls do with every move of a submission, in order, with its fate.
+func (r *Run) movesOf(s *submission, do func(m move)) {
+	surfaces := r.inherited(s)
+	skip := 0
+	for i := range s.packets {
+		p := &s.packets[i]
+		d, _, err := pkt.Decode(p.data)
+		if err != nil {
+			continue
+		}
+		m := move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i)}
+		if skip > 0 {
+			skip -= len(p.data) / 4
+			m.guarded = !p.executed.In()
+		}
+		switch d := d.(type) {
+		case pkt.Predicate:
+			skip = int(d.Dwords)
+		case pkt.SetState:
+			if !m.guarded {
+				surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
+			}
+		default:
+			if m.fill(d, surfaces) {
+				r.fateOf(&m)
+				do(m)
+			}
+		}
+	}
+}
+
+// inherited returns the surfaces with which a submission begins: one that continues another has those of it.
+func (r *Run) inherited(s *submission) (surfaces [2]surface) {
+	before := r.subs[s.again]
+	if before == nil || before.queued.Event >= s.queued.Event {
+		return surfaces
+	}
+	surfaces = r.inherited(before)
+	for i := range before.packets {
+		p := &before.packets[i]
+		if uint64(p.offset) >= s.start {
+			break
+		}
+		if d, _, err := pkt.Decode(p.data); err == nil {
+			if state, ok := d.(pkt.SetState); ok {
+				surfaces[state.Surface&1] = surface{state.Base, uint64(state.Pitch), 1 << state.Format, true, p}
+			}
+		}
+	}
+	return surfaces
+}
+
+// timeBytes is what a TIMESTAMP writes.
+const timeBytes = 8
+
+// fill sets what a packet moves. It reports false if that is nothing.
+func (m *move) fill(d pkt.Packet, surfaces [2]surface) bool {
+	from, to := surfaces[pkt.Source], surfaces[pkt.Dest]
+	switch d := d.(type) {
+	case pkt.Copy:
+		m.dst, m.src, m.bytes, m.copies = d.Dst, d.Src, uint64(d.Bytes), true
+	case pkt.Timestamp:
+		m.dst, m.bytes = d.Addr, timeBytes
+	case pkt.Fill:
+		m.dst, m.bytes = d.Dst, uint64(d.Bytes)
+	case pkt.Copy2D:
+		m.dst, m.src, m.copies = to.element(d.DstX, d.DstY), from.element(d.SrcX, d.SrcY), true
+		m.bytes, m.rows, m.dstPitch, m.srcPitch = uint64(d.W)*to.bytes, uint64(d.H), to.pitch, from.pitch
+		m.from, m.to, m.states[1], m.states[2] = from, to, from.by, to.by
+	case pkt.Fill2D:
+		m.dst, m.bytes, m.rows, m.dstPitch = to.element(d.X, d.Y), uint64(d.W)*to.bytes, uint64(d.H), to.pitch
+		m.to, m.states[1] = to, to.by
+	default:
+		return false
+	}
+	return true
+}
