@@ -24,7 +24,7 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 			a.step(s.queued, "%s is in the queue of the kernel", s.name())
 		default:
 			busy++
-			a.step(s.submitted, "%s is in the hardware of node %d, %s", s.name(), s.node, s.stateAt(at))
+			a.step(s.submitted, "%s is in the hardware of node %d, %s", s.name(), s.node, r.stateAt(s, at))
 		}
 	}
 	if len(r.order) == 0 {
@@ -40,7 +40,7 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 }
 
 // stateAt says how far a submission was at a time.
-func (s *submission) stateAt(at uint64) string {
+func (r *Run) stateAt(s *submission, at uint64) string {
 	done := 0
 	var next *packet
 	for i := range s.packets {
@@ -55,6 +55,10 @@ func (s *submission) stateAt(at uint64) string {
 	switch {
 	case s.fenced.In() && s.fenced.Time <= at:
 		return "and has written its fence"
+	case !r.Header.Observed && s.written.In() && s.written.Time <= at:
+		return "and its fence is in host memory"
+	case !r.Header.Observed:
+		return fmt.Sprintf("unknown: what node %d does with it, since this board does not tell", s.node)
 	case !s.begun.In() || s.begun.Time > at:
 	case next != nil:
 		return fmt.Sprintf("at %s; %d of its packets have ended", s.describePacket(next), done)
