@@ -28,6 +28,8 @@ const (
 	MissingMessage  = "message"  // the interrupt message did not arrive
 	MissingReport   = "report"   // the driver did not report the fence
 	MissingRetire   = "retire"   // the DPC did not retire it
+	MissingReset    = "reset"    // a reset of a node had no effect
+	MissingPreempt  = "preempt"  // a node did not stop for other work
 	MissingLink     = "link"     // the link to the board
 	MissingUnknown  = "unknown"  // the log of this board does not say which
 )

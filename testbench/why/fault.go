@@ -62,8 +62,8 @@ func (r *Run) atEnd(a *Answer) *Answer {
 	if r.end.ID != 0 && r.end.HasText() {
 		if a.Missing == "" {
 			a.Verdict = "the command ended with an error: " + firstLine(r.end.Text())
-			if !r.cut(a) {
-				a.Missing = MissingUnknown
+			if !r.cut(a) && !r.accesses(a) {
+				r.unanswerable(a)
 			}
 		} else {
 			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))

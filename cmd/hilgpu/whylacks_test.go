@@ -1,0 +1,56 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Without submissions why names the step that is missing from the accesses: its clock is that of the write which asked for it.
+func TestWhyNamesWhatIsMissingFromAccesses(t *testing.T) {
+	for _, tt := range []struct {
+		words []string
+		fault string
+		want  string // a clock in it
+	}{
+		{[]string{"copy", "--size", "4096"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x65 at clock (\d+), and read back as 0x0 at clock \d+\n`},
+		{[]string{"copy", "--size", "4096"}, "lost-interrupt", `missing: message\nbecause no interrupt message arrived: FENCE at HOST\+0x100180 is executed at clock (\d+), and no message followed it, if it asks for one\n`},
+		{[]string{"copy", "--size", "4096"}, "ignore-reset", `missing: reset\nbecause the reset of node 0 was ignored: CP0.CTL.RESET was written at clock (\d+), and CP0.RING_SIZE is still 0xc at clock \d+\n`},
+		{[]string{"fill", "--size", "4096"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x65 at clock (\d+), `},
+		{[]string{"storm"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x3b at clock (\d+), and read back as 0x0 at clock \d+\n`},
+		{[]string{"storm"}, "lost-interrupt", `missing: message\nbecause no interrupt message arrived: INTC.STATUS was 0x201 at clock (\d+), and INTC.MASK is 0x387\n`},
+		{[]string{"storm"}, "ignore-reset", `missing: reset\nbecause the reset of node 1 was ignored: CP1.CTL.RESET was written at clock (\d+), and CP1.RING_SIZE is still 0xc at clock \d+\n`},
+		{[]string{"storm"}, "ignore-preempt", `missing: preempt\nbecause the preemption of node 0 did not end: CP0.PREEMPT was written with 0x\w+ at clock (\d+), and CP0.PREEMPTED is still 0x0 at clock \d+\n`},
+	} {
+		t.Run(tt.words[0]+" "+tt.fault, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.log")
+			code, _, _ := hilgpu(append(append([]string{"run"}, tt.words...), "--board", "emu?fault="+tt.fault, "--record", path)...)
+			require.NotZero(t, code)
+			answer := whyOf(t, path, "fault")
+			assert.Regexp(t, tt.want, answer)
+			if m := regexp.MustCompile(tt.want).FindStringSubmatch(answer); m != nil {
+				clock, err := strconv.ParseUint(m[1], 10, 64)
+				require.NoError(t, err)
+				n := 0
+				for _, l := range logLines(t, path, "write,executed,read") {
+					if l.Time == clock {
+						n++
+					}
+				}
+				assert.Positive(t, n, "an event at clock %d", clock)
+			}
+		})
+	}
+}
+
+// A log that has nothing but the error says why the link is unknown.
+func TestWhyOfALogWithoutAccesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.log")
+	code, _, _ := hilgpu("run", "compose", "--size", "32x16", "--board", "emu?fault=dead-request", "--record", path)
+	require.NotZero(t, code)
+	assert.Contains(t, whyOf(t, path, "fault"), "missing: unknown\nbecause the log has no access of the host: those of the enumeration are in no log; the error: hal: enumeration: MSI-X vector 0: bus: completion time-out")
+}

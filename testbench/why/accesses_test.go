@@ -1,0 +1,68 @@
+package why
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// What the host reads after a write says whether a step is missing. A step that another write takes back is not.
+func TestAccesses(t *testing.T) {
+	reg := func(kind eventlog.Kind, off, value uint64) deed {
+		return deed{kind: kind, fields: [6]uint64{0, off, 4, value}}
+	}
+	w := func(off, value uint64) deed { return reg(eventlog.Write, off, value) }
+	rd := func(off, value uint64) deed { return reg(eventlog.Read, off, value) }
+	const (
+		wptr, ctl, size = cpreg.Base + cpreg.Wptr, cpreg.Base + cpreg.Ctl, cpreg.Base + cpreg.RingSize
+		ask, done       = cpreg.Base + cpreg.Preempt, cpreg.Base + cpreg.Preempted
+		status, mask    = intcreg.Base + intcreg.Status, intcreg.Base + intcreg.Mask
+	)
+	message := deed{kind: eventlog.Message}
+	fence := deed{kind: eventlog.Executed, fields: [6]uint64{0, 0x1000, 0x10000004}}
+	for name, tt := range map[string]struct {
+		deeds []deed
+		want  string
+	}{
+		"a doorbell arrives":           {[]deed{w(wptr, 8), rd(wptr, 8)}, ""},
+		"a doorbell is lost":           {[]deed{w(wptr, 8), rd(wptr, 0)}, MissingDoorbell},
+		"the node is reset after it":   {[]deed{w(wptr, 8), w(ctl, 2), rd(wptr, 0)}, ""},
+		"the device is reset after it": {[]deed{w(wptr, 8), w(idreg.Reset, 1), rd(wptr, 0)}, ""},
+		"the command goes on":          {[]deed{w(wptr, 8), rd(wptr, 0), w(ctl, 1)}, ""},
+		"the last doorbell counts":     {[]deed{w(wptr, 8), w(wptr, 16), rd(wptr, 16)}, ""},
+		"a reset":                      {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 0), rd(size, 0)}, ""},
+		"a reset that does not end":    {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 2)}, MissingReset},
+		"a reset without effect":       {[]deed{w(ctl, 2), rd(ctl, 0), rd(size, 12), w(ctl, 0)}, MissingReset},
+		"a preemption":                 {[]deed{w(ask, 7), rd(done, 0), rd(done, 7)}, ""},
+		"a preemption without effect":  {[]deed{w(ask, 7), rd(done, 0), rd(done, 0), w(ctl, 2)}, MissingPreempt},
+		"a message":                    {[]deed{w(mask, 1), fence, message}, ""},
+		"no message":                   {[]deed{w(mask, 1), message, fence}, MissingMessage},
+		"messages are masked":          {[]deed{w(mask, 0), fence}, ""},
+		"a status after its message":   {[]deed{w(mask, 1), message, rd(status, 1)}, ""},
+		"a status before its message":  {[]deed{w(mask, 1), rd(status, 1), message}, ""},
+		"a status without a message":   {[]deed{w(mask, 1), message, w(status, 1), rd(status, 1)}, MissingMessage},
+		"the first lack counts":        {[]deed{w(wptr, 8), rd(wptr, 0), w(ask, 7), rd(done, 0)}, MissingDoorbell},
+	} {
+		for i := range tt.deeds {
+			tt.deeds[i].Point = Point{Event: uint64(i + 1), Time: uint64(i)}
+		}
+		a := &Answer{}
+		(&Run{deeds: tt.deeds}).accesses(a)
+		assert.Equal(t, tt.want, a.Missing, "%s: %s", name, a.Cause)
+	}
+}
+
+// The accesses of a good storm show no step that is missing, though the command ends with an error.
+func TestUnanswerable(t *testing.T) {
+	e := eventlog.New(eventlog.End).WithText("an error")
+	e.ID = 9
+	r := &Run{end: happening{Event: e}, deeds: []deed{{kind: eventlog.Message}}, opened: true}
+	a := r.atEnd(&Answer{})
+	assert.Equal(t, MissingUnknown, a.Missing)
+	assert.Equal(t, "the accesses of the log show no step that is missing; the error: an error", a.Cause)
+}
