@@ -221,8 +221,7 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 		k.observe(Event{Kind: EventRetire, Submission: s.serial})
 		if s.late {
 			k.stats.Late++
-			k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: fence %d, which was fence %d, ended after a time of %d clocks without progress and a preemption",
-				n.ordinal, s.arg.SubmissionFenceID, s.first, k.tdrDelay()))
+			k.reportLate(t, n, s)
 		}
 		k.checkPaging(t, s)
 		k.checkUnmapped(t, s)
@@ -233,6 +232,15 @@ func (k *Kernel) retireNode(t *ddi.Thread, n *node) {
 	if len(n.hardware) > 0 {
 		k.executed(n)
 	}
+}
+
+// reportLate reports a submission that ended only after its node was asked to stop. It may have had another fence before.
+func (k *Kernel) reportLate(t *ddi.Thread, n *node, s *submission) {
+	fence := fmt.Sprintf("fence %d", s.arg.SubmissionFenceID)
+	if s.first != s.arg.SubmissionFenceID {
+		fence += fmt.Sprintf(", which was fence %d,", s.first)
+	}
+	k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: %s ended after a time of %d clocks without progress and a preemption", n.ordinal, fence, k.tdrDelay()))
 }
 
 // executed begins the time of the first submission in the hardware of a node, at progressAt.

@@ -61,6 +61,7 @@ func TestCallsOfPreemptedWork(t *testing.T) {
 		a, err := run.Fence(int(of.node), of.number)
 		require.NoError(t, err)
 		assert.True(t, strings.HasPrefix(a.Chain[0].What, call), "fence %v: want %s:\n%s", of, call, a.Text())
+		assert.NotContains(t, a.Cause, "was lost", "no doorbell was")
 	}
 	assert.Greater(t, asked, 100)
 }

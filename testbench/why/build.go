@@ -253,6 +253,7 @@ func (b *builder) each(do func(s *submission) bool) {
 // begins it, or the FENCE or SIGNAL that ends it.
 func (b *builder) executed(e *eventlog.Event, at Point) {
 	node := *b.flight(e.Fields[0])
+	b.worked[uint32(e.Fields[0])] = at.Time
 	for _, s := range node {
 		if p := s.at(e.Fields[1]); p != nil {
 			p.executed = at
@@ -366,6 +367,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		if !s.message.In() && !s.back {
 			b.asking = append(b.asking, s)
 		}
+		b.stalls(s)
 		b.landed(s)
 	}
 }

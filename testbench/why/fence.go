@@ -68,10 +68,8 @@ func (r *Run) fences() string {
 func (r *Run) submission(s *submission) *Answer {
 	a := &Answer{Question: s.name(), Verdict: "it was written, reported and retired"}
 	a.frames(s.stack)
+	a.before(r, s)
 	a.step(s.queued, "%s enters the queue of the kernel: %s", s.name(), s.describe())
-	if before := r.subs[s.again]; before != nil {
-		a.step(before.retired, "it continues %s, which was preempted", before.name())
-	}
 	for _, on := range s.depends {
 		if d := r.subs[on]; d != nil && !d.back {
 			a.step(d.retired, "%s, for which it waits, has ended", d.name())
@@ -99,6 +97,7 @@ func (r *Run) submission(s *submission) *Answer {
 	case s.retired.In():
 		a.meanwhile(after(s.retireStack, s.reported))
 		a.step(s.retired, "it has ended")
+		r.delay(a, s)
 	}
 	a.step(s.late, "an interrupt message arrives, after the driver has asked")
 	if !s.retired.In() || r.unsaid(s) {

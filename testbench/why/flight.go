@@ -3,6 +3,7 @@ package why
 import (
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
@@ -27,6 +28,21 @@ func (b *builder) reported(s *submission, e *eventlog.Event, at Point) {
 			return
 		}
 	}
+}
+
+// stalls notes how long a node did not begin a submission that it gives back, if it was the next. It stopped for other work, so it was not at
+// work itself.
+func (b *builder) stalls(s *submission) {
+	flight := *b.flight(uint64(s.node))
+	if !s.back {
+		b.worked[s.node] = s.retired.Time
+		return
+	}
+	if s.begun.In() || !s.rung.In() || slices.ContainsFunc(flight, func(other *submission) bool { return other.serial < s.serial }) {
+		return
+	}
+	s.rptr = b.reads[cpreg.Base+uint64(s.node)*cpreg.Stride+cpreg.Rptr]
+	s.stalled = s.retired.Time - max(s.rung.Time, min(b.worked[s.node], s.retired.Time))
 }
 
 // stopping returns a stop of the adapter or a reset of a node, with when the kernel began with it, and the injected fault that explains it.

@@ -99,9 +99,8 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	if reason := r.unreachable(); reason != "" {
 		return a.lacks(MissingFetch, "%s", reason)
 	}
-	if read, lost := r.lost(s); lost {
-		return a.lacks(MissingDoorbell, "the doorbell %s = %#x at clock %d was lost: a read at clock %d returned %#x",
-			register(s.rungBy.offset), s.rungBy.value, s.rung.Time, read.Time, read.value)
+	if text := r.lostDoorbell(s); text != "" {
+		return a.lacks(MissingDoorbell, "%s", text)
 	}
 	if p := s.inRing(); p != nil && r.Header.Observed {
 		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending(s))

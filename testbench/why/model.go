@@ -75,6 +75,8 @@ type submission struct {
 	again    uint64 // the preempted submission that it continues; 0: none
 	onward   uint64 // the submission that continues it; 0: none
 	finished uint64 // last event at which a packet of it was executed, see ended
+	stalled  uint64 // clocks in which its node did not begin it, though it was the next, until it was taken back
+	rptr     access // the last read of RPTR before that
 	late     Point  // the message, if it arrived after the report
 	back     bool   // retired is when it was taken back
 	epoch    int    // stops of the adapter before
@@ -201,6 +203,7 @@ type builder struct {
 	flying   [][]*submission     // by node: submitted and not retired
 	epoch    int                 // stops of the adapter
 	asking   []*submission       // reported without a message
+	worked   map[uint32]uint64   // time of the last step of a node
 	words    map[uint32]uint64   // address of the fence in host memory, by node
 	driver   map[uint64]uint64   // memory of the miniport: end by address
 	placed   map[uint64]*place   // of allocations in a segment
@@ -240,7 +243,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}, pieces: map[uint64][]store{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
 		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
-		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, driver: map[uint64]uint64{},
+		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }
 
