@@ -297,9 +297,9 @@ func fences(seed uint64) (first, step uint32) {
 }
 
 // report reports a broken rule that the kernel found and survives.
-func (s *System) report(t *ddi.Thread, name, function, found string) {
+func (s *System) report(t *ddi.Thread, name, function, found string, submission uint64) {
 	if s.monitor != nil {
-		s.monitor.Report(verifier.Report{Rule: name, Thread: t, Func: &verifier.Func{Name: function}, Text: found})
+		s.monitor.Report(verifier.Report{Rule: name, Thread: t, Func: &verifier.Func{Name: function}, Text: found, Work: verifier.WorkOf(submission)})
 	}
 }
 

@@ -117,8 +117,9 @@ type Config struct {
 	Translate func(addr uint64) (page uint64, mapped, known bool)
 
 	// Report gets broken rules of package rule that the kernel survives: the thread,
-	// the rule, the function and what was found. nil: they are not reported.
-	Report func(t *ddi.Thread, name, function, found string)
+	// the rule, the function, what was found, and the number of the submission that it is
+	// about, or 0. nil: they are not reported.
+	Report func(t *ddi.Thread, name, function, found string, submission uint64)
 
 	// Log gets the text of each event that the miniport logs, at most 65535 bytes. It may be
 	// called at any level. nil: events are dropped.
@@ -145,7 +146,7 @@ type Kernel struct {
 	fenceStep  uint32
 	poison     bool
 	settings   []kmddi.Setting
-	report     func(t *ddi.Thread, name, function, found string)
+	report     func(t *ddi.Thread, name, function, found string, submission uint64)
 	log        func(text string)
 	peek       func(bar int, off uint64, p []byte) bool
 	translate  func(addr uint64) (page uint64, mapped, known bool)
@@ -244,7 +245,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.report == nil {
-		k.report = func(*ddi.Thread, string, string, string) {}
+		k.report = func(*ddi.Thread, string, string, string, uint64) {}
 	}
 	if found := checkTable(&k.driver); k.broken(t, "miniport-table", "DriverEntry", found) {
 		return nil, fmt.Errorf("%w: %s", ErrStart, found)

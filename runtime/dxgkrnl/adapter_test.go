@@ -67,7 +67,7 @@ func TestStartChecksTheTable(t *testing.T) {
 		_, mini, cfg := newMachine(t, &options{})
 		edit(&cfg.Driver)
 		var rules []string
-		cfg.Report = func(_ *ddi.Thread, name, function, _ string) { rules = append(rules, function+" "+name) }
+		cfg.Report = func(_ *ddi.Thread, name, function, _ string, _ uint64) { rules = append(rules, function+" "+name) }
 		_, err := Start(new(ddi.Thread), cfg)
 		assert.ErrorIs(t, err, ErrStart)
 		assert.Equal(t, []string{"DriverEntry miniport-table"}, rules)

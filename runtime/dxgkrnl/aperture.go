@@ -112,7 +112,7 @@ func (k *Kernel) checkUnmapped(t *ddi.Thread, s *submission) {
 			continue
 		}
 		if found := k.wrongPage(o); found != "" {
-			k.report(t, "aperture-unmap", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found))
+			k.report(t, "aperture-unmap", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found), s.serial)
 			return
 		}
 	}

@@ -18,7 +18,7 @@ func (k *Kernel) checkPaging(t *ddi.Thread, s *submission) {
 			continue
 		}
 		if found := k.compareContent(o); found != "" {
-			k.report(t, "paging-content", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found))
+			k.report(t, "paging-content", buildPaging, fmt.Sprintf("node %d: fence %d: %v: %s", s.line.node.ordinal, s.arg.SubmissionFenceID, o, found), s.serial)
 			return
 		}
 	}

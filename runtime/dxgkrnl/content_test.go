@@ -70,6 +70,7 @@ func TestContentOfPaging(t *testing.T) {
 				return
 			}
 			assert.Equal(t, []string{tt.want}, r.wrongContents())
+			assert.Equal(t, []uint64{1}, r.about, "the first submission")
 		})
 	}
 }

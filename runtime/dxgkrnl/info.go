@@ -176,6 +176,6 @@ func (k *Kernel) broken(t *ddi.Thread, name, function, found string) bool {
 	if found == "" {
 		return false
 	}
-	k.report(t, name, function, found)
+	k.report(t, name, function, found, 0)
 	return true
 }

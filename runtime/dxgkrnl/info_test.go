@@ -65,7 +65,7 @@ func TestAdapterInfo(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			_, mini, cfg := newMachine(t, &options{nodes: 2})
 			var rules, found []string
-			cfg.Report = func(_ *ddi.Thread, name, function, text string) {
+			cfg.Report = func(_ *ddi.Thread, name, function, text string, _ uint64) {
 				assert.Equal(t, "DxgkDdiQueryAdapterInfo", function)
 				rules, found = append(rules, name), append(found, text)
 			}

@@ -52,6 +52,7 @@ type rig struct {
 	ctx    umddi.CreateContext
 
 	reports []string
+	about   []uint64  // submissions that they are about
 	faults  bool      // a test makes the GPU fault
 	extra   []command // that a test renders too
 }
@@ -110,7 +111,8 @@ func newRig(t require.TestingT, o options) *rig {
 	var cfg Config
 	var err error
 	r.gpu, r.mini, cfg = newMachine(t, &o)
-	cfg.Report = func(_ *ddi.Thread, name, function, found string) {
+	cfg.Report = func(_ *ddi.Thread, name, function, found string, submission uint64) {
+		r.about = append(r.about, submission)
 		r.reports = append(r.reports, name+": "+function+": "+found)
 	}
 	r.kernel, err = Start(r.thread, cfg)

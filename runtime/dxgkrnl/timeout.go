@@ -25,12 +25,12 @@ func (k *Kernel) expire(t *ddi.Thread) {
 			return
 		case asked && n.preemption == 0: // it has answered
 			if told {
-				k.report(t, "preempt-time-out", preemptCommand, fmt.Sprintf("node %d: DMA_PREEMPTED was reported, but no DPC followed in %d clocks", n.ordinal, k.tdrDelay()))
+				k.report(t, "preempt-time-out", preemptCommand, fmt.Sprintf("node %d: DMA_PREEMPTED was reported, but no DPC followed in %d clocks", n.ordinal, k.tdrDelay()), 0)
 			}
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
 			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
-				n.ordinal, n.fenceID(n.reported), k.tdrDelay()))
+				n.ordinal, n.fenceID(n.reported), k.tdrDelay()), 0)
 		case n.faulted == nil && n.completed == before:
 			k.hang(t, n)
 		}
@@ -66,7 +66,7 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 	if fence := n.preemption; fence != 0 && n.unanswered != fence {
 		n.unanswered = fence
 		k.report(t, "preempt-time-out", preemptCommand, fmt.Sprintf("node %d: preemption fence %d was accepted, but DMA_PREEMPTED was not reported in %d clocks",
-			n.ordinal, n.fenceID(fence), k.tdrDelay()))
+			n.ordinal, n.fenceID(fence), k.tdrDelay()), 0)
 	}
 	if k.stopsFirst(n) {
 		s := n.hardware[0]

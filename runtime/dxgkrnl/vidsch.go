@@ -240,7 +240,7 @@ func (k *Kernel) reportLate(t *ddi.Thread, n *node, s *submission) {
 	if s.first != s.arg.SubmissionFenceID {
 		fence += fmt.Sprintf(", which was fence %d,", s.first)
 	}
-	k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: %s ended after a time of %d clocks without progress and a preemption", n.ordinal, fence, k.tdrDelay()))
+	k.report(t, "gpu-late", submitCommand, fmt.Sprintf("node %d: %s ended after a time of %d clocks without progress and a preemption", n.ordinal, fence, k.tdrDelay()), s.serial)
 }
 
 // executed begins the time of the first submission in the hardware of a node, at progressAt.

@@ -165,5 +165,5 @@ func (k *Kernel) reportWork(t *ddi.Thread, e *DeviceError) {
 	if e.Kind == Timeout {
 		rule, what = "gpu-time-out", fmt.Sprintf("made no progress in %d clocks", k.tdrDelay())
 	}
-	k.report(t, rule, submitCommand, fmt.Sprintf("node %d: fence %d %s: %s", e.Node, e.Fence, what, e.Work))
+	k.report(t, rule, submitCommand, fmt.Sprintf("node %d: fence %d %s: %s", e.Node, e.Fence, what, e.Work), 0)
 }

@@ -204,7 +204,23 @@ type Report struct {
 	Text    string   // what was found and what is wanted
 	Cause   error    // the status that the function returned, or nil
 	Culprit *Culprit // the call to blame if it is not Func, or nil
+	Work    *Work    // what of a submission it is about, or nil
 	Place   *Place   // of a report that is made later; nil: where Thread is
+}
+
+// Work is a part of a submission that a report is about.
+type Work struct {
+	Submission uint64 // its number, from 1, across all nodes
+	Packet     bool   // Offset is known
+	Offset     uint32 // of the packet in its buffer, in bytes
+}
+
+// WorkOf returns the work of a submission, or nil if it is 0.
+func WorkOf(submission uint64) *Work {
+	if submission == 0 {
+		return nil
+	}
+	return &Work{Submission: submission}
 }
 
 // A Place is where a thread was.
@@ -287,7 +303,7 @@ func (m *Monitor) violation(known rule.Rule, r Report, cause error) *Violation {
 	v := &Violation{
 		Rule: known, Function: r.Func.Name, Text: r.Text, Handles: r.Handles, Stack: r.Place.Stack,
 		Process: r.Place.Process, Thread: r.Place.Thread, IRQL: r.Place.IRQL,
-		Cycle: m.now(), Calls: m.last.strings(), Cause: cause,
+		Cycle: m.now(), Calls: m.last.strings(), Cause: cause, Work: r.Work,
 	}
 	if cause == nil {
 		v.Cause = r.Cause

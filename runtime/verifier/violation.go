@@ -22,6 +22,7 @@ type Violation struct {
 	IRQL     ddi.IRQL  `json:"irql"`
 	Cycle    uint64    `json:"cycle"` // virtual time, in cycles of the device's clock
 
+	Work  *Work `json:"-"` // what of a submission it is about, or nil
 	Cause error `json:"-"` // the bugcheck, the panic or the status that a function returned, or nil
 }
 

@@ -149,7 +149,7 @@ var Table = []Description{
 	{Executed, "executed", "a node has executed a packet", join(dec("node"), hex("address", "header"), dec("cycle")), "", ""},
 	{Fault, "fault", "a fault; from the hardware with CAUSE of FAULT_INFO and the address of the packet, from the driver with the fence", join(dec("node", "fence", "fault cause"), hex("address"), dec("cycle")), "status that the driver reported", ""},
 	{Stop, "stop", "the kernel stops the adapter", dec("node", "fence"), "reason", ""},
-	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run", []Field{{"stops", Flag}}, "rule and what was found", ""},
+	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run; it may be about a submission, and about the packet at an offset of its buffer", []Field{{"stops", Flag}, {Name: "submission"}, {"packet", Flag}, {"offset", Hex}}, "rule and what was found", ""},
 	{Link, "link", "something happens to the link to the board", nil, "what happened", ""},
 	{Text, "text", "a line of the driver, or about the log", nil, "the line", ""},
 	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},

@@ -306,7 +306,11 @@ func (r *Recorder) Observe(o boards.Observation) {
 
 // Broken notes a broken rule, and whether it stops the system.
 func (r *Recorder) Broken(v *verifier.Violation, stops bool) {
-	e := eventlog.New(eventlog.Broken, flag(stops)).WithText(v.Error())
+	var w verifier.Work
+	if v.Work != nil {
+		w = *v.Work
+	}
+	e := eventlog.New(eventlog.Broken, flag(stops), w.Submission, flag(w.Packet), uint64(w.Offset)).WithText(v.Error())
 	r.mu.Lock()
 	var thread *ddi.Thread
 	for t := range r.open {

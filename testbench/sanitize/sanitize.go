@@ -77,7 +77,10 @@ type Sanitizer struct {
 }
 
 // A finding is a broken rule.
-type finding struct{ rule, function, text string }
+type finding struct {
+	rule, function, text string
+	work                 *verifier.Work // that it is about, or nil
+}
 
 // New returns a sanitizer. report is called on a thread that is in the kernel. peek reads host
 // memory without telling Read, and must not be called by Read and Wrote.
@@ -127,7 +130,9 @@ func (s *Sanitizer) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 // Flush reports what was found since the last step of the kernel, on a thread that may call it.
 func (s *Sanitizer) Flush(t *ddi.Thread) {
 	for _, f := range take(s, &s.found) {
-		s.report(reportOf(t, f.rule, f.function, "%s", f.text))
+		r := reportOf(t, f.rule, f.function, "%s", f.text)
+		r.Work = f.work
+		s.report(r)
 	}
 }
 
@@ -253,7 +258,13 @@ func (s *Sanitizer) freed(h ddi.KMHandle) {
 // find adds a finding.
 func (s *Sanitizer) find(rule, function, format string, args ...any) {
 	if len(s.found) < maxFound {
-		s.found = append(s.found, finding{rule, function, fmt.Sprintf(format, args...)})
+		f := finding{rule: rule, function: function, text: fmt.Sprintf(format, args...)}
+		for _, a := range args {
+			if n, ok := a.(named); ok && f.work == nil {
+				f.work = n.work()
+			}
+		}
+		s.found = append(s.found, f)
 	}
 }
 

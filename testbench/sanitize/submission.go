@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 // fetchBytes is the granule of the reads that fetch packets: a node may read the rest of it.
@@ -71,7 +72,24 @@ type access struct {
 	allocation ddi.KMHandle // 0: unknown
 }
 
-func (x access) name(u *submission) string {
+// named is an access of a submission, with the name that a finding has for it.
+type named struct {
+	x access
+	u *submission
+}
+
+func (x access) name(u *submission) named { return named{x, u} }
+
+// work returns the packet, or nil if its buffer is in a software queue.
+func (n named) work() *verifier.Work {
+	if n.u.job != 0 {
+		return nil
+	}
+	return &verifier.Work{Submission: n.u.serial, Packet: true, Offset: n.x.at}
+}
+
+func (n named) String() string {
+	x, u := n.x, n.u
 	if u.job != 0 {
 		return fmt.Sprintf("%s at %#x of DMA buffer %d in its software queue", x.op, x.at, u.job)
 	}

@@ -130,7 +130,41 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	a.Verdict = "a rule was broken: " + firstLine(text)
 	a.frames(broken.stack)
 	a.step(Point{broken.ID, broken.Time}, "%s", firstLine(text))
+	r.about(a, broken)
 	return a.lacks(MissingRule, "%s", firstLine(text))
+}
+
+// about adds the chain of the submission and the packet that a broken rule is about, if the log has them.
+func (r *Run) about(a *Answer, broken *happening) {
+	s := r.subs[broken.Fields[1]]
+	if s == nil {
+		return
+	}
+	of := &Answer{}
+	stack := s.stack
+	var p *packet
+	for i := range s.packets {
+		if broken.Fields[2] != 0 && uint64(s.packets[i].offset) == broken.Fields[3] {
+			p = &s.packets[i]
+			stack = s.calls(p)
+		}
+	}
+	of.frames(stack)
+	of.before(r, s)
+	of.step(s.queued, "it is about %s: %s", s.name(), s.describe())
+	of.step(s.submitted, "the kernel gives it to the hardware")
+	of.step(s.begun, "node %d begins it", s.node)
+	if p != nil {
+		at := s.queued
+		if p.executed.In() {
+			at = p.executed
+		}
+		of.step(at, "its packet is %s%s", s.describePacket(p), map[bool]string{true: ", and node " + fmt.Sprint(s.node) + " executes it"}[p.executed.In()])
+	}
+	of.step(s.fenced, "node %d executes the packet of its fence", s.node)
+	of.step(s.retired, "it has ended")
+	a.Chain = slices.Concat(of.Chain, a.Chain)
+	a.Verdict += "; it is about " + s.name()
 }
 
 // stopped returns the node and the fence of a stop of the adapter or a reset of a node, and
