@@ -40,7 +40,7 @@ func TestWhy(t *testing.T) {
 	}
 	for question, want := range map[string]string{
 		"fence 99":         "no submission has fence 99",
-		"fence 1":          "want fence NODE:1",
+		"fence 1":          "ask for fence 0:1 or fence 1:1",
 		"pixel 4000,1":     "wrote pixel 4000,1; the last frame has 40 x 30 pixels",
 		"pixel 39,30":      "wrote pixel 39,30; the last frame has 40 x 30 pixels",
 		"pixel 40,29":      "wrote pixel 40,29; the last frame has 40 x 30 pixels",

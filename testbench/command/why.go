@@ -2,11 +2,15 @@ package command
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
@@ -27,7 +31,7 @@ far as the log tells. The questions:
   call N            what a call of the API led to; calls are numbered from 1
   cycle N           what was going on at a clock
   address A         what was at a GPU address, and what wrote and read it;
-                    0x8000000000000000 added to an address selects host memory
+                    also as VRAM+0x40, APERTURE+0x40 or HOST+0x40, as answers have it
   pixel X,Y         where a pixel of the last presented frame comes from`,
 		Example: `  hilgpu run compose --record run.log
   hilgpu why run.log pixel 10,20
@@ -45,6 +49,12 @@ far as the log tells. The questions:
 	}
 	c.Flags().IntVar(&board, "opened", 0, "ask about the board that was opened as the `Nth`, from 1; 0: the last one, and for fault the first that stopped")
 	a.AddJSON(c.Flags())
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if below := belowZero(err); below != nil {
+			return below
+		}
+		return flagError(c, err)
+	})
 	return c
 }
 
@@ -90,21 +100,53 @@ func questionOf(words []string) (question, error) {
 			return bad("X,Y")
 		}
 		return func(r *why.Run) (*why.Answer, error) { return r.Pixel(x, y) }, nil
-	case "call", "cycle", "address":
+	case "address":
+		addr, err := addressOf(arg)
+		if err != nil {
+			return bad("a number, or VRAM+0x40, APERTURE+0x40 or HOST+0x40")
+		}
+		return func(r *why.Run) (*why.Answer, error) { return r.Address(addr) }, nil
+	case "call", "cycle":
 		if numberErr != nil {
 			return bad("a number")
 		}
 		return func(r *why.Run) (*why.Answer, error) {
-			switch what {
-			case "call":
+			if what == "call" {
 				return r.Call(n)
-			case "cycle":
-				return r.Cycle(n)
 			}
-			return r.Address(n)
+			return r.Cycle(n)
 		}, nil
 	}
 	return nil, fmt.Errorf("%w: question %q, want one of %s", exit.ErrInput, what, strings.Join(questions, ", "))
+}
+
+// addressOf returns a GPU address, as a number or as pkt.FormatAddr shows it.
+func addressOf(text string) (uint64, error) {
+	base, size := uint64(0), uint64(math.MaxUint64)
+	for _, s := range []struct {
+		name       string
+		base, size uint64
+	}{{"VRAM+", 0, gartreg.Start}, {"APERTURE+", gartreg.Start, gartreg.Start}, {"HOST+", pkt.Host, pkt.Host}} {
+		if rest, ok := strings.CutPrefix(text, s.name); ok {
+			text, base, size = rest, s.base, s.size
+		}
+	}
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err == nil && n >= size && size != math.MaxUint64 {
+		err = strconv.ErrRange
+	}
+	return base + n, err
+}
+
+// negative finds a number below 0, which the flags take for one of theirs.
+var negative = regexp.MustCompile(`in (-\d\S*)`)
+
+// belowZero is the error of a question with a number below 0, or nil.
+func belowZero(err error) error {
+	if m := negative.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%w: %s is out of range: calls count from 1, clocks, addresses and pixels from 0", exit.ErrInput, m[1])
+	}
+	return nil
 }
 
 // fenceOf returns the node, or -1, and the number of a fence.

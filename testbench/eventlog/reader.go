@@ -36,6 +36,7 @@ const (
 // A Reader reads the events of a log, in order.
 type Reader struct {
 	Header Header
+	GoOn   bool // pass over blocks of events that fail their check; Passed counts them
 
 	in        *bufio.Reader
 	at        int64  // offset of the next block
@@ -49,6 +50,8 @@ type Reader struct {
 	next  position
 	cut   bool
 	lost  bool // the end has only zeros
+
+	passed int // blocks
 }
 
 // NewReader reads the header of a log. It fails with ErrFormat, ErrVersion or ErrCorrupt, or
@@ -108,6 +111,9 @@ func (l *Reader) decodeHeader(text []byte, check uint32) error {
 // of a block, as after one of the machine.
 func (l *Reader) Truncated() bool { return l.cut || l.lost }
 
+// Passed returns the number of blocks of events that failed their check and were passed over.
+func (l *Reader) Passed() int { return l.passed }
+
 // Next reads an event. Its text and data are valid until the next call. Next returns io.EOF
 // after the last whole block; ErrCorrupt, with the offset, for a block that fails its check;
 // or an error of the reader. After io.EOF it may be called again, once more has been written.
@@ -157,6 +163,11 @@ func (l *Reader) readBlock() error {
 		return err
 	}
 	if crc32.Checksum(whole, castagnoli) != check {
+		if next, _ := l.in.Peek(1); l.GoOn && kind == blockEvents && len(next) > 0 && next[0] != 0 {
+			l.passed++
+			l.at += int64(blockHeader) + int64(size)
+			return l.readBlock()
+		}
 		return l.damaged(whole, fmt.Errorf("%w: the block at offset %d fails its check", ErrCorrupt, l.at))
 	}
 	l.at += int64(blockHeader) + int64(size)

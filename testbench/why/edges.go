@@ -43,7 +43,12 @@ func (r *Run) edges() (all []string) {
 	if first.first.Event > 1 {
 		all = append(all, fmt.Sprintf("the log begins at event %d, clock %d: what was before is not in it", first.first.Event, first.first.Time))
 	}
+	for _, g := range r.gaps {
+		all = append(all, fmt.Sprintf("the log is damaged: events %d to %d are missing, and what they did is not known", g.from, g.to))
+	}
 	switch {
+	case !r.first.In() && cut:
+		all = append(all, "the log has no complete block: it is being written, or its writer was killed")
 	case cut:
 		all = append(all, fmt.Sprintf("the log ends within a block, after clock %d: it is being written, or its writer was killed", r.last.Time))
 	case r.end.ID == 0:

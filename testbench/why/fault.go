@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,10 @@ func (r *Run) ownFault() *Answer {
 	a := &Answer{Question: "fault", Verdict: "nothing stopped the run", Chain: []Step{}}
 	if r.end.ID == 0 && !r.followed {
 		a.Verdict = "nothing stopped the run, as far as the log goes"
+	}
+	if !r.first.In() && r.earlier == nil {
+		a.Verdict = "nothing is known"
+		return a.lacks(MissingUnknown, "the log has no event")
 	}
 	if of := r.unopened(a); of != nil {
 		return of
@@ -260,12 +265,12 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 	return a, nil
 }
 
-// byNumber returns a call by its number, or nil. A log may begin in the middle.
+// byNumber returns a call by its number, or nil. A log may begin in the middle, and have gaps.
 func (r *Run) byNumber(n uint64) *call {
-	if len(r.calls) == 0 || n < r.calls[0].number || n-r.calls[0].number >= uint64(len(r.calls)) {
-		return nil
+	if i, ok := slices.BinarySearchFunc(r.calls, n, func(c *call, n uint64) int { return cmp.Compare(c.number, n) }); ok {
+		return r.calls[i]
 	}
-	return r.calls[n-r.calls[0].number]
+	return nil
 }
 
 // numbers describes the calls of the log.

@@ -14,8 +14,11 @@ import (
 // ErrQuestion is wrapped by the error of a question about something that is not in the log.
 var ErrQuestion = errors.New("why: no such thing in the log")
 
+// ErrSeveral is wrapped by the error of a question that several things in the log fit.
+var ErrSeveral = errors.New("why: several things in the log fit")
+
 // Fence answers why a fence of a node was written, or was not. node is -1 if only one node
-// has the fence. It fails with ErrQuestion.
+// has the fence. It fails with ErrQuestion or ErrSeveral.
 func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 	var found []*submission
 	for _, s := range r.order {
@@ -33,7 +36,11 @@ func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 	case len(found) == 0:
 		return nil, fmt.Errorf("%w: no submission has fence %d; %s", ErrQuestion, fence, r.fences())
 	case len(nodes) > 1:
-		return nil, fmt.Errorf("%w: fence %d is one of several nodes, want fence NODE:%d", ErrQuestion, fence, fence)
+		var ask []string
+		for _, node := range slices.Sorted(maps.Keys(nodes)) {
+			ask = append(ask, fmt.Sprintf("fence %d:%d", node, fence))
+		}
+		return nil, fmt.Errorf("%w: %d nodes have a fence %d; ask for %s", ErrSeveral, len(ask), fence, strings.Join(ask, " or "))
 	}
 	s := found[len(found)-1]
 	a := r.submission(s)

@@ -149,6 +149,7 @@ type happening struct {
 type Run struct {
 	Header    eventlog.Header
 	Truncated bool
+	gaps      []gap // events that are missing in the middle
 	earlier   *Run  // of the board that was open before, or nil
 	followed  bool  // another board was opened after it
 	number    int   // of the board, from 1
@@ -191,6 +192,9 @@ type Run struct {
 
 	deeds []deed // before the first submission
 }
+
+// A gap is the first and the last event that a damaged block had.
+type gap struct{ from, to uint64 }
 
 // A builder builds a Run.
 type builder struct {
@@ -251,6 +255,8 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 func Read(l *eventlog.Reader) (*Run, error) {
 	b := newBuilder(l.Header, nil)
 	var e eventlog.Event
+	l.GoOn = true
+	passed := 0
 	for {
 		if err := l.Next(&e); err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -264,6 +270,10 @@ func Read(l *eventlog.Reader) (*Run, error) {
 			b.followed = true
 			b = newBuilder(l.Header, b.Run)
 			b.patterns = patterns
+		}
+		if n := l.Passed(); n > passed {
+			b.gaps = append(b.gaps, gap{b.last.Event + 1, e.ID - 1})
+			passed = n
 		}
 		b.last = Point{e.ID, max(e.Time, b.last.Time)}
 		if !b.first.In() {

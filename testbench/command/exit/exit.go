@@ -198,7 +198,7 @@ func classes() []class {
 		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
 		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {observer.ErrAddress, Usage}, {inspect.ErrListen, Usage}, {turns.ErrBoards, Usage},
 		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
-		{eventlog.ErrFormat, Usage}, {eventlog.ErrVersion, Usage}, {eventlog.ErrCorrupt, Usage}, {eventlog.ErrMap, Map}, {why.ErrQuestion, Usage}, {report.ErrFolder, Usage}, {capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
+		{eventlog.ErrFormat, Usage}, {eventlog.ErrVersion, Usage}, {eventlog.ErrCorrupt, Usage}, {eventlog.ErrMap, Map}, {why.ErrQuestion, Usage}, {why.ErrSeveral, Usage}, {report.ErrFolder, Usage}, {capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
 		{starter.ErrInput, Usage}, {suite.ErrTier, Usage}, {suite.ErrBaseline, Usage}, {compose.ErrInput, Usage}, {lists.ErrInput, Usage}, {transfer.ErrInput, Usage}, {storm.ErrInput, Usage}, {stress.ErrInput, Usage},
 		{mutant.ErrCount, Usage}, {synth.ErrTarget, Usage}, {synth.ErrTable, Usage}, {synth.ErrSize, Usage}, {synth.ErrDir, Usage}, {gateware.ErrBoard, Usage}, {gateware.ErrAddress, Usage}, {gateware.ErrFile, Usage},
 		{sim.ErrSim, Usage}, {testbench.ErrDrivers, Usage}, {hal.ErrMemory, Usage}, {ddi.EOutOfMemory, Usage},
