@@ -38,7 +38,7 @@ type Recorder struct {
 	open  map[*ddi.Thread][]opened
 	wait  uint64 // the wait of the kernel
 
-	packets  map[uint64]uint64 // events of the packets of submissions, by address
+	packets  map[uint64]uint64 // events of the packets of submissions and rings, by address
 	pending  [pendingJobs]pending
 	nak      uint64 // event of the last Nak that was received
 	refused  uint64 // event of the last frame that was refused
@@ -197,7 +197,7 @@ func (r *Recorder) Accessed(t *ddi.Thread, a hal.Access) {
 	}
 	for _, p := range given {
 		p.Cause = id
-		r.add(t, now, p)
+		r.packets[p.Fields[1]] = r.add(t, now, p)
 	}
 	r.mu.Unlock()
 	if errors.Is(a.Err, bus.ErrLinkDown) {
