@@ -37,17 +37,28 @@ func (s *shared) Read(bar int, off uint64, p []byte) error {
 // Write implements bus.Link.
 func (s *shared) Write(bar int, off uint64, p []byte) error {
 	write := func() error { return s.board.link.Write(bar, off, p) }
-	if bar == 0 && runs(off, p) {
+	ctl, sets := value(mcureg.Base+mcureg.Ctl, bar, off, p)
+	debug, debugs := value(mcureg.DebugBase+mcureg.DebugCtl, bar, off, p)
+	switch {
+	case sets && ctl&mcureg.CtlRun != 0:
 		return s.turns.start(s.board, write)
+	case debugs:
+		return s.turns.debugs(s.board, debug, write)
 	}
 	s.turns.enter(s.board, true)
-	return write()
+	err := write()
+	if sets {
+		s.turns.release(s.board) // a processor in reset
+	}
+	return err
 }
 
-// runs reports whether a write to BAR0 sets CTL.RUN of the microcontroller.
-func runs(off uint64, p []byte) bool {
-	const at = mcureg.Base + mcureg.Ctl
-	return off <= at && off+uint64(len(p)) >= at+4 && binary.LittleEndian.Uint32(p[at-off:])&mcureg.CtlRun != 0
+// value returns the value that a write gives to a register of BAR0, if it writes it.
+func value(at uint64, bar int, off uint64, p []byte) (v uint32, writes bool) {
+	if bar != 0 || off > at || off+uint64(len(p)) < at+4 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(p[at-off:]), true
 }
 
 // Close implements bus.Link. It ends the session of the client first.

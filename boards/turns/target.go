@@ -19,24 +19,22 @@ func (t *Turns) current() (*board, state) {
 }
 
 // Halt halts the program, and takes the board from the command. It fails with mcu.ErrReset if
-// there is no program yet. A program that starts later halts before its first instruction.
+// there is no program yet, if the command has not set up the board, or while the command itself has
+// halted the program. Then the halt follows: a program that starts later halts before its first
+// instruction, and one that runs when the board is set up halts before the next access to a BAR.
 func (t *Turns) Halt() error {
 	t.starting.Lock()
 	defer t.starting.Unlock()
-	t.mu.Lock()
-	b := t.board
-	if b == nil || t.closing {
-		t.state = watched
-		t.mu.Unlock()
-		t.changed.Broadcast()
-		return mcu.ErrReset
+	b, err := t.take()
+	if err != nil {
+		return err
 	}
-	t.state = held
-	t.mu.Unlock()
-	stopped, err := b.stopped()
+	runs, err := b.runs()
 	switch {
+	case errors.Is(err, bus.ErrUnsupported):
+		return t.postpone(mcu.ErrReset)
 	case err != nil:
-	case stopped:
+	case !runs:
 		err = mcu.ErrReset
 	default:
 		err = b.debug.Halt()
@@ -49,6 +47,32 @@ func (t *Turns) Halt() error {
 	return nil
 }
 
+// take takes the board from the command, if there is one and the command has not halted the program.
+func (t *Turns) take() (*board, error) {
+	t.mu.Lock()
+	b := t.board
+	if b != nil && !t.closing && !b.own {
+		t.state, t.due = held, false
+		t.mu.Unlock()
+		return b, nil
+	}
+	own := b != nil && !t.closing
+	t.mu.Unlock()
+	if own {
+		return nil, t.postpone(errOwn)
+	}
+	return nil, t.postpone(mcu.ErrReset)
+}
+
+// postpone lets the command continue until the halt is possible. It returns err.
+func (t *Turns) postpone(err error) error {
+	t.mu.Lock()
+	t.state, t.due = watched, true
+	t.mu.Unlock()
+	t.changed.Broadcast()
+	return err
+}
+
 // State returns why the program is halted. The command itself looks at a program that runs if
 // time moves only with its accesses.
 func (t *Turns) State() (mcu.Cause, error) {
@@ -56,7 +80,7 @@ func (t *Turns) State() (mcu.Cause, error) {
 	switch {
 	case b == nil && s == watched && t.ending():
 		return mcu.None, errClosed
-	case b == nil, s == watched && b.virtual:
+	case b == nil, s == watched && (b.virtual || t.waits()):
 		return mcu.None, nil
 	}
 	c, err := b.debug.State()
@@ -76,6 +100,14 @@ func (t *Turns) ending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closing
+}
+
+// waits reports whether the client must wait for its halt: the command has not set up the board, or has
+// halted the program itself.
+func (t *Turns) waits() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.due || t.board != nil && t.board.own
 }
 
 // Pause waits for a moment while the command uses the board.
@@ -112,8 +144,11 @@ func (t *Turns) Reset() error { return t.board.debug.Reset() }
 
 // Detach continues the program without breakpoints, and gives the board to the command.
 func (t *Turns) Detach() error {
+	t.starting.Lock()
+	defer t.starting.Unlock()
 	defer t.set(free)
 	t.mu.Lock()
+	t.due = false
 	b := t.board
 	t.mu.Unlock()
 	if b == nil {

@@ -21,6 +21,17 @@ var ErrBoards = errors.New("turns: two boards at the same time")
 // errClosed ends the session of a client whose board is closed.
 var errClosed = errors.New("turns: the command has closed the board")
 
+// errOwn is the answer to a halt while the command has halted the program itself.
+const errOwn = later("turns: the command itself has halted the program: gdb halts it when the command continues it")
+
+// A later is an error of a halt that follows. A session waits for it as for a program.
+type later string
+
+func (l later) Error() string { return string(l) }
+
+// Is makes it a mcu.ErrReset.
+func (later) Is(target error) bool { return target == mcu.ErrReset }
+
 const (
 	// reads is how often the debugger reads a register in one wait.
 	reads = 10_000
@@ -52,6 +63,7 @@ type Turns struct {
 	board   *board // nil: none is open
 	closing bool   // the board is being closed
 	wait    bool   // the first board waits for a client
+	due     bool   // the client has asked for a halt which was not possible yet
 }
 
 // A board is the board that is open.
@@ -61,6 +73,7 @@ type board struct {
 	regs    mcu.Registers
 	debug   *mcu.Debugger
 	virtual bool
+	own     bool // the command itself halts or steps the program; guarded by Turns.mu
 }
 
 // New returns turns without a client or a board. With wait, the first board is opened when
@@ -117,12 +130,66 @@ func (t *Turns) set(s state) {
 func (t *Turns) enter(b *board, check bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if check && t.state == watched && b.virtual && b.halted() {
-		t.state = held
-		t.changed.Broadcast()
+	t.await(b, check)
+}
+
+// await is enter with mu locked. After a wait it looks once more on each board, since GDB steps with a
+// breakpoint at the next instruction.
+func (t *Turns) await(b *board, check bool) {
+	for waited := false; ; waited = true {
+		if t.state == watched && !b.own && (check && t.due && t.catch(b) || (check && b.virtual || waited) && b.halted()) {
+			t.state = held
+			t.changed.Broadcast()
+		}
+		if t.state != held {
+			return
+		}
+		for t.state == held {
+			t.changed.Wait()
+		}
 	}
-	for t.state == held {
-		t.changed.Wait()
+}
+
+// catch makes the halt that is due, and reports whether the program is halted. It stays due while the
+// processor is not reached. A processor in reset halts when the command starts a program.
+func (t *Turns) catch(b *board) bool {
+	runs, err := b.runs()
+	if err != nil {
+		return false
+	}
+	t.due = false
+	if !runs || b.regs.Write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlHalt|mcureg.CtlCatch) != nil {
+		return false
+	}
+	for range reads {
+		if b.halted() {
+			return true
+		}
+	}
+	return false
+}
+
+// debugs makes a write of the command to MCUDBG.CTL. A halt or a step that it asks for is the command's,
+// which no client sees, until it continues the program.
+func (t *Turns) debugs(b *board, ctl uint32, write func() error) error {
+	t.mu.Lock()
+	t.await(b, true)
+	b.own = b.own || ctl&(mcureg.CtlHalt|mcureg.CtlStep) != 0
+	t.mu.Unlock()
+	err := write()
+	if ctl&mcureg.CtlResume != 0 && ctl&mcureg.CtlStep == 0 {
+		t.release(b)
+	}
+	return err
+}
+
+// release ends a halt of the command. A client that has connected meanwhile gets its own.
+func (t *Turns) release(b *board) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.own {
+		b.own = false
+		t.await(b, true)
 	}
 }
 
@@ -133,13 +200,11 @@ func (b *board) halted() bool {
 	return err == nil && v&mcureg.DebugHalted != 0
 }
 
-// stopped reports whether the processor is in reset, or not reached.
-func (b *board) stopped() (bool, error) {
+// runs reports whether the processor is not in reset. It fails with bus.ErrUnsupported before the command
+// has set up BAR0.
+func (b *board) runs() (bool, error) {
 	v, err := b.regs.Read(mcureg.Base + mcureg.Ctl)
-	if errors.Is(err, bus.ErrUnsupported) {
-		return true, nil
-	}
-	return err == nil && v&mcureg.CtlRun == 0, err
+	return err == nil && v&mcureg.CtlRun != 0, err
 }
 
 // start makes a write of the command that sets CTL.RUN. A program that it starts halts before its
@@ -166,7 +231,7 @@ func (t *Turns) prepare(b *board) error {
 	if _, who := t.current(); who != watched {
 		return nil
 	}
-	if stopped, err := b.stopped(); err != nil || !stopped {
+	if runs, err := b.runs(); err != nil || runs {
 		return err
 	}
 	return b.regs.Write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlHalt|mcureg.CtlCatch)
