@@ -7,7 +7,7 @@ func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0x290276ec,
 		"ulx3s":         0x4a6845a9,
-		"ulx3s-mcu":     0x7da6c948,
+		"ulx3s-mcu":     0x7baf4221,
 		"ulx3s-25f":     0x2ff46be7,
 		"ulx3s-12f":     0x77aa8651,
 		"colorlight-i5": 0x78a07ed8,

@@ -225,7 +225,9 @@ func (m *Module) local(now uint64, rings bool) {
 		}
 	case mcureg.Kick:
 		m.access.data = 0
-		m.host.age = 0
+		if write {
+			m.host.age = 0
+		}
 	case mcureg.Events:
 		m.access.data = uint32(m.timer.events)
 		if write {

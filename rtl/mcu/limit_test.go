@@ -44,6 +44,19 @@ func TestLimit(t *testing.T) {
 	assert.EqualValues(t, mcureg.StatusAsleep, r.get(mcureg.Base+mcureg.Status))
 }
 
+// Only a write of KICK is a sign of life: a read of it, as of each other register of the program, is not.
+func TestLimitOfReads(t *testing.T) {
+	for at := uint32(mcureg.TimeLo); at < mcureg.Mail+4*mcureg.Mails; at += 4 {
+		r := newRig(t)
+		r.set(mcureg.Base+mcureg.Limit, 500)
+		p := newProgram()
+		p.li(10, mcureg.Local)
+		p.add(rv32test.I(0x03, 2, 11, 10, at), rv32test.J(0, 0x1ffffc)) // lw x11, at(x10); j -4
+		r.start(p, 2000)
+		assert.Equal(t, 1, r.Hangs, "a program that reads %#x", at)
+	}
+}
+
 // LIMIT is exact, and counts from its write, also from one below the clocks that have passed.
 func TestLimitInClocks(t *testing.T) {
 	hang := func(r *rig, most int) int {
