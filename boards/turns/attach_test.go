@@ -11,7 +11,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/turns"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/firmware/corefile"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
@@ -157,22 +156,25 @@ func attached(t *testing.T, virtual bool) (*turns.Turns, mcu.Registers) {
 	return tr, mcu.Over(shared)
 }
 
-// A client does not see the halts of a command that takes a core file, which succeeds.
-func TestCoreWithClient(t *testing.T) {
+// A client does not see the halt of a command that takes the state of the program, which succeeds.
+func TestOwnHalt(t *testing.T) {
 	both(t, func(t *testing.T, virtual bool) {
 		tr, r := attached(t, virtual)
-		var s corefile.State
 		done := later(func() {
-			var err error
-			s, err = corefile.Take(r, 10_000)
+			d, err := mcu.New(r, 10_000)
 			assert.NoError(t, err)
+			assert.NoError(t, d.Halt())
+			for i := range 32 {
+				_, err := d.Register(i)
+				assert.NoError(t, err)
+			}
+			assert.NoError(t, d.Resume())
 		})
 		for !done.Load() {
 			c, err := tr.State()
 			require.NoError(t, err)
 			require.Equal(t, mcu.None, c)
 		}
-		assert.Equal(t, mcu.None, s.Cause)
 		require.NoError(t, tr.Halt(), "a halt of the client afterwards")
 		require.NoError(t, tr.Detach())
 	})

@@ -42,7 +42,7 @@ func options() firmware.Options {
 	return o
 }
 
-// gdb debugs the boot of the firmware while a command loads it, and then its loop.
+// gdb debugs the boot of the firmware while a command loads it. TestGDBInQueues of cmd/hilgpu debugs its loop.
 func TestGDB(t *testing.T) {
 	gdbtest.Need(t)
 	path := gdbtest.ELF(t, "../..")
