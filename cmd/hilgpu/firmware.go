@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
-	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/testbench/command"
@@ -121,16 +121,24 @@ func (m mcuJSON) text() string {
 // infoJSON is the output of firmware info --json.
 type infoJSON struct {
 	Image imageJSON `json:"image"`
-	MCU   mcuJSON   `json:"mcu"`
+	MCU   *mcuJSON  `json:"mcu"` // nil: the board has none, or failed
+}
+
+func (i infoJSON) text(board string) string {
+	if i.MCU == nil {
+		return fmt.Sprintf("%sboard    %s, the board has no microcontroller\n", i.Image.text(), board)
+	}
+	return i.Image.text() + i.MCU.text()
 }
 
 func newFirmwareInfo(f *firmwareFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
 		Short: "Print the image and what the microcontroller has and does",
-		Long:  "Info prints the image, and reads the registers of the board. It changes nothing.",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return f.info() },
+		Long: `Info prints the image, which needs no board, and what the microcontroller of the board has
+and does, if the board has one. It reads registers and changes nothing.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return f.info() },
 	}
 }
 
@@ -144,15 +152,40 @@ func (f *firmwareFlags) info() error {
 		return err
 	}
 	all := infoJSON{Image: f.describe(m)}
-	err = f.withMCU(func(r mcu.Registers) (err error) {
-		all.MCU, err = look(r, f.board)
-		return err
-	})
-	if err != nil || f.app.Document(all) {
+	all.MCU, err = f.look()
+	text := all.text(f.board)
+	if err != nil {
+		text = all.Image.text() // it needs no board
+	}
+	if f.app.Document(all) {
 		return err
 	}
-	_, err = io.WriteString(f.app.Out, all.Image.text()+all.MCU.text())
-	return err
+	_, werr := io.WriteString(f.app.Out, text)
+	return cmp.Or(err, werr)
+}
+
+// look reads the registers of the microcontroller, and returns nil if the board has none.
+func (f *firmwareFlags) look() (found *mcuJSON, err error) {
+	opt, err := f.app.Links.Options()
+	if err != nil {
+		return nil, err
+	}
+	err = boards.WithRegisters(f.board, opt, regs.Options{}, func(fn *regs.Function) error {
+		r := mcu.Over(fn.Link())
+		if err := mcu.Check(r); err != nil {
+			return err
+		}
+		m, err := look(r, f.board)
+		found = &m
+		return err
+	})
+	if err != nil {
+		found = nil
+	}
+	if f.app.Links.Gdb == "" && errors.Is(err, mcu.ErrMissing) {
+		err = nil
+	}
+	return found, err
 }
 
 // look reads the registers of a microcontroller.
@@ -252,7 +285,7 @@ prints its result as AGAIN, and stops the firmware. It overwrites the last 4 KiB
 
 func (f *firmwareFlags) selftest() error {
 	again := stageJSON{"AGAIN", "the tests again, by a message", "not run"}
-	b, err := f.serve(0, func(c *message.Client, _ message.Memory) error {
+	b, err := f.serve(0, func(c serving) error {
 		found, err := c.Selftest(0)
 		if err != nil {
 			return err

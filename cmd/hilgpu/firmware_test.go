@@ -33,6 +33,25 @@ program  reset, stage NONE, result BUSY, build 00000000
 $`, m.Version, m.Layout, m.CRC, m.Build, m.Size, m.Memory), stdout)
 }
 
+// The image needs no board: info prints it for one without a microcontroller, and for one that is not there.
+func TestFirmwareInfoWithoutMCU(t *testing.T) {
+	code, stdout, stderr := hilgpu("firmware", "info")
+	require.Zero(t, code, stderr)
+	assert.Empty(t, stderr)
+	image, board, _ := strings.Cut(stdout, "board ")
+	assert.Regexp(t, `^image    in this program, version \d+, .*\n         build [0-9a-f]{32}, `, image)
+	assert.Equal(t, "   emu, the board has no microcontroller\n", board)
+	code, stdout, stderr = hilgpu("firmware", "info", "--json")
+	require.Zero(t, code, stderr)
+	all := document(t, stdout)
+	assert.Nil(t, all["mcu"])
+	assert.Contains(t, all["image"], "build")
+	code, stdout, stderr = hilgpu("firmware", "info", "--board", "serial:"+filepath.Join(t.TempDir(), "none"))
+	assert.Equal(t, exit.NoDevice, code)
+	assert.Equal(t, image, stdout)
+	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+}
+
 // The boot is ready within 200,000 clocks, which docs/firmware.md promises.
 func TestFirmwareLoad(t *testing.T) {
 	code, stdout, stderr := hilgpu("firmware", "load", "--json", "--board", withMCU)
@@ -87,7 +106,6 @@ func TestFirmwareErrors(t *testing.T) {
 		want                  int
 		says                  string
 	}{
-		{"info", "emu", "", exit.NoDevice, "no microcontroller"},
 		{"load", "emu", "", exit.NoDevice, "no microcontroller"},
 		{"selftest", "emu", "", exit.NoDevice, "no microcontroller"},
 		{"info", withMCU, file("short", []byte("HLFW")), exit.Usage, "firmware: truncated image"},
@@ -146,6 +164,7 @@ func TestFirmwareLog(t *testing.T) {
 		{"--format jsonl", `^{"number":0,"clocks":[0-9]+,"level":2,"text":"` + boot + `"}` + "\n$"},
 		{"--format csv", `^number,clocks,level,text` + "\n" + `0,[0-9]+,2,"` + boot + `"` + "\n$"},
 		{"--telemetry 2 --period 2000", `^( +[0-9]+ node 0: busy 0, 0 bytes; node 1: busy 0, 0 bytes` + "\n){2}$"},
+		{"--telemetry 1 --period 4294967295", `^ +4[0-9]{9} node 0: busy 0, 0 bytes; node 1: busy 0, 0 bytes\n$`},
 		{"--telemetry 1 --format csv", `^number,clocks,cycles,busy0,bytes0,busy1,bytes1` + "\n0,[0-9]+,[0-9]+,0,0,0,0\n$"},
 		{"--telemetry 1 --format jsonl", `^{"number":0,"clocks":[0-9]+,"cycles":[0-9]+,"busy":\[0,0\],"bytes":\[0,0\]}` + "\n$"},
 	} {
@@ -176,7 +195,7 @@ func TestFirmwareLogErrors(t *testing.T) {
 		{"--table " + filepath.Join(dir, "none"), "bad input: --table: "},
 		{"--table " + write("short", table[:15]), "log: bad table of formats: 15 bytes"},
 		{"--table " + write("cut", table[:len(table)-1]), "log: bad table of formats: "},
-		{"--table " + write("foreign", append([]byte{table[0] ^ 1}, table[1:]...)), "log: formats of another build: "},
+		{"--table " + write("foreign", append([]byte{table[0] ^ 1}, table[1:]...)), fmt.Sprintf("log: formats of another build: %x%x, want %x", table[0]^1, table[1:4], table[:4])},
 		{"--image " + write("image", firmware.Append(nil, other, image.Program)), "log: formats of another build: "},
 	} {
 		code, stdout, stderr := hilgpu(append(strings.Fields("firmware log --board vapour"), strings.Fields(tt.flags)...)...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/firmware/message"
@@ -75,14 +76,22 @@ func (f *firmwareFlags) boot(then func(r mcu.Registers) error) (boot firmware.Bo
 	return boot, err
 }
 
+// A serving firmware has a session with a client.
+type serving struct {
+	*message.Client
+	area  message.Memory
+	regs  mcu.Registers
+	clock bus.Clock
+}
+
 // serve loads the image and starts it with a message area, calls do with a client that has a session,
 // and stops the program. The program may write the given blocks of registers.
-func (f *firmwareFlags) serve(blocks uint32, do func(c *message.Client, m message.Memory) error) (boot firmware.Boot, err error) {
+func (f *firmwareFlags) serve(blocks uint32, do func(s serving) error) (boot firmware.Boot, err error) {
 	data, err := f.checked()
 	if err != nil {
 		return boot, err
 	}
-	err = f.withMemory(func(r mcu.Registers, m bare.Part) error {
+	err = f.withMemory(func(r mcu.Registers, m bare.Part, clock bus.Clock) error {
 		o, err := options(r, blocks)
 		if err == nil {
 			err = message.Init(m, fwabi.RingsMost)
@@ -94,32 +103,31 @@ func (f *firmwareFlags) serve(blocks uint32, do func(c *message.Client, m messag
 		if boot, err = firmware.Load(r, data, o); err != nil {
 			return err
 		}
-		return cmp.Or(talk(r, m, do), mcu.Stop(r))
+		return cmp.Or(talk(serving{area: m, regs: r, clock: clock}, do), mcu.Stop(r))
 	})
 	return boot, err
 }
 
 // talk begins a session and calls do.
-func talk(r mcu.Registers, m message.Memory, do func(c *message.Client, m message.Memory) error) error {
-	c, err := message.Open(r, m, message.Options{Polls: bootPolls})
-	if err == nil {
-		_, err = c.Hello(messageSession)
+func talk(s serving, do func(s serving) error) (err error) {
+	if s.Client, err = message.Open(s.regs, s.area, message.Options{Polls: bootPolls}); err == nil {
+		_, err = s.Hello(messageSession)
 	}
 	if err != nil {
 		return err
 	}
-	return do(c, m)
+	return do(s)
 }
 
-// withMemory calls do with the registers of a board that has a microcontroller, and with host memory
-// that the board reaches.
-func (f *firmwareFlags) withMemory(do func(r mcu.Registers, m bare.Part) error) error {
+// withMemory calls do with the registers of a board that has a microcontroller, with host memory that
+// the board reaches, and with its clock.
+func (f *firmwareFlags) withMemory(do func(r mcu.Registers, m bare.Part, clock bus.Clock) error) error {
 	opt, err := f.app.Links.Options()
 	if err != nil {
 		return err
 	}
 	host := bare.NewHost(fwabi.AreaBytes)
-	link, _, err := boards.OpenWith(f.board, host, opt)
+	link, clock, err := boards.OpenWith(f.board, host, opt)
 	if err != nil {
 		return err
 	}
@@ -129,7 +137,7 @@ func (f *firmwareFlags) withMemory(do func(r mcu.Registers, m bare.Part) error) 
 	}
 	err = mcu.Check(mcu.Over(link))
 	if err == nil {
-		err = mastering(fn, func() error { return do(mcu.Over(link), bare.Part{Host: host}) })
+		err = mastering(fn, func() error { return do(mcu.Over(link), bare.Part{Host: host}, clock) })
 	}
 	return cmp.Or(err, fn.Close(), link.Close())
 }

@@ -11,18 +11,14 @@ import (
 
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/firmware/log"
-	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// Limits of firmware log.
-const (
-	samplesMost = 1 << 16
-	samplePolls = 1 << 16 // requests until a sample must be there
-)
+// samplesMost is the largest --telemetry.
+const samplesMost = 1 << 16
 
 // logFlags are the flags of firmware log.
 type logFlags struct {
@@ -50,7 +46,8 @@ func newFirmwareLog(f *firmwareFlags) *cobra.Command {
 		Long: `Log stops what runs, as firmware load does, and starts the image with a message area in
 host memory. It prints the lines of the log since the start, and stops the firmware. The
 log of a program that already ran is lost. With --telemetry it prints samples of the
-counters of the nodes instead. The number of lines or samples that found the ring full is
+counters of the nodes instead, one after each --period of the GPU's clocks: on a board
+that is not emulated 4,294,967,295 clocks of 24 MHz take 3 minutes. The number of lines or samples that found the ring full is
 printed on standard error. The self-test of the boot overwrites the last 4 KiB of VRAM.
 
 The texts of the lines are in a table that belongs to one build of the firmware: --image
@@ -120,15 +117,15 @@ func (l *logFlags) run() error {
 		return err
 	}
 	var out logJSON
-	boot, err := l.serve(1<<(perfreg.Base/mcureg.BlockBytes), func(c *message.Client, m message.Memory) (err error) {
-		if _, _, err = c.Call(fwabi.OpLog, dword(levels[l.level])); err != nil {
+	boot, err := l.serve(1<<(perfreg.Base/mcureg.BlockBytes), func(s serving) (err error) {
+		if _, _, err = s.Call(fwabi.OpLog, dword(levels[l.level])); err != nil {
 			return err
 		}
 		if l.samples != 0 {
-			out.Samples, out.Lost, err = l.sample(c, m)
+			out.Samples, out.Lost, err = l.sample(s)
 			return err
 		}
-		out.Lines, out.Lost, err = log.Read(m, t)
+		out.Lines, out.Lost, err = log.Read(s.area, t)
 		out.Lines = slices.DeleteFunc(out.Lines, func(line log.Line) bool { return line.Level > levels[l.level] }) // of the boot
 		return err
 	})
@@ -139,30 +136,6 @@ func (l *logFlags) run() error {
 		return nil
 	}
 	return l.print(out)
-}
-
-// sample takes samples. After one in whose period no node has worked, the firmware waits for a request.
-func (l *logFlags) sample(c *message.Client, m message.Memory) (all []log.Sample, lost uint32, err error) {
-	if _, _, err := c.Call(fwabi.OpTelemetry, dword(l.period)); err != nil {
-		return nil, 0, err
-	}
-	for polls := 0; len(all) < l.samples; polls++ {
-		if polls == samplePolls {
-			return nil, 0, fmt.Errorf("%w: no sample after %d requests", message.ErrTimeout, polls)
-		}
-		if _, _, err := c.Call(fwabi.OpPing, nil); err != nil {
-			return nil, 0, err
-		}
-		more, n, err := log.Samples(m)
-		if err != nil {
-			return nil, 0, err
-		}
-		if lost = n; len(more) != 0 {
-			polls = 0
-		}
-		all = append(all, more...)
-	}
-	return all[:l.samples], lost, nil
 }
 
 // print prints the lines or the samples in the format of --format.

@@ -119,6 +119,21 @@ func TestBoardInUse(t *testing.T) {
 	}
 }
 
+// The commands of the firmware that write refuse a board in use, in one line. info reads it.
+func TestFirmwareOfBoardInUse(t *testing.T) {
+	board := inspected(t, withMCU)
+	for _, command := range []string{"core " + filepath.Join(t.TempDir(), "core"), "load", "selftest", "log"} {
+		code, stdout, stderr := hilgpu(append(strings.Fields("firmware "+command), "--board", board)...)
+		assert.Equal(t, exit.Usage, code, "%s: %s", command, stderr)
+		assert.Contains(t, stderr, "a board in use is read-only", command)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), "%s: %s", command, stderr)
+		assert.Empty(t, stdout, command)
+	}
+	code, stdout, stderr := hilgpu("firmware", "info", "--board", board)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "program  reset, stage NONE")
+}
+
 // An address without a board in use is refused in one line.
 func TestNoBoardInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

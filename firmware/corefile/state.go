@@ -3,8 +3,8 @@
 package corefile
 
 import (
+	"cmp"
 	"encoding/binary"
-	"errors"
 
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
@@ -36,7 +36,7 @@ type Range struct {
 // Take reads the state of a microcontroller. It halts a processor that runs, and continues it
 // afterwards. A processor that is halted stays halted. limit is that of mcu.New. Take fails as
 // the methods of mcu.Debugger do: with mcu.ErrReset if the processor is in reset, and with
-// mcu.ErrWait if it waits for an access that has no answer.
+// mcu.ErrWait if it waits for an access that has no answer. Of several errors it returns the first.
 func Take(r mcu.Registers, limit int) (State, error) {
 	var s State
 	d, err := mcu.New(r, limit)
@@ -56,7 +56,7 @@ func Take(r mcu.Registers, limit int) (State, error) {
 	if err = d.Halt(); err == nil {
 		err = s.read(r, d)
 	}
-	return s, errors.Join(err, r.Write(mcureg.DebugBase+mcureg.DebugCtl, ctl&mcureg.CtlCatch|mcureg.CtlResume))
+	return s, cmp.Or(err, r.Write(mcureg.DebugBase+mcureg.DebugCtl, ctl&mcureg.CtlCatch|mcureg.CtlResume))
 }
 
 // read reads the state of a processor that is halted.

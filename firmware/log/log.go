@@ -46,10 +46,11 @@ func ParseTable(data []byte) (Table, error) {
 }
 
 // Check returns an error that wraps ErrBuild unless the table is that of the program whose build id
-// begins with build, as the mail word BUILD and the answer of HELLO have it.
+// begins with build, as the mail word BUILD and the answer of HELLO have it. The error has the bytes in
+// the order of the build id.
 func (t Table) Check(build uint32) error {
-	if own := binary.LittleEndian.Uint32(t.Build[:]); own != build {
-		return fmt.Errorf("%w: %08x, want %08x", ErrBuild, own, build)
+	if want := binary.LittleEndian.AppendUint32(nil, build); !bytes.HasPrefix(t.Build[:], want) {
+		return fmt.Errorf("%w: %x, want %x", ErrBuild, t.Build[:len(want)], want)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func table(t *testing.T) Table {
 
 func TestTable(t *testing.T) {
 	assert.NoError(t, table(t).Check(0x04030201))
-	assert.EqualError(t, table(t).Check(5), "log: formats of another build: 04030201, want 00000005")
+	assert.EqualError(t, table(t).Check(5), "log: formats of another build: 01020304, want 05000000")
 	assert.Equal(t, []string{"first", "%u and %08x, \"x\""}, table(t).Formats())
 	for _, bad := range []string{"", "123456789012345", "1234567890123456x"} {
 		_, err := ParseTable([]byte(bad))
