@@ -1,6 +1,7 @@
 package ice40hx8k
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,5 +26,33 @@ func TestPins(t *testing.T) {
 		p := make([]byte, 4)
 		require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
 		t.Logf("%x", p)
+	}
+}
+
+// TestShare: bulk transfers between the host and VRAM get at least 70 % of the line as payload.
+func TestShare(t *testing.T) {
+	m, err := New(0)
+	require.NoError(t, err)
+	w, err := pins.New(pins.NewSerial(m, Hz, []int{Baud}, 0), pins.Options{Hz: Hz})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	data := make([]byte, VRAMBytes)
+	for _, tt := range []struct {
+		name string
+		move func() error
+	}{
+		{"writes", func() error { return errors.Join(link.Write(2, 0, data), link.Read(2, 0, data[:4])) }},
+		{"reads", func() error { return link.Read(2, 0, data) }},
+	} {
+		for i := range data {
+			data[i] = byte(1 + i%255)
+		}
+		at := w.Clocks()
+		require.NoError(t, tt.move())
+		share := float64(len(data)) * 10 * Hz / Baud / float64(w.Clocks()-at)
+		t.Logf("%s: %.3f of %d bit/s / 10", tt.name, share, Baud)
+		require.GreaterOrEqual(t, share, 0.7, tt.name)
 	}
 }
