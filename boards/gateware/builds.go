@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x4cd275cb,
+		"ice40-hx8k":    0xf5a388f0,
 		"ulx3s":         0x4a6845a9,
 		"ulx3s-mcu":     0x7baf4221,
 		"ulx3s-25f":     0x2ff46be7,

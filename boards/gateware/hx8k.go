@@ -12,7 +12,7 @@ func hx8k() *Board {
 	b := &Board{
 		Name: ice40hx8k.Name, Title: "iCE40HX8K-B-EVN",
 		Part:  synth.HX8K(),
-		PinHz: ice40hx8k.PinHz, Hz: ice40hx8k.Hz, Rates: []int{ice40hx8k.Baud},
+		PinHz: ice40hx8k.PinHz, Hz: ice40hx8k.Hz, Rates: ice40hx8k.Rates(),
 		Config:   fmt.Sprintf("small with %d KiB of VRAM", ice40hx8k.VRAMBytes>>10),
 		Source:   "Lattice EB85, appendix A",
 		Tried:    "not tried",
