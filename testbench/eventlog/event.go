@@ -55,6 +55,30 @@ func (e *Event) Text() string {
 	return s
 }
 
+// A Line is the text of an event, in less memory than the event.
+type Line struct {
+	text    string // whole, or a template
+	numbers []byte // those of the template, as varints
+	filled  bool   // text is a template
+}
+
+// Line returns the text of an event. It is valid also after the next one has been read.
+func (e *Event) Line() Line {
+	if e.text != "" || e.template == "" {
+		return Line{text: e.text}
+	}
+	return Line{e.template, bytes.Clone(e.numbers), true}
+}
+
+// String returns the text.
+func (l Line) String() string {
+	if !l.filled {
+		return l.text
+	}
+	s, _ := fill(l.text, l.numbers)
+	return s
+}
+
 // Pattern returns the number in its log, from 1, of the pattern of the text, and the text with
 // its numbers left out. Texts that differ only in their numbers have the same pattern. The
 // number is 0 if the text is stored whole.

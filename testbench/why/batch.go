@@ -203,12 +203,10 @@ func (b *builder) credit(s *submission, p *packet) {
 		if f.number == 0 || c == nil {
 			continue
 		}
-		if c.emitted == nil {
-			c.emitted = map[uint64]uint64{}
+		i := slices.IndexFunc(c.emitted, func(e emission) bool { return e.serial == s.serial })
+		if i < 0 {
+			i, c.emitted = len(c.emitted), append(c.emitted, emission{serial: s.serial})
 		}
-		if c.emitted[s.serial] == 0 {
-			c.order = append(c.order, s.serial)
-		}
-		c.emitted[s.serial]++
+		c.emitted[i].packets++
 	}
 }

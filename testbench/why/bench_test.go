@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
+	"github.com/hilgpu/hilgpu/testbench/lists"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -96,6 +97,60 @@ func long(b *testing.B, path string, n int) {
 	require.NoError(b, w.Flush())
 	require.NoError(b, out.Flush())
 	require.NoError(b, f.Close())
+}
+
+// manyCalls writes the log of a program that records and executes command lists, and returns the number of its events: it has many calls, and
+// little work of the GPU.
+func manyCalls(b *testing.B, path string) (n int) {
+	b.Helper()
+	f, err := os.Create(path)
+	require.NoError(b, err)
+	out := bufio.NewWriterSize(f, 1<<20)
+	var w *eventlog.Writer
+	o := testbench.Options{Record: func(h eventlog.Header) (events.Sink, error) {
+		if w == nil {
+			w, err = eventlog.NewWriter(out, h)
+		}
+		return w, err
+	}}
+	_, err = lists.Run(lists.Options{Board: "emu", System: o, Lists: 20_000, Ops: 1, Contexts: 1, Alive: 1000})
+	require.NoError(b, err)
+	require.NoError(b, w.Flush())
+	require.NoError(b, out.Flush())
+	require.NoError(b, f.Close())
+	f, err = os.Open(path)
+	require.NoError(b, err)
+	defer f.Close()
+	l, err := eventlog.NewReader(f)
+	require.NoError(b, err)
+	var e eventlog.Event
+	for l.Next(&e) == nil {
+		n++
+	}
+	return n
+}
+
+// BenchmarkWhyCalls asks a log of many calls and few frames. The target is that of BenchmarkWhy, for as many events.
+func BenchmarkWhyCalls(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "calls.log")
+	n := manyCalls(b, path)
+	for b.Loop() {
+		var times []float64
+		for range 3 {
+			start := time.Now()
+			f, err := os.Open(path)
+			require.NoError(b, err)
+			l, err := eventlog.NewReader(f)
+			require.NoError(b, err)
+			r, err := why.Read(l)
+			require.NoError(b, err)
+			require.Empty(b, r.Fault().Missing)
+			require.NoError(b, f.Close())
+			times = append(times, time.Since(start).Seconds()*1e7/float64(n))
+		}
+		slices.Sort(times)
+		bustest.Figure(b, "why fault, many calls, 10,000,000 events", times[1], "s", times[1] <= 2, "at most 2")
+	}
 }
 
 // BenchmarkWhy asks a log of ten million events. The target is 2 s.

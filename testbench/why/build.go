@@ -88,8 +88,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 
 // make keeps a line about a resource.
 func (b *builder) make(e *eventlog.Event) {
-	c := e.Clone()
-	b.made = append(b.made, &c)
+	b.made = append(b.made, made{e.Process, e.Kind == eventlog.DDIEnd, e.Line()})
 }
 
 // happened keeps what ends a run, and what it waits for.

@@ -249,17 +249,20 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 	}
 	a.step(c.failed, "the runtime %s it", map[bool]string{true: "drops", false: "refuses"}[c.dropped()])
 	a.step(c.end, "it returns")
-	for _, serial := range c.order {
-		s := r.subs[serial]
-		a.step(s.queued, "%d of its packets enter the queue in %s", c.emitted[serial], s.name())
+	for _, e := range c.emitted {
+		s := r.subs[e.serial]
+		a.step(s.queued, "%d of its packets enter the queue in %s", e.packets, s.name())
 		a.end(s)
 	}
 	if c.list != nil && c.hr == "" && !c.failed.In() {
 		r.judgeList(a, c)
 		return a, nil
 	}
-	for _, serial := range append(append([]uint64(nil), c.subs...), c.order...) {
+	for _, serial := range c.subs {
 		r.unended(a, r.subs[serial])
+	}
+	for _, e := range c.emitted {
+		r.unended(a, r.subs[e.serial])
 	}
 	r.judge(a, c)
 	return a, nil
@@ -325,7 +328,7 @@ func (r *Run) judge(a *Answer, c *call) {
 		a.Missing = MissingSubmit
 		a.Cause = fmt.Sprintf("%d DMA buffers that it rendered wait in the software queue of their context, and none of them has a fence", c.jobs)
 		a.Verdict = "it returned, but its work has not ended"
-	case len(c.subs) == 0 && len(c.order) == 0:
+	case len(c.subs) == 0 && len(c.emitted) == 0:
 		a.Verdict = "it returned, and gave the GPU no work"
 	case a.Missing != "":
 		a.Verdict = "it returned, but its work has not ended"

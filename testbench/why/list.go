@@ -131,10 +131,10 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 		if !known {
 			a.unknown("which packets of the list are of this call")
 		}
-		for _, serial := range x.order {
+		for _, e := range x.emitted {
 			given = true
-			s := r.subs[serial]
-			a.step(s.queued, "%d packets of the list enter the queue in %s", x.emitted[serial], s.name())
+			s := r.subs[e.serial]
+			a.step(s.queued, "%d packets of the list enter the queue in %s", e.packets, s.name())
 			for i := range mine {
 				if p := mine[i].packet; mine[i].sub == s {
 					at := p.executed
@@ -162,8 +162,8 @@ func (r *Run) ofPart(l *list, of part, x *call) (mine []piece, known bool) {
 		tasks = append(tasks, o.task(w))
 	}
 	var all []piece
-	for _, serial := range x.order {
-		s := r.subs[serial]
+	for _, e := range x.emitted {
+		s := r.subs[e.serial]
 		var dst *packet
 		for i := range s.packets {
 			switch p := &s.packets[i]; {

@@ -109,16 +109,25 @@ type store struct {
 type call struct {
 	frame
 	end     Point
-	subs    []uint64          // submissions of the buffers that it rendered
-	jobs    int               // buffers that it rendered, and of which there is no submission
-	emitted map[uint64]uint64 // packets that it wrote, by submission
-	order   []uint64          // submissions of emitted
-	why     string            // for failed
-	failed  Point             // the runtime drops it, or lets it fail
-	list    *list             // that it was recorded in
-	before  int               // functions that move data, in the list before it
-	moves   int               // and in it
-	hr      string            // of a DDI function in it that failed, with its name
+	subs    []uint64   // submissions of the buffers that it rendered
+	jobs    int        // buffers that it rendered, and of which there is no submission
+	emitted []emission // packets that it wrote
+	why     string     // for failed
+	failed  Point      // the runtime drops it, or lets it fail
+	list    *list      // that it was recorded in
+	before  int        // functions that move data, in the list before it
+	moves   int        // and in it
+	hr      string     // of a DDI function in it that failed, with its name
+}
+
+// An emission is a number of packets of a submission.
+type emission struct{ serial, packets uint64 }
+
+// A made is a line about a resource: the entry of pfnCreateResource, or the return of pfnAllocateCb.
+type made struct {
+	process uint32
+	back    bool
+	line    eventlog.Line
 }
 
 // A place is an allocation that is at an address from one event to another.
@@ -188,7 +197,7 @@ type Run struct {
 	emits  bool               // the log has the packets of command buffers
 	pieces map[uint64][]store // descriptors of the packets that have not been executed, by the event of the packet
 
-	made []*eventlog.Event // entries of pfnCreateResource, and returns of pfnAllocateCb
+	made []made // entries of pfnCreateResource, and returns of pfnAllocateCb
 
 	deeds []deed // before the first submission
 }

@@ -26,8 +26,8 @@ func silentRun() *Run {
 		for i, a := range allocations {
 			name := string(rune('1' + i))
 			r.made = append(r.made,
-				line(eventlog.DDI, process, `{"args":{"arg":{"MipInfoList":[{"TexelWidth":8}],"ResourceDimension":"Buffer"},"res":"resource `+name+`","rt":"rt `+name+`"}}`),
-				line(eventlog.DDIEnd, process, `{"args":{"arg":{"Resource":"rt `+name+`","AllocationInfo":[{"Allocation":"`+a+`"}]}}}`))
+				made{process, false, line(eventlog.DDI, process, `{"args":{"arg":{"MipInfoList":[{"TexelWidth":8}],"ResourceDimension":"Buffer"},"res":"resource `+name+`","rt":"rt `+name+`"}}`).Line()},
+				made{process, true, line(eventlog.DDIEnd, process, `{"args":{"arg":{"Resource":"rt `+name+`","AllocationInfo":[{"Allocation":"`+a+`"}]}}}`).Line()})
 		}
 	}
 	for event, resource := range []string{"1", "2", "1"} {

@@ -90,14 +90,14 @@ type owners struct {
 func (r *Run) resources(process uint32) owners {
 	o := owners{map[string]string{}, map[string]string{}, map[string]*resourceInfo{}}
 	for _, e := range r.made {
-		if e.Process != process {
+		if e.process != process {
 			continue
 		}
-		text := []byte(e.Text())
+		text := []byte(e.line.String())
 		var info resourceInfo
 		var line allocateLine
 		switch {
-		case e.Kind == eventlog.DDIEnd:
+		case e.back:
 			if json.Unmarshal(text, &line) == nil {
 				for _, a := range line.Args.Arg.AllocationInfo {
 					o.of[a.Allocation] = line.Args.Arg.Resource
