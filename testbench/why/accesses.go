@@ -17,7 +17,7 @@ import (
 
 // A lack is a step that is missing in the accesses of a host.
 type lack struct {
-	asked, seen Point // the write that asked for it, and the read that shows that it is missing; or the event after which it is missing
+	asked, seen Point // the write that asked for it, and the read that shows it
 	link, text  string
 	step        string
 }

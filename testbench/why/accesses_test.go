@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// What the host reads after a write says whether a step is missing. A step that another write takes back is not.
+// What the host reads after a write shows which step is missing. A step that another write takes back is not.
 func TestAccesses(t *testing.T) {
 	reg := func(kind eventlog.Kind, off, value uint64) deed {
 		return deed{kind: kind, fields: [6]uint64{0, off, 4, value}}

@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A fate says whether a packet was executed.
+// A fate is what became of a packet.
 type fate int
 
 const (
