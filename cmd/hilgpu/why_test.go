@@ -89,7 +89,6 @@ func TestLog(t *testing.T) {
 		path, want string
 		code       int
 	}{
-		{write(flipped), "fails its check", exit.Usage},
 		{write(newer), "newer version", exit.Usage},
 		{write(foreign), "header fails its check", exit.Usage},
 		{"why_test.go", "not a log", exit.Usage},
@@ -101,6 +100,13 @@ func TestLog(t *testing.T) {
 			assert.Contains(t, stderr, tt.want)
 		}
 	}
+	path := write(flipped)
+	code, _, stderr = hilgpu("log", path)
+	assert.Equal(t, exit.Usage, code, stderr)
+	assert.Contains(t, stderr, "fails its check")
+	code, stdout, stderr = hilgpu("why", path, "fault")
+	assert.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "note: the log is damaged: events ")
 }
 
 // The log has the trace of the driver interfaces, and one seed gives one log.

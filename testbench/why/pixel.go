@@ -1,16 +1,11 @@
 package why
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
-
-func sortBy(all []*submission, key func(s *submission) uint64) {
-	slices.SortStableFunc(all, func(a, b *submission) int { return cmp.Compare(key(a), key(b)) })
-}
 
 // presentKind is the kind of a submission that presents a frame.
 const presentKind = "DxgkDdiPresent"
