@@ -111,6 +111,7 @@ func TestOps(t *testing.T) {
 		assert.LessOrEqual(t, o.Most(), uint32(PayloadBytes), o.Name)
 		assert.LessOrEqual(t, 4*len(o.Answer), PayloadBytes, o.Name)
 		assert.Equal(t, o.Value >= 64, o.Notice(), o.Name)
+		assert.True(t, !o.Notice() || len(o.Request) == 3, "%s: the firmware sends 3 dwords with a notice", o.Name)
 	}
 	assert.Len(t, counters(), Counts)
 }
