@@ -24,6 +24,13 @@ func budgets() map[string]int {
 	}
 }
 
+// mcuLUT is the most LUTs of the microcontroller on iCE40, with its debug unit.
+const mcuLUT = 2950
+
+// mcuBudgets returns the most LUTs of the processor, and of the rest of the microcontroller: the master on
+// the register bus, windows, loader, timer, the registers of the host and the debug unit.
+func mcuBudgets() map[string]int { return map[string]int{"mcu": 1430, "core": 1500} }
+
 // limit sets the budgets in the blocks of r, and returns what exceeds one. A block without a
 // part of the budget is a finding, so no block is left out.
 func (e Expectation) limit(r *Report) []Finding {

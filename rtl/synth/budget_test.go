@@ -43,7 +43,7 @@ func TestBudgetsOfConfigurations(t *testing.T) {
 		target Target
 		limit  int
 	}{
-		{"default", ECP5, 18000}, {MCU, ICE40, 0}, {"default", ICE40, 0}, {"small", ECP5, 0}, {"small", ICE40, 0},
+		{"default", ECP5, 18000}, {MCU, ICE40, 2950}, {"default", ICE40, 0}, {"small", ECP5, 0}, {"small", ICE40, 0},
 	} {
 		e, err := Expected(tt.config, tt.target)
 		require.NoError(t, err)

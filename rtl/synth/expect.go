@@ -19,6 +19,9 @@ func Expected(config string, target Target) (Expectation, error) {
 			if config == "default" && target == ECP5 {
 				want.LUT, want.Budgets = LimitLUT, budgets()
 			}
+			if config == MCU {
+				want.LUT, want.Budgets = mcuLUT, mcuBudgets()
+			}
 			return want, nil
 		}
 	}

@@ -81,3 +81,26 @@ func TestTimer(t *testing.T) {
 	t.Logf("%d logic cells with the timer, %d without it", cells[0], cells[1])
 	assert.LessOrEqual(t, cells[0]-cells[1], timerCells)
 }
+
+// controllerCells is the most logic cells of the microcontroller on an iCE40 without its debug unit, with counters,
+// timer, windows, the master on the register bus and the registers of the host.
+const controllerCells = 2850
+
+// TestDebugUnit measures the microcontroller on an iCE40 without its debug unit: the block does not have the registers
+// of it, and so no breakpoint, and no order for the core.
+func TestDebugUnit(t *testing.T) {
+	tooltest.Need(t, "yosys", "nextpnr-ice40")
+	root := without(t, "../..", "rtl/mcu",
+		"m.host.rsp = m.debug.access(r, write, s, pc)", "m.host.rsp = regbus.Rsp{}",
+		"m.debug.point(r.Off, r.Data, m.words())", "m.host.rsp = regbus.Rsp{}",
+		"if sends {", "if sends && d.exec {")
+	m := mcu.New(mcu.Params{Bytes: core.MinBytes, HostBits: gpu.Small().HostBits, VRAMBytes: VRAMBytes})
+	d, err := verilog.TranslateModule(root, &m, mcu.Outputs...)
+	require.NoError(t, err)
+	n, err := synthesise(Of(d), ICE40, false)
+	require.NoError(t, err)
+	cells, err := pack(n)
+	require.NoError(t, err)
+	t.Logf("%d logic cells without the debug unit", cells)
+	assert.LessOrEqual(t, cells, controllerCells)
+}
