@@ -196,7 +196,7 @@ func (m *mutator) clock(now uint64, host frame.Sink) error {
 	return m.line.clock(now, mutated{host, m})
 }
 
-// mutated is the host behind a mutator.
+// mutated is the host at the end of a mutator.
 type mutated struct {
 	frame.Sink
 	m *mutator
