@@ -37,6 +37,7 @@ func TestWhatIsCompared(t *testing.T) {
 		{"a segment that does not exist", func(s compared) { s.o.destination.SegmentID = 3 }, false},
 		{"written by later work", func(s compared) { s.a.changes++ }, false},
 		{"within the segment", func(s compared) { s.o.source.SegmentID = 1 }, false},
+		{"within the segment, and evicted since", func(s compared) { s.o.source.SegmentID, s.a.segment = 1, nil }, false},
 		{"moved since", func(s compared) { s.a.offset += 256 }, false},
 		{"evicted since", func(s compared) { s.a.segment = nil }, false},
 		{"at the same address of another segment", func(s compared) {

@@ -1,0 +1,134 @@
+package dxgkrnl
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// A wait for all submissions includes paging buffers that wait for their node, also a single one.
+func TestIdleIncludesPagingBuffers(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		r := newRig(t, options{nodes: 2, pagingBytes: opBytes})
+		as := r.sized(local, 1, 1)[:n]
+		v := r.kernel.enter(r.thread)
+		r.kernel.moving = true
+		for _, a := range as {
+			r.ok(r.kernel.makeResident(r.thread, a))
+		}
+		r.kernel.flush()
+		r.kernel.endMove()
+		require.Len(t, r.kernel.nodes[1].waiting, n)
+		r.ok(r.kernel.idle(r.thread))
+		r.kernel.leave(r.thread, &v)
+		assert.Empty(t, r.kernel.nodes[1].waiting)
+		for _, a := range as {
+			assert.True(t, a.uses.passed(), "its content is there")
+		}
+		r.finish()
+	}
+}
+
+// Work that waits for earlier work of its context does not age while that is executed: the age
+// counts from its end (docs/design.md).
+func TestAgeCountsFromTheLastTurn(t *testing.T) {
+	const period = agingQuantums * 100
+	q := newQueues(t, 1, options{quantum: 100})
+	q.work(0)
+	q.work(0)
+	c := q.kernel.handles.get(q.contexts[0].Context).(*context)
+	q.gpu.now += 3 * period
+	assert.Equal(t, 3, q.kernel.levelOf(c))
+	q.gpu.complete(0)
+	q.kernel.dev.Deliver(q.thread)
+	require.Len(t, c.jobs, 1)
+	assert.Zero(t, q.kernel.levelOf(c))
+	ended := q.gpu.now
+	q.gpu.now = ended + period - 100
+	assert.Zero(t, q.kernel.levelOf(c))
+	q.gpu.now = ended + period
+	assert.Equal(t, 1, q.kernel.levelOf(c))
+	q.end()
+}
+
+// The work of a node ends while work that outranks it gets its places. Nothing is left to be
+// stopped, and the contexts are ranked again: one whose priority has risen meanwhile goes next.
+//
+// docs/properties.md: S3.
+func TestWorkEndsWhileAnotherGetsPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		priority int // of the last context, at the end of the work
+		want     []int
+	}{
+		{"as before", 1, []int{0, 1, 2}}, {"it rises", 2, []int{0, 2, 1}}, {"it falls", MinPriority, []int{0, 1, 2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			q := newQueues(t, 3, options{preempts: true})
+			a := q.devices[1].alloc(64, local)
+			q.work(0)
+			q.devices[1].render(fill(a, 0, 64, 1))
+			q.work(2)
+			last := q.kernel.handles.get(q.contexts[2].Context).(*context)
+			q.kernel.handles.get(q.contexts[1].Context).(*context).priority, last.priority = 1, 1
+			q.mini.at = map[string]func(){"BuildPagingBuffer": func() {
+				last.priority = tt.priority
+				q.gpu.complete(0)
+				q.kernel.dev.Deliver(q.kernel.thread)
+				require.Empty(t, q.kernel.nodes[0].hardware)
+			}}
+			q.enter()
+			assert.Zero(t, q.kernel.Stats().Preemptions)
+			assert.Equal(t, tt.want, q.end())
+		})
+	}
+}
+
+// A storm of interrupts, of any number of messages, stops the adapter: a reset of the node would
+// not end it.
+func TestStormStopsTheAdapter(t *testing.T) {
+	for storm, want := range map[uint64]bool{0: true, 1: false, 2: false, 1 << 40: false} {
+		q := hung(t, options{})
+		n := &q.kernel.nodes[0]
+		e := q.kernel.timeOutOf(n)
+		e.Storm = storm
+		q.kernel.end(q.thread, n, reasonTimeout, e)
+		assert.Equal(t, want, q.kernel.Err() == nil, storm)
+		assert.Equal(t, want, len(q.logged("ResetEngine")) == 1, storm)
+	}
+}
+
+// The error of a recovery has the access that failed in it, and not one of an earlier time. During
+// the reset a DPC needs no NotifyDpc.
+//
+// docs/properties.md: T8.
+func TestRecoveryForgetsEarlierAccesses(t *testing.T) {
+	r := newRig(t, options{})
+	a, down := r.alloc(64, system), errors.New("down")
+	r.gpu.linkErr = down
+	r.submit(&r.ctx, fill(a, 0, 64, 1))
+	require.Equal(t, ddi.StatusIODeviceError, r.thunks.WaitForIdle(r.thread, r.dev))
+	require.ErrorIs(t, r.kernel.access, down)
+	r.gpu.linkErr = nil
+	r.mini.fail["ResetFromTimeout"] = ddi.StatusIOTimeout
+	r.mini.dpc = func(*ddi.Thread) {}
+	r.mini.at = map[string]func(){"ResetFromTimeout": func() {
+		r.kernel.dev.QueueDPC()
+		r.kernel.dev.Deliver(r.kernel.thread)
+	}}
+	dpcs := r.kernel.Stats().DPCs
+	err := r.kernel.Recover(r.thread)
+	require.ErrorIs(t, err, ddi.StatusIOTimeout)
+	assert.NotErrorIs(t, err, down)
+	assert.Equal(t, dpcs+1, r.kernel.Stats().DPCs)
+	delete(r.mini.fail, "ResetFromTimeout")
+	r.mini.dpc = nil
+	require.NoError(t, r.kernel.Recover(r.thread))
+	r.another()
+	r.works(t)
+	r.finish()
+}
