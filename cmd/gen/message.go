@@ -20,6 +20,7 @@ func messageH() ([]byte, error) {
 	}
 	h.section("Doorbells")
 	h.define("BELL_MESSAGES", address, fwabi.BellMessages)
+	h.define("BELL_YIELD", address, fwabi.BellYield)
 	h.define("BELL_QUEUE", address, fwabi.BellQueue)
 	h.define("QUEUES", "%d", fwabi.Queues)
 	h.section("The message area, as the program sees it. A tail or head that the host writes is read anew for each use")
@@ -38,6 +39,7 @@ func messageH() ([]byte, error) {
 	h.define("TELEMETRY_ENTRIES", "%d", fwabi.TelemetryEntries)
 	h.define("TELEMETRY_LEAST", "%d", fwabi.PeriodLeast)
 	h.define("FAULT_BYTES", "%d", fwabi.FaultBytes)
+	h.define("PLACE_BYTES", "%d", fwabi.PlaceBytes)
 	for _, f := range []struct {
 		name string
 		mask uint32

@@ -14,6 +14,7 @@ func queueH() ([]byte, error) {
 	h.section("Registers of node n are this times n after those of node 0")
 	h.define("NODE_STRIDE", address, cpreg.Stride)
 	h.define("BELL_QUEUE_SHIFT", "%d", 16)
+	h.define("BELL_YIELD_SHIFT", "%d", 1)
 	h.section("Headers of packets")
 	for _, c := range fwabi.Packets {
 		h.define(c.Name, address, c.Value)
@@ -27,6 +28,13 @@ func queueH() ([]byte, error) {
 		h.define("ENTRY_"+f.Name, "%d", uint32(i))
 	}
 	h.define("QUEUE_ENTRY_WORDS", "%d", fwabi.QueueEntryWords)
+	for _, c := range fwabi.EntryFlags {
+		h.define("ENTRY_FLAGS_"+c.Name, address, c.Value)
+	}
+	h.section("Words of a place of a queue")
+	for i, f := range fwabi.QueuePlace {
+		h.define("PLACE_"+f.Name, "%d", uint32(i))
+	}
 	h.codes("QUEUE", fwabi.QueueStates)
 	h.codes("CAUSE", fwabi.QueueCauses)
 	h.section("Words of a fault record")

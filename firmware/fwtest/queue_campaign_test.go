@@ -197,7 +197,7 @@ func (c *queueCampaign) wrong(i uint32) {
 	c.count("wrong")
 	q.fails = true
 	if c.rng.IntN(2) == 0 {
-		c.write(i, nil, 1)
+		c.write(i, nil, 2)
 	} else {
 		c.write(i, []byte{0, 0, 0, 0xff}, 0)
 	}

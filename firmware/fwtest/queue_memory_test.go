@@ -102,7 +102,7 @@ func TestQueueDrainOfSwitch(t *testing.T) {
 			answered = d.Due
 		}
 	}
-	r.write(victim, nil, 1)
+	r.write(victim, nil, 2)
 	r.q[victim].fails, r.q[victim].values = true, nil
 	r.ring(victim)
 	r.step(6000)

@@ -197,6 +197,7 @@ func (r *queueRig) take() (sequence, head uint32, data []uint32) {
 func (r *queueRig) noticed(op uint32, data []uint32) {
 	r.notices = append(r.notices, [4]uint32{op, data[0], data[1], data[2]})
 	switch {
+	case op == fwabi.OpYielded:
 	case op == fwabi.OpDrained:
 		require.True(r.t, r.draining[data[0]], "DRAINED of node %d", data[0])
 		r.draining[data[0]] = false
@@ -286,13 +287,20 @@ func (r *queueRig) destroy(i uint32) {
 // write writes an entry with packets in its buffer, without the doorbell.
 func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
 	q := &r.q[i]
-	slot := q.tail % depth
-	buffer := buffersAt + bufferBytes*uint64(i*depth+slot)
+	buffer := buffersAt + bufferBytes*uint64(i*depth+q.tail%depth)
 	r.g.PokeVRAM(buffer, packets)
-	value := uint64(i+1)<<40 | uint64(q.next)
+	r.writeAt(i, buffer, uint32(len(packets)/4), flags, q.next)
+	q.next++
+}
+
+// writeAt writes an entry with a number and a buffer of some dwords at a GPU address, without the doorbell.
+func (r *queueRig) writeAt(i uint32, buffer uint64, dwords, flags, number uint32) {
+	q := &r.q[i]
+	slot := q.tail % depth
+	value := uint64(i+1)<<40 | uint64(number)
 	var e []byte
 	e = binary.LittleEndian.AppendUint64(e, buffer)
-	e = binary.LittleEndian.AppendUint32(e, uint32(len(packets)/4))
+	e = binary.LittleEndian.AppendUint32(e, dwords)
 	e = binary.LittleEndian.AppendUint32(e, flags)
 	e = binary.LittleEndian.AppendUint64(e, pkt.Host|memBase+progressAt+8*uint64(i))
 	e = binary.LittleEndian.AppendUint64(e, value)
@@ -302,7 +310,6 @@ func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
 		r.g.PokeVRAM(r.ringOf(i)+uint64(at), e)
 	}
 	q.values = append(q.values, value)
-	q.next++
 	q.tail++
 	r.set(fwabi.AreaQueueTails+4*i, q.tail)
 	if q.waits == 0 && !q.held {

@@ -6,7 +6,7 @@
 /* Version */
 #define FIRMWARE_VERSION                     1
 #define FIRMWARE_MAGIC                       0x57464c48
-#define FIRMWARE_LAYOUT                      0xd68544f4
+#define FIRMWARE_LAYOUT                      0xa260012a
 
 /* The header of an image, by offset in bytes */
 #define HEADER_MAGIC                         0x00000000

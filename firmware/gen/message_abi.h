@@ -10,6 +10,7 @@
 
 /* Doorbells */
 #define BELL_MESSAGES                        0x00000001
+#define BELL_YIELD                           0x00000002
 #define BELL_QUEUE                           0x00010000
 #define QUEUES                               16
 
@@ -30,6 +31,7 @@
 #define AREA_QUEUE_TAILS                     0x90000080
 #define AREA_QUEUE_HEADS                     0x900000c0
 #define AREA_QUEUE_RESUMES                   0x90000100
+#define AREA_QUEUE_PLACES                    0x90000200
 #define AREA_REQUESTS                        0x90001000
 #define AREA_ANSWERS                         0x90002000
 #define AREA_LOG                             0x90003000
@@ -48,6 +50,7 @@
 #define TELEMETRY_ENTRIES                    64
 #define TELEMETRY_LEAST                      1024
 #define FAULT_BYTES                          4096
+#define PLACE_BYTES                          16
 #define HEAD_OP                              0x000000ff
 #define HEAD_OP_SHIFT                        0
 #define HEAD_LENGTH                          0x0000ff00
@@ -199,6 +202,12 @@
 #define DRAINED_IN_NODE                      0
 #define DRAINED_IN_ZERO                      1
 #define DRAINED_IN_ZERO1                     2
+
+/* YIELDED: a node has stopped for its doorbell, and the entries of its queues were dropped */
+#define OP_YIELDED                           66
+#define YIELDED_IN_NODE                      0
+#define YIELDED_IN_PLACES                    1
+#define YIELDED_IN_ZERO                      2
 
 #ifndef __ASSEMBLER__
 #include <stdbool.h>

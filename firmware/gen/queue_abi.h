@@ -6,6 +6,7 @@
 /* Registers of node n are this times n after those of node 0 */
 #define NODE_STRIDE                          0x00000100
 #define BELL_QUEUE_SHIFT                     16
+#define BELL_YIELD_SHIFT                     1
 
 /* Headers of packets */
 #define PACKET_INDIRECT                      0x02000003
@@ -38,6 +39,13 @@
 #define ENTRY_VALUE_LO                       6
 #define ENTRY_VALUE_HI                       7
 #define QUEUE_ENTRY_WORDS                    8
+#define ENTRY_FLAGS_RESUME                   0x00000001
+
+/* Words of a place of a queue */
+#define PLACE_ADDR_LO                        0
+#define PLACE_ADDR_HI                        1
+#define PLACE_LEFT                           2
+#define PLACE_PROGRESS                       3
 
 /* Values of QUEUE */
 /* there is no such queue */
@@ -50,7 +58,7 @@
 #define QUEUE_FAULT                          0x3
 
 /* Values of CAUSE */
-/* an entry has flags, a bad alignment or too many dwords */
+/* an entry has unknown flags, a bad alignment or too many dwords */
 #define CAUSE_ENTRY                          0x10
 /* an entry could not be read */
 #define CAUSE_ENTRY_READ                     0x11

@@ -87,7 +87,7 @@ uint32_t node_open(uint32_t number, uint32_t ring, uint32_t log2)
 	n->log2 = log2;
 	n->mask = bytes / 4 - 1;
 	n->id = 0;
-	n->lost = n->drains = false;
+	n->lost = n->drains = n->yields = false;
 	n->protect = ctl & CP0_CTL_PROTECT;
 	node_reset(n);
 	if (n->lost) {
@@ -199,11 +199,16 @@ void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uin
 	n->switches++;
 }
 
-void node_entry(struct node *n, uint32_t queue, const uint32_t *entry)
+void node_entry(struct node *n, uint32_t queue, const uint32_t *entry, const uint32_t *state)
 {
 	struct slot *s = node_next(n);
 	struct end e = end_of(n);
 	s->begin = e.write;
+	if (state) {
+		put(&e, PACKET_RESTORE_STATE);
+		put(&e, state[0]);
+		put(&e, state[1]);
+	}
 	put(&e, PACKET_INDIRECT);
 	put(&e, entry[ENTRY_BUFFER_LO]);
 	put(&e, entry[ENTRY_BUFFER_HI]);

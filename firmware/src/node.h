@@ -23,7 +23,7 @@ enum node_state {
 
 enum slot_kind {
 	SLOT_SWITCH, /* SAVE_STATE of one queue, RESTORE_STATE of the next */
-	SLOT_ENTRY,  /* INDIRECT and SIGNAL of an entry */
+	SLOT_ENTRY,  /* INDIRECT and SIGNAL of an entry, after RESTORE_STATE if it continues from a state */
 	SLOT_SIGNAL, /* only the SIGNAL is left */
 };
 
@@ -64,16 +64,21 @@ struct node {
 	uint32_t since;   /* begin of the turn or of the reset, low half of TIME */
 	uint32_t priority; /* of the entries in the ring */
 	enum stop_reason reason;
+	uint32_t places; /* queues of YIELDED that were stopped inside an entry, one bit for each */
+	uint32_t reserved[3];
 	bool running; /* CTL.RUN is 1 */
 	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
 	bool drains;
 	bool halts; /* a request waits for its stop, and no entry is placed */
+	bool yields; /* its doorbell has rung: it stops, no entry is placed, and YIELDED follows */
+	bool dropping; /* the entries were dropped, and a head may not be written yet */
 	bool lost; /* it no longer belongs to the firmware, or something else has reset it */
 	bool stuck; /* the firmware gave it up because its reset did not end; then it is free */
 	uint32_t ready[QUEUE_PRIORITIES]; /* queues with entries to be placed, one bit for each */
 	uint32_t turn[QUEUE_PRIORITIES];  /* queue from which the next one is searched */
 	struct slot slots[SLOTS];
 };
+_Static_assert(sizeof(struct node) == 21 * 32, "a node is found by two shifts and additions");
 
 extern struct node nodes[NODES];
 
@@ -106,9 +111,10 @@ bool node_close(struct node *n);
 void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uint32_t *restore);
 
 /* node_next returns the slot for the next entry. node_entry writes INDIRECT and SIGNAL of an entry to the ring, and the node
-   starts with them. The slot gets a copy of the entry if it is not there yet. */
+   starts with them. The slot gets a copy of the entry if it is not there yet. state points to the halves of the GPU address of the
+   state from which the entry continues, or is 0. */
 struct slot *node_next(struct node *n);
-void node_entry(struct node *n, uint32_t queue, const uint32_t *entry);
+void node_entry(struct node *n, uint32_t queue, const uint32_t *entry, const uint32_t *state);
 
 /* node_start lets the node execute what is in the ring. A node that has lost its ring is lost, and does not run. */
 void node_start(struct node *n);

@@ -8,8 +8,8 @@
 
 struct queue queues[QUEUES];
 
-/* Queues whose tail could not be read, whose head could not be written, and whose head has changed and is written later. */
-static uint32_t unread, unshown, later;
+/* Queues whose tail could not be read, whose head or place could not be written, and whose head has changed and is written later. */
+static uint32_t unread, unshown, unplaced, later;
 static struct retry again;
 
 void queue_update(uint32_t number)
@@ -63,12 +63,30 @@ void queue_bell(uint32_t number)
 		retry_begin(&again);
 }
 
-/* queue_show tells the host the head of a queue. */
-static void queue_show(uint32_t number)
+void queue_show(uint32_t number)
 {
 	if (!show(number))
 		retry_begin(&again);
 }
+
+bool queue_place(uint32_t number, bool inside)
+{
+	const struct queue *q = &queues[number];
+	uint32_t at = AREA_QUEUE_PLACES + PLACE_BYTES * number, bit = 1u << number, fault = 0;
+	if (inside) {
+		fault = probe_write(at + 4 * PLACE_ADDR_LO, q->entry[ENTRY_BUFFER_LO]);
+		fault |= probe_write(at + 4 * PLACE_ADDR_HI, q->entry[ENTRY_BUFFER_HI]);
+		fault |= probe_write(at + 4 * PLACE_PROGRESS, q->progress);
+	}
+	fault |= probe_write(at + 4 * PLACE_LEFT, inside ? q->entry[ENTRY_DWORDS] & INDIRECT_MOST : 0);
+	if (fault && !(unplaced & bit))
+		retry_begin(&again);
+	unplaced = fault ? unplaced | bit : unplaced & ~bit;
+	return !fault;
+}
+
+bool queues_known(uint32_t all) { return !(unread & all); }
+bool queues_shown(uint32_t all) { return !(unshown & all); }
 
 void queue_show_later(uint32_t number) { later |= 1u << number; }
 
@@ -83,7 +101,7 @@ void queues_show(void)
 void queue_retry(void)
 {
 	uint32_t tails = unread, heads = unshown;
-	if (!(tails | heads))
+	if (!(tails | heads | unplaced))
 		return;
 	(void)retry_due(&again); /* it only begins the next time; each call tries */
 	for (uint32_t i = 0; (tails | heads) >> i; i++) {
@@ -94,7 +112,7 @@ void queue_retry(void)
 	}
 }
 
-uint32_t queue_retry_due(void) { return unread | unshown ? retry_left(&again) : UINT32_MAX; }
+uint32_t queue_retry_due(void) { return unread | unshown | unplaced ? retry_left(&again) : UINT32_MAX; }
 
 /* forget ends a queue. */
 static void forget(uint32_t number)
@@ -102,6 +120,7 @@ static void forget(uint32_t number)
 	queues[number].state = QUEUE_NONE;
 	unread &= ~(1u << number);
 	unshown &= ~(1u << number);
+	unplaced &= ~(1u << number);
 	later &= ~(1u << number);
 	queue_update(number);
 }
@@ -114,6 +133,7 @@ void queue_fail(uint32_t number, uint32_t cause)
 	q->state = QUEUE_FAULT;
 	q->cause = cause;
 	unread &= ~(1u << number);
+	unplaced &= ~(1u << number);
 	queue_update(number);
 	notice(OP_FAULT, q->node, number, cause);
 }
@@ -181,7 +201,7 @@ uint32_t node_drain(const uint32_t *in, uint32_t *out, uint32_t *length)
 	(void)length;
 	if (!n)
 		return status;
-	if (n->state == NODE_STOPPING)
+	if (n->state == NODE_STOPPING || n->yields)
 		return STATUS_BUSY;
 	for (uint32_t i = 0; i < QUEUES; i++)
 		if (queues[i].state == QUEUE_READY && queues[i].node == in[DRAIN_IN_NODE]) {
@@ -329,7 +349,7 @@ bool queues_clear(void)
 	for (uint32_t i = 0; i < QUEUES; i++)
 		forget(i);
 	for (struct node *n = nodes; n < nodes + NODES; n++) {
-		n->stuck = false;
+		n->stuck = n->yields = false;
 		if (n->state != NODE_FREE && !node_close(n))
 			all = false;
 	}

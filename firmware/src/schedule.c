@@ -7,12 +7,16 @@
 #include "message.h"
 #include "queue.h"
 #include "registers.h"
+#include "yield.h"
 
 /* Clocks between two reads of a register that has no event. */
 #define POLL_CLOCKS 256
 
 /* How often a node that must stop is asked before the firmware sleeps until its event. */
 #define STOP_POLLS 64
+
+/* How often a node that has stopped is asked whether anything is in flight before the firmware sleeps. */
+#define IDLE_POLLS 16
 
 /* The largest factor of a quantum, as log2. */
 #define LONGER 12
@@ -183,7 +187,7 @@ static void keep_entry(struct queue *q, const struct slot *s)
 }
 
 /* keep notes how far the node is in the entry of its first slot. It reports whether the buffer has
-   moved forward since the queue was stopped last. */
+   moved forward since the queue was stopped last. An entry that has begun needs the state no more from which it continues. */
 static bool keep(struct node *n, const struct slot *s)
 {
 	struct queue *q = &queues[s->queue];
@@ -195,6 +199,7 @@ static bool keep(struct node *n, const struct slot *s)
 	q->entry[ENTRY_BUFFER_LO] = node_read(n, CP0_IB_ADDR_LO);
 	q->entry[ENTRY_BUFFER_HI] = node_read(n, CP0_IB_ADDR_HI);
 	q->entry[ENTRY_DWORDS] = left | INDIRECT_RESUME;
+	q->entry[ENTRY_FLAGS] = 0;
 	q->progress = node_read(n, CP0_PROGRESS);
 	return left != dwords || q->progress != old;
 }
@@ -280,8 +285,10 @@ static uint32_t fetch(const struct queue *q, uint32_t *entry)
 			return CAUSE_ENTRY_READ;
 		entry[i] = a.value;
 	}
-	if (entry[ENTRY_FLAGS] != 0 || (entry[ENTRY_BUFFER_LO] & 3) || (entry[ENTRY_PROGRESS_LO] & 7) || entry[ENTRY_DWORDS] > INDIRECT_MOST)
+	if ((entry[ENTRY_FLAGS] & ~ENTRY_FLAGS_RESUME) || (entry[ENTRY_BUFFER_LO] & 3) || (entry[ENTRY_PROGRESS_LO] & 7) || entry[ENTRY_DWORDS] > INDIRECT_MOST)
 		return CAUSE_ENTRY;
+	if (entry[ENTRY_FLAGS])
+		entry[ENTRY_DWORDS] |= INDIRECT_RESUME;
 	return 0;
 }
 
@@ -311,6 +318,14 @@ static void ahead(struct node *n, uint32_t p, uint32_t first)
 	q->progress = 0;
 }
 
+/* state_of sets the GPU address of the state of the next entry of a queue. The states are after the ring of the queue. */
+static void state_of(const struct queue *q, uint32_t *state)
+{
+	uint32_t offset = (q->mask + 1) * (4 * QUEUE_ENTRY_WORDS) + (q->next & q->mask) * SAVE_BYTES;
+	state[0] = q->ring[0] + offset;
+	state[1] = q->ring[1] + (state[0] < offset);
+}
+
 /* resumes reports whether the next entry of a queue is one in which it was stopped. */
 static bool resumes(const struct queue *q) { return has_entry(q) && (q->entry[ENTRY_DWORDS] & INDIRECT_RESUME); }
 
@@ -320,7 +335,8 @@ static bool resumes(const struct queue *q) { return has_entry(q) && (q->entry[EN
 static void place(struct node *n, uint32_t queue)
 {
 	struct queue *q = &queues[queue];
-	uint32_t cause = 0, time;
+	uint32_t cause = 0, time, state[2];
+	const uint32_t *entry;
 	bool first = n->entries == 0;
 	if (n->dropped >> queue & 1) {
 		q->next = q->head;
@@ -335,10 +351,13 @@ static void place(struct node *n, uint32_t queue)
 		return;
 	}
 	time = read32(LOCAL_TIME_LO);
-	node_entry(n, queue, has_entry(q) ? q->entry : node_next(n)->entry);
+	entry = has_entry(q) ? q->entry : node_next(n)->entry;
+	if (entry[ENTRY_FLAGS])
+		state_of(q, state);
+	node_entry(n, queue, entry, entry[ENTRY_FLAGS] ? state : 0);
 	if (first)
 		begin_turn(n, queue, time);
-	if (resumes(q))
+	if (entry[ENTRY_DWORDS] & INDIRECT_RESUME)
 		(void)probe_write(AREA_QUEUE_RESUMES + 4 * queue, ++q->resumes);
 	q->next++;
 	n->placed |= 1u << queue;
@@ -397,12 +416,47 @@ static void expire(struct node *n)
 	n->current = NO_QUEUE;
 }
 
+/* signal_left reports whether only the SIGNAL of an entry is in the ring of a node. */
+static bool signal_left(struct node *n) { return n->count == 1 && slot_at(n, 0)->kind == SLOT_SIGNAL; }
+
+void schedule_yield(struct node *n)
+{
+	if (n->state != NODE_READY || n->count == 0 || n->drains || signal_left(n))
+		return;
+	if (vanished(n))
+		n->lost = true;
+	else
+		node_stop(n, STOP_HOLD);
+}
+
+/* yield serves a node that yields. A SIGNAL that alone is left is executed first. */
+static void yield(struct node *n)
+{
+	settle(n);
+	if (n->count != 0) {
+		schedule_yield(n);
+		if (n->state == NODE_READY && !n->running && !n->lost)
+			node_start(n);
+		return;
+	}
+	n->current = NO_QUEUE;
+	for (uint32_t polls = 0; polls < IDLE_POLLS; polls++)
+		if (node_read(n, CP0_STATUS) & CP0_STATUS_IDLE) {
+			yield_end(n);
+			return;
+		}
+}
+
 bool schedule_node(struct node *n)
 {
 	uint32_t top = highest(n);
 	enum stop_reason why;
 	if (n->state != NODE_READY || n->halts)
 		return false;
+	if (n->yields && !n->drains) {
+		yield(n);
+		return false;
+	}
 	if (must_stop(n, top, &why)) {
 		stop_node(n, top, why);
 		if (n->lost || n->state != NODE_READY)
@@ -428,6 +482,7 @@ bool schedule_node(struct node *n)
 	if (n->count == 0 && n->drains) {
 		n->drains = false;
 		notice(OP_DRAINED, n->offset / NODE_STRIDE, 0, 0);
+		return n->yields;
 	}
 	return false;
 }
@@ -469,6 +524,7 @@ static void lose(struct node *n)
 			queue_fail(i, n->stuck ? CAUSE_STUCK : CAUSE_LOST);
 	if (n->drains)
 		notice(OP_DRAINED, number, 0, 0);
+	yield_lost(n);
 	if (n->stuck)
 		notice(OP_FAULT, number, NO_QUEUE, CAUSE_STUCK);
 	node_empty(n, 0);
@@ -525,10 +581,17 @@ static bool all_free(void) { return nodes[0].state == NODE_FREE && nodes[1].stat
 
 void queues_ring(uint32_t bells)
 {
+	uint32_t yields = bells >> BELL_YIELD_SHIFT & ((1u << NODES) - 1), seen = bells >> BELL_QUEUE_SHIFT;
 	if (all_free())
 		return;
-	for (bells >>= BELL_QUEUE_SHIFT; bells != 0; bells &= bells - 1)
+	for (uint32_t i = 0; yields >> i; i++)
+		if (yields >> i & 1)
+			yield_begin(&nodes[i]);
+	for (bells = seen; bells != 0; bells &= bells - 1)
 		queue_bell(from(bells, 0));
+	for (uint32_t i = 0; yields >> i; i++)
+		if (yields >> i & 1)
+			yield_tails(&nodes[i], seen);
 }
 
 bool queues_serve(void)
@@ -556,10 +619,10 @@ static bool halted(const struct node *n)
 	return n->state == NODE_READY && (n->running || (node_read(n, CP0_STATUS) & CP0_STATUS_IDLE));
 }
 
-/* ring returns the doorbells of queues that have rung since the last call. Those of messages wait. */
+/* ring returns the doorbells of queues and of yields that have rung since the last call. Those of messages wait. */
 static uint32_t ring(void)
 {
-	uint32_t rung = read32(LOCAL_DOORBELL) >> BELL_QUEUE_SHIFT << BELL_QUEUE_SHIFT;
+	uint32_t rung = read32(LOCAL_DOORBELL) & ~BELL_MESSAGES;
 	write32(LOCAL_DOORBELL, rung);
 	return rung;
 }
@@ -583,12 +646,18 @@ bool schedule_halt(struct node *n)
 /* switches_last reports whether a node that drains has only contexts left in its ring. Their end has no event. */
 static bool switches_last(const struct node *n) { return n->state == NODE_READY && n->drains && n->entries == 0 && n->count != 0; }
 
+/* in_flight reports whether a node that yields has stopped and may have something in flight. Its end has no event. */
+static bool in_flight(const struct node *n)
+{
+	return n->state == NODE_READY && n->yields && n->count == 0 && !(node_read(n, CP0_STATUS) & CP0_STATUS_IDLE);
+}
+
 uint32_t queues_due(void)
 {
 	uint32_t due = all_free() ? UINT32_MAX : queue_retry_due();
 	for (const struct node *n = nodes; n < nodes + NODES; n++) {
 		uint32_t used, left;
-		if ((n->state == NODE_RESETTING || switches_last(n)) && due > POLL_CLOCKS)
+		if ((n->state == NODE_RESETTING || switches_last(n) || in_flight(n)) && due > POLL_CLOCKS)
 			due = POLL_CLOCKS;
 		if (n->state != NODE_READY || n->entries == 0 || n->drains || !limited(n))
 			continue;

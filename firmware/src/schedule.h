@@ -39,6 +39,18 @@ void queue_update(uint32_t number);
 /* queue_bell reads the tail of a queue. */
 void queue_bell(uint32_t number);
 
+/* queue_show tells the host the head of a queue. */
+void queue_show(uint32_t number);
+
+/* queue_place writes the place of a queue to the message area, or that it was not stopped inside an entry. It reports whether
+   it could. */
+bool queue_place(uint32_t number, bool inside);
+
+/* queues_known reports whether the tails of queues, one bit for each, could be read, and queues_shown whether their
+   heads could be written. */
+bool queues_known(uint32_t all);
+bool queues_shown(uint32_t all);
+
 /* queue_show_later notes that the head of a queue has changed. queues_show tells the host these heads. */
 void queue_show_later(uint32_t number);
 void queues_show(void);
@@ -58,6 +70,9 @@ bool schedule_node(struct node *n);
 /* schedule_halt stops a node for a request, and waits until nothing of it is in flight, for at most HALT_CLOCKS. It reports
    whether that is so. The other node is served meanwhile. It does not wait for a reset of the node. */
 bool schedule_halt(struct node *n);
+
+/* schedule_yield stops a node that yields, unless its entries must be completed. */
+void schedule_yield(struct node *n);
 
 /* schedule_fault writes the fault record of a node, stops the guilty queue and resets the node. */
 void schedule_fault(struct node *n, uint32_t cause);

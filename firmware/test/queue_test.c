@@ -388,7 +388,7 @@ static void test_drain_of_switch(void)
 {
 	begin();
 	(void)create(0, 0, 1, 5000);
-	post(0, 7, 1);
+	post(0, 7, 2);
 	equal("drain of switch", "RESTORE_STATE", NODE0[WPTR], 3);
 	equal("drain of switch", "nothing is due before", queues_due(), 0xffffffff);
 	equal("drain of switch", "status", one(node_drain, 0), 0);
@@ -406,7 +406,7 @@ static void test_entries(void)
 {
 	begin();
 	(void)create(0, 0, 1, 5000);
-	post(0, 7, 1);
+	post(0, 7, 2);
 	(void)one(queue_state, 0);
 	equal("entry", "flags", out[0] << 8 | out[1], 0x310);
 	equal("entry", "destroy", one(queue_destroy, 0), 0);

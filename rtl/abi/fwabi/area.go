@@ -7,9 +7,10 @@ const (
 	WindowTest     = 2 // what the self-test may overwrite
 )
 
-// Bits of MCU.DOORBELL. Queue q has the bit BellQueue<<q.
+// Bits of MCU.DOORBELL. Node n has the bit BellYield<<n, and queue q the bit BellQueue<<q.
 const (
 	BellMessages = 1 << 0
+	BellYield    = 1 << 1
 	BellQueue    = 1 << 16
 
 	// Queues is the number of queues.
@@ -39,6 +40,7 @@ const (
 	AreaQueueTails    = 0x80
 	AreaQueueHeads    = 0xc0
 	AreaQueueResumes  = 0x100
+	AreaQueuePlaces   = 0x200
 	AreaRequests      = 0x1000
 	AreaAnswers       = 0x2000
 	AreaLog           = 0x3000
@@ -58,7 +60,25 @@ const (
 	TelemetryBytes   = 64
 	TelemetryEntries = 64
 	FaultBytes       = 0x1000
+	PlaceBytes       = 16
 )
+
+// Dwords of a place in QUEUE_PLACES: the rest of the entry in which a queue was stopped, as IB_ADDR, IB_LEFT and PROGRESS
+// of the node gave it. If PlaceLeft is 0 the queue was not stopped inside an entry, and the others have no meaning.
+const (
+	PlaceAddrLo   = 0
+	PlaceAddrHi   = 1
+	PlaceLeft     = 2
+	PlaceProgress = 3
+)
+
+// QueuePlace has the dwords of a place.
+var QueuePlace = []Field{
+	{"ADDR_LO", "GPU address of the rest of the buffer, low half"},
+	{"ADDR_HI", "high half"},
+	{"LEFT", "its length in dwords; 0: the first dropped entry had not begun, or there is none"},
+	{"PROGRESS", "what is complete of its first packet: register PROGRESS of the node"},
+}
 
 // A Part is a part of the message area.
 type Part struct {
@@ -85,8 +105,9 @@ var Area = []Part{
 	{AreaTelemetryTail, 4, "TELEMETRY_TAIL", "firmware", "samples that the firmware has written"},
 	{AreaTelemetryLost, 4, "TELEMETRY_LOST", "firmware", "samples that found the ring full"},
 	{AreaQueueTails, 4 * Queues, "QUEUE_TAILS", "host", "for each queue the entries that the host has written"},
-	{AreaQueueHeads, 4 * Queues, "QUEUE_HEADS", "firmware", "for each queue the entries whose progress value was written"},
+	{AreaQueueHeads, 4 * Queues, "QUEUE_HEADS", "firmware", "for each queue the entries that are complete or were dropped"},
 	{AreaQueueResumes, 4 * Queues, "QUEUE_RESUMES", "firmware", "for each queue how often it continued an entry in which it was stopped"},
+	{AreaQueuePlaces, PlaceBytes * Queues, "QUEUE_PLACES", "firmware", "for each queue the place in which the last yield of its node stopped it"},
 	{AreaRequests, EntryBytes << RingsMost, "REQUESTS", "host", "ring of requests"},
 	{AreaAnswers, EntryBytes << RingsMost, "ANSWERS", "firmware", "ring of answers and notices"},
 	{AreaLog, LogBytes * LogEntries, "LOG", "firmware", "ring of log lines"},

@@ -98,7 +98,7 @@ func Layout() string {
 // messages writes the layouts of the message area and of the messages.
 func messages(w *strings.Builder) {
 	fmt.Fprintf(w, "windows nodes=%d messages=%d test=%d\n", WindowNodes, WindowMessages, WindowTest)
-	fmt.Fprintf(w, "bells messages=%#x queue=%#x\n", BellMessages, BellQueue)
+	fmt.Fprintf(w, "bells messages=%#x yield=%#x queue=%#x\n", BellMessages, BellYield, BellQueue)
 	fmt.Fprintf(w, "area magic=%#x bytes=%#x\n", AreaMagic, AreaBytes)
 	for _, p := range Area {
 		fmt.Fprintf(w, "area %s %#x %#x %s\n", p.Name, p.Off, p.Bytes, p.Writer)
@@ -119,11 +119,12 @@ func messages(w *strings.Builder) {
 func queues(w *strings.Builder) {
 	fmt.Fprintf(w, "nodes stride=%#x trace=%d*%d\n", cpreg.Stride, tracereg.Entries, tracereg.Entry)
 	fmt.Fprintf(w, "entry %s\n", names(QueueEntry))
+	fmt.Fprintf(w, "place %s bytes=%d\n", names(QueuePlace), PlaceBytes)
 	fmt.Fprintf(w, "record %s ring=%d trace=%d none=%d\n", names(FaultRecord), FaultRing, FaultTrace, NoQueue)
 	for _, group := range []struct {
 		name  string
 		codes []Code
-	}{{"packet", Packets}, {"limit", Limits}, {"queue", QueueStates}, {"cause", QueueCauses}} {
+	}{{"packet", Packets}, {"flag", EntryFlags}, {"limit", Limits}, {"queue", QueueStates}, {"cause", QueueCauses}} {
 		for _, c := range group.codes {
 			fmt.Fprintf(w, "%s %s %d\n", group.name, c.Name, c.Value)
 		}

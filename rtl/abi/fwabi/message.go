@@ -104,6 +104,7 @@ const (
 	OpReset        = 24
 	OpFault        = 64
 	OpDrained      = 65
+	OpYielded      = 66
 )
 
 // A Field is a dword of a payload.
@@ -175,6 +176,7 @@ var Ops = []Op{
 	request(OpReset, "RESET", "writes a fault record of a node and resets it", []Field{node}, nil),
 	request(OpFault, "FAULT", "a queue or a node has stopped", []Field{node, queue, {"CAUSE", "its cause"}}, nil),
 	request(OpDrained, "DRAINED", "a node has completed what it had begun at DRAIN", []Field{node, {"ZERO", "0"}, {"ZERO1", "0"}}, nil),
+	request(OpYielded, "YIELDED", "a node has stopped for its doorbell, and the entries of its queues were dropped", []Field{node, {"PLACES", "one bit for each queue that was stopped inside an entry"}, {"ZERO", "0"}}, nil),
 }
 
 // Words of the answer of COUNTERS after those of the statuses.

@@ -22,12 +22,19 @@ var QueueEntry = []Field{
 	{"BUFFER_LO", "GPU address of the indirect buffer, low half; a multiple of 4"},
 	{"BUFFER_HI", "high half"},
 	{"DWORDS", "its length, at most 2^20 - 1"},
-	{"FLAGS", "0"},
+	{"FLAGS", "0, or RESUME"},
 	{"PROGRESS_LO", "GPU address of the progress value, low half; a multiple of 8"},
 	{"PROGRESS_HI", "high half"},
 	{"VALUE_LO", "value that is written there after the buffer, low half"},
 	{"VALUE_HI", "high half"},
 }
+
+// EntryResume is the bit RESUME of FLAGS: the buffer continues from a state, which is SaveBytes bytes as SAVE_STATE writes
+// them. The state of the entry in slot i of a ring of n entries is n*QueueEntryBytes + i*SaveBytes after the begin of the ring.
+const EntryResume = 1 << 0
+
+// EntryFlags describes the bits of FLAGS.
+var EntryFlags = []Code{{EntryResume, "RESUME", "the buffer continues from the state of the entry"}}
 
 // Limits of nodes and queues.
 const (
@@ -96,7 +103,7 @@ const (
 
 // QueueCauses describes them.
 var QueueCauses = []Code{
-	{CauseEntry, "ENTRY", "an entry has flags, a bad alignment or too many dwords"},
+	{CauseEntry, "ENTRY", "an entry has unknown flags, a bad alignment or too many dwords"},
 	{CauseEntryRead, "ENTRY_READ", "an entry could not be read"},
 	{CauseWatchdog, "WATCHDOG", "the watchdog reported the node"},
 	{CauseReset, "RESET", "the host asked for the reset of the node"},
