@@ -97,3 +97,47 @@ func TestQueueYield(t *testing.T) {
 	assert.EqualValues(t, longFills*longRows*rowBytes, r.service[0])
 	assert.EqualValues(t, 1, r.word(fwabi.AreaQueueResumes))
 }
+
+// From the doorbell of a yield to YIELDED, from many places in a packet. One queue works, and three others have entries.
+func TestQueueYieldClocks(t *testing.T) {
+	const samples = 24
+	const from, to, bytes = 0x40_0000, 0x80_0000, 1 << 20
+	for name, p := range map[string]interface{ Append([]byte) ([]byte, error) }{
+		"COPY":            pkt.Copy{Src: from, Dst: to, Bytes: bytes},
+		"COPY, unaligned": pkt.Copy{Src: from + 3, Dst: to + 1, Bytes: bytes},
+		"FILL":            pkt.Fill{Dst: to, Bytes: bytes, Value: 5},
+	} {
+		for _, settled := range []bool{true, false} {
+			r := newQueueRig(t)
+			began := false
+			r.Bus.Dev = guard{r.g, func(off uint64) { began = began || off-to < bytes }}
+			for i := range uint32(4) {
+				r.create(i, 0, 1, 1<<20)
+			}
+			worst := uint64(0)
+			for n := range uint64(samples) {
+				for i := range uint32(4) {
+					for range 4 {
+						b, err := p.Append(nil)
+						require.NoError(t, err)
+						r.write(i, b, 0)
+					}
+					r.ring(i)
+				}
+				began = false
+				r.until(func() bool { return began })
+				if settled {
+					r.step(20_000)
+				}
+				r.step(7 + 131*n)
+				places, clocks := r.yield(0)
+				require.NotZero(t, places)
+				worst = max(worst, clocks)
+				for i := range r.q {
+					r.q[i].values = nil
+				}
+			}
+			t.Logf("%s: at most %d clocks from the doorbell to YIELDED, of %d %v", name, worst, yieldMost, settled)
+		}
+	}
+}

@@ -163,10 +163,10 @@ static bool flush(void)
 	return all;
 }
 
-void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
+/* add adds a notice to those that wait. */
+static void add(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
 {
 	uint32_t *n = waiting[notices_tail & (NOTICES - 1)];
-	LOG(LOG_EVENT, "notice %u: %u, %u", op, a, b);
 	if (notices_tail - notices_head == NOTICES) {
 		counts[COUNTERS_OUT_NOTICES]++;
 		return;
@@ -176,6 +176,20 @@ void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
 	n[2] = b;
 	n[3] = c;
 	notices_tail++;
+}
+
+void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
+{
+	LOG(LOG_EVENT, "notice %u: %u, %u", op, a, b);
+	add(op, a, b, c);
+}
+
+void notice_now(uint32_t op, uint32_t a, uint32_t b, uint32_t c)
+{
+	add(op, a, b, c);
+	if (entries != 0 && flush())
+		notices_seen = notices_tail;
+	LOG(LOG_EVENT, "notice %u: %u, %u", op, a, b);
 }
 
 bool notices(void)

@@ -28,5 +28,8 @@ uint32_t messages_due(void);
    the others are lost and counted. */
 void notice(uint32_t op, uint32_t a, uint32_t b, uint32_t c);
 
+/* notice_now is notice, and sends all notices at once if there is room. */
+void notice_now(uint32_t op, uint32_t a, uint32_t b, uint32_t c);
+
 /* notices reports whether there are notices since its last call, which message must write. */
 bool notices(void);

@@ -65,7 +65,8 @@ struct node {
 	uint32_t priority; /* of the entries in the ring */
 	enum stop_reason reason;
 	uint32_t places; /* queues of YIELDED that were stopped inside an entry, one bit for each */
-	uint32_t reserved[3];
+	uint32_t members; /* its queues that are READY or HELD, one bit for each */
+	uint32_t reserved[2];
 	bool running; /* CTL.RUN is 1 */
 	bool sure;    /* PREEMPTED has shown in this call that nothing else has reset it */
 	bool drains;

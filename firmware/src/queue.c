@@ -118,6 +118,7 @@ uint32_t queue_retry_due(void) { return unread | unshown | unplaced ? retry_left
 static void forget(uint32_t number)
 {
 	queues[number].state = QUEUE_NONE;
+	nodes[queues[number].node].members &= ~(1u << number);
 	unread &= ~(1u << number);
 	unshown &= ~(1u << number);
 	unplaced &= ~(1u << number);
@@ -132,6 +133,7 @@ void queue_fail(uint32_t number, uint32_t cause)
 		return;
 	q->state = QUEUE_FAULT;
 	q->cause = cause;
+	nodes[q->node].members &= ~(1u << number);
 	unread &= ~(1u << number);
 	unplaced &= ~(1u << number);
 	queue_update(number);
@@ -261,6 +263,7 @@ uint32_t queue_create(const uint32_t *in, uint32_t *out, uint32_t *length)
 	q->tails = q->resumes = 0;
 	q->begun = false;
 	q->forced = in[QUEUE_CREATE_IN_QUANTUM] >= QUANTUM_FORCED;
+	nodes[node].members |= 1u << number;
 	queue_show(number);
 	(void)probe_write(AREA_QUEUE_RESUMES + 4 * number, 0);
 	queue_bell(number);

@@ -1,3 +1,6 @@
+/* A context of a higher priority waits for a yield, so this file is not compiled for size. */
+#pragma GCC optimize("O2")
+
 #include "yield.h"
 
 #include "hw.h"
@@ -13,74 +16,79 @@ void yield_begin(struct node *n)
 	schedule_yield(n);
 }
 
-/* members returns the queues of a node that are READY or HELD, one bit for each. */
-static uint32_t members(const struct node *n)
-{
-	uint32_t all = 0;
-	for (uint32_t i = 0; i < QUEUES; i++)
-		if (&nodes[queues[i].node] == n && (queues[i].state == QUEUE_READY || queues[i].state == QUEUE_HELD))
-			all |= 1u << i;
-	return all;
-}
-
 void yield_tails(const struct node *n, uint32_t seen)
 {
-	uint32_t all = members(n) & ~seen;
-	for (uint32_t i = 0; all >> i; i++)
-		if (all >> i & 1)
-			queue_bell(i);
+	uint32_t number = 0;
+	for (uint32_t all = n->members & ~seen; all != 0; all >>= 1, number++) {
+		struct answer tail;
+		if (!(all & 1))
+			continue;
+		tail = probe_read(AREA_QUEUE_TAILS + 4 * number);
+		if (tail.fault || tail.value != queues[number].tail)
+			queue_bell(number);
+	}
 }
 
 /* inside reports whether a queue was stopped inside its first entry that is not complete. The place of one that continues
    from a state and has not begun is known to the host. */
-static bool inside(const struct queue *q)
+static inline bool inside(const struct queue *q)
 {
 	return q->begun && (q->entry[ENTRY_DWORDS] & INDIRECT_RESUME) && !(q->entry[ENTRY_FLAGS] & ENTRY_FLAGS_RESUME);
 }
 
-/* drop empties a queue. Its turn ends. */
-static void drop(uint32_t number)
+/* put_places writes the places of the queues of a node, and reports whether it could. */
+static bool put_places(struct node *n)
 {
-	struct queue *q = &queues[number];
-	bool changed = q->head != q->tail;
-	q->head = q->next = q->tail;
-	q->begun = false;
-	q->left = q->longer = 0;
-	queue_update(number);
-	if (changed)
+	uint32_t number = 0, bit = 1;
+	n->places = 0;
+	for (uint32_t all = n->members; all != 0; all >>= 1, number++, bit <<= 1) {
+		if (!(all & 1))
+			continue;
+		if (inside(&queues[number]))
+			n->places |= bit;
+		if (!queue_place(number, n->places & bit))
+			return false;
+	}
+	return true;
+}
+
+/* drop empties the queues of a node. Their turns end. */
+static void drop(struct node *n)
+{
+	uint32_t number = 0;
+	for (uint32_t all = n->members; all != 0; all >>= 1, number++) {
+		struct queue *q = &queues[number];
+		if (!(all & 1))
+			continue;
+		q->begun = false;
+		q->left = q->longer = 0;
+		if (q->head == q->tail)
+			continue;
+		q->head = q->next = q->tail;
 		queue_show(number);
+	}
+	for (uint32_t p = 0; p < QUEUE_PRIORITIES; p++)
+		n->ready[p] = 0;
 }
 
 void yield_end(struct node *n)
 {
-	uint32_t all = members(n);
-	if (!queues_known(all))
-		return;
 	if (!n->dropping) {
-		n->places = 0;
-		for (uint32_t i = 0; all >> i; i++) {
-			if (!(all >> i & 1))
-				continue;
-			if (!queue_place(i, inside(&queues[i])))
-				return;
-			n->places |= (uint32_t)inside(&queues[i]) << i;
-		}
-		n->dropping = true;
-		for (uint32_t i = 0; all >> i; i++)
-			if (all >> i & 1)
-				drop(i);
+		if (!queues_known(n->members) || !put_places(n))
+			return;
+		drop(n);
 		queues_show();
+		n->dropping = true;
 	}
-	if (!queues_shown(all))
+	if (!queues_shown(n->members))
 		return;
 	n->yields = false;
-	notice(OP_YIELDED, n->offset / NODE_STRIDE, n->places, 0);
+	notice_now(OP_YIELDED, n->offset / NODE_STRIDE, n->places, 0);
 }
 
 void yield_lost(struct node *n)
 {
-	if (!n->yields)
-		return;
+	if (n->yields)
+		notice(OP_YIELDED, n->offset / NODE_STRIDE, 0, 0);
 	n->yields = false;
-	notice(OP_YIELDED, n->offset / NODE_STRIDE, 0, 0);
 }
