@@ -60,6 +60,9 @@ func (c *queueCampaign) operation(i uint32) {
 	if c.draining[q.node] {
 		c.count("while a node drains")
 	}
+	if c.yielding[q.node] {
+		c.count("while a node yields")
+	}
 	switch n := c.rng.IntN(100); {
 	case c.rng.IntN(otherOnce) == 0:
 		c.other()
@@ -78,19 +81,24 @@ func (c *queueCampaign) operation(i uint32) {
 		c.preempt(i)
 	case n < 16:
 		c.drain(q.node)
-	case n < 17:
+	case n < 21:
+		c.yields(q.node)
+	case n < 22:
 		c.count("reset")
 		c.resets++
 		if status, _ := c.request(fwabi.OpReset, uint32(q.node)); status != fwabi.StatusOK {
 			require.EqualValues(c.t, fwabi.StatusBusy, status)
 			c.resets--
 		}
-	case n < 19:
+	case n < 24:
 		c.wrong(i)
+	case len(q.dropped) != 0:
+		c.renew(i)
 	default:
 		c.count("entry")
 		for range 1 + c.rng.IntN(3) {
 			if len(q.values) < depth {
+				q.unset = q.unset || c.yielding[q.node] // the entry that sets the surface may be dropped
 				c.write(i, c.packets(i), 0)
 			}
 		}
@@ -188,10 +196,37 @@ func (c *queueCampaign) drain(node int) {
 	}
 }
 
+// yields makes a node yield. Other operations with it may follow before YIELDED.
+func (c *queueCampaign) yields(node int) {
+	if c.yielding[node] {
+		return
+	}
+	c.count("yield")
+	c.bell(node)
+	for range c.rng.IntN(4) {
+		if i := c.rng.Uint32N(fwabi.Queues); c.q[i].node == node {
+			c.operation(i)
+		}
+	}
+}
+
+// renew gives the entries of a queue again that a yield dropped, or gives them up. Then they are never executed. Later entries, which the
+// firmware saw after the yield, must not be before them.
+func (c *queueCampaign) renew(i uint32) {
+	q := &c.q[i]
+	if c.rng.IntN(4) != 0 && q.dropped[len(q.dropped)-1].number == q.next-1 {
+		c.count("entries again")
+		c.again(i)
+		return
+	}
+	c.count("entries given up")
+	q.dropped, q.unset = nil, true
+}
+
 // wrong writes an entry that makes its queue fail: a bad one, or one whose buffer has a bad packet.
 func (c *queueCampaign) wrong(i uint32) {
 	q := &c.q[i]
-	if len(q.values) == depth || q.held || q.drains {
+	if len(q.values) == depth || q.held || q.drains || len(q.dropped) != 0 {
 		return
 	}
 	c.count("wrong")
@@ -209,8 +244,12 @@ func (c *queueCampaign) wrong(i uint32) {
 func (c *queueCampaign) settle() {
 	c.quiesce()
 	for i := range uint32(fwabi.Queues) {
-		if q := &c.q[i]; q.exists && q.held && !q.failed {
+		q := &c.q[i]
+		if q.exists && q.held && !q.failed {
 			c.resume(i)
+		}
+		if q.exists && !q.failed && len(q.dropped) != 0 {
+			c.renew(i)
 		}
 	}
 	c.quiesce()

@@ -16,7 +16,7 @@ func (r *queueRig) wrote(w port.Request, beats []byte) {
 	at := w.Addr - memBase
 	switch {
 	case at < fwabi.AreaBytes:
-		r.wroteArea(uint32(at))
+		r.wroteArea(uint32(at), binary.LittleEndian.Uint32(beats[w.Addr%8:]))
 	case at >= targetsAt && at < targetsAt+fwabi.Queues*rowBytes*rows:
 		r.wroteData(uint32((at-targetsAt)/(rowBytes*rows)), binary.LittleEndian.Uint32(beats[w.Addr%8:]), int64(w.Len)*4)
 	case at >= hostSaves && at < hostSaves+fwabi.SaveBytes*fwabi.Queues:
@@ -29,6 +29,8 @@ func (r *queueRig) wrote(w port.Request, beats []byte) {
 		require.NotEmpty(r.t, q.values, "queue %d", i)
 		require.Equal(r.t, q.values[0], binary.LittleEndian.Uint64(beats), "each progress value once, in order, queue %d", i)
 		q.values = q.values[1:]
+		q.done++
+		r.completed(uint32(i), binary.LittleEndian.Uint32(beats))
 		r.progress++
 		r.served(q)
 		r.works(uint32(i))
@@ -41,8 +43,11 @@ func (r *queueRig) wrote(w port.Request, beats []byte) {
 	}
 }
 
-// wroteArea checks that the firmware writes only its parts of the message area.
-func (r *queueRig) wroteArea(at uint32) {
+// wroteArea checks that the firmware writes only its parts of the message area, and notes the heads.
+func (r *queueRig) wroteArea(at, v uint32) {
+	if i := (at - fwabi.AreaQueueHeads) / 4; i < fwabi.Queues {
+		r.wroteHead(i, v)
+	}
 	require.True(r.t, slices.ContainsFunc(fwabi.Area, func(p fwabi.Part) bool {
 		return p.Writer == "firmware" && at >= p.Off && at < p.Off+p.Bytes
 	}), "a write at %#x of the message area", at)
@@ -86,6 +91,10 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 		require.Fail(r.t, "an entry that is not due", "queue %d: entry %d, due are %v", i, number, q.values)
 	}
 	q.lastNumber = number
+	if g, ok := q.given[number]; ok {
+		g.bytes -= bytes
+		q.given[number] = g
+	}
 	r.service[i] += bytes
 	r.served(q)
 	q.waits = r.Clocks
@@ -140,7 +149,7 @@ func (r *queueRig) compete(i uint32) {
 		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
 		case o.priority < q.priority:
 			o.waits += min(r.yields(q.node), r.Clocks-o.waits)
-		case r.asking || r.draining[q.node]: // a node that drains gets no entries
+		case r.asking || r.draining[q.node] || r.yielding[q.node]: // a node that drains or yields gets no entries
 			o.waits, o.excused = r.Clocks, true
 		case o.priority > q.priority:
 			o.contests = true

@@ -44,7 +44,7 @@ func (c *queueCampaign) give(node int) {
 		}
 		status, _ := c.request(fwabi.OpNodeGive, uint32(node))
 		require.EqualValues(c.t, fwabi.StatusState, status, "node %d has queue %d", node, i)
-		for c.draining[node] {
+		for c.draining[node] || c.yielding[node] {
 			c.step(500)
 			c.take()
 		}
@@ -70,7 +70,7 @@ func (r *queueRig) repeat(op uint32, payload ...uint32) {
 func (r *queueRig) hello() {
 	r.t.Helper()
 	r.repeat(fwabi.OpHello, fwabi.Version, 9)
-	r.sequence, r.resets, r.draining = 0, 0, [2]bool{}
+	r.sequence, r.resets, r.draining, r.yielding = 0, 0, [2]bool{}, [2]bool{}
 	for i := range r.q {
 		r.q[i] = queued{next: r.q[i].next}
 	}

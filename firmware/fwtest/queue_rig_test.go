@@ -29,14 +29,14 @@ const (
 	bufferBytes = 0x1000
 
 	// Places in host memory after the message area.
-	progressAt = 0x8000 // 8 bytes for each queue
-	hostRings  = 0xa000 // rings of queues that are not in VRAM, hostRing apart
-	hostRing   = depth * fwabi.QueueEntryBytes
+	progressAt = 0x8000  // 8 bytes for each queue
 	hostSaves  = 0xc000  // save areas that are not in VRAM
 	targetsAt  = 0x10000 // targetBytes for each queue
 	rowBytes   = 256
 	rows       = 64
-	hostBytes  = 0x50000
+	hostRings  = 0x50000 // rings of queues that are not in VRAM, hostRing apart
+	hostRing   = depth * (fwabi.QueueEntryBytes + fwabi.SaveBytes)
+	hostBytes  = 0x60000
 
 	ringsLog2 = 3
 )
@@ -60,6 +60,9 @@ type queued struct {
 	contests   bool     // one of the same or a lower priority worked while it waits
 	excused    bool     // a part of its wait did not count
 	lastNumber uint32   // number of the last entry that wrote data
+	done       uint32   // entries that are complete or were dropped
+	dropped    []given  // those that a yield dropped and that are not given again, in order
+	given      map[uint32]given
 }
 
 // A queueRig is a complete GPU with the firmware, and a model that checks what the queues do.
@@ -83,10 +86,13 @@ type queueRig struct {
 	calm     uint64    // clock of the last answer or fault; a wait counts from it
 	asking   bool      // a request has no answer yet
 	inHost   uint32    // bit for each queue: its ring is in host memory
+	shifted  uint32    // bit for each queue: its ring is an entry further
 	saveHost uint32    // bit for each queue: its save area is in host memory
 	rings    uint64    // clocks after which a request rings again; 0: it does not
 	resets   int       // RESETs of a node after which no queue has failed
 	draining [2]bool   // DRAINED of a node is due
+	yielding [2]bool   // YIELDED of a node is due
+	places   [2]uint32 // queues with a place since the doorbell of the yield, one bit for each
 }
 
 func (r *queueRig) word(at uint32) uint32 { return binary.LittleEndian.Uint32(r.Mem[at:]) }
@@ -198,6 +204,7 @@ func (r *queueRig) noticed(op uint32, data []uint32) {
 	r.notices = append(r.notices, [4]uint32{op, data[0], data[1], data[2]})
 	switch {
 	case op == fwabi.OpYielded:
+		r.yielded(int(data[0]), data[1])
 	case op == fwabi.OpDrained:
 		require.True(r.t, r.draining[data[0]], "DRAINED of node %d", data[0])
 		r.draining[data[0]] = false
@@ -251,7 +258,7 @@ func (r *queueRig) ringOf(i uint32) uint64 {
 	if r.inHost>>i&1 != 0 {
 		return pkt.Host | memBase + hostRings + hostRing*uint64(i)
 	}
-	return ringsAt + 0x1000*uint64(i)
+	return ringsAt + 0x1000*uint64(i) + uint64(r.shifted>>i&1*fwabi.QueueEntryBytes)
 }
 
 // create creates a queue. quantum may have fwabi.QuantumForced.
@@ -269,7 +276,7 @@ func (r *queueRig) create(i uint32, node int, priority, quantum uint32) {
 // createAt creates a queue with a save area at a GPU address.
 func (r *queueRig) createAt(i uint32, node int, priority, quantum uint32, save uint64) {
 	q := &r.q[i]
-	*q = queued{exists: true, node: node, priority: priority, quantum: quantum &^ fwabi.QuantumForced, next: q.next, unset: true}
+	*q = queued{exists: true, node: node, priority: priority, quantum: quantum &^ fwabi.QuantumForced, next: q.next, unset: true, given: map[uint32]given{}}
 	r.set(fwabi.AreaQueueTails+4*i, 0)
 	r.must(fwabi.OpQueueCreate, i, uint32(node), priority, quantum, uint32(r.ringOf(i)), uint32(r.ringOf(i)>>32), 4, uint32(save), uint32(save>>32))
 }
@@ -287,20 +294,21 @@ func (r *queueRig) destroy(i uint32) {
 // write writes an entry with packets in its buffer, without the doorbell.
 func (r *queueRig) write(i uint32, packets []byte, flags uint32) {
 	q := &r.q[i]
-	buffer := buffersAt + bufferBytes*uint64(i*depth+q.tail%depth)
-	r.g.PokeVRAM(buffer, packets)
-	r.writeAt(i, buffer, uint32(len(packets)/4), flags, q.next)
+	g := given{number: q.next, rest: place{buffersAt + bufferBytes*uint64(i*depth+q.next%depth), uint32(len(packets) / 4), 0}}
+	g.end, g.bytes = g.rest.addr+uint64(len(packets)), filled(packets)
+	r.g.PokeVRAM(g.rest.addr, packets)
+	r.enter(i, g, flags)
 	q.next++
 }
 
-// writeAt writes an entry with a number and a buffer of some dwords at a GPU address, without the doorbell.
-func (r *queueRig) writeAt(i uint32, buffer uint64, dwords, flags, number uint32) {
+// enter writes an entry to the ring of a queue, without the doorbell.
+func (r *queueRig) enter(i uint32, g given, flags uint32) {
 	q := &r.q[i]
 	slot := q.tail % depth
-	value := uint64(i+1)<<40 | uint64(number)
+	value := uint64(i+1)<<40 | uint64(g.number)
 	var e []byte
-	e = binary.LittleEndian.AppendUint64(e, buffer)
-	e = binary.LittleEndian.AppendUint32(e, dwords)
+	e = binary.LittleEndian.AppendUint64(e, g.rest.addr)
+	e = binary.LittleEndian.AppendUint32(e, g.rest.left)
 	e = binary.LittleEndian.AppendUint32(e, flags)
 	e = binary.LittleEndian.AppendUint64(e, pkt.Host|memBase+progressAt+8*uint64(i))
 	e = binary.LittleEndian.AppendUint64(e, value)
@@ -310,6 +318,7 @@ func (r *queueRig) writeAt(i uint32, buffer uint64, dwords, flags, number uint32
 		r.g.PokeVRAM(r.ringOf(i)+uint64(at), e)
 	}
 	q.values = append(q.values, value)
+	q.given[g.number] = g
 	q.tail++
 	r.set(fwabi.AreaQueueTails+4*i, q.tail)
 	if q.waits == 0 && !q.held {
@@ -354,7 +363,7 @@ func (r *queueRig) quiesce() {
 			q := &r.q[i]
 			left = left || q.exists && !q.held && !q.drains && !q.failed && (q.fails || len(q.values) != 0)
 		}
-		if !left && r.draining == [2]bool{} && r.answers == r.word(fwabi.AreaAnswerTail) {
+		if !left && r.draining == [2]bool{} && r.yielding == [2]bool{} && r.answers == r.word(fwabi.AreaAnswerTail) {
 			break
 		}
 		require.Less(r.t, n, 20_000, "a doorbell was lost: %+v", r.q)

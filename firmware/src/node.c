@@ -232,15 +232,14 @@ void node_entry(struct node *n, uint32_t queue, const uint32_t *entry, const uin
 	node_start(n);
 }
 
-/* has_ring reports whether a node that does not run still has its ring. It has none if something else has reset it. */
-static bool has_ring(const struct node *n)
+bool node_has_ring(const struct node *n)
 {
 	return node_read(n, CP0_RING_SIZE) == n->log2 && node_read(n, CP0_RING_BASE_LO) == n->ring_lo;
 }
 
 void node_start(struct node *n)
 {
-	if (!n->running && !n->sure && !has_ring(n)) {
+	if (!n->running && !n->sure && !node_has_ring(n)) {
 		n->lost = true;
 		return;
 	}

@@ -117,6 +117,9 @@ void node_switch(struct node *n, uint32_t queue, const uint32_t *save, const uin
 struct slot *node_next(struct node *n);
 void node_entry(struct node *n, uint32_t queue, const uint32_t *entry, const uint32_t *state);
 
+/* node_has_ring reports whether a node that does not run still has its ring. It has none if something else has reset it. */
+bool node_has_ring(const struct node *n);
+
 /* node_start lets the node execute what is in the ring. A node that has lost its ring is lost, and does not run. */
 void node_start(struct node *n);
 

@@ -114,16 +114,25 @@ void queue_retry(void)
 
 uint32_t queue_retry_due(void) { return unread | unshown | unplaced ? retry_left(&again) : UINT32_MAX; }
 
+/* leave takes a queue out of the queues that its node executes. */
+static void leave(uint32_t number)
+{
+	struct node *n = &nodes[queues[number].node];
+	uint32_t others = ~(1u << number);
+	n->members &= others;
+	n->places &= others;
+	unread &= others;
+	unplaced &= others;
+	queue_update(number);
+}
+
 /* forget ends a queue. */
 static void forget(uint32_t number)
 {
 	queues[number].state = QUEUE_NONE;
-	nodes[queues[number].node].members &= ~(1u << number);
-	unread &= ~(1u << number);
 	unshown &= ~(1u << number);
-	unplaced &= ~(1u << number);
 	later &= ~(1u << number);
-	queue_update(number);
+	leave(number);
 }
 
 void queue_fail(uint32_t number, uint32_t cause)
@@ -133,10 +142,7 @@ void queue_fail(uint32_t number, uint32_t cause)
 		return;
 	q->state = QUEUE_FAULT;
 	q->cause = cause;
-	nodes[q->node].members &= ~(1u << number);
-	unread &= ~(1u << number);
-	unplaced &= ~(1u << number);
-	queue_update(number);
+	leave(number);
 	notice(OP_FAULT, q->node, number, cause);
 }
 

@@ -440,11 +440,13 @@ static void yield(struct node *n)
 		return;
 	}
 	n->current = NO_QUEUE;
-	for (uint32_t polls = 0; polls < IDLE_POLLS; polls++)
-		if (node_read(n, CP0_STATUS) & CP0_STATUS_IDLE) {
-			yield_end(n);
+	for (uint32_t polls = 0; !(node_read(n, CP0_STATUS) & CP0_STATUS_IDLE); polls++)
+		if (polls == IDLE_POLLS)
 			return;
-		}
+	if (node_has_ring(n))
+		yield_end(n);
+	else
+		n->lost = true; /* the place is not one of this work */
 }
 
 bool schedule_node(struct node *n)
