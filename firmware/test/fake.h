@@ -61,6 +61,10 @@ extern int failures;
 void equal(const char *name, const char *what, uint32_t got, uint32_t want);
 
 void test_messages(void);
+
+/* open_messages makes a message area with rings of 4 entries, in which answers_taken answers were written and taken. */
+void open_messages(void);
+extern uint32_t answers_taken;
 void test_queues(void);
 
 /* Two nodes, in fake_node.c. A test moves them: they execute nothing on their own. */

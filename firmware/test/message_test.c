@@ -16,21 +16,27 @@
 /* Status of an answer, in its head. */
 #define STATUS(n) ((n) << 16)
 
-static uint32_t sent, taken, sequence;
+uint32_t answers_taken;
+static uint32_t sent, sequence;
 
-/* open_area makes an area with rings of 4 entries. */
-static void open_area(void)
+void open_messages(void)
 {
-	reset(64);
 	hw.open = true;
 	WORD(0) = 0x414d4c48;
 	WORD(4) = 1;
 	WORD(8) = 2;
 	REQUEST_TAIL = sent;
-	ANSWER_HEAD = taken;
+	ANSWER_HEAD = answers_taken;
 	REQUEST_HEAD = sent;
-	ANSWER_TAIL = taken;
+	ANSWER_TAIL = answers_taken;
 	hw.mail[7] = 0xb01db01d;
+}
+
+/* open_area resets the hardware, and makes an area. */
+static void open_area(void)
+{
+	reset(64);
+	(void)open_messages();
 }
 
 /* post writes a request. Dword i of its payload is 0xa0 + i, but the first two. */
@@ -58,11 +64,11 @@ static uint32_t serve(void)
 /* take checks the next answer, and returns the offset of its payload. */
 static uint32_t take(const char *name, uint32_t number, uint32_t head)
 {
-	uint32_t at = 0x2000 + (taken++ & 3) * 64;
-	equal(name, "answers", ANSWER_TAIL - (taken - 1) != 0, 1);
+	uint32_t at = 0x2000 + (answers_taken++ & 3) * 64;
+	equal(name, "answers", ANSWER_TAIL - (answers_taken - 1) != 0, 1);
 	equal(name, "sequence", WORD(at), number);
 	equal(name, "head", WORD(at + 4), head);
-	ANSWER_HEAD = taken;
+	ANSWER_HEAD = answers_taken;
 	return at + 8;
 }
 
@@ -73,7 +79,7 @@ static void answers(const char *name, uint32_t number, uint32_t head, uint32_t s
 	equal(name, "handled", serve(), 1);
 	take(name, number, (head & 0xff) | STATUS(status));
 	equal(name, "head of the requests", REQUEST_HEAD, sent);
-	equal(name, "tail of the answers", ANSWER_TAIL, taken);
+	equal(name, "tail of the answers", ANSWER_TAIL, answers_taken);
 }
 
 /* count returns a count of COUNTERS. */
@@ -183,10 +189,10 @@ static void test_tails(void)
 	REQUEST_TAIL = sent - 1;
 	equal("tail behind", "handled", serve(), 0);
 	REQUEST_TAIL = sent;
-	ANSWER_HEAD = taken + 1;
+	ANSWER_HEAD = answers_taken + 1;
 	post(++sequence, 2, 0, 0);
 	equal("head", "handled", serve(), 0);
-	ANSWER_HEAD = taken;
+	ANSWER_HEAD = answers_taken;
 	equal("tails", "handled", serve(), 1);
 	take("tails", sequence, 2);
 	equal("tails", "count", count(10), before + 3);
@@ -204,12 +210,12 @@ static void test_memory(void)
 		hw.broken = 1;
 		serve();
 		equal("memory", "payload", WORD(take("memory", sequence, 0x0402)), 5);
-		equal("memory", "tail", ANSWER_TAIL, taken);
+		equal("memory", "tail", ANSWER_TAIL, answers_taken);
 		equal("memory", "head", REQUEST_HEAD, sent);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
 		post(++sequence, 0x0402, 5, 0);
-		hw.broken = AREA + (i == 0 ? 0x1000 + ((sent - 1) & 3) * 64 + 60 : 0x2000 + (taken & 3) * 64 + 8 * (i - 1));
+		hw.broken = AREA + (i == 0 ? 0x1000 + ((sent - 1) & 3) * 64 + 60 : 0x2000 + (answers_taken & 3) * 64 + 8 * (i - 1));
 		equal("entry", "handled", serve(), 0);
 		failed++;
 		hw.broken = 1;
@@ -260,7 +266,7 @@ static void test_notices(void)
 		equal("notice", "third", WORD(at + 8), 3);
 		serve();
 	}
-	equal("notices", "tail", ANSWER_TAIL, taken);
+	equal("notices", "tail", ANSWER_TAIL, answers_taken);
 	equal("notices", "lost", count(12), 2);
 	notice(64, 1, 2, 3);
 	for (int i = 0; i < 4; i++)

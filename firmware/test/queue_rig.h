@@ -15,6 +15,7 @@ void test_stopped(void);
 void test_forgotten(void);
 void test_reset_at_rest(void);
 void test_stuck(void);
+void test_yields(void);
 
 #define NODE0 fakes.node[0].regs
 #define NODE1 fakes.node[1].regs
@@ -33,6 +34,7 @@ void test_stuck(void);
 
 #define TAIL(q) hw.area[0x80 / 4 + (q)]
 #define HEAD(q) hw.area[0xc0 / 4 + (q)]
+#define PLACE(q, i) hw.area[0x200 / 4 + 4 * (q) + (i)]
 #define RESUMES(q) hw.area[0x100 / 4 + (q)]
 
 static uint32_t out[14], length;

@@ -447,6 +447,7 @@ void test_queues(void)
 	test_forgotten();
 	test_reset_at_rest();
 	test_stuck();
+	test_yields();
 	reset(64);
 	(void)queues_clear();
 }
