@@ -43,6 +43,12 @@ func TestDocument(t *testing.T) {
 	for i, f := range fwabi.QueueEntry {
 		assert.Contains(t, page, fmt.Sprintf("\n| entry %d | %s | %s |\n", i, f.Name, f.Doc))
 	}
+	for i, f := range fwabi.QueuePlace {
+		assert.Contains(t, page, fmt.Sprintf("\n| place %d | %s | %s |\n", i, f.Name, f.Doc))
+	}
+	for _, c := range fwabi.EntryFlags {
+		assert.Contains(t, page, fmt.Sprintf("\n| %#x | %s | %s |\n", c.Value, c.Name, c.Doc))
+	}
 	for i, f := range fwabi.FaultRecord {
 		assert.Contains(t, page, fmt.Sprintf("\n| record %d | %s | %s |\n", i, f.Name, f.Doc))
 	}

@@ -117,6 +117,7 @@ func (r *queueRig) wroteData(i, v uint32, bytes int64) {
 //	              next queue, and its context
 //	turnBegin     of the first turn of a queue that waits: its own entry and context
 //	faultClocks   of a fault or a RESET, on any node: the firmware writes a fault record and does nothing else
+//	yieldClocks   of a yield, on any node, in which the firmware does nothing else
 //	shortQuantum  the time in which a queue moves for certain after a switch. A turn of a shorter quantum may have to
 //	              be repeated, with twice the time
 const (
@@ -125,6 +126,7 @@ const (
 	turnOverhead = 6000
 	turnBegin    = 4000
 	faultClocks  = 12_000
+	yieldClocks  = 6000
 	shortQuantum = 4000
 )
 
@@ -148,29 +150,29 @@ func (r *queueRig) compete(i uint32) {
 		switch {
 		case !o.exists || o.node != q.node || o.waits == 0 || o.held || o.drains || o.failed || o.fails || uint32(j) == i:
 		case o.priority < q.priority:
-			o.waits += min(r.yields(q.node), r.Clocks-o.waits)
+			o.waits += min(r.pauses(q.node), r.Clocks-o.waits)
 		case r.asking || r.draining[q.node] || r.yielding[q.node]: // a node that drains or yields gets no entries
 			o.waits, o.excused = r.Clocks, true
 		case o.priority > q.priority:
 			o.contests = true
-			if waited := r.waited(o); waited >= slack+r.faultsDue() {
+			if waited := r.waited(o); waited >= slack+r.faultsDue()+r.yieldsIn(waited) {
 				require.Fail(r.t, "a queue waits for one of a lower priority", "queue %d, priority %d, %d clocks, queue %d, priority %d", j, o.priority, waited, i, q.priority)
 			}
 		default:
 			o.contests = true
-			if waited, most := r.waited(o), r.turns(j); waited >= most {
+			if waited, most := r.waited(o), r.turns(j); waited >= most+r.yieldsIn(waited) {
 				require.Fail(r.t, "a queue waits for one of the same priority", "queue %d, %d clocks, want at most %d, queue %d", j, waited, most, i)
 			}
-			if works, most := min(r.waited(o), r.Clocks-r.since[q.node]), turn(q.quantum)+turnLate+r.faultsDue(); works >= most {
+			if works, most := min(r.waited(o), r.Clocks-r.since[q.node]), turn(q.quantum)+turnLate+r.faultsDue(); works >= most+r.yieldsIn(works) {
 				require.Fail(r.t, "a queue works longer than its turn", "queue %d, %d clocks, want at most %d, queue %d waits", i, works, most, j)
 			}
 		}
 	}
 }
 
-// yields returns the clocks since the last data of a node, in which a queue that now writes had it. A queue that begins has had a
+// pauses returns the clocks since the last data of a node, in which a queue that now writes had it. A queue that begins has had a
 // switch to it, and causes one back.
-func (r *queueRig) yields(node int) uint64 {
+func (r *queueRig) pauses(node int) uint64 {
 	clocks := r.Clocks - r.lastData[node]
 	if r.since[node] == r.Clocks {
 		clocks += turnOverhead + turnBegin
@@ -214,6 +216,20 @@ func (r *queueRig) faultsDue() uint64 {
 		}
 	}
 	return uint64(n) * faultClocks
+}
+
+// yieldsIn returns the clocks of the yields in the last clocks.
+func (r *queueRig) yieldsIn(last uint64) uint64 {
+	sum := uint64(0)
+	for _, due := range r.yielding {
+		if due {
+			sum += yieldClocks
+		}
+	}
+	for i := len(r.yields) - 1; i >= 0 && r.yields[i]+last >= r.Clocks; i-- {
+		sum += yieldClocks
+	}
+	return sum
 }
 
 // turns returns how long a queue may wait for the others of its priority: two turns of each. The second one is

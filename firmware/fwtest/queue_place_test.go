@@ -105,7 +105,7 @@ func (r *queueRig) bell(node int) {
 func (r *queueRig) yielded(node int, places uint32) {
 	require.True(r.t, r.yielding[node], "YIELDED of node %d", node)
 	require.Equal(r.t, r.places[node], places, "PLACES of node %d", node)
-	r.yielding[node] = false
+	r.yielding[node], r.yields = false, append(r.yields, r.Clocks)
 	for i := range r.q {
 		if q := &r.q[i]; q.node == node && q.waits != 0 {
 			q.waits, q.excused = r.Clocks, true

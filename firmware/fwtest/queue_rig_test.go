@@ -92,6 +92,7 @@ type queueRig struct {
 	resets   int       // RESETs of a node after which no queue has failed
 	draining [2]bool   // DRAINED of a node is due
 	yielding [2]bool   // YIELDED of a node is due
+	yields   []uint64  // clocks at which YIELDED was written
 	places   [2]uint32 // queues with a place since the doorbell of the yield, one bit for each
 }
 

@@ -17,12 +17,12 @@ import (
 // without work.
 const (
 	yieldMost = 8000
-	yieldBusy = 12_000
+	yieldBusy = 11_000
 	yieldRest = 3500
 )
 
 // A node yields at many places in a buffer. Its entries are dropped, and nothing is written after YIELDED. Given again, the first
-// continues from its place, and each row is written once. The model checks the places.
+// continues from its place, also in a queue that was created anew, and each row is written once. The model checks the places.
 func TestQueueYield(t *testing.T) {
 	for name, flags := range map[string]uint32{"": 0, "with forced turns": fwabi.QuantumForced} {
 		r := newQueueRig(t)
@@ -34,11 +34,11 @@ func TestQueueYield(t *testing.T) {
 		}
 		inside := 0
 		for n := range 16 {
-			r.write(0, r.fills(0, 40, longRows), 0)
+			r.write(0, r.fills(0, 8, rows), 0)
 			r.write(0, r.fills(0, 1, 1), 0)
 			r.ring(0)
 			before := r.service[0]
-			r.until(func() bool { return r.service[0] > before+longRows*rowBytes })
+			r.until(func() bool { return r.service[0] > before+rows*rowBytes })
 			r.step(uint64(137 * n))
 			r.yield(0)
 			require.Len(t, r.q[0].dropped, 2)
@@ -49,13 +49,19 @@ func TestQueueYield(t *testing.T) {
 			rest = true
 			r.step(50_000)
 			rest = false
+			if n%2 != 0 { // the context and PROGRESS are only in the state
+				dropped := r.q[0].dropped
+				r.destroy(0)
+				r.create(0, 0, 1, 5000|flags)
+				r.q[0].dropped = dropped
+			}
 			r.again(0)
 			r.quiesce()
 			require.Equal(t, 2*n+2, r.progress, name)
+			require.Positive(t, r.word(fwabi.AreaQueueResumes))
 		}
-		assert.True(t, inside > 0 || flags != 0, "a place inside a packet")
-		assert.GreaterOrEqual(t, r.word(fwabi.AreaQueueResumes), uint32(16))
-		t.Logf("%d places inside a packet; %d resumes", inside, r.word(fwabi.AreaQueueResumes))
+		assert.Greater(t, inside, 8, "places inside a packet")
+		t.Logf("%d places inside a packet", inside)
 	}
 }
 

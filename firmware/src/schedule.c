@@ -15,6 +15,9 @@
 /* How often a node that must stop is asked before the firmware sleeps until its event. */
 #define STOP_POLLS 64
 
+/* The doorbells of yields. */
+#define BELLS_YIELD (BELL_YIELD * ((1u << NODES) - 1))
+
 /* How often a node that has stopped is asked whether anything is in flight before the firmware sleeps. */
 #define IDLE_POLLS 16
 
@@ -468,6 +471,8 @@ bool schedule_node(struct node *n)
 	expire(n);
 	if (top != 0 && !n->drains && n->entries < ENTRIES && n->count < SLOTS - 1 && (n->entries == 0 || top - 1 == n->priority)) {
 		uint32_t p = top - 1, queue = from(n->ready[p], n->turn[p]);
+		if (n->entries != 0 && (read32(LOCAL_DOORBELL) & BELLS_YIELD))
+			return true; /* an entry takes long to place, and the node has work */
 		n->turn[p] = queue;
 		n->priority = p;
 		place(n, queue);
