@@ -66,7 +66,7 @@ func plantedFaults() []planted {
 		{"a bit of the memory is always 0", Faults{Memory: func(m []byte) { m[0x7fff] &= 0x7f }}, options(),
 			"MEMORY", "MEMORY_VALUE", [3]uint32{0x7fc0, 0x003f_803f, 0x803f_803f}, false},
 		{"a block of the memory is also another one", Faults{Memory: alias()}, options(),
-			"MEMORY", "MEMORY_VALUE", [3]uint32{0x5800, 0x6000_6000, 0x5800_5800}, false},
+			"MEMORY", "MEMORY_VALUE", [3]uint32{0x6800, 0x7000_7000, 0x6800_6800}, false},
 		{"MCU.INFO has another size", Faults{Bus: register(mcureg.Base+mcureg.Info, number(info(64<<10)))}, options(),
 			"BUS", "MEMORY_SIZE", [3]uint32{0x2000_0600, info(64 << 10), memory}, true},
 		{"the bus does not answer", Faults{Bus: silent(idreg.Base + idreg.Magic)}, options(),
@@ -126,13 +126,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// alias returns a fault of the memory: a write in the block at 0x6000 is also one at 0x5800.
+// alias returns a fault of the memory: a write in the block at 0x7000 is also one at 0x6800.
 func alias() func(m []byte) {
 	var seen [64]byte
 	return func(m []byte) {
 		for i, old := range seen {
-			if v := m[0x6000+i]; v != old {
-				seen[i], m[0x5800+i] = v, v
+			if v := m[0x7000+i]; v != old {
+				seen[i], m[0x6800+i] = v, v
 			}
 		}
 	}

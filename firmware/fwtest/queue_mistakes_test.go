@@ -28,7 +28,7 @@ func image(t *testing.T) []byte {
 	return data
 }
 
-// A mistake is a change of a line of the scheduler, and what the campaign or another test says of it.
+// A mistake is a change of a line of the scheduler, and what the campaign or another test says of it, a regular expression.
 type mistake struct {
 	name, file, right, wrong, test, says string
 }
@@ -43,7 +43,7 @@ var mistakes = []mistake{
 	{"the turn is not passed on", "schedule.c", "		next = (current + 1) & (QUEUES - 1);\n", "", inCampaign, "a queue w"},
 	{"the quantum is doubled", "schedule.c", "	q->left = q->quantum;\n", "	q->left = 2 * q->quantum;\n", inCampaign, "a queue works longer than its turn"},
 	{"an entry is executed twice", "schedule.c", "	q->begun = false;\n", "", inCampaign, "PLACES of node"},
-	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", inCampaign, "a queue works longer than its turn"},
+	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", inCampaign, "a doorbell was lost|a queue works longer than its turn"},
 	{"the progress of a place is lost", "schedule.c", "	q->progress = node_read(n, CP0_PROGRESS);\n", "", inYield, "rows of an entry"},
 	{"a dropped entry is executed", "yield.c", "		q->begun = false;\n", "", inCampaign, "PLACES of node"},
 	{"an entry continues without its state", "node.c", "	if (state) {\n", "	if (state && (n->id & 1)) {\n", inYield, "queue 0 fails with the cause 8"},
@@ -63,7 +63,7 @@ func TestQueueMistakes(t *testing.T) {
 			out, err := exec.Command(os.Args[0], "-test.run", "^"+m.test+"$", "-fwtest.image", path).CombinedOutput()
 			var failed *exec.ExitError
 			require.ErrorAs(t, err, &failed, "%s does not find it", m.test)
-			assert.Contains(t, string(out), m.says)
+			assert.Regexp(t, m.says, string(out))
 		})
 	}
 }

@@ -66,7 +66,7 @@ func (r *queueRig) completed(i, number uint32) {
 func (r *queueRig) wroteHead(i, head uint32) {
 	q := &r.q[i]
 	if !q.exists || head-q.done > depth {
-		return // behind, or of a queue that is destroyed
+		return // an older one, or of a queue that is destroyed
 	}
 	count := int(head - q.done)
 	if count == 0 {

@@ -18,7 +18,7 @@ import (
 const (
 	yieldMost = 8000
 	yieldBusy = 11_000
-	yieldRest = 3500
+	yieldRest = 4000
 )
 
 // A node yields at many places in a buffer. Its entries are dropped, and nothing is written after YIELDED. Given again, the first
@@ -112,7 +112,7 @@ func TestQueueYieldOfManyQueues(t *testing.T) {
 	r.create(stranger+1, 1, 1, 4000)
 	r.write(stranger+1, r.fills(stranger+1, longFills, longRows), 0)
 	r.ring(stranger + 1)
-	for n := range uint64(6) {
+	for n := range uint64(4) {
 		for i := range uint32(8) {
 			for range 2 {
 				r.write(i, r.fills(i, 60, longRows), 0)
@@ -134,8 +134,8 @@ func TestQueueYieldOfManyQueues(t *testing.T) {
 		}
 		r.quiesce()
 	}
-	assert.Equal(t, 6*8*2+1, r.progress)
-	assert.Len(t, r.notices, 6)
+	assert.Equal(t, 4*8*2+1, r.progress)
+	assert.Len(t, r.notices, 4)
 }
 
 // A node yields at each time around the end of a buffer. If its SIGNAL is left, that is executed before YIELDED. Then the entry is
@@ -262,7 +262,7 @@ func TestQueueYieldOfNoNode(t *testing.T) {
 // From the doorbell of a yield to YIELDED, from many places in a packet, while the firmware sleeps and while it places entries. One
 // queue works, and three others have entries.
 func TestQueueYieldClocks(t *testing.T) {
-	const samples = 16
+	const samples = 12
 	const from, to, bytes = 0x40_0000, 0x80_0000, 1 << 20
 	for name, p := range map[string]interface{ Append([]byte) ([]byte, error) }{
 		"COPY":            pkt.Copy{Src: from, Dst: to, Bytes: bytes},

@@ -175,7 +175,7 @@ func TestResetWithTimeout(t *testing.T) {
 		}
 	}
 	r.post(1, victim)
-	r.until(func() bool { return len(r.Reads) == 1 })
+	r.until(func() bool { return len(r.Reads) == 1 && r.Reads[0].Due == math.MaxUint64 })
 	r.resets = 1
 	r.must(fwabi.OpReset, 1)
 	r.q[victim].values = nil

@@ -588,9 +588,10 @@ static bool all_free(void) { return nodes[0].state == NODE_FREE && nodes[1].stat
 
 void queues_ring(uint32_t bells)
 {
-	uint32_t yields = bells >> BELL_YIELD_SHIFT & ((1u << NODES) - 1), seen = bells >> BELL_QUEUE_SHIFT;
-	if (all_free())
+	uint32_t yields = bells >> BELL_YIELD_SHIFT & ((1u << NODES) - 1), seen;
+	if (!(bells & ~BELL_MESSAGES) || all_free())
 		return;
+	seen = bells >> BELL_QUEUE_SHIFT;
 	for (uint32_t i = 0; yields >> i; i++)
 		if (yields >> i & 1)
 			yield_begin(&nodes[i]);
