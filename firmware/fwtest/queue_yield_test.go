@@ -102,10 +102,11 @@ func TestQueueYieldOfACopy(t *testing.T) {
 }
 
 // A node yields with queues of all priorities, of which some were stopped earlier for a turn or a higher priority. All have
-// their places. Given again, they complete, each row once. The other node is not disturbed.
+// their places. Given again, they complete, each row once. The other node is not disturbed. Half of the
+// rings, with their states, are in host memory.
 func TestQueueYieldOfManyQueues(t *testing.T) {
 	r := newQueueRig(t)
-	r.strict = true
+	r.strict, r.inHost = true, 0xaa
 	for i := range uint32(8) {
 		r.create(i, 0, i/2, 4000)
 	}
