@@ -241,12 +241,13 @@ static void test_memory(void)
 		equal("memory", "due later", queues_due(), 512);
 		post(2, 7, 0);
 		equal("memory", "nothing is placed", NODE0[WPTR], 29);
+		serve(YIELD0); /* changes nothing */
 		hw.broken = 1;
 		serve(0);
 		noticed("at last", 66, 0, 1);
 		equal("memory", "place", PLACE(0, 3), 3);
 		equal("memory", "heads at last", HEAD(0) << 8 | HEAD(1), 0x101);
-		equal("memory", "the later entry runs, if it was after the drop", HEAD(2), words[i] >> 4 != 0x900000c);
+		equal("memory", "a later entry runs if it was after the drop", HEAD(2), words[i] >> 4 != 0x900000c);
 	}
 	open();
 	post(0, 7, 0);
@@ -339,6 +340,16 @@ static void test_nobody(void)
 	noticed("nothing", 0, 0, 0);
 	serve(YIELD0);
 	noticed("a new one", 66, 0, 0);
+	/* The session does not begin, since the reset of the node has not ended. */
+	open();
+	post(0, 7, 0);
+	fakes.node[0].silent = fakes.node[0].stuck = true;
+	serve(YIELD0);
+	equal("nobody", "clear", queues_clear(), 0);
+	fakes.node[0].stuck = false, NODE0[CTL] = 0;
+	serve(0);
+	serve(0);
+	noticed("forgotten", 0, 0, 0);
 }
 
 /* A request waits for node 0. The yield of node 1 is complete before its answer, and that of node 0 follows. */
