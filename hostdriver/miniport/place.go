@@ -108,6 +108,31 @@ type buffer struct {
 	start, end uint32
 }
 
+// stoppedAt returns the place of a node that has stopped at a GPU address of a submission, with some dwords left.
+func (b *buffer) stoppedAt(addr uint64, left, progress uint32) (place, error) {
+	off := addr - b.addr
+	if off%4 != 0 || off < uint64(b.start) || off >= uint64(b.end) || (uint64(b.end)-off)/4 != uint64(left) {
+		return place{}, fmt.Errorf("%w: stopped at %#x with %d dwords left, in [%#x, %#x) of the buffer at %#x", errPlace, addr, left, b.start, b.end, b.addr)
+	}
+	return place{stopped: true, start: b.start, end: b.end, at: uint32(off), progress: progress & pkt.MaxProgress}, nil
+}
+
+// continued returns the place from which a submission continues. Its field stopped is false if the submission begins.
+func continued(arg kmddi.SubmitCommand) (place, error) {
+	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
+	if _, ok := takePlace(arg.DmaBufferPrivateData); !ok && arg.Flags.Resubmission && start != end {
+		return place{}, fmt.Errorf("%w: fence %d is resubmitted without its private data", errPlace, arg.SubmissionFenceID)
+	}
+	p, stopped := stoppedIn(arg.DmaBufferPrivateData, start, end)
+	switch {
+	case !stopped:
+		return place{}, nil
+	case p.failed || p.at == end || p.known || arg.Flags.Paging:
+		return p, nil
+	}
+	return place{}, fmt.Errorf("%w: fence %d was not patched again", errPlace, arg.SubmissionFenceID)
+}
+
 // keep writes the place where the node has stopped to the private data of its buffer. A
 // submission that has not begun keeps the place that it may have.
 func (n *node) keep(p ring.Place) error {
@@ -118,15 +143,14 @@ func (n *node) keep(p ring.Place) error {
 		if b.id != p.ID || b.private == nil {
 			continue
 		}
-		at, progress := b.end, uint32(0)
+		stopped := place{stopped: true, start: b.start, end: b.end, at: b.end}
 		if p.Began {
-			off := p.Addr - b.addr
-			if off%4 != 0 || off < uint64(b.start) || off >= uint64(b.end) || (uint64(b.end)-off)/4 != uint64(p.Left) {
-				return fmt.Errorf("%w: stopped at %#x with %d dwords left, in [%#x, %#x) of the buffer at %#x", errPlace, p.Addr, p.Left, b.start, b.end, b.addr)
+			var err error
+			if stopped, err = b.stoppedAt(p.Addr, p.Left, p.Progress); err != nil {
+				return err
 			}
-			at, progress = uint32(off), p.Progress&pkt.MaxProgress
 		}
-		if (place{stopped: true, start: b.start, end: b.end, at: at, progress: progress}).put(b.private) {
+		if stopped.put(b.private) {
 			return nil
 		}
 	}

@@ -34,21 +34,17 @@ const (
 
 // preempts reports whether the nodes stop inside buffers and resume.
 func (a *adapter) preempts() bool {
-	return a.caps.have.Has(caps.Preemption) && a.caps.have.Has(caps.Contexts) && a.queues == nil
+	return a.caps.have.Has(caps.Preemption) && a.caps.have.Has(caps.Contexts)
 }
 
 // schedulingCaps adds to c what the scheduler may ask of the nodes. A rectangle is a
-// primitive, and a node stops inside one: after a row, or after a piece of 4096 bytes. The
-// queues of the firmware complete the buffers that they have. There are no packets for
-// compute.
+// primitive, and a node stops inside one: after a row, or after a piece of 4096 bytes. So do
+// the queues of the firmware. There are no packets for compute.
 func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
-	c.PreemptionAware = a.preempts() || a.queues != nil
+	c.PreemptionAware = a.preempts()
 	c.CancelCommandAware = c.PreemptionAware
 	c.SupportPerEngineTDR = true
-	switch {
-	case a.queues != nil:
-		c.PreemptionCaps.GraphicsPreemptionGranularity = kmddi.GraphicsPreemptionDMABufferBoundary
-	case c.PreemptionAware:
+	if c.PreemptionAware {
 		c.PreemptionCaps.GraphicsPreemptionGranularity = kmddi.GraphicsPreemptionPrimitiveBoundary
 	}
 	return c
@@ -56,7 +52,7 @@ func (a *adapter) schedulingCaps(c kmddi.DriverCaps) kmddi.DriverCaps {
 
 // privateBytes is the size of the private data of DMA buffers.
 func (a *adapter) privateBytes() uint32 {
-	if a.preempts() || a.queues != nil {
+	if a.preempts() {
 		return placeBytes
 	}
 	return 0
@@ -69,12 +65,11 @@ func (a *adapter) privateBytes() uint32 {
 //	In      arg.PreemptionFenceID
 //	Effect  inside SynchronizeExecution: NotifyInterrupt for fences that have
 //	        completed; then, if nothing is left, for the preemption, and else a
-//	        write of PREEMPT. A second request before the first is answered
-//	        replaces it. The queues of the firmware get no more buffers, and the
-//	        preemption is reported when those that they have are complete
+//	        write of PREEMPT, or of the doorbell that makes the firmware stop its
+//	        queues. A second request before the first is answered replaces it
 //	Order   DMA_COMPLETED of what has completed, then DMA_PREEMPTED, and nothing of
 //	        the node until the next submission. The other submissions are
-//	        forgotten. The place in the one that had begun is in the private data
+//	        forgotten. The place in each that had begun is in the private data
 //	        of its buffer. A node that stops on a fault reports DMA_FAULTED only
 //	Returns always StatusSuccess: the system bugchecks (0x119/2) on any other
 //	        value. A bad argument and a register that cannot be accessed mark the
@@ -86,7 +81,7 @@ func preemptCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.PreemptCommand) d
 		return ddi.StatusSuccess
 	}
 	r, ok := a.ring(arg.NodeOrdinal)
-	if !ok || arg.EngineOrdinal != 0 || !a.preempts() && a.queues == nil {
+	if !ok || arg.EngineOrdinal != 0 || !a.preempts() {
 		a.fail(arg.NodeOrdinal, fmt.Errorf("%w: preemption of node %d, engine %d", ErrArgument, arg.NodeOrdinal, arg.EngineOrdinal))
 		return ddi.StatusSuccess
 	}
@@ -121,7 +116,7 @@ func (a *adapter) askNode(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring)
 		r.Preempt(t)
 		return false
 	}
-	a.notifyPreempted(t, arg.NodeOrdinal, r.Completed())
+	a.notifyPreempted(t, arg.NodeOrdinal, arg.PreemptionFenceID, r.Completed())
 	return true
 }
 
@@ -149,14 +144,14 @@ func (a *adapter) preempted(t *ddi.Thread, ordinal uint32, r *ring.Ring) (report
 	}
 	r.Yield(t, p.Rptr)
 	n.buffers = [ring.Slots]buffer{}
-	a.notifyPreempted(t, ordinal, r.Completed())
+	a.notifyPreempted(t, ordinal, n.preemption, r.Completed())
 	return true, true
 }
 
-// notifyPreempted reports the preemption that is due, and the last completed fence.
-func (a *adapter) notifyPreempted(t *ddi.Thread, ordinal, last uint32) {
+// notifyPreempted reports a preemption, and the last completed fence.
+func (a *adapter) notifyPreempted(t *ddi.Thread, ordinal, fence, last uint32) {
 	a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
-		InterruptType: kmddi.InterruptDMAPreempted, FenceID: a.nodes[ordinal].preemption,
+		InterruptType: kmddi.InterruptDMAPreempted, FenceID: fence,
 		LastCompletedFenceID: last, NodeOrdinal: ordinal,
 	})
 }
@@ -173,17 +168,14 @@ func (a *adapter) enter(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) er
 		r.Submit(t, addr+uint64(start), (end-start)/4, arg.SubmissionFenceID)
 		return nil
 	}
-	if _, ok := takePlace(arg.DmaBufferPrivateData); !ok && arg.Flags.Resubmission && start != end {
-		return fmt.Errorf("%w: fence %d is resubmitted without its private data", errPlace, arg.SubmissionFenceID)
-	}
-	p, stopped := stoppedIn(arg.DmaBufferPrivateData, start, end)
+	p, err := continued(arg)
 	switch {
-	case !stopped:
+	case err != nil:
+		return err
+	case !p.stopped:
 		r.Submit(t, addr+uint64(start), (end-start)/4, arg.SubmissionFenceID)
 	case p.at == end:
 		r.Submit(t, 0, 0, arg.SubmissionFenceID)
-	case !p.known && !arg.Flags.Paging:
-		return fmt.Errorf("%w: fence %d was not patched again", errPlace, arg.SubmissionFenceID)
 	default:
 		state := statesAt + arg.NodeOrdinal*stateBytes + slot*pkt.StateBytes
 		p.restored(a.fences.Bytes[state:])

@@ -14,7 +14,7 @@ func (d *dump) queues(node int, r *ring.Ring) {
 		d.line("CP%d: the work has failed: %v", node, err)
 	}
 	if w.preempting {
-		d.line("CP%d: its queues get no more work, and preemption fence %d is due", node, d.adapter.nodes[node].preemption)
+		d.line("CP%d: its queues were asked to stop, and preemption fence %d is due", node, w.preemption)
 	}
 	if q.err != nil {
 		d.line("miniport: messages to the firmware fail: %v", q.err)
@@ -34,6 +34,9 @@ func (d *dump) queues(node int, r *ring.Ring) {
 			state = "complete"
 		case j.value != 0:
 			state = "in the queue"
+		}
+		if j.resumes {
+			state += ", continues after a preemption"
 		}
 		d.line("CP%d: fence %d in queue %d: %d dwords at %#x, %s", node, j.id, j.queue, j.dwords, j.addr, state)
 	}

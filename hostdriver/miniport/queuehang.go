@@ -24,6 +24,9 @@ func (q *queues) recover(t *ddi.Thread) bool {
 		return false
 	}
 	err := q.restart(t)
+	if err == nil {
+		err = q.unanswered(t)
+	}
 	if err != nil {
 		q.err = err
 	}

@@ -2,6 +2,7 @@ package miniport_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,42 +28,65 @@ func TestQueuesSchedulingCaps(t *testing.T) {
 	k, _ := withQueues(t, 1)
 	assert.Equal(t, kmddi.DriverCaps{
 		PreemptionAware: true, CancelCommandAware: true, SupportPerEngineTDR: true,
-		PreemptionCaps: kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionDMABufferBoundary},
+		PreemptionCaps: kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionPrimitiveBoundary},
 	}, miniport.SchedulingCaps(k.adapter))
 }
 
-// Queues complete the work that they have, and get no more. What comes after it is preempted.
+// The queues of a node are asked to stop by one doorbell, and what they have not completed is preempted. Without
+// work in them the preemption is answered at once.
 func TestQueuesPreempt(t *testing.T) {
 	k, f := withQueues(t, 2)
 	a := k.context(t, k.device(t), 0)
+	f.bells = nil
 	assert.Equal(t, []string{"preempted node 0 fence 0x1 last 0x0", "QueueDpc"}, k.preempt(t, 0, 1), "nothing was ever submitted")
+	assert.Empty(t, f.bells)
 	k.work(t, a, 0, 1, 0xffffffff, false)
 	k.work(t, kmddi.HContext{}, 0, 1, 0, true)
 	k.work(t, a, 0, 1, 1, false)
-	assert.Empty(t, k.preempt(t, 0, 2))
 	f.bells = nil
+	k.hook = func(write bool, off uint32) { assert.True(t, write && off == mcuDoorbell, "access to %#x", off) }
+	assert.Empty(t, k.preempt(t, 0, 2))
+	k.hook = nil
+	assert.Equal(t, []uint32{2}, f.bells)
 	f.finish(2, 0)
-	assert.Equal(t, []string{"completed node 0 fence 0xffffffff status 0x0", "preempted node 0 fence 0x2 last 0xffffffff"}, k.interrupted(t))
-	assert.Empty(t, f.bells, "paging waited for the work, and is preempted")
+	assert.Equal(t, completed(0, 0xffffffff), k.interrupted(t), "the answer of the firmware follows")
+	f.yielded(0, 0)
+	assert.Equal(t, []string{"preempted node 0 fence 0x2 last 0xffffffff"}, k.interrupted(t))
+	assert.Equal(t, []uint32{2}, f.bells, "paging waited for the work, and is preempted")
 	k.work(t, kmddi.HContext{}, 0, 1, 0, true)
 	k.work(t, a, 0, 1, 2, false)
-	assert.Equal(t, []uint32{1 << 16}, f.bells)
+	assert.Equal(t, []uint32{2, 1 << 16}, f.bells)
 	f.finish(0, 0)
 	assert.Equal(t, completed(0, 0), k.interrupted(t))
 	f.finish(2, 0)
 	assert.Equal(t, completed(0, 2), k.interrupted(t))
+	f.bells = nil
 	assert.Equal(t, []string{"preempted node 0 fence 0x3 last 0x2", "QueueDpc"}, k.preempt(t, 0, 3))
+	k.work(t, a, 0, 1, 3, false)
+	f.finish(2, 0)
+	assert.Equal(t, []string{"completed node 0 fence 0x3 status 0x0", "preempted node 0 fence 0x4 last 0x3", "QueueDpc"}, k.preempt(t, 0, 4), "its interrupt is late")
+	assert.Equal(t, []uint32{1 << 18}, f.bells)
+	b := k.context(t, k.device(t), 1)
+	k.work(t, b, 1, 1, 1, false)
+	f.bells = nil
+	assert.Empty(t, k.preempt(t, 1, 2))
+	assert.Equal(t, []uint32{4}, f.bells)
+	f.yielded(1, 0)
+	assert.Equal(t, []string{"preempted node 1 fence 0x2 last 0x0"}, k.interrupted(t))
 	assert.NotContains(t, k.debug(t), "has failed")
 }
 
-// A lost interrupt only costs time, and a second request replaces the first one.
+// A lost interrupt only costs time, and a second request replaces the first one without a second doorbell.
 func TestQueuesPreemptLostInterrupt(t *testing.T) {
 	k, f := withQueues(t, 1)
 	k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)
+	f.bells = nil
 	assert.Empty(t, k.preempt(t, 0, 2))
 	assert.Empty(t, k.preempt(t, 0, 3))
-	assert.Contains(t, k.debug(t), "CP0: its queues get no more work, and preemption fence 3 is due")
+	assert.Equal(t, []uint32{2}, f.bells)
+	assert.Contains(t, k.debug(t), "CP0: its queues were asked to stop, and preemption fence 3 is due")
 	f.finish(1, 0)
+	f.yielded(0, 0)
 	k.gpu.regs[intcStatus] = 0
 	current, events := k.query(t)
 	assert.EqualValues(t, 1, current)
@@ -85,12 +109,14 @@ func TestQueuesPreemptOutOfOrder(t *testing.T) {
 	assert.Empty(t, k.interrupted(t))
 	assert.Empty(t, k.preempt(t, 0, 4))
 	f.finish(1, 0)
+	f.yielded(0, 0)
 	assert.Equal(t, []string{"completed node 0 fence 0x1 status 0x0", "preempted node 0 fence 0x4 last 0x1"}, k.interrupted(t))
 	f.bells = nil
 	k.bufferOf(t, b, 4, p[2], true)
 	assert.EqualValues(t, 1, f.entry(2)[2], "it had not begun")
 	k.bufferOf(t, c, 5, p[3], true)
 	assert.Zero(t, f.entry(3)[2], "only its fence")
+	assert.Zero(t, f.entry(3)[3], "which needs no state")
 	assert.Equal(t, []uint32{1 << 18, 1 << 19}, f.bells)
 	f.finish(2, 0)
 	f.finish(3, 0)
@@ -99,7 +125,7 @@ func TestQueuesPreemptOutOfOrder(t *testing.T) {
 	assert.EqualValues(t, 1, f.entry(3)[2], "a buffer that is written anew")
 }
 
-// While a queue completes its work, no other one gets any.
+// Until the firmware has answered, no queue gets work.
 func TestQueuesPreemptReleasesNothing(t *testing.T) {
 	k, f := withQueues(t, 1)
 	dev := k.device(t)
@@ -111,24 +137,41 @@ func TestQueuesPreemptReleasesNothing(t *testing.T) {
 	f.bells = nil
 	f.finish(1, 0)
 	assert.Equal(t, completed(0, 1), k.interrupted(t))
-	assert.Empty(t, f.bells)
 	f.finish(3, 0)
+	assert.Empty(t, k.interrupted(t))
+	assert.Empty(t, f.bells)
+	f.yielded(0, 0)
 	assert.Equal(t, []string{"preempted node 0 fence 0x4 last 0x1"}, k.interrupted(t))
 	assert.Empty(t, f.bells)
 }
 
-// A fault during a preemption is reported alone.
+// A fault during a preemption is reported alone, before and after the answer to the doorbell.
 func TestQueuesPreemptMeetsFault(t *testing.T) {
-	k, f := withQueues(t, 1)
-	k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)
-	assert.Empty(t, k.preempt(t, 0, 2))
-	f.answer(0, opFault, 0, 1, 8)
-	events := k.interrupted(t)
-	require.Len(t, events, 1)
-	assert.Contains(t, events[0], "faulted node 0 fence 0x1")
-	assert.Empty(t, k.preempt(t, 0, 3))
-	_, events = k.query(t)
-	assert.Empty(t, events)
+	for _, answered := range []bool{false, true} {
+		k, f := withQueues(t, 1)
+		k.work(t, k.context(t, k.device(t), 0), 0, 1, 1, false)
+		assert.Empty(t, k.preempt(t, 0, 2))
+		f.answer(0, opFault, 0, 1, 8)
+		if answered {
+			f.yielded(0, 0)
+		}
+		events := k.interrupted(t)
+		require.Len(t, events, 1)
+		assert.Contains(t, events[0], "faulted node 0 fence 0x1")
+		assert.Empty(t, k.preempt(t, 0, 3))
+		_, events = k.query(t)
+		assert.Empty(t, events)
+		if !answered {
+			f.yielded(0, 0)
+			_, events = k.query(t)
+			assert.Equal(t, []string{"QueueDpc"}, events)
+		}
+		f.requests = nil
+		last, s := k.resetNode(0)
+		require.Equal(t, success, s)
+		assert.EqualValues(t, 1, last)
+		assert.EqualValues(t, opQueueDestroy, f.requests[0].op, "the firmware has reset the node")
+	}
 }
 
 func TestQueuesSubmitDuringPreemption(t *testing.T) {
@@ -154,7 +197,7 @@ func TestQueuesEngineStatus(t *testing.T) {
 	assert.True(t, k.responsive(t), "nothing is outstanding")
 }
 
-// resetter lets RESET stop a queue, and complete others, and then what other queues get.
+// resetter lets RESET stop a queue, and complete others, and then what other queues get. A preemption is answered after it.
 func (f *fakeFirmware) resetter(guilty uint32, others ...uint32) {
 	bell, was := f.k.gpu.bell, false
 	f.k.gpu.bell = func(v uint32) {
@@ -170,6 +213,9 @@ func (f *fakeFirmware) resetter(guilty uint32, others ...uint32) {
 			f.answer(0, opFault, 0, guilty, 19)
 			for _, q := range others {
 				f.finish(q, 0)
+			}
+			if slices.Contains(f.bells, 2) {
+				f.yielded(0, 0)
 			}
 		}
 	}

@@ -18,6 +18,10 @@ const settlePolls = 1 << 14
 // places. They complete what they have, and what comes before the first work in which a queue has stopped, so that
 // last is the only fence that was aborted in the middle. The work of other stopped queues fails when the kernel
 // submits it again: what it has done must not be done twice. It runs at PASSIVE_LEVEL.
+//
+// A preemption that the firmware has not answered ends first: its answer drops the entries of the other queues too, which
+// have no later work then. If a job before the aborted one was dropped, nothing is aborted. The kernel then submits all
+// jobs again, each from its place, and the one that has failed fails again in its turn, when those before it complete.
 func (q *queues) reset(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s ddi.Status) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,9 +98,13 @@ func (q *queues) settle(t *ddi.Thread, node uint32, r *ring.Ring) error {
 }
 
 // settles gives the queues what must complete and may begin. It reports whether all of it is complete: the jobs
-// before the one that is aborted, and after it those that queues have which have not stopped.
+// before the one that is aborted, and after it those that queues have which have not stopped. After the answer to a
+// preemption the queues have no work.
 func (q *queues) settles(t *ddi.Thread, node uint32, r *ring.Ring) bool {
 	w := &q.nodes[node]
+	if w.yielding || w.withdrawn {
+		return !w.yielding
+	}
 	end, ok := w.aborted()
 	if !ok {
 		end = w.reported
@@ -147,7 +155,7 @@ func (q *queues) renew(t *ddi.Thread, number uint32) error {
 func (q *queues) forget(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, s ddi.Status) {
 	a, w := q.adapter, &q.nodes[node]
 	_, s = a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
-		if end, ok := w.aborted(); ok {
+		if end, ok := w.aborted(); ok && end == w.reported {
 			j := w.job(end)
 			if j.value != 0 {
 				w.stopped &^= 1 << j.queue
@@ -155,7 +163,7 @@ func (q *queues) forget(t *ddi.Thread, node uint32, r *ring.Ring) (last uint32, 
 			w.completed, w.reported = j.id, end+1
 		}
 		w.drop()
-		w.preempting, w.stopped, last = false, 0, w.completed
+		w.preempting, w.withdrawn, w.stopped, last = false, false, 0, w.completed
 		r.Forgive()
 		a.nodes[node].resetting = false
 		return true

@@ -43,14 +43,15 @@ const (
 // defaultQuantum is 1 ms at 100 MHz.
 const defaultQuantum = 100_000
 
-// The memory of the queues: the message area, then for each queue its ring, its save area and
-// its progress value in its own cache line.
+// The memory of the queues: the message area, then for each queue its ring with the states from which
+// its entries resume, its save area, and its progress value in its own cache line.
 const (
 	queueDepth    = 2 * ring.Slots // entries; the firmware may count as many late as a node has outstanding
 	queueLog2     = 4
 	queuesAt      = fwabi.AreaBytes
 	queueRing     = queueDepth * fwabi.QueueEntryBytes
-	savesAt       = queuesAt + fwabi.Queues*queueRing
+	queueBytes    = queueRing + queueDepth*fwabi.SaveBytes
+	savesAt       = queuesAt + fwabi.Queues*queueBytes
 	progressAt    = savesAt + fwabi.Queues*fwabi.SaveBytes
 	progressBytes = 64
 	queuesBytes   = (progressAt + fwabi.Queues*progressBytes + 0xfff) &^ 0xfff
@@ -301,8 +302,13 @@ func (q *queues) exclusive(t *ddi.Thread, fn func() error) error {
 
 // setCalling begins or ends the use of the client by a call. No interrupt routine is inside Notices then.
 func (q *queues) setCalling(t *ddi.Thread, calling bool) error {
-	_, s := q.adapter.cb.SynchronizeExecution(t, q.adapter.cb.DeviceHandle, intcreg.VectorDone, func(*ddi.Thread) bool {
-		q.calling, q.regs.t = calling, t
+	return q.atDIRQL(t, func(*ddi.Thread) { q.calling, q.regs.t = calling, t })
+}
+
+// atDIRQL runs fn while no interrupt routine runs.
+func (q *queues) atDIRQL(t *ddi.Thread, fn func(*ddi.Thread)) error {
+	_, s := q.adapter.cb.SynchronizeExecution(t, q.adapter.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		fn(t)
 		return true
 	})
 	if s != ddi.StatusSuccess {
@@ -358,7 +364,7 @@ func (q *queues) create(t *ddi.Thread, i, node, priority uint32) error {
 	le.PutUint32(q.mem.Bytes[fwabi.AreaQueueTails+4*i:], 0)
 	clear(q.mem.Bytes[savesAt+fwabi.SaveBytes*i : savesAt+fwabi.SaveBytes*(i+1)])
 	clear(q.mem.Bytes[progressAt+progressBytes*i : progressAt+progressBytes*(i+1)])
-	ring, save := q.address(queuesAt+queueRing*i), q.address(savesAt+fwabi.SaveBytes*i)
+	ring, save := q.address(queuesAt+queueBytes*i), q.address(savesAt+fwabi.SaveBytes*i)
 	err := q.call(t, fwabi.OpQueueCreate, i, node, priority, q.quantum, uint32(ring), uint32(ring>>32), queueLog2, uint32(save), uint32(save>>32))
 	if err == nil {
 		q.all[i] = queue{exists: true, node: node, contexts: q.all[i].contexts}

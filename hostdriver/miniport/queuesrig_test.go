@@ -14,7 +14,7 @@ import (
 
 // Ops and statuses of messages, as docs/firmware.md lists them.
 const (
-	opHello, opNodeTake, opQueueCreate, opQueueDestroy, opFault = 1, 16, 18, 19, 64
+	opHello, opNodeTake, opQueueCreate, opQueueDestroy, opFault, opYielded = 1, 16, 18, 19, 64, 66
 
 	statusState, statusBusy = 7, 9
 )
@@ -119,6 +119,23 @@ func (f *fakeFirmware) finish(queue, node uint32) {
 	binary.LittleEndian.PutUint32(b[4:], e[7])
 	f.set(0xc0+4*queue, f.word(0x80+4*queue))
 	f.k.gpu.regs[intcStatus] |= 1 << node
+}
+
+// place writes where a queue has stopped.
+func (f *fakeFirmware) place(queue uint32, addr uint64, left, progress uint32) {
+	for i, v := range []uint32{uint32(addr), uint32(addr >> 32), left, progress} {
+		f.set(0x200+16*queue+4*uint32(i), v)
+	}
+}
+
+// yielded drops the entries of the queues of a node, and answers the doorbell of a preemption.
+func (f *fakeFirmware) yielded(node, places uint32) {
+	for q, c := range f.created {
+		if c[1] == node {
+			f.set(0xc0+4*q, f.word(0x80+4*q))
+		}
+	}
+	f.answer(0, opYielded, node, places, 0)
 }
 
 // unstarted returns a kernel whose GPU has a microcontroller and whose driver has settings, before

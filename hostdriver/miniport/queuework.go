@@ -24,22 +24,24 @@ import (
 //	value   of the progress of the queue after it; 0: it is not yet in the queue
 //	done    it has completed
 //	failed  its queue had stopped in it, when another one was reset: it must not be executed again
+//	resumes it continues from the place in its private data
 //	buffer  where it is from
 type job struct {
-	id     uint32
-	queue  uint32
-	device *device
-	addr   uint64
-	dwords uint32
-	value  uint64
-	done   bool
-	failed bool
-	buffer buffer
+	id      uint32
+	queue   uint32
+	device  *device
+	addr    uint64
+	dwords  uint32
+	value   uint64
+	done    bool
+	failed  bool
+	resumes bool
+	buffer  buffer
 }
 
 // work is what a node must do, in the order of submission. Jobs are counted from the start: those before
 // reported are reported to the kernel, and next is the number of the next one. An interrupt only sets done,
-// moves reported, and ends a preemption; everything else changes at DISPATCH_LEVEL.
+// moves reported, and ends a preemption or notes its places; everything else changes at DISPATCH_LEVEL.
 type work struct {
 	jobs      [ring.Slots]job // job i is at i modulo Slots
 	reported  uint32
@@ -47,7 +49,10 @@ type work struct {
 	began     bool   // there was a submission
 	completed uint32 // last fence reported; before the first submission 0
 
-	preempting bool   // no work is given to the queues until all that they have is complete
+	preempting bool   // a preemption is due, and no work is given to the queues
+	preemption uint32 // its fence
+	yielding   bool   // the firmware must answer a doorbell of a preemption
+	withdrawn  bool   // the firmware has answered it, but the ring had failed: the next is a reset
 	stopped    uint32 // queues that have stopped on a fault, or whose work a reset has ended, a bit each
 }
 
@@ -60,19 +65,10 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 		return
 	}
 	w := &q.nodes[arg.NodeOrdinal]
-	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
-	j := job{
-		id: arg.SubmissionFenceID, queue: arg.NodeOrdinal,
-		addr: pkt.Host | arg.DmaBufferPhysicalAddress + uint64(start), dwords: (end - start) / 4,
-	}
-	j.buffer = buffer{id: j.id, private: arg.DmaBufferPrivateData, start: start, end: end}
-	if p, ok := stoppedIn(arg.DmaBufferPrivateData, start, end); ok && p.failed {
-		j.failed = true
-	} else if ok && p.at == end {
-		j.dwords = 0 // it was executed before a preemption or a reset
-	}
-	if j.dwords == 0 {
-		j.addr = q.address(0) // the address of an empty part is ignored
+	j, err := q.jobOf(arg)
+	if err != nil {
+		r.Fail(err)
+		return
 	}
 	if c, ok := contextOf(arg.Context); ok && !arg.Flags.Paging {
 		if c.resets != q.resets {
@@ -103,6 +99,29 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 	*w.job(w.next) = j
 	w.next++
 	q.release(t, arg.NodeOrdinal, r)
+}
+
+// jobOf returns the job of a submission, in the queue of the system: all of it, or what a node has left of it.
+func (q *queues) jobOf(arg kmddi.SubmitCommand) (job, error) {
+	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
+	p, err := continued(arg)
+	if err != nil {
+		return job{}, err
+	}
+	at := start
+	if p.stopped {
+		at = p.at
+	}
+	j := job{
+		id: arg.SubmissionFenceID, queue: arg.NodeOrdinal, failed: p.failed, resumes: p.stopped && !p.failed && at != end,
+		dwords: (end - at) / 4,
+	}
+	j.buffer = buffer{id: j.id, private: arg.DmaBufferPrivateData, addr: pkt.Host | arg.DmaBufferPhysicalAddress, start: start, end: end}
+	j.addr = j.buffer.addr + uint64(at)
+	if j.dwords == 0 {
+		j.addr = q.address(0) // the address of an empty part is ignored
+	}
+	return j, nil
 }
 
 // last returns the fence of the last job, or the last one that was reported.
@@ -186,14 +205,20 @@ func (w *work) has(queue uint32) bool {
 func (q *queues) enqueue(t *ddi.Thread, r *ring.Ring, j *job) {
 	o, i := &q.all[j.queue], j.queue
 	progress := q.address(progressAt + progressBytes*i)
-	at := queuesAt + queueRing*i + o.tail%queueDepth*fwabi.QueueEntryBytes
+	slot, flags := o.tail%queueDepth, uint32(0)
+	at := queuesAt + queueBytes*i + slot*fwabi.QueueEntryBytes
+	if j.resumes {
+		p, _ := takePlace(j.buffer.private)
+		p.restored(q.mem.Bytes[queuesAt+queueBytes*i+queueRing+slot*fwabi.SaveBytes:])
+		flags = fwabi.EntryResume
+	}
 	o.tail++
 	j.value = uint64(o.tail)<<32 | uint64(j.id)
 	o.value = j.value
 	e := q.mem.Bytes[at : at+fwabi.QueueEntryBytes]
 	le.PutUint64(e[4*fwabi.QueueBufferLo:], j.addr)
 	le.PutUint32(e[4*fwabi.QueueDwords:], j.dwords)
-	le.PutUint32(e[4*fwabi.QueueFlags:], 0)
+	le.PutUint32(e[4*fwabi.QueueFlags:], flags)
 	le.PutUint64(e[4*fwabi.QueueProgressLo:], progress)
 	le.PutUint64(e[4*fwabi.QueueValueLo:], j.value)
 	le.PutUint32(q.mem.Bytes[fwabi.AreaQueueTails+4*i:], o.tail)
@@ -232,7 +257,6 @@ func (q *queues) advance(t *ddi.Thread, node uint32, r *ring.Ring) (moved, ok bo
 			InterruptType: kmddi.InterruptDMACompleted, FenceID: w.completed, NodeOrdinal: node,
 		})
 	}
-	q.yield(t, node)
 	return moved, true
 }
 
@@ -273,8 +297,12 @@ func (q *queues) takeNotices(t *ddi.Thread) bool {
 		q.err = err
 	}
 	for _, n := range all {
-		if n.Op == fwabi.OpFault && len(n.Payload) == 12 {
+		switch {
+		case len(n.Payload) != 12:
+		case n.Op == fwabi.OpFault:
 			q.faulted(t, le.Uint32(n.Payload), le.Uint32(n.Payload[4:]), le.Uint32(n.Payload[8:]))
+		case n.Op == fwabi.OpYielded:
+			q.yielded(t, le.Uint32(n.Payload), le.Uint32(n.Payload[4:]))
 		}
 	}
 	return len(all) > 0

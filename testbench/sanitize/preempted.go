@@ -16,12 +16,18 @@ func (s *Sanitizer) Claims(c kmddi.PreemptionCaps) {
 func (s *Sanitizer) submitted(u *submission) {
 	u.submitted, u.done = true, 0
 	delete(s.wasReset, u.node)
+	delete(s.asked, u.node)
 }
 
 // takenBack notes that the kernel takes a submission back, after its node has stopped or was reset.
 func (s *Sanitizer) takenBack(u *submission) {
 	if s.wasReset[u.node] {
-		u.cut = u.cut || u.inside()
+		if u.inside() {
+			u.cut, u.place = true, 0
+			if s.asked[u.node] {
+				u.place = u.done - u.buffer.from
+			}
+		}
 	} else {
 		s.checkStopped(u)
 	}
@@ -32,13 +38,13 @@ func (s *Sanitizer) takenBack(u *submission) {
 func (u *submission) inside() bool { return u.done != 0 && u.done < u.buffer.to }
 
 // checkAgain checks that a node does not execute a submission once more that its reset has ended inside. The packets before that
-// place were executed.
+// place were executed. If the node was asked to stop before, it may have stopped there, and then it continues there.
 func (s *Sanitizer) checkAgain(u *submission, at uint64) {
-	if u.cut {
+	if u.cut && (u.place == 0 || at != u.buffer.from+u.place) {
 		s.find("access-stopped", "DxgkDdiResetEngine", "node %d executes submission %d (fence %d) again at %s, but its reset has ended it inside, want the end of its device, or LastAbortedFenceId of it",
 			u.node, u.serial, u.fence, pkt.FormatAddr(at))
-		u.cut = false
 	}
+	u.cut = false
 }
 
 // checkStopped checks that a node has not stopped inside a submission, unless the miniport claims so.

@@ -51,6 +51,7 @@ type submission struct {
 	owned     []*owned // host memory that it accesses
 	done      uint64   // the end of the last packet that its node has executed, or 0
 	cut       bool     // a reset of its node has ended it inside
+	place     uint64   // how far in its buffer it may continue all the same, or 0
 	rung      bool     // its doorbell was rung
 	unpinned  bool     // it was told that a page of an access is not that of the allocation
 
@@ -145,11 +146,11 @@ func (s *Sanitizer) queue(t *ddi.Thread, e dxgkrnl.Event) {
 	s.turns++
 	turn := s.turns
 	var kept []access // of a paging buffer, whose addresses are final
-	cut := false
-	s.each(e.Again, func(u *submission) { turn, kept, cut = u.turn, u.accesses, u.cut })
+	cut, place := false, uint64(0)
+	s.each(e.Again, func(u *submission) { turn, kept, cut, place = u.turn, u.accesses, u.cut, u.place })
 	s.retire(e.Again) // it owns its memory until it continues
 	u := &submission{
-		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text, cut: cut,
+		serial: e.Submission, node: e.Node, fence: e.Fence, number: s.counts[e.Node], turn: turn, device: e.Device, function: e.Text, cut: cut, place: place,
 		buffer: span{from + uint64(e.Start), from + uint64(e.End)},
 	}
 	u.fetched = span{u.buffer.from &^ (fetchBytes - 1), (u.buffer.to + fetchBytes - 1) &^ (fetchBytes - 1)}
