@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
@@ -157,6 +159,7 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 	if e.Fields[0] != 0 {
 		return
 	}
+	b.rings = b.rings || e.Kind == eventlog.Write && e.Fields[1] == mcureg.Base+mcureg.Doorbell && e.Fields[3] >= fwabi.BellQueue
 	switch {
 	case e.Kind == eventlog.Read:
 		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}

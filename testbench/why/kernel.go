@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
@@ -181,11 +180,10 @@ func (r *Run) placed(allocation uint64, when Point) *place {
 }
 
 // unwritten reports whether the fence of a submission is not in memory, though its packet has
-// ended. The host has no memory of fences if the miniport got none. A queue of the firmware has
-// values of its own, which the log does not have.
+// ended. The host has no memory of fences if the miniport got none. Queues of the firmware have
+// values of their own, which the log does not have.
 func (r *Run) unwritten(s *submission) bool {
-	queue := s.rungBy.offset == mcureg.Base+mcureg.Doorbell
-	return r.Header.Observed && r.hosted && s.fenced.In() && !s.written.In() && !queue
+	return r.Header.Observed && r.hosted && s.fenced.In() && !s.written.In() && !r.rings
 }
 
 // notWritten says what was written instead of a fence.

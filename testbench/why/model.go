@@ -180,6 +180,7 @@ type Run struct {
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
 	hosted  bool              // the miniport has memory for fences
+	rings   bool              // the miniport rings the doorbells of queues of the firmware
 	opened  bool              // the board was opened
 	early   []happening       // what happened to the link before
 
