@@ -115,14 +115,47 @@ func TestQueuesPreemptOutOfOrder(t *testing.T) {
 	k.bufferOf(t, b, 4, p[2], true)
 	assert.EqualValues(t, 1, f.entry(2)[2], "it had not begun")
 	k.bufferOf(t, c, 5, p[3], true)
+	f.finish(2, 0)
+	assert.Equal(t, completed(0, 4), k.interrupted(t))
 	assert.Zero(t, f.entry(3)[2], "only its fence")
 	assert.Zero(t, f.entry(3)[3], "which needs no state")
 	assert.Equal(t, []uint32{1 << 18, 1 << 19}, f.bells)
-	f.finish(2, 0)
 	f.finish(3, 0)
 	assert.Equal(t, completed(0, 5), k.interrupted(t))
 	k.bufferOf(t, c, 6, newPrivate(k), false)
 	assert.EqualValues(t, 1, f.entry(3)[2], "a buffer that is written anew")
+}
+
+// The work that follows a preemption is that for which the node was stopped. No other queue gets work before it has completed,
+// but later work of its own context follows it at once. What needs no commands, and paging, is not what the node was stopped for.
+func TestQueuesPreemptFirst(t *testing.T) {
+	k, f := withQueues(t, 1)
+	a, b, c := k.context(t, k.device(t), 0), k.context(t, k.device(t), 0), k.context(t, k.device(t), 0)
+	k.work(t, a, 0, 1, 1, false)
+	require.Empty(t, k.preempt(t, 0, 2))
+	f.yielded(0, 0)
+	k.interrupted(t)
+	k.work(t, kmddi.HContext{}, 0, 1, 2, true)
+	f.finish(0, 0)
+	assert.Equal(t, completed(0, 2), k.interrupted(t))
+	f.bells = nil
+	k.work(t, c, 0, 0, 3, false)
+	k.work(t, b, 0, 1, 4, false)
+	k.work(t, a, 0, 1, 5, false)
+	k.work(t, b, 0, 1, 6, false)
+	k.work(t, c, 0, 1, 7, false)
+	assert.Equal(t, []uint32{1 << 19, 1 << 18, 1 << 18}, f.bells)
+	f.finishOne(2)
+	f.finish(3, 0)
+	assert.Equal(t, completed(0, 4), k.interrupted(t))
+	assert.Equal(t, []uint32{1 << 19, 1 << 18, 1 << 18, 1 << 17, 1 << 19}, f.bells)
+	f.finish(3, 0)
+	f.finish(2, 0)
+	f.finish(1, 0)
+	assert.Equal(t, completed(0, 7), k.interrupted(t))
+	k.work(t, a, 0, 1, 8, false)
+	k.work(t, b, 0, 1, 9, false)
+	assert.Len(t, f.bells, 7, "and then contexts of different devices do not wait")
 }
 
 // Until the firmware has answered, no queue gets work.

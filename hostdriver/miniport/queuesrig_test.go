@@ -121,6 +121,14 @@ func (f *fakeFirmware) finish(queue, node uint32) {
 	f.k.gpu.regs[intcStatus] |= 1 << node
 }
 
+// finishOne completes the last but one entry of a queue on node 0.
+func (f *fakeFirmware) finishOne(queue uint32) {
+	e := f.entry(queue)
+	i := (f.word(0x80+4*queue) - 2) % (1 << f.created[queue][6])
+	copy(f.memory(e[4], e[5]), f.memory(f.created[queue][4], f.created[queue][5])[32*i+24:32*i+32])
+	f.k.gpu.regs[intcStatus] |= 1
+}
+
 // place writes where a queue has stopped.
 func (f *fakeFirmware) place(queue uint32, addr uint64, left, progress uint32) {
 	for i, v := range []uint32{uint32(addr), uint32(addr >> 32), left, progress} {
