@@ -55,7 +55,7 @@ func TestQueuesPreempt(t *testing.T) {
 	dev, settings := withQueues(t)
 	counts := map[uint32]int{}
 	ended := 0
-	for after := 0; after < 24000; after += 3000 {
+	for after := 0; after < 27000; after += 3000 {
 		r := newRig(t, dev, settings...)
 		rng := rand.New(rand.NewPCG(3, 4))
 		a, b := r.guilty(rng), r.victim(rng)
@@ -65,8 +65,10 @@ func TestQueuesPreempt(t *testing.T) {
 		for i, j := range jobs {
 			j.submit(uint32(i+1), false)
 		}
-		r.step(after)
-		r.interrupts()
+		for range 2 {
+			r.step(after)
+			r.interrupts()
+		}
 		r.preempt(0, 4)
 		notes := r.await(kmddi.InterruptDMAPreempted)
 		last := notes[len(notes)-1].LastCompletedFenceID
