@@ -43,7 +43,7 @@ func (q *queues) preempt(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) 
 // preempted reports the preemption of a node that is due, after its queues have stopped. It runs at DIRQL.
 func (q *queues) preempted(t *ddi.Thread, node uint32) {
 	w := &q.nodes[node]
-	w.preempting, w.stopsFor = false, true
+	w.preempting, w.toBeAlone = false, aloneJobs
 	w.drop()
 	q.adapter.notifyPreempted(t, node, w.preemption, w.completed)
 }

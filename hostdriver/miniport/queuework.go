@@ -14,6 +14,11 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
+// aloneJobs is how many jobs of devices are alone after a preemption. The first is what the node was stopped for, and queues take
+// turns in any order. With the second, the firmware gives the node the work of one queue and sleeps. While it gives the node that of
+// several, it does not see the doorbell of the next preemption.
+const aloneJobs = 2
+
 // A job is a submission to a queue.
 //
 //	id      its fence
@@ -25,7 +30,7 @@ import (
 //	done    it has completed
 //	failed  its queue had stopped in it, when another one was reset: it must not be executed again
 //	resumes it continues from the place in its private data
-//	first   the node was stopped for it: no other queue gets work before it has completed
+//	alone   no other queue gets work before it has completed
 //	buffer  where it is from
 type job struct {
 	id      uint32
@@ -37,7 +42,7 @@ type job struct {
 	done    bool
 	failed  bool
 	resumes bool
-	first   bool
+	alone   bool
 	buffer  buffer
 }
 
@@ -53,7 +58,7 @@ type work struct {
 
 	preempting bool   // a preemption is due, and no work is given to the queues
 	preemption uint32 // its fence
-	stopsFor   bool   // a preemption was answered, and the work for which the node was stopped follows
+	toBeAlone  int    // how many of the next jobs of devices are alone
 	yielding   bool   // the firmware must answer a doorbell of a preemption
 	withdrawn  bool   // the firmware has answered it, but the ring had failed: the next is a reset
 	stopped    uint32 // queues that have stopped on a fault, or whose work a reset has ended, a bit each
@@ -99,8 +104,8 @@ func (q *queues) submit(t *ddi.Thread, r *ring.Ring, arg kmddi.SubmitCommand) {
 	case !w.began:
 		w.began, w.completed = true, j.id-1
 	}
-	if w.stopsFor && j.device != nil && j.dwords != 0 {
-		w.stopsFor, j.first = false, true
+	if w.toBeAlone > 0 && j.device != nil && j.dwords != 0 {
+		w.toBeAlone, j.alone = w.toBeAlone-1, true
 	}
 	*w.job(w.next) = j
 	w.next++
@@ -181,8 +186,7 @@ func (q *queues) fail(t *ddi.Thread, node uint32, r *ring.Ring, j *job, why erro
 
 // blocked reports whether a job must wait for an earlier one: that of the system waits for all others, and
 // all others for it. Contexts of a device share allocations, and the kernel expects that a node executes
-// their work in order. Jobs of a queue only keep their order. All wait for the first job of a device after a
-// preemption, because the node was stopped for it, and queues take turns in any order.
+// their work in order. Jobs of a queue only keep their order. All wait for a job that is alone.
 func (w *work) blocked(i uint32) bool {
 	j := w.job(i)
 	for k := w.reported; k != i; k++ {
@@ -190,7 +194,7 @@ func (w *work) blocked(i uint32) bool {
 		switch {
 		case e.done:
 		case e.queue == j.queue && e.value != 0:
-		case e.first || e.queue == j.queue || e.device == nil || j.device == nil || e.device == j.device:
+		case e.alone || e.queue == j.queue || e.device == nil || j.device == nil || e.device == j.device:
 			return true
 		}
 	}
