@@ -34,6 +34,8 @@ func TestQueuesSchedulingCaps(t *testing.T) {
 
 // The queues of a node are asked to stop by one doorbell, and what they have not completed is preempted. Without
 // work in them the preemption is answered at once.
+//
+// docs/properties.md: S5.
 func TestQueuesPreempt(t *testing.T) {
 	k, f := withQueues(t, 2)
 	a := k.context(t, k.device(t), 0)
@@ -210,6 +212,8 @@ func TestQueuesPreemptMeetsFault(t *testing.T) {
 	}
 }
 
+// Work that is submitted during a preemption marks the ring as failed. When the firmware has answered, no queue has work that
+// a reset of the node must end, and nothing is aborted.
 func TestQueuesSubmitDuringPreemption(t *testing.T) {
 	k, f := withQueues(t, 1)
 	ctx := k.context(t, k.device(t), 0)
@@ -219,6 +223,14 @@ func TestQueuesSubmitDuringPreemption(t *testing.T) {
 	k.work(t, ctx, 0, 1, 2, false)
 	assert.Empty(t, f.bells)
 	assert.Contains(t, k.debug(t), "has failed")
+	f.yielded(0, 0)
+	assert.Empty(t, k.interrupted(t))
+	f.requests = nil
+	last, s := k.resetNode(0)
+	require.Equal(t, success, s)
+	assert.Zero(t, last)
+	assert.Empty(t, f.requests)
+	assert.NotContains(t, k.debug(t), "has failed")
 }
 
 func TestQueuesEngineStatus(t *testing.T) {

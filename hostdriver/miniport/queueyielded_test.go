@@ -13,6 +13,8 @@ import (
 
 // Only the answer to the last doorbell ends a preemption. Any other notice changes nothing: one more of the same
 // answer, one without a doorbell, one of another node, and a late one while a queue has an entry.
+//
+// docs/properties.md: S5.
 func TestQueuesYieldedTwice(t *testing.T) {
 	k, f := withQueues(t, 2)
 	ctx := k.context(t, k.device(t), 0)

@@ -86,6 +86,8 @@ func longer() *command {
 
 // TestQueuesPreemptAtEachClock is TestPreemptAtEachClock with the queues of the firmware: of one context, and of two that
 // take turns of 2000 clocks, so that a queue may have stopped before, at the end of its turn.
+//
+// docs/properties.md: S5.
 func TestQueuesPreemptAtEachClock(t *testing.T) {
 	want, otherWant, _ := undisturbed(t, device(t))
 	dev, settings := withQueues(t)
