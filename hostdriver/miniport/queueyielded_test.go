@@ -65,26 +65,35 @@ func TestQueuesYieldedBeforeHello(t *testing.T) {
 	assert.Equal(t, []string{"preempted node 0 fence 0x2 last 0x0"}, k.interrupted(t))
 }
 
-// An answer that arrives while the driver waits for another one is taken after it.
+// An answer that arrives while the driver waits for another one is taken after it. What has completed is reported first, also
+// without an interrupt.
 func TestQueuesYieldedDuringCall(t *testing.T) {
-	k, f := withQueues(t, 1)
-	dev := k.device(t)
-	k.work(t, k.context(t, dev, 0), 0, 1, 1, false)
-	bell := k.gpu.bell
-	k.gpu.bell = func(v uint32) {
-		if v&1 != 0 {
-			k.gpu.bell = bell
-			assert.Empty(t, k.preempt(t, 0, 2))
-			f.finish(1, 0)
-			f.yielded(0, 0)
-			require.True(t, k.interrupt(0))
-			assert.Equal(t, []string{"completed node 0 fence 0x1 status 0x0", "QueueDpc"}, k.drain())
+	for _, interrupted := range []bool{true, false} {
+		k, f := withQueues(t, 1)
+		dev := k.device(t)
+		k.work(t, k.context(t, dev, 0), 0, 1, 1, false)
+		bell := k.gpu.bell
+		k.gpu.bell = func(v uint32) {
+			if v&1 != 0 {
+				k.gpu.bell = bell
+				assert.Empty(t, k.preempt(t, 0, 2))
+				f.finish(1, 0)
+				f.yielded(0, 0)
+				if interrupted {
+					require.True(t, k.interrupt(0))
+					assert.Equal(t, []string{"completed node 0 fence 0x1 status 0x0", "QueueDpc"}, k.drain())
+				}
+			}
+			bell(v)
 		}
-		bell(v)
+		_, s := k.table.CreateContext(k.thread, dev, kmddi.HContext{Root: &ddi.Root{}}, kmddi.CreateContext{EngineAffinity: 1})
+		require.Equal(t, success, s)
+		want := []string{"completed node 0 fence 0x1 status 0x0", "preempted node 0 fence 0x2 last 0x1", "QueueDpc"}
+		if interrupted {
+			want = want[1:]
+		}
+		assert.Equal(t, want, k.drain())
 	}
-	_, s := k.table.CreateContext(k.thread, dev, kmddi.HContext{Root: &ddi.Root{}}, kmddi.CreateContext{EngineAffinity: 1})
-	require.Equal(t, success, s)
-	assert.Equal(t, []string{"preempted node 0 fence 0x2 last 0x1", "QueueDpc"}, k.drain())
 }
 
 // A doorbell that cannot be rung marks the ring as failed.
