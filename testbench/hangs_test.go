@@ -240,8 +240,12 @@ func TestHangsAreRecovered(t *testing.T) {
 			t.Logf("%d hangs recovered, %d submissions of others unfinished at the least", hangs, r.least)
 			assert.EqualValues(t, hangs, sys.kernel.Stats().NodeResets)
 			assert.Zero(t, sys.kernel.Stats().Recoveries)
+			expected := []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}
+			if k.queues.Use { // a turn of the long work takes TdrDelay, in which work of others in other queues makes no progress
+				expected = append(expected, "gpu-late")
+			}
 			for _, f := range sys.Findings() {
-				assert.Contains(t, []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}, f.Rule, "%v", f)
+				assert.Contains(t, expected, f.Rule, "%v", f)
 			}
 			for _, p := range r.others {
 				p.dev.Close()
