@@ -16,7 +16,7 @@ import (
 
 // aloneJobs is how many jobs of devices are alone after a preemption. The first is what the node was stopped for, and queues take
 // turns in any order. With the second, the firmware gives the node the work of one queue and sleeps. While it gives the node that of
-// several, it does not see the doorbell of the next preemption.
+// several, it sees the doorbell of the next preemption late.
 const aloneJobs = 2
 
 // A job is a submission to a queue.
