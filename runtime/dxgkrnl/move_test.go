@@ -240,3 +240,31 @@ func TestFreeBytes(t *testing.T) {
 	s.residents = []*allocation{{span: 300}, {span: 50}}
 	assert.EqualValues(t, 650, s.freeBytes())
 }
+
+// A range that cannot be cleared has no moves and no bytes: it ends after the segment, something in
+// it cannot move, or what moves finds no room.
+func TestRangeThatCannotBeCleared(t *testing.T) {
+	const unit = 64
+	resident := func(at, units uint64, pinned bool) *allocation {
+		return &allocation{info: kmddi.AllocationInfo{Alignment: unit}, span: units * unit, offset: at * unit, pinned: pinned}
+	}
+	for _, tt := range []struct {
+		name      string
+		residents []*allocation
+		at        uint64
+		want      bool
+	}{
+		{"free", nil, 0, true}, {"up to the end", nil, 5, true}, {"beyond the end", nil, 6, false}, {"beyond all addresses", nil, 1<<58 - 2, false},
+		{"one that moves", []*allocation{resident(2, 1, false)}, 0, true}, {"one that stays", []*allocation{resident(2, 1, true)}, 0, false},
+		{"one that stays after the range", []*allocation{resident(3, 1, true)}, 0, true},
+		{"no room for the second", []*allocation{resident(0, 3, false), resident(3, 2, true), resident(5, 2, false)}, 0, false},
+	} {
+		s := &segment{id: 1, desc: kmddi.SegmentDescriptor{Size: 8 * unit}, residents: tt.residents}
+		moves, bytes, ok := s.clearingAt(resident(0, 3, false), tt.at*unit)
+		assert.Equal(t, tt.want, ok, tt.name)
+		if !tt.want {
+			assert.Empty(t, moves, tt.name)
+			assert.Zero(t, bytes, tt.name)
+		}
+	}
+}

@@ -17,15 +17,15 @@ func (k *Kernel) takesBack() bool { return k.caps.PreemptionAware || k.caps.Supp
 // busy reports whether a node has work in the hardware, or has not answered a preemption.
 func (n *node) busy() bool { return len(n.hardware) > 0 || n.preemption != 0 }
 
-// contend stops a node if what it executes keeps other work from its turn, and reports
-// whether it did.
+// contend stops a node if what it executes keeps other work from its turn. It reports whether
+// it did, or others were let in meanwhile, so that the contexts must be ranked again.
 func (k *Kernel) contend(t *ddi.Thread, n *node) bool {
 	if !k.caps.PreemptionAware || !n.executes() {
 		return false
 	}
 	for _, c := range k.candidates(n) {
 		if !n.executes() || !c.runs() {
-			return false // others were let in meanwhile
+			return true // others were let in meanwhile
 		}
 		if !k.outranks(c, c.level, c.oldest(), n) {
 			continue

@@ -2,6 +2,9 @@ package dxgkrnl
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,6 +83,7 @@ func TestWorkEndsWhileAnotherGetsPlaces(t *testing.T) {
 				q.gpu.complete(0)
 				q.kernel.dev.Deliver(q.kernel.thread)
 				require.Empty(t, q.kernel.nodes[0].hardware)
+				q.kernel.caps.HwQueuePacketCap, q.gpu.capacity = 2, 2 // for a paging buffer too
 			}}
 			q.enter()
 			assert.Zero(t, q.kernel.Stats().Preemptions)
@@ -131,4 +135,26 @@ func TestRecoveryForgetsEarlierAccesses(t *testing.T) {
 	r.another()
 	r.works(t)
 	r.finish()
+}
+
+// Each preemption that a node does not answer is reported once, with its fence, also if the node
+// gets more time after that. A time-out without a preemption is none.
+//
+// docs/properties.md: S5.
+func TestMissingAnswerIsReportedOnce(t *testing.T) {
+	q := hung(t, options{preempts: true})
+	q.mini.preempt, q.mini.responsive = func(int) {}, true
+	q.goesOn(1)
+	p := q.opened(20)
+	p.ok(p.submit(&p.ctx, command{op: opHang}))
+	assert.Equal(t, ddi.StatusDeviceRemoved, p.thunks.WaitForIdle(p.thread, p.dev))
+	require.EqualValues(t, 2, q.kernel.Stats().NodeResets)
+	var want []string
+	for _, line := range q.logged("Preempt") {
+		fence := strings.Fields(line)[1]
+		want = append(want, fmt.Sprintf("preempt-time-out: DxgkDdiPreemptCommand: node 0: preemption fence %s was accepted, but DMA_PREEMPTED was not reported in 2000 clocks",
+			strings.TrimPrefix(fence, "fence=")))
+	}
+	require.Len(t, want, 2)
+	assert.Equal(t, want, slices.DeleteFunc(q.reports, func(s string) bool { return !strings.HasPrefix(s, "preempt-time-out: ") }))
 }

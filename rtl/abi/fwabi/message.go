@@ -150,7 +150,7 @@ var (
 
 // Ops describes the messages.
 var Ops = []Op{
-	request(OpHello, "HELLO", "begins a session: a clean start without queues and nodes; the next sequence is 1",
+	request(OpHello, "HELLO", "begins a session: a clean start without queues and nodes, with the log level of the boot and without samples; the next sequence is 1",
 		[]Field{{"VERSION", "version of the image"}, {"SESSION", "a number that the host chooses"}},
 		[]Field{{"VERSION", "version of the image"}, {"BUILD", "first dword of the build id"}, {"LIMITS", "number of queues in bits 7..0, most entries of a ring as log2 in 15..8, most bytes of a payload in 23..16"}}),
 	{OpPing, "PING", "answers with the payload of the request, of any length", 0, nil, nil},
