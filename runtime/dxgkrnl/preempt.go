@@ -149,17 +149,15 @@ func (k *Kernel) turnEnds(s *submission, level int) uint64 {
 	return now + agingQuantums*k.quantum
 }
 
-// preempt asks a node to stop. It gets no more work until it answers.
+// preempt asks a node that has work in the hardware to stop. It gets no more work until it answers.
 //
 //	DDI     DxgkDdiPreemptCommand, at DISPATCH_LEVEL
 func (k *Kernel) preempt(t *ddi.Thread, n *node) {
 	n.submitted++
 	n.preemption = n.submitted
 	n.progressAt = k.dev.Now() // the time-out counts from here
-	if len(n.hardware) > 0 {
-		s := n.hardware[0]
-		s.spent += n.progressAt - min(s.began, n.progressAt)
-	}
+	s := n.hardware[0]
+	s.spent += n.progressAt - min(s.began, n.progressAt)
 	k.stats.Preemptions++
 	fence := n.fenceID(n.preemption)
 	k.observe(Event{Kind: EventPreempt, Node: n.ordinal, Fence: fence})

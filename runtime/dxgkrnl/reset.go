@@ -31,8 +31,6 @@ func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError
 	k.dev.QueueDPC()
 	k.dev.Deliver(t)
 	switch {
-	case k.err != nil:
-		return true
 	case n.faulted == nil && (!n.busy() || n.completed != before || n.answered()):
 		k.progressed(n)
 		k.unmask(t, n)
@@ -45,8 +43,8 @@ func (k *Kernel) resetNode(t *ddi.Thread, n *node, reason uint32, e *DeviceError
 	out, s := k.driver.ResetEngine(t, k.adapter, kmddi.ResetEngine{NodeOrdinal: n.ordinal})
 	k.scheduling = false
 	k.checkDDI(resetEngine, began)
-	if s != ddi.StatusSuccess || k.err != nil {
-		return k.err != nil
+	if s != ddi.StatusSuccess {
+		return false
 	}
 	n.reset = true
 	k.dev.Deliver(t) // none may come from the node
