@@ -57,6 +57,10 @@ var equivalents = []equivalent{
 	{"preempt", "Kernel.runningLevel", "if c.level > level && len(c.pending) > 0 && slices.ContainsFunc(c.pending[0].waits, func(m mark) bool {", "c.level > level becomes c.level >= level", "a level is set to itself"},
 	{"allocation", "Kernel.pageList", "if size > k.machine.MemBytes() {", "size > k.machine.MemBytes() becomes size >= k.machine.MemBytes()", "a part of the memory is in use since Start, so AllocList fails too"},
 	{"lent", "difference", "if bytes.Equal(a, b) {", "a, b becomes b, a", "equality has no order"},
+	{"vidsch", "Kernel.newSubmission", "if i := len(k.spare) - 1; i >= 0 {", "0 becomes (0 + 1)", "one more submission is allocated"},
+	{"job", "Kernel.drain", "return s", "without return s", "the adapter has an error until the thread has left, so idle fails with it"},
+	{"aperture", "Kernel.noteMapping", "k.remaps++", "k.remaps++ becomes k.remaps--", "the number is only compared with those of other operations"},
+	{"wait", "Kernel.late", "return false", "without return false", "a thread that goes on to wait delivers the messages next, and the times of the nodes only grow"},
 }
 
 // equivalent returns why a mutant does what the kernel does, or "" if it does not.
