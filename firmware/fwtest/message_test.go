@@ -120,6 +120,36 @@ func TestAnotherClient(t *testing.T) {
 	}
 }
 
+// A client that comes back has the log of the boot, whatever the one before it chose.
+func TestHelloSelectsTheLog(t *testing.T) {
+	for _, kind := range machines {
+		m := kind.make(memory, Faults{})
+		c := serving(t, m, 1)
+		_, err := c.Hello(1)
+		require.NoError(t, err)
+		lines := func() uint32 {
+			tail := make([]byte, 4)
+			require.NoError(t, m.At(area).ReadHost(fwabi.AreaLogTail, tail))
+			return binary.LittleEndian.Uint32(tail)
+		}
+		refused := func() uint32 {
+			before := lines()
+			_, _, err := c.Call(99, nil)
+			require.EqualError(t, err, "message: request refused: op 99: UNKNOWN")
+			return lines() - before
+		}
+		assert.EqualValues(t, 1, refused(), kind.name)
+		_, _, err = c.Call(fwabi.OpLog, make([]byte, 4))
+		require.NoError(t, err)
+		assert.Zero(t, refused(), kind.name)
+		c, err = message.Open(m, m.At(area), message.Options{Polls: 1000})
+		require.NoError(t, err)
+		_, err = c.Hello(2)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, refused(), kind.name)
+	}
+}
+
 // Without a message area the program is ready and serves none.
 func TestNoArea(t *testing.T) {
 	for _, kind := range machines {

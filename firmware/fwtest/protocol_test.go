@@ -96,7 +96,7 @@ func (p *protocol) do(op uint32, in []byte) (status uint32, payload []byte) {
 		if binary.LittleEndian.Uint32(in) != 1 {
 			return 6, nil
 		}
-		p.session, p.next = true, 1
+		p.session, p.next, p.level = true, 1, 2
 		return 0, le(1, p.build, 16|6<<8|56<<16)
 	case 2:
 		return 0, in

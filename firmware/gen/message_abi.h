@@ -92,7 +92,7 @@
 /* the same kind of work is in progress; the host may repeat the request */
 #define STATUS_BUSY                          0x9
 
-/* HELLO: begins a session: a clean start without queues and nodes; the next sequence is 1 */
+/* HELLO: begins a session: a clean start without queues and nodes, with the log level of the boot and without samples; the next sequence is 1 */
 #define OP_HELLO                             1
 #define HELLO_IN_VERSION                     0
 #define HELLO_IN_SESSION                     1

@@ -208,6 +208,8 @@ static uint32_t hello(const uint32_t *in, uint32_t *out, uint32_t *length)
 	session = true;
 	next_sequence = 1;
 	notices_head = notices_tail;
+	log_begin();
+	telemetry_begin();
 	out[HELLO_OUT_VERSION] = FIRMWARE_VERSION;
 	out[HELLO_OUT_BUILD] = read32(MAIL_BUILD);
 	out[HELLO_OUT_LIMITS] = QUEUES << LIMIT_QUEUES_SHIFT | RINGS_MOST << LIMIT_RINGS_SHIFT | PAYLOAD_BYTES << LIMIT_PAYLOAD_SHIFT;

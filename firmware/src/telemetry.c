@@ -28,6 +28,8 @@ static uint32_t tail, lost;
 /* snapshot copies the counters to their registers. It reports whether the host allows it. */
 static bool snapshot(void) { return probe_write(PERF_CTL, PERF_CTL_RUN | PERF_CTL_SNAPSHOT) == 0; }
 
+void telemetry_begin(void) { period = 0; }
+
 uint32_t telemetry_select(const uint32_t *in)
 {
 	uint32_t wanted = in[TELEMETRY_IN_PERIOD];

@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* telemetry_begin begins without samples. */
+void telemetry_begin(void);
+
 /* telemetry_select sets the clocks between two samples; 0: none. It handles the request TELEMETRY. */
 uint32_t telemetry_select(const uint32_t *in);
 
