@@ -17,8 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// samplesMost is the largest --telemetry.
-const samplesMost = 1 << 16
+const samplesMost = 1 << 16 // the largest --telemetry
 
 // logFlags are the flags of firmware log.
 type logFlags struct {
@@ -46,9 +45,9 @@ func newFirmwareLog(f *firmwareFlags) *cobra.Command {
 		Long: `Log stops what runs, as firmware load does, and starts the image with a message area in
 host memory. It prints the lines of the log since the start, and stops the firmware. The
 log of a program that already ran is lost. With --telemetry it prints samples of the
-counters of the nodes instead, one after each --period of the GPU's clocks: on a board
-that is not emulated 4,294,967,295 clocks of 24 MHz take 3 minutes. The number of lines or samples that found the ring full is
-printed on standard error. The self-test of the boot overwrites the last 4 KiB of VRAM.
+counters of the nodes instead, one after each --period of the GPU's clocks. The number of
+lines or samples that found the ring full is printed on standard error. The self-test of
+the boot overwrites the last 4 KiB of VRAM.
 
 The texts of the lines are in a table that belongs to one build of the firmware: --image
 needs --table, unless the file is the image in this program.`,
@@ -66,8 +65,7 @@ needs --table, unless the file is the image in this program.`,
 	return c
 }
 
-// levels are the values of --level.
-var levels = map[string]uint32{"errors": 1, "events": 2, "messages": 3}
+var levels = map[string]uint32{"errors": 1, "events": 2, "messages": 3} // values of --level
 
 // check returns an error of the flags.
 func (l *logFlags) check() error {
