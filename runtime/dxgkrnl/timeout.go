@@ -119,6 +119,7 @@ func (k *Kernel) askNode(t *ddi.Thread, n *node) bool {
 	k.scheduling = true
 	out, s := k.driver.QueryEngineStatus(t, k.adapter, kmddi.QueryEngineStatus{NodeOrdinal: n.ordinal})
 	k.scheduling = false
+	k.kick(t) // paging buffers that came back meanwhile
 	return s == ddi.StatusSuccess && out.Responsive
 }
 

@@ -246,3 +246,32 @@ func TestWorkThatComesBackInAQuestionIsSubmitted(t *testing.T) {
 	q.gpu.acts, q.gpu.auto = nil, true
 	q.finish()
 }
+
+// The same holds for a paging buffer, while a thread that places allocations waits for a free one.
+//
+// docs/properties.md: S7.
+func TestPagingThatComesBackInAQuestionIsSubmitted(t *testing.T) {
+	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40, pagingBytes: opBytes, vram: 1 << 20})
+	q.mini.preempt = func(int) {}
+	asked := false
+	q.mini.at = map[string]func(){"QueryEngineStatus": func() {
+		asked = true
+		q.gpu.stop(0, 0)
+		q.mini.read(q.kernel.thread, regStatus)
+	}}
+	q.gpu.acts = func() bool {
+		require.True(t, q.kernel.working(), "the node has nothing to do")
+		if asked {
+			q.gpu.complete(0)
+		}
+		return asked
+	}
+	p := q.devices[0]
+	a := p.alloc(32*4096, local) // of twice as many paging buffers as there are
+	p.ok(p.submit(q.contexts[0], fill(a, 0, 64, 1)))
+	p.wait()
+	require.True(t, asked)
+	q.gpu.acts, q.gpu.auto = nil, true
+	assert.Equal(t, repeat(1, 64), p.read(a)[:64])
+	q.finish()
+}
