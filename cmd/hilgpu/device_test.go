@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,6 +98,20 @@ func TestStormPrintsWhatItHit(t *testing.T) {
 	assert.Equal(t, exit.Check, code)
 	assert.Equal(t, stdout, again)
 	assert.Contains(t, stderr, "bins were not hit")
+}
+
+// A seed gives one order of all accesses, also of those after a reset.
+func TestStormIsTheSameEachTime(t *testing.T) {
+	var logs [4][]byte
+	for i := range logs {
+		path := filepath.Join(t.TempDir(), "log")
+		code, _, stderr := hilgpu("run", "storm", "--cycles", "100000", "--record", path)
+		require.Zero(t, code, stderr)
+		var err error
+		logs[i], err = os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, logs[0], logs[i])
+	}
 }
 
 // The sanitizer does not change what a storm finds, and can be turned off.

@@ -167,12 +167,15 @@ func (s *storm) resetAll(k kind) error {
 // into the model, and gives it a ring.
 func (s *storm) restart(st *generator, by string, midway bool, fence uint64) error {
 	r := st.ring
-	for name, off := range map[string]uint32{
-		"CTL": cpreg.Ctl, "RPTR": cpreg.Rptr, "WPTR": cpreg.Wptr, "FAULT_INFO": cpreg.FaultInfo, "PACKETS": cpreg.Packets,
-		"IB_LEFT": cpreg.IBLeft, "RING_SIZE": cpreg.RingSize, "RING_BASE_HI": cpreg.RingHi, "PROGRESS": cpreg.Progress,
+	for _, c := range [...]struct {
+		name string
+		off  uint32
+	}{
+		{"CTL", cpreg.Ctl}, {"RPTR", cpreg.Rptr}, {"WPTR", cpreg.Wptr}, {"FAULT_INFO", cpreg.FaultInfo}, {"PACKETS", cpreg.Packets},
+		{"IB_LEFT", cpreg.IBLeft}, {"RING_SIZE", cpreg.RingSize}, {"RING_BASE_HI", cpreg.RingHi}, {"PROGRESS", cpreg.Progress},
 	} {
-		if v := r.Reg(off); v != 0 && s.b.Err == nil {
-			return fmt.Errorf("%w: CP%d.%s is %#x after a %s", ErrDiffers, st.n.ID, name, v, by)
+		if v := r.Reg(c.off); v != 0 && s.b.Err == nil {
+			return fmt.Errorf("%w: CP%d.%s is %#x after a %s", ErrDiffers, st.n.ID, c.name, v, by)
 		}
 	}
 	allowed := []uint32{uint32(fence)}
