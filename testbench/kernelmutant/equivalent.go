@@ -61,6 +61,8 @@ var equivalents = []equivalent{
 	{"job", "Kernel.drain", "return s", "without return s", "the adapter has an error until the thread has left, so idle fails with it"},
 	{"aperture", "Kernel.noteMapping", "k.remaps++", "k.remaps++ becomes k.remaps--", "the number is only compared with those of other operations"},
 	{"wait", "Kernel.late", "return false", "without return false", "a thread that goes on to wait delivers the messages next, and the times of the nodes only grow"},
+	{"segment", "segment.insert", "s.inserted++", "s.inserted++ becomes s.inserted--", "the count is only compared with an earlier one"},
+	{"aperture", "Kernel.noteMapping", "if n := uint64(len(s.mapped)); n < end {", "n < end becomes n <= end", "no element is added"},
 }
 
 // equivalent returns why a mutant does what the kernel does, or "" if it does not.
