@@ -48,16 +48,16 @@ one in this program, or a file. docs/firmware.md describes images, stages and re
 	return c
 }
 
-// data returns the image of the flags.
-func (f *firmwareFlags) data() ([]byte, error) {
-	if f.image == "" {
-		return firmware.Default(), nil
+// checked returns the image of the flags, after its check.
+func (f *firmwareFlags) checked() (m firmware.Image, data []byte, err error) {
+	data = firmware.Default()
+	if f.image != "" {
+		if data, err = os.ReadFile(f.image); err != nil {
+			return m, nil, fmt.Errorf("%w: --image: %w", exit.ErrInput, err)
+		}
 	}
-	data, err := os.ReadFile(f.image)
-	if err != nil {
-		err = fmt.Errorf("%w: --image: %w", exit.ErrInput, err)
-	}
-	return data, err
+	m, err = firmware.Parse(data)
+	return m, data, err
 }
 
 // withMCU calls do with the registers of a board that has a microcontroller.
@@ -143,18 +143,16 @@ and does, if the board has one. It reads registers and changes nothing.`,
 }
 
 func (f *firmwareFlags) info() error {
-	data, err := f.data()
-	if err != nil {
-		return err
-	}
-	m, err := firmware.Parse(data)
+	m, _, err := f.checked()
 	if err != nil {
 		return err
 	}
 	all := infoJSON{Image: f.describe(m)}
 	all.MCU, err = f.look()
 	text := all.text(f.board)
-	if err != nil {
+	if exit.Code(err) == exit.Usage {
+		return err
+	} else if err != nil {
 		text = all.Image.text() // it needs no board
 	}
 	if f.app.Document(all) {

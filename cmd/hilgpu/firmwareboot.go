@@ -27,15 +27,6 @@ const (
 	messageSession = 1
 )
 
-// checked returns the image of the flags, after its check.
-func (f *firmwareFlags) checked() ([]byte, error) {
-	data, err := f.data()
-	if err == nil {
-		_, err = firmware.Parse(data)
-	}
-	return data, err
-}
-
 // options returns what the program may access: blocks of registers, and the end of VRAM for its
 // self-test. It undoes what a debugger may have left.
 func options(r mcu.Registers, blocks uint32) (firmware.Options, error) {
@@ -59,7 +50,7 @@ func options(r mcu.Registers, blocks uint32) (firmware.Options, error) {
 
 // boot loads the image and starts it, and then calls then.
 func (f *firmwareFlags) boot(then func(r mcu.Registers) error) (boot firmware.Boot, err error) {
-	data, err := f.checked()
+	_, data, err := f.checked()
 	if err != nil {
 		return boot, err
 	}
@@ -87,7 +78,7 @@ type serving struct {
 // serve loads the image and starts it with a message area, calls do with a client that has a session,
 // and stops the program. The program may write the given blocks of registers.
 func (f *firmwareFlags) serve(blocks uint32, do func(s serving) error) (boot firmware.Boot, err error) {
-	data, err := f.checked()
+	_, data, err := f.checked()
 	if err != nil {
 		return boot, err
 	}

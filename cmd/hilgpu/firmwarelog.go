@@ -95,11 +95,7 @@ func (l *logFlags) texts() (log.Table, error) {
 	if err != nil {
 		return t, err
 	}
-	data, err := l.data()
-	if err != nil {
-		return t, err
-	}
-	m, err := firmware.Parse(data)
+	m, _, err := l.checked()
 	if err != nil {
 		return t, err
 	}

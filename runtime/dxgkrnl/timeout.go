@@ -80,6 +80,7 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 		if len(n.hardware) > 0 { // it may have completed meanwhile
 			k.extend(n.hardware[0])
 		}
+		k.kick(t) // the same as in sample
 		return
 	}
 	k.end(t, n, reasonTimeout, k.timeOutOf(n))
@@ -119,7 +120,6 @@ func (k *Kernel) askNode(t *ddi.Thread, n *node) bool {
 	k.scheduling = true
 	out, s := k.driver.QueryEngineStatus(t, k.adapter, kmddi.QueryEngineStatus{NodeOrdinal: n.ordinal})
 	k.scheduling = false
-	k.kick(t) // paging buffers that came back meanwhile
 	return s == ddi.StatusSuccess && out.Responsive
 }
 
@@ -136,6 +136,7 @@ func (k *Kernel) sample(t *ddi.Thread) {
 		if at, ok := k.sampleAt(n); ok && k.err == nil && k.dev.Now() >= at {
 			n.sampled = n.progressAt
 			k.askNode(t, n)
+			k.kick(t) // paging buffers that came back meanwhile
 		}
 	}
 }
