@@ -2,7 +2,9 @@ package turns_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -220,5 +222,45 @@ func TestHaltDuringOwn(t *testing.T) {
 				eventually(t, done)
 			})
 		})
+	}
+}
+
+// slowStatus delays the next read of the state of the processor.
+type slowStatus struct {
+	bus.Link
+	before func()
+}
+
+func (s *slowStatus) Read(bar int, off uint64, p []byte) error {
+	if do := s.before; do != nil && bar == 0 && off == mcureg.DebugBase+mcureg.DebugStatus {
+		s.before = nil
+		do()
+	}
+	return s.Link.Read(bar, off, p)
+}
+
+// A halt that the command makes while a client looks for one is not the client's.
+func TestOwnHaltDuringALook(t *testing.T) {
+	plain, clock := counting(t)
+	link := &slowStatus{Link: plain}
+	tr := turns.New(false)
+	shared, _, err := tr.Share(link, clock, false)
+	require.NoError(t, err)
+	_, err = regs.Open(shared, regs.Options{})
+	require.NoError(t, err)
+	require.NoError(t, tr.Halt())
+	require.NoError(t, tr.Resume())
+	var done *atomic.Bool
+	link.before = func() {
+		done = later(func() {
+			assert.NoError(t, mcu.Over(shared).Write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlHalt))
+		})
+		time.Sleep(50 * time.Millisecond) // without the lock the halt is made now
+	}
+	for range 2 {
+		c, err := tr.State()
+		require.NoError(t, err)
+		assert.Equal(t, mcu.None, c)
+		eventually(t, done)
 	}
 }

@@ -80,17 +80,29 @@ func (t *Turns) State() (mcu.Cause, error) {
 	switch {
 	case b == nil && s == watched && t.ending():
 		return mcu.None, errClosed
-	case b == nil, s == watched && (b.virtual || t.waits()):
+	case b == nil, s == watched && b.virtual:
+		return mcu.None, nil
+	case s == watched:
+		return t.watch(b)
+	}
+	return b.debug.State()
+}
+
+// watch looks whether a program that the command uses has halted, and takes the board if so. The client must wait while its
+// halt is due, and while the command has halted the program itself, which it cannot do during the look.
+func (t *Turns) watch(b *board) (mcu.Cause, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != watched || t.due || b.own {
 		return mcu.None, nil
 	}
 	c, err := b.debug.State()
-	if s == watched {
-		if errors.Is(err, bus.ErrUnsupported) {
-			return mcu.None, nil // the command is setting up the board
-		}
-		if err == nil && c != mcu.None {
-			t.set(held)
-		}
+	if errors.Is(err, bus.ErrUnsupported) {
+		return mcu.None, nil // the command is setting up the board
+	}
+	if err == nil && c != mcu.None {
+		t.state = held
+		t.changed.Broadcast()
 	}
 	return c, err
 }
@@ -100,14 +112,6 @@ func (t *Turns) ending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closing
-}
-
-// waits reports whether the client must wait for its halt: the command has not set up the board, or has
-// halted the program itself.
-func (t *Turns) waits() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.due || t.board != nil && t.board.own
 }
 
 // Pause waits for a moment while the command uses the board.

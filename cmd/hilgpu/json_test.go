@@ -44,7 +44,7 @@ var jsonRuns = map[string]struct {
 	"bringup":           {good: "--only ident", bad: "--board emu?fault=dead-lane:2 --only mem.data", code: 1, keeps: "results"},
 	"drivertest new":    {good: "--source ../.. &/d", bad: "&/d", code: 2},
 	"firmware core":     {good: "--load --board emu?config=full &/core", bad: "--board emu?config=full &/core", code: 5},
-	"firmware info":     {good: "--board emu?config=full", bad: "--board emu", code: 3},
+	"firmware info":     {good: "--board emu?config=full", bad: "--board emu?fault=stuck-register:D3=0", code: 3, keeps: "image"},
 	"firmware load":     {good: "--board emu?config=full", bad: "--board emu?config=small", code: 3},
 	"firmware log":      {good: "--board emu?config=full --level messages", bad: "--board emu?config=full --table json_test.go", code: 2},
 	"firmware selftest": {good: "--board emu?config=full", bad: "--board emu?config=full --image json_test.go", code: 2},

@@ -80,7 +80,7 @@ func (k *Kernel) hang(t *ddi.Thread, n *node) {
 		if len(n.hardware) > 0 { // it may have completed meanwhile
 			k.extend(n.hardware[0])
 		}
-		k.kick(t) // the same as in sample
+		k.kick(t) // paging buffers that came back meanwhile
 		return
 	}
 	k.end(t, n, reasonTimeout, k.timeOutOf(n))
