@@ -58,7 +58,7 @@ func TestFeatures(t *testing.T) {
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
-	assert.Len(t, rows, 21)
+	assert.Len(t, rows, 22)
 	for _, row := range rows {
 		cells := strings.Split(row, " | ")
 		require.Len(t, cells, 3, row)

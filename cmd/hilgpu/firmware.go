@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ one in this program, or a file. docs/firmware.md describes images, stages and re
 func (f *firmwareFlags) checked() (m firmware.Image, data []byte, err error) {
 	data = firmware.Default()
 	if f.image != "" {
-		if data, err = os.ReadFile(f.image); err != nil {
+		if data, err = f.app.Links.Outputs.ReadFile(f.image); err != nil {
 			return m, nil, fmt.Errorf("%w: --image: %w", exit.ErrInput, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -87,7 +86,7 @@ func (l *logFlags) texts() (log.Table, error) {
 	file := firmware.LogTable()
 	if l.table != "" {
 		var err error
-		if file, err = os.ReadFile(l.table); err != nil {
+		if file, err = l.app.Links.Outputs.ReadFile(l.table); err != nil {
 			return log.Table{}, fmt.Errorf("%w: --table: %w", exit.ErrInput, err)
 		}
 	}

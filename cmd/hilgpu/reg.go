@@ -57,6 +57,9 @@ const regExample = `  hilgpu reg list 'cp0.*'
 // withReg calls do with the registers of a board.
 func withReg(f *regFlags, selector string, do func(*regs.Function) error) error {
 	opt, err := f.app.Links.Options()
+	if err == nil {
+		err = f.app.Links.Reads(selector)
+	}
 	if err != nil {
 		return err
 	}

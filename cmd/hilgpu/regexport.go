@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -83,10 +82,7 @@ func exportRegs(f *regFlags, name, out, against string) error {
 	}
 	var changes []regmap.Change
 	if against != "" {
-		if err := f.app.Links.Outputs.Reads(against); err != nil {
-			return err
-		}
-		if changes, err = changesFrom(against); err != nil {
+		if changes, err = changesFrom(f, against); err != nil {
 			return err
 		}
 	}
@@ -149,8 +145,8 @@ func showExport(f *regFlags, format export.Format, files []savefile.File, out st
 }
 
 // changesFrom returns the changes from the map in a file.
-func changesFrom(file string) ([]regmap.Change, error) {
-	old, err := os.ReadFile(file)
+func changesFrom(f *regFlags, file string) ([]regmap.Change, error) {
+	old, err := f.app.Links.Outputs.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", exit.ErrInput, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
@@ -119,7 +120,15 @@ func TestNoOutputOverAnInput(t *testing.T) {
 	registers := filepath.Join(dir, "map.json")
 	code, _, stderr = hilgpu("reg", "export", "json", "-o", registers)
 	require.Zero(t, code, stderr)
+	snapshot, image, known := filepath.Join(dir, "snap.json"), filepath.Join(dir, "image"), filepath.Join(dir, "known")
+	code, _, stderr = hilgpu("reg", "snap", "-o", snapshot)
+	require.Zero(t, code, stderr)
+	require.NoError(t, os.WriteFile(image, firmware.Default(), 0o600))
+	require.NoError(t, os.WriteFile(known, []byte("present,Fail\n"), 0o600))
 	for _, args := range [][]string{
+		{"reg", "snap", "--board", "snap:" + snapshot, "-o", snapshot},
+		{"firmware", "core", image, "--load", "--image", image, "--board", "emu?config=full"},
+		{"test", "--filter", "^present$", "--baseline", known, "--junit", known},
 		{"report", log, "-o", log},
 		{"report", log, "-o", link},
 		{"report", link, "--timeline", log},
@@ -133,7 +142,7 @@ func TestNoOutputOverAnInput(t *testing.T) {
 		code, stdout, stderr := hilgpu(args...)
 		assert.Equal(t, exit.Usage, code, args)
 		assert.Empty(t, stdout)
-		assert.Regexp(t, `^hilgpu: bad input: cannot write .*: the command reads it\n$`, stderr)
+		assert.Regexp(t, `^hilgpu: .*cannot write .*: the command reads it\n$`, stderr)
 		assert.Equal(t, before, filesOf(t, dir), args)
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,16 @@ type Links struct {
 func (l *Links) Add(c *cobra.Command) {
 	l.AddWatch(c.PersistentFlags())
 	c.PersistentFlags().StringVar(&l.Gdb, "firmware-gdb", "", "serve gdb for the firmware at [HOST:]`PORT`; ,wait after it waits for gdb")
+}
+
+// Reads notes the file of a board that plays one back. It fails with output.ErrWrite if that is an output.
+func (l *Links) Reads(selector string) error {
+	scheme, file, _ := strings.Cut(selector, ":")
+	if scheme != "snap" && scheme != "capture" {
+		return nil
+	}
+	file, _, _ = strings.Cut(file, "?")
+	return l.Outputs.Reads(file)
 }
 
 // AddWatch adds the flags --capture, --record and --inspect.

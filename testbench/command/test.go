@@ -124,6 +124,9 @@ func (f testFlags) readBaseline() (*suite.Baseline, error) {
 	if f.baseline == "" {
 		return nil, nil
 	}
+	if err := f.app.Links.Outputs.Reads(f.baseline); err != nil {
+		return nil, err
+	}
 	file, err := os.Open(f.baseline)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --baseline: %w", exit.ErrInput, err)

@@ -37,6 +37,14 @@ func (s *Set) Reads(paths ...string) error {
 	return nil
 }
 
+// ReadFile is os.ReadFile of a file that the command reads.
+func (s *Set) ReadFile(path string) ([]byte, error) {
+	if err := s.Reads(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // errRead is why a file cannot be an output.
 var errRead = errors.New("the command reads it")
 
@@ -46,8 +54,8 @@ func (s *Set) read(o *File) bool {
 }
 
 // Create calls the function Create and adds the file to the set. It fails with
-// ErrWrite if the file is in the set already, or the command reads it, under any name.
-// Pipes and devices may be added twice.
+// ErrWrite if the file is in the set already, or the command reads it, also under
+// another name, unless that is a hard link. Pipes and devices may be added twice.
 func (s *Set) Create(path string) (*File, error) {
 	o, err := Create(path)
 	if err != nil || o == nil {
