@@ -39,8 +39,14 @@ func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
 	if rated == nil {
 		select {
 		case first = <-arrived:
+		case <-ended:
+			select { // a host that has left may have sent something
+			case first = <-arrived:
+			default:
+			}
+		}
+		if len(first.bytes) > 0 {
 			err = (&terminal{s: s}).raise()
-		case <-ctx.Done():
 		}
 	}
 	if err == nil {

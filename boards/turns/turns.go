@@ -22,15 +22,15 @@ var ErrBoards = errors.New("turns: two boards at the same time")
 var errClosed = errors.New("turns: the command has closed the board")
 
 // errOwn is the answer to a halt while the command has halted the program itself.
-const errOwn = later("turns: the command itself has halted the program: gdb halts it when the command continues it")
+const errOwn = postponed("turns: the command itself has halted the program: gdb halts it when the command continues it")
 
-// A later is an error of a halt that follows. A session waits for it as for a program.
-type later string
+// A postponed error is that of a halt that is made later. A session waits for it as for a program.
+type postponed string
 
-func (l later) Error() string { return string(l) }
+func (p postponed) Error() string { return string(p) }
 
 // Is makes it a mcu.ErrReset.
-func (later) Is(target error) bool { return target == mcu.ErrReset }
+func (postponed) Is(target error) bool { return target == mcu.ErrReset }
 
 const (
 	// reads is how often the debugger reads a register in one wait.

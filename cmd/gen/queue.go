@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
@@ -13,8 +14,8 @@ func queueH() ([]byte, error) {
 	h := newHeader("Queues, their entries, and fault records: package fwabi.")
 	h.section("Registers of node n are this times n after those of node 0")
 	h.define("NODE_STRIDE", address, cpreg.Stride)
-	h.define("BELL_QUEUE_SHIFT", "%d", 16)
-	h.define("BELL_YIELD_SHIFT", "%d", 1)
+	h.define("BELL_QUEUE_SHIFT", "%d", uint32(bits.TrailingZeros32(fwabi.BellQueue)))
+	h.define("BELL_YIELD_SHIFT", "%d", uint32(bits.TrailingZeros32(fwabi.BellYield)))
 	h.section("Headers of packets")
 	for _, c := range fwabi.Packets {
 		h.define(c.Name, address, c.Value)

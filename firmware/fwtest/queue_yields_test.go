@@ -242,8 +242,8 @@ func TestQueueYieldDuringHello(t *testing.T) {
 	assert.Positive(t, forgotten)
 }
 
-// The tail of a queue cannot be read for a while, so the yield waits. Then bus mastering is off for a while, at many times
-// after the doorbell, so nothing can be read or written. YIELDED follows each time, without another doorbell.
+// The tail of a queue cannot be read for a while, so the yield waits. YIELDED follows
+// without another doorbell.
 func TestQueueYieldWithoutHostMemory(t *testing.T) {
 	r := newYields(t)
 	reads := 0

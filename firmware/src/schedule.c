@@ -190,7 +190,7 @@ static void keep_entry(struct queue *q, const struct slot *s)
 }
 
 /* keep notes how far the node is in the entry of its first slot. It reports whether the buffer has
-   moved forward since the queue was stopped last. An entry that has begun needs the state no more from which it continues. */
+   moved forward since the queue was stopped last. Once an entry has begun, its state is not needed any more. */
 static bool keep(struct node *n, const struct slot *s)
 {
 	struct queue *q = &queues[s->queue];

@@ -51,8 +51,8 @@ func (q *queues) preempted(t *ddi.Thread, node uint32) {
 // yielded handles the answer to the doorbell of a preemption: the queues of the node have stopped, and have
 // dropped what is not complete. It runs at DIRQL. places has a bit for each queue that was stopped inside an entry.
 //
-// A notice that is no such answer changes nothing: there was no doorbell since the last answer, or a queue has entries
-// that are neither complete nor dropped. If the ring has failed, the reset of the node takes the places.
+// A notice is ignored if no doorbell waits for an answer, or if a queue has entries that are neither complete nor
+// dropped. If the ring has failed, the reset of the node takes the places.
 func (q *queues) yielded(t *ddi.Thread, node, places uint32) {
 	a := q.adapter
 	r, ok := a.ring(node)

@@ -14,9 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// aloneJobs is how many jobs of devices are alone after a preemption. The first is what the node was stopped for, and queues take
-// turns in any order. With the second, the firmware gives the node the work of one queue and sleeps. While it gives the node that of
-// several, it sees the doorbell of the next preemption late.
+// aloneJobs is how many jobs of devices are executed alone after a preemption. The first is the work for which the node was stopped.
+// The second gives the firmware time to sleep, so that it sees the doorbell of the next preemption early.
 const aloneJobs = 2
 
 // A job is a submission to a queue.
@@ -47,8 +46,9 @@ type job struct {
 }
 
 // work is what a node must do, in the order of submission. Jobs are counted from the start: those before
-// reported are reported to the kernel, and next is the number of the next one. An interrupt only sets done,
-// moves reported, and ends a preemption or notes its places; everything else changes at DISPATCH_LEVEL.
+// reported are reported to the kernel, and next is the number of the next one. An interrupt sets done
+// and stopped, moves reported, and takes the jobs out of the queues that a preemption has stopped; everything else changes at
+// DISPATCH_LEVEL.
 type work struct {
 	jobs      [ring.Slots]job // job i is at i modulo Slots
 	reported  uint32
@@ -186,7 +186,7 @@ func (q *queues) fail(t *ddi.Thread, node uint32, r *ring.Ring, j *job, why erro
 
 // blocked reports whether a job must wait for an earlier one: that of the system waits for all others, and
 // all others for it. Contexts of a device share allocations, and the kernel expects that a node executes
-// their work in order. Jobs of a queue only keep their order. All wait for a job that is alone.
+// their work in order. Jobs of a queue only keep their order. Jobs of other queues wait for one that is alone.
 func (w *work) blocked(i uint32) bool {
 	j := w.job(i)
 	for k := w.reported; k != i; k++ {

@@ -230,13 +230,14 @@ func (k *Checker) mapContent(fr *frame, m umddi.Mapped) {
 	fr.ctx.mapped[subresource{o.source(), sub}] = to
 }
 
-// KernelDraws tells that the graphics kernel begins or ends to draw to an allocation of any device, as for a
-// tool: the calls of the driver do not show it. Contents are unknown then, also those of resources that were copied from it in
-// work that is not yet submitted.
+// KernelDraws is called before and after the graphics kernel draws for a tool. The calls of the driver do not show such
+// drawings, so all contents are unknown after it: also those that were copied from the allocation in work that is not
+// yet submitted.
 func (k *Checker) KernelDraws(begins bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.contents.Forget(); begins {
+	k.contents.Forget()
+	if begins {
 		k.drawing++
 	} else {
 		k.drawing--

@@ -81,15 +81,15 @@ func Read(l *eventlog.Reader) (*Run, error) {
 			b.Truncated = l.Truncated()
 			return b.Run, nil
 		}
+		if n := l.Passed(); n > passed {
+			b.gaps = append(b.gaps, gap{b.last.Event + 1, e.ID - 1})
+			passed = n
+		}
 		if e.Kind == eventlog.Open && b.last.In() {
 			patterns := b.patterns
 			b.followed = true
 			b = newBuilder(l.Header, b.Run)
 			b.patterns = patterns
-		}
-		if n := l.Passed(); n > passed {
-			b.gaps = append(b.gaps, gap{b.last.Event + 1, e.ID - 1})
-			passed = n
 		}
 		b.last = Point{e.ID, max(e.Time, b.last.Time)}
 		if !b.first.In() {
