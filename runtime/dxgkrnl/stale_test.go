@@ -159,7 +159,9 @@ func TestMissingAnswerIsReportedOnce(t *testing.T) {
 	assert.Equal(t, want, slices.DeleteFunc(q.reports, func(s string) bool { return !strings.HasPrefix(s, "preempt-time-out: ") }))
 }
 
-// A node that answers a preemption while it is asked for its progress is not reset, even if it made none. docs/properties.md: S5.
+// A node that answers a preemption while it is asked for its progress is not reset, even if it made none.
+//
+// docs/properties.md: S5.
 func TestAnswerInAQuestionWithoutProgress(t *testing.T) {
 	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40, pagingBytes: opBytes, vram: 1 << 20})
 	q.mini.preempt = func(int) {}
