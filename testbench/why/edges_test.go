@@ -120,5 +120,6 @@ func TestNoEnd(t *testing.T) {
 	assert.Empty(t, a.Notes)
 
 	a = runOf(t, opened, eventlog.New(eventlog.End).WithText("ended by a signal: interrupt")).Fault()
-	assert.Equal(t, "the command ended with an error: ended by a signal: interrupt", a.Verdict)
+	assert.Equal(t, "nothing stopped the run; a signal ended the command: interrupt", a.Verdict)
+	assert.Empty(t, a.Missing)
 }

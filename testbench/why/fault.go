@@ -62,16 +62,22 @@ func (r *Run) ownFault() *Answer {
 	return r.atEnd(a)
 }
 
+// signalled begins the error of a command that a signal has ended, as package signals has it.
+const signalled = "ended by a signal: "
+
 // atEnd adds the error with which the command ended, and the warnings.
 func (r *Run) atEnd(a *Answer) *Answer {
 	if r.end.ID != 0 && r.end.HasText() {
-		if a.Missing == "" {
-			a.Verdict = "the command ended with an error: " + firstLine(r.end.Text())
+		text := firstLine(r.end.Text())
+		if signal, ok := strings.CutPrefix(text, signalled); ok && a.Missing == "" {
+			a.Verdict = "nothing stopped the run; a signal ended the command: " + signal
+		} else if a.Missing == "" {
+			a.Verdict = "the command ended with an error: " + text
 			if !r.cut(a) && !r.accesses(a) {
 				r.unanswerable(a)
 			}
 		} else {
-			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
+			a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", text)
 		}
 	}
 	r.onPurpose(a)

@@ -25,7 +25,7 @@ func TestUntil(t *testing.T) {
 	got, ok := Of(ctx)
 	assert.True(t, ok)
 	assert.Equal(t, Error{syscall.SIGINT}, got)
-	assert.EqualError(t, got, "ended by a signal: interrupt")
+	assert.EqualError(t, got, "ended by a signal: interrupt") // as package why reads it
 }
 
 func TestOfAnotherCause(t *testing.T) {
