@@ -14,6 +14,8 @@ import (
 var (
 	queueSeed = flag.Uint64("fwtest.queueseed", 1, "seed of the operations of queues")
 	queueOps  = flag.Int("fwtest.queueops", 400, "number of operations of queues")
+
+	queueYields = flag.Bool("fwtest.queueyields", true, "operations have yields")
 )
 
 // A long entry takes about 58,000 clocks when the other node has no work. One in longOnce entries is long. All packets of
@@ -81,7 +83,7 @@ func (c *queueCampaign) operation(i uint32) {
 		c.preempt(i)
 	case n < 16:
 		c.drain(q.node)
-	case n < 21:
+	case n < 21 && *queueYields:
 		c.yields(q.node)
 	case n < 22:
 		c.count("reset")

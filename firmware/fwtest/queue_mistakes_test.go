@@ -2,6 +2,7 @@ package fwtest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,17 +34,19 @@ type mistake struct {
 	name, file, right, wrong, test, says string
 }
 
+// The tests, with the campaign also without yields, which tell of a mistake in another way.
 const (
 	inCampaign = "TestQueueCampaign"
+	inTurns    = inCampaign + " without yields"
 	inYield    = "TestQueueYield"
 )
 
 var mistakes = []mistake{
-	{"no priority preemption", "schedule.c", "(top > n->priority + 1)", "(top > n->priority + QUEUE_PRIORITIES)", inCampaign, "a queue waits for one of a lower priority"},
-	{"the turn is not passed on", "schedule.c", "		next = (current + 1) & (QUEUES - 1);\n", "", inCampaign, "a queue w"},
-	{"the quantum is doubled", "schedule.c", "	q->left = q->quantum;\n", "	q->left = 2 * q->quantum;\n", inCampaign, "a queue works longer than its turn"},
-	{"an entry is executed twice", "schedule.c", "	q->begun = false;\n", "", inCampaign, "PLACES of node"},
-	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", inCampaign, "a doorbell was lost|a queue works longer than its turn"},
+	{"no priority preemption", "schedule.c", "(top > n->priority + 1)", "(top > n->priority + QUEUE_PRIORITIES)", inTurns, "a queue waits for one of a lower priority"},
+	{"the turn is not passed on", "schedule.c", "		next = (current + 1) & (QUEUES - 1);\n", "", inTurns, "a queue w"},
+	{"the quantum is doubled", "schedule.c", "	q->left = q->quantum;\n", "	q->left = 2 * q->quantum;\n", inTurns, "a queue works longer than its turn"},
+	{"an entry is executed twice", "schedule.c", "	q->begun = false;\n	q->longer = 0;\n", "	q->longer = 0;\n", inTurns, "an entry that is not due"},
+	{"a doorbell is lost", "queue.c", "	if (!see(number))\n", "	if ((nodes[0].id & 7) != 5 && !see(number))\n", inTurns, "a doorbell was lost"},
 	{"the progress of a place is lost", "schedule.c", "	q->progress = node_read(n, CP0_PROGRESS);\n", "", inYield, "rows of an entry"},
 	{"a dropped entry is executed", "yield.c", "		q->begun = false;\n", "", inCampaign, "PLACES of node"},
 	{"an entry continues without its state", "node.c", "	if (state) {\n", "	if (state && (n->id & 1)) {\n", inYield, "queue 0 fails with the cause 8"},
@@ -60,7 +63,8 @@ func TestQueueMistakes(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			path := m.build(t, tool)
-			out, err := exec.Command(os.Args[0], "-test.run", "^"+m.test+"$", "-fwtest.image", path).CombinedOutput()
+			test, without := strings.CutSuffix(m.test, " without yields")
+			out, err := exec.Command(os.Args[0], "-test.run", "^"+test+"$", "-fwtest.image", path, fmt.Sprintf("-fwtest.queueyields=%t", !without)).CombinedOutput()
 			var failed *exec.ExitError
 			require.ErrorAs(t, err, &failed, "%s does not find it", m.test)
 			assert.Regexp(t, m.says, string(out))
@@ -78,7 +82,7 @@ func (m mistake) build(t *testing.T, tool string) string {
 	path := filepath.Join(root, "firmware", "src", m.file)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Contains(t, string(text), m.right)
+	require.Equal(t, 1, strings.Count(string(text), m.right))
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), m.right, m.wrong, 1)), 0o666))
 	out, err := exec.Command(tool, "-root", root, "-o", filepath.Join(root, "out")).CombinedOutput()
 	require.NoError(t, err, string(out))
