@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xa86efec8,
+		"ice40-hx8k":    0x08b9a7b7,
 		"ulx3s":         0xe661ab27,
 		"ulx3s-mcu":     0x3de4f60d,
 		"ulx3s-25f":     0x13ffc339,
