@@ -58,7 +58,7 @@ type rawTCP struct {
 
 const (
 	rawSilence = 2 * time.Second
-	rawWait    = 5 * time.Second // the board needs some of it to return to its first rate
+	rawWait    = time.Second
 
 	// readWait is the longest Read of a connection, so that it notices the end of Serve.
 	readWait = 50 * time.Millisecond

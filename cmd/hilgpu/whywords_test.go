@@ -16,7 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// An address can be given as answers have it. What is out of range, or fits several things, is one clear line.
+// The command accepts an address in the form that it prints. A value that is out of range, or that is true of several things, gets one
+// clear line.
 func TestWhyReadsWhatItPrints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.log")
 	code, _, stderr := hilgpu("run", "compose", "--size", "32x16", "--record", path)

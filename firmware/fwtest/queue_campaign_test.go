@@ -14,8 +14,6 @@ import (
 var (
 	queueSeed = flag.Uint64("fwtest.queueseed", 1, "seed of the operations of queues")
 	queueOps  = flag.Int("fwtest.queueops", 400, "number of operations of queues")
-
-	queueYields = flag.Bool("fwtest.queueyields", true, "operations have yields")
 )
 
 // A long entry takes about 58,000 clocks when the other node has no work. One in longOnce entries is long. All packets of
@@ -34,12 +32,26 @@ type queueCampaign struct {
 	*queueRig
 	rng   *rand.Rand
 	kinds map[string]int
+	turns bool // there are no yields
 }
 
 // Queues under random entries, doorbells, priorities, preemptions, drains, faults and resets keep the rules
 // of the model: the order within a queue, priority, fairness, each progress value once, no lost doorbell.
 func TestQueueCampaign(t *testing.T) {
-	c := &queueCampaign{newQueueRig(t), rand.New(rand.NewPCG(*queueSeed, 21)), map[string]int{}}
+	c := queuesAtRandom(t, false)
+	require.Greater(t, 3*c.counted, c.contests, "many waits are checked")
+}
+
+// The same without yields, which drop much of the work that waits.
+func TestQueueCampaignOfTurns(t *testing.T) {
+	c := queuesAtRandom(t, true)
+	require.Greater(t, 2*c.counted, c.contests, "most waits are checked")
+}
+
+// queuesAtRandom does the operations of the seed, without yields if turns is set.
+func queuesAtRandom(t *testing.T, turns bool) *queueCampaign {
+	t.Helper()
+	c := &queueCampaign{newQueueRig(t), rand.New(rand.NewPCG(*queueSeed, 21)), map[string]int{}, turns}
 	c.strict = true
 	c.saveHost = c.rng.Uint32N(1 << fwabi.Queues)
 	for n := range *queueOps {
@@ -53,7 +65,7 @@ func TestQueueCampaign(t *testing.T) {
 	t.Logf("seed %d, %d operations %v, %d progress values, %d clocks; %d of %d waits counted, the longest one of %d clocks",
 		*queueSeed, *queueOps, c.kinds, c.progress, c.Clocks, c.counted, c.contests, c.longest)
 	require.Greater(t, c.contests, *queueOps/8, "queues compete")
-	require.Greater(t, 3*c.counted, c.contests, "many waits are checked")
+	return c
 }
 
 // operation does an operation with a queue.
@@ -83,7 +95,7 @@ func (c *queueCampaign) operation(i uint32) {
 		c.preempt(i)
 	case n < 16:
 		c.drain(q.node)
-	case n < 21 && *queueYields:
+	case n < 21 && !c.turns:
 		c.yields(q.node)
 	case n < 22:
 		c.count("reset")

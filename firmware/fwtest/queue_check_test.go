@@ -125,7 +125,7 @@ const (
 	turnLate     = 18_000
 	turnOverhead = 6000
 	turnBegin    = 4000
-	faultClocks  = 12_500
+	faultClocks  = 12_000
 	yieldClocks  = 6000
 	shortQuantum = 4000
 )

@@ -2,7 +2,6 @@ package fwtest
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,10 +33,10 @@ type mistake struct {
 	name, file, right, wrong, test, says string
 }
 
-// The tests, with the campaign also without yields, which tell of a mistake in another way.
+// The tests. The two campaigns tell of a mistake in different ways.
 const (
 	inCampaign = "TestQueueCampaign"
-	inTurns    = inCampaign + " without yields"
+	inTurns    = "TestQueueCampaignOfTurns"
 	inYield    = "TestQueueYield"
 )
 
@@ -63,8 +62,7 @@ func TestQueueMistakes(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			path := m.build(t, tool)
-			test, without := strings.CutSuffix(m.test, " without yields")
-			out, err := exec.Command(os.Args[0], "-test.run", "^"+test+"$", "-fwtest.image", path, fmt.Sprintf("-fwtest.queueyields=%t", !without)).CombinedOutput()
+			out, err := exec.Command(os.Args[0], "-test.run", "^"+m.test+"$", "-fwtest.image", path).CombinedOutput()
 			var failed *exec.ExitError
 			require.ErrorAs(t, err, &failed, "%s does not find it", m.test)
 			assert.Regexp(t, m.says, string(out))

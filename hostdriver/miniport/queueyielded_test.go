@@ -65,7 +65,7 @@ func TestQueuesYieldedBeforeHello(t *testing.T) {
 	assert.Equal(t, []string{"preempted node 0 fence 0x2 last 0x0"}, k.interrupted(t))
 }
 
-// An answer that arrives while the driver waits for another one is taken after it. What has completed is reported first, also
+// The driver takes an answer that arrives while it waits for another one after that one. It reports completed work first, also
 // without an interrupt.
 func TestQueuesYieldedDuringCall(t *testing.T) {
 	for _, interrupted := range []bool{true, false} {

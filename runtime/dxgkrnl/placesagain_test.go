@@ -77,7 +77,7 @@ func TestGroupEvictsNoOther(t *testing.T) {
 	r.finish()
 }
 
-// What was pinned or locked while another allocation of the plan moved keeps its place. The kernel
+// An allocation that was pinned or locked while another one of the plan moved keeps its place. The kernel
 // then makes another plan.
 func TestPlanOfMovesIsMadeAgain(t *testing.T) {
 	for name, keep := range map[string]func(k *Kernel, a *allocation, on bool){

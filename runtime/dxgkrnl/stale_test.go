@@ -164,30 +164,14 @@ func TestMissingAnswerIsReportedOnce(t *testing.T) {
 // docs/properties.md: S5.
 func TestAnswerInAQuestionWithoutProgress(t *testing.T) {
 	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40, pagingBytes: opBytes, vram: 1 << 20})
-	q.mini.preempt = func(int) {}
-	questions := 0
-	var ask func()
-	ask = func() {
-		questions++
-		q.mini.at = map[string]func(){"QueryEngineStatus": ask}
-		if questions == 2 {
-			q.mini.at = nil
-			q.gpu.stop(0, 0)
-			q.mini.read(q.kernel.thread, regStatus)
-		}
-	}
-	q.mini.at = map[string]func(){"QueryEngineStatus": ask}
-	q.gpu.acts = func() bool {
-		if questions == 2 {
-			q.gpu.complete(0)
-		}
-		return questions == 2
-	}
+	asked := q.stopsInQuestion(t, 2)
 	p := q.devices[0]
 	a := p.alloc(32*4096, local)
-	p.submit(q.contexts[0], fill(a, 0, 64, 1))
-	p.thunks.WaitForIdle(p.thread, p.dev)
-	require.Equal(t, 2, questions)
-	assert.NoError(t, q.kernel.Err())
+	p.ok(p.submit(q.contexts[0], fill(a, 0, 64, 1)))
+	p.wait()
+	require.True(t, asked())
 	assert.Zero(t, q.kernel.Stats().NodeResets)
+	q.gpu.acts, q.gpu.auto = nil, true
+	assert.Equal(t, repeat(1, 64), p.read(a)[:64])
+	q.finish()
 }

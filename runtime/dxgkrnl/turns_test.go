@@ -220,29 +220,42 @@ func TestComparisonsOfMemory(t *testing.T) {
 	}
 }
 
+// stopsInQuestion lets node 0 answer a preemption inside a question for its progress, counted from 1. Then it completes its
+// work. asked reports whether it has been asked.
+func (q *queues) stopsInQuestion(t *testing.T, number int) (asked func() bool) {
+	questions := 0
+	asked = func() bool { return questions >= number }
+	q.mini.preempt = func(int) {}
+	var ask func()
+	ask = func() {
+		if questions++; !asked() {
+			q.mini.at = map[string]func(){"QueryEngineStatus": ask}
+			return
+		}
+		q.gpu.stop(0, 0)
+		q.mini.read(q.kernel.thread, regStatus)
+	}
+	q.mini.at = map[string]func(){"QueryEngineStatus": ask}
+	q.gpu.acts = func() bool {
+		require.True(t, q.kernel.working(), "the node has nothing to do")
+		if asked() {
+			q.gpu.complete(0)
+		}
+		return asked()
+	}
+	return asked
+}
+
 // A node answers a preemption while it is asked for its progress. What it has given back goes to it
-// again before the application waits. Property S7.
+// again before the application waits.
 //
 // docs/properties.md: S7.
 func TestWorkThatComesBackInAQuestionIsSubmitted(t *testing.T) {
 	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40})
-	q.mini.preempt = func(int) {}
-	asked := false
-	q.mini.at = map[string]func(){"QueryEngineStatus": func() {
-		asked = true
-		q.gpu.stop(0, 0)
-		q.mini.read(q.kernel.thread, regStatus)
-	}}
-	q.gpu.acts = func() bool {
-		require.True(t, q.kernel.working(), "the node has nothing to do")
-		if asked {
-			q.gpu.complete(0)
-		}
-		return asked
-	}
+	asked := q.stopsInQuestion(t, 1)
 	q.work(0)
 	q.devices[0].wait()
-	require.True(t, asked)
+	require.True(t, asked())
 	q.gpu.acts, q.gpu.auto = nil, true
 	q.finish()
 }
@@ -252,25 +265,12 @@ func TestWorkThatComesBackInAQuestionIsSubmitted(t *testing.T) {
 // docs/properties.md: S7.
 func TestPagingThatComesBackInAQuestionIsSubmitted(t *testing.T) {
 	q := newQueues(t, 1, options{preempts: true, resets: true, quantum: 1 << 40, pagingBytes: opBytes, vram: 1 << 20})
-	q.mini.preempt = func(int) {}
-	asked := false
-	q.mini.at = map[string]func(){"QueryEngineStatus": func() {
-		asked = true
-		q.gpu.stop(0, 0)
-		q.mini.read(q.kernel.thread, regStatus)
-	}}
-	q.gpu.acts = func() bool {
-		require.True(t, q.kernel.working(), "the node has nothing to do")
-		if asked {
-			q.gpu.complete(0)
-		}
-		return asked
-	}
+	asked := q.stopsInQuestion(t, 1)
 	p := q.devices[0]
 	a := p.alloc(32*4096, local) // of twice as many paging buffers as there are
 	p.ok(p.submit(q.contexts[0], fill(a, 0, 64, 1)))
 	p.wait()
-	require.True(t, asked)
+	require.True(t, asked())
 	q.gpu.acts, q.gpu.auto = nil, true
 	assert.Equal(t, repeat(1, 64), p.read(a)[:64])
 	q.finish()

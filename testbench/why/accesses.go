@@ -11,9 +11,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// Design note: without the driver stack a log has no submissions, only the accesses of the host and what the GPU tells. What the host has asked
-// for and what it has read since then says which step is missing: a node that gets its doorbell shows it in WPTR, a reset clears RING_SIZE, and
-// PREEMPTED follows PREEMPT (package cpreg).
+// Design note: the log of a command without drivers has no submissions. It has the accesses of the host, and what the GPU
+// tells. A write of the host asks for a step, and a later read shows whether the GPU has done it: a doorbell shows in WPTR, a
+// reset clears RING_SIZE, and PREEMPTED follows PREEMPT (package cpreg).
 
 // A lack is a step that is missing in the accesses of a host.
 type lack struct {

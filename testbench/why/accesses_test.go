@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// What the host reads after a write shows which step is missing. A step that another write takes back is not.
+// A later read of the host shows which step after a write is missing. No step is missing if another write has taken the first one back.
 func TestAccesses(t *testing.T) {
 	reg := func(kind eventlog.Kind, off, value uint64) deed {
 		return deed{kind: kind, fields: [6]uint64{0, off, 4, value}}

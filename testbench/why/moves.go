@@ -151,32 +151,15 @@ func (m move) doubt() string {
 // movesOf calls do with every move of a submission, in order, with its fate.
 func (r *Run) movesOf(s *submission, do func(m move)) {
 	surfaces := r.inherited(s)
-	skip := 0
-	for i := range s.packets {
+	s.walk(&surfaces, func(i int, d pkt.Packet, guarded bool) bool {
 		p := &s.packets[i]
-		d, _, err := pkt.Decode(p.data)
-		if err != nil {
-			continue
+		m := move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i), guarded: guarded}
+		if m.fill(d, surfaces) {
+			r.fateOf(&m)
+			do(m)
 		}
-		m := move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i)}
-		if skip > 0 {
-			skip -= len(p.data) / 4
-			m.guarded = !p.executed.In()
-		}
-		switch d := d.(type) {
-		case pkt.Predicate:
-			skip = int(d.Dwords)
-		case pkt.SetState:
-			if !m.guarded {
-				surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
-			}
-		default:
-			if m.fill(d, surfaces) {
-				r.fateOf(&m)
-				do(m)
-			}
-		}
-	}
+		return true
+	})
 }
 
 // inherited returns the surfaces with which a submission begins: one that continues another has those of it.
@@ -186,18 +169,34 @@ func (r *Run) inherited(s *submission) (surfaces [2]surface) {
 		return surfaces
 	}
 	surfaces = r.inherited(before)
-	for i := range before.packets {
-		p := &before.packets[i]
-		if uint64(p.offset) >= s.start {
-			break
+	before.walk(&surfaces, func(i int, _ pkt.Packet, _ bool) bool { return uint64(before.packets[i].offset) < s.start })
+	return surfaces
+}
+
+// walk calls do with each packet of a submission that can be decoded, until do returns false. surfaces are those before the packet.
+// guarded: a PREDICATE may skip it, and the log does not say that it was executed.
+func (s *submission) walk(surfaces *[2]surface, do func(i int, d pkt.Packet, guarded bool) bool) {
+	skip := 0
+	for i := range s.packets {
+		p := &s.packets[i]
+		d, _, err := pkt.Decode(p.data)
+		if err != nil {
+			continue
 		}
-		if d, _, err := pkt.Decode(p.data); err == nil {
-			if state, ok := d.(pkt.SetState); ok {
-				surfaces[state.Surface&1] = surface{state.Base, uint64(state.Pitch), 1 << state.Format, true, p}
+		guarded := skip > 0 && !p.executed.In()
+		skip = max(0, skip-len(p.data)/4)
+		if !do(i, d, guarded) {
+			return
+		}
+		switch d := d.(type) {
+		case pkt.Predicate:
+			skip = int(d.Dwords)
+		case pkt.SetState:
+			if !guarded {
+				surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
 			}
 		}
 	}
-	return surfaces
 }
 
 // timeBytes is what a TIMESTAMP writes.
