@@ -32,7 +32,7 @@ func TestPinsServed(t *testing.T) {
 	want, err := gateware.Find("ice40-hx8k")
 	require.NoError(t, err)
 	for range 2 {
-		link, _, err := Open(raw.Selector()+"?timeout=20000", regs.NoMemory{})
+		link, _, err := Open(raw.Selector()+"?timeout=20000&silence=10000", regs.NoMemory{})
 		require.NoError(t, err)
 		f, err := regs.Open(link, regs.Options{})
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestPinsServed(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // it has the board
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		link, _, err := Open(raw.Selector()+"?timeout=20000", regs.NoMemory{})
+		link, _, err := Open(raw.Selector()+"?timeout=20000&silence=10000", regs.NoMemory{})
 		return err == nil && link.Close() == nil
 	}, 30*time.Second, 100*time.Millisecond, "a host that sends nothing loses the board")
 	assert.Greater(t, time.Since(began), time.Second, "it had the board")

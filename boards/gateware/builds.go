@@ -5,11 +5,11 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x290276ec,
-		"ulx3s":         0x4a6845a9,
-		"ulx3s-mcu":     0x7baf4221,
-		"ulx3s-25f":     0x2ff46be7,
-		"ulx3s-12f":     0x77aa8651,
-		"colorlight-i5": 0x78a07ed8,
+		"ice40-hx8k":    0x08b9a7b7,
+		"ulx3s":         0xe661ab27,
+		"ulx3s-mcu":     0x3de4f60d,
+		"ulx3s-25f":     0x13ffc339,
+		"ulx3s-12f":     0x5c691423,
+		"colorlight-i5": 0x2af2132f,
 	}
 }

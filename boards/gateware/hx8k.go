@@ -12,12 +12,12 @@ func hx8k() *Board {
 	b := &Board{
 		Name: ice40hx8k.Name, Title: "iCE40HX8K-B-EVN",
 		Part:  synth.HX8K(),
-		PinHz: ice40hx8k.PinHz, Hz: ice40hx8k.Hz, Rates: []int{ice40hx8k.Baud},
+		PinHz: ice40hx8k.PinHz, Hz: ice40hx8k.Hz, Rates: ice40hx8k.Rates(),
 		Config:   fmt.Sprintf("small with %d KiB of VRAM", ice40hx8k.VRAMBytes>>10),
 		Source:   "Lattice EB85, appendix A",
 		Tried:    "not tried",
 		Programs: "ice40_generic", Iceprog: true,
-		Seed:  1,
+		Seed:  3,
 		Shell: ice40hx8k.Shell,
 		Macros: [][2]string{
 			{"DIVF", fmt.Sprintf("7'd%d", ice40hx8k.DivF)},

@@ -1,6 +1,9 @@
 package ice40hx8k
 
 import (
+	"encoding/binary"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,18 +15,61 @@ import (
 )
 
 // TestPins: a host opens the board at its pins and reads its identity, also with a clock
-// that is off by 2 %.
+// that is off by 2 %, and at each rate. After a session the board is at the first rate.
 func TestPins(t *testing.T) {
-	for _, fast := range []int{0, 20_000, -20_000} {
-		m, err := New(0)
-		require.NoError(t, err)
-		w, err := pins.New(pins.NewSerial(m, Hz, []int{Baud}, fast), pins.Options{Hz: Hz})
-		require.NoError(t, err)
-		link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
-		require.NoError(t, err)
-		require.NoError(t, bustest.Enumerate(link))
-		p := make([]byte, 4)
-		require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
-		t.Logf("%x", p)
+	for _, baud := range Rates() {
+		clocks := []int{0}
+		if baud == 2_000_000 {
+			clocks = []int{0, 20_000, -20_000}
+		}
+		for _, fast := range clocks {
+			m, err := New(0)
+			require.NoError(t, err)
+			s := pins.NewSerial(m, Hz, slices.Compact([]int{115_200, baud}), fast)
+			w, err := pins.New(s, pins.Options{Hz: Hz})
+			require.NoError(t, err)
+			link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
+			require.NoError(t, err)
+			require.NoError(t, bustest.Enumerate(link))
+			p := make([]byte, 4)
+			require.NoError(t, link.Read(0, idreg.Base+idreg.Magic, p))
+			require.Equal(t, uint32(idreg.MagicValue), binary.LittleEndian.Uint32(p))
+			require.Equal(t, baud, s.Baud())
+			require.InEpsilon(t, 16*Hz/float64(baud), periodOf(m.link.Rate()), 0.005)
+			require.NoError(t, link.Reopen())
+			require.Equal(t, baud, s.Baud())
+			require.NoError(t, link.Close())
+			w.Run(Hz / 1000 * 26)
+			require.Zero(t, m.link.Rate())
+		}
+	}
+}
+
+// TestShare: bulk transfers between the host and VRAM get at least 70 % of the line as payload.
+func TestShare(t *testing.T) {
+	m, err := New(0)
+	require.NoError(t, err)
+	w, err := pins.New(pins.NewSerial(m, Hz, Rates(), 0), pins.Options{Hz: Hz})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	data := make([]byte, VRAMBytes)
+	const most = 2_000_000
+	for _, tt := range []struct {
+		name string
+		move func() error
+	}{
+		{"writes", func() error { return errors.Join(link.Write(2, 0, data), link.Read(2, 0, data[:4])) }},
+		{"reads", func() error { return link.Read(2, 0, data) }},
+	} {
+		for i := range data {
+			data[i] = byte(1 + i%255)
+		}
+		at := w.Clocks()
+		require.NoError(t, tt.move())
+		share := float64(len(data)) * 10 * Hz / most / float64(w.Clocks()-at)
+		t.Logf("%s: %.3f of %d bit/s / 10", tt.name, share, most)
+		require.GreaterOrEqual(t, share, 0.7, tt.name)
 	}
 }

@@ -55,7 +55,7 @@ func faulty(t *testing.T, f pins.Faults) (*pins.Serial, *rootport.RootPort) {
 	t.Helper()
 	m, err := New(0)
 	require.NoError(t, err)
-	s := pins.NewBatched(pins.Clocked(m), Hz, []int{Baud}, 0, f)
+	s := pins.NewBatched(pins.Clocked(m), Hz, []int{115_200, 1_500_000}, 0, f)
 	w, err := pins.New(s, pins.Options{Hz: Hz})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})

@@ -18,15 +18,18 @@ import (
 // Name is the name of the board.
 const Name = "ice40-hx8k"
 
-// The clock, and the rate of the UART. A PLL makes the clock of that of the board:
+// The clock. A PLL makes the clock of that of the board:
 // PinHz * (DivF+1) / 2^DivQ.
 const (
 	PinHz = 12_000_000
 	DivF  = 55
 	DivQ  = 5
 	Hz    = PinHz * (DivF + 1) >> DivQ
-	Baud  = 1_500_000
 )
+
+// Rates returns the rates of the UART in bits per second: the one after a reset, and those that a
+// host can change to.
+func Rates() []int { return seq.Rates() }
 
 // Shell is the Verilog around the module: its clock, its reset and its pins. It needs the
 // macros DIVF and DIVQ, and TOP_rx, TOP_Line and TOP_LEDs for the ports of the module.
@@ -42,7 +45,7 @@ const VRAMBytes = 4 << 10
 //
 //	In      rx, the line of the UART
 //	Out     Line, the other line; LEDs
-//	Timing  Hz clocks a second, Baud bits a second
+//	Timing  Hz clocks a second, one of Rates bits a second
 //	Reset   that of the GPU and of the link; the memories keep their words
 //	Order   as the link and the GPU
 //	Paths   none
@@ -73,7 +76,7 @@ func New(build uint32) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6})
+	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6, Slow: 7})
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +104,25 @@ func (m *Module) Line() bool { return m.uart.Line() }
 // LEDs returns the lights, see package lights.
 func (m *Module) LEDs() uint8 { return m.lights.LEDs() }
 
-// period is the clocks of a bit, in 1/16.
-const period = (16*Hz + Baud/2) / Baud
+// periodOf returns the clocks of a bit, in 1/16, at a rate of the link.
+func periodOf(rate uint8) uint16 {
+	switch rate {
+	case 0:
+		return (16*Hz + 57_600) / 115_200
+	case 1:
+		return (16*Hz + 115_200) / 230_400
+	case 2:
+		return (16*Hz + 230_400) / 460_800
+	case 3:
+		return (16*Hz + 460_800) / 921_600
+	case 4:
+		return 16 * Hz / 1_000_000
+	case 5:
+		return 16 * Hz / 1_500_000
+	default:
+		return 16 * Hz / 2_000_000
+	}
+}
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rx bool) {
@@ -118,8 +138,9 @@ func (m *Module) Tick(rx bool) {
 	complete := m.link.Complete()
 	cpl, reqReady, dataReady := m.gpu.Target()
 	up, upBeat := m.gpu.Initiator()
+	period := periodOf(m.link.Rate())
 	m.lights.Tick(valid, status.Up, m.gpu.Busy(), m.gpu.Faulted())
-	m.uart.Tick(rx, period, sends, what)
+	m.uart.Tick(rx, uint32(period), sends, what)
 	m.link.Tick(linkport.Byte{Valid: valid, Broken: framing, Data: data}, ready, linkport.GPU{Cpl: vsec.Complete(cpl, answer), Req: up, Beat: upBeat}, reqReady, dataReady)
 	m.regs.Tick(status, vsec.Line{Framing: framing, Glitch: glitch, Break: low}, period, vsec.Asked{Req: req, Taken: reqReady})
 	m.gpu.Tick(req, beat, takesCpl && !answer.Waits, complete, takesReq, takesBeat)

@@ -27,10 +27,13 @@ type watched struct {
 	long   int // low levels of two bytes
 }
 
+// bit returns the clocks of a bit at the present rate.
+func (w *watched) bit() int { return int(periodOf(w.link.Rate())) / 16 }
+
 func (w *watched) Tick(rx bool) {
 	w.Module.Tick(rx)
 	if rx != w.level {
-		if w.clocks < bitClocks/2 {
+		if w.clocks < w.bit()/2 {
 			w.short++
 			if w.since >= 16 {
 				w.apart++
@@ -41,7 +44,7 @@ func (w *watched) Tick(rx bool) {
 	}
 	w.clocks++
 	w.since++
-	if !rx && w.clocks == 20*bitClocks {
+	if !rx && w.clocks == 20*w.bit() {
 		w.long++
 	}
 }
@@ -56,7 +59,7 @@ func TestRegisters(t *testing.T) {
 			m, err := New(0)
 			require.NoError(t, err)
 			board := &watched{Module: m, level: true, clocks: bitClocks}
-			w, err := pins.New(pins.NewBatched(pins.Clocked(board), Hz, []int{Baud}, 0, f), pins.Options{Hz: Hz})
+			w, err := pins.New(pins.NewBatched(pins.Clocked(board), Hz, []int{115_200, 1_500_000}, 0, f), pins.Options{Hz: Hz})
 			require.NoError(t, err)
 			link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 			require.NoError(t, err)
@@ -106,7 +109,7 @@ func between(t *testing.T, from int, got uint32, to int, name string) {
 func TestReset(t *testing.T) {
 	m, err := New(0)
 	require.NoError(t, err)
-	w, err := pins.New(pins.NewSerial(m, Hz, []int{Baud}, 0), pins.Options{Hz: Hz})
+	w, err := pins.New(pins.NewSerial(m, Hz, []int{115_200, 1_500_000}, 0), pins.Options{Hz: Hz})
 	require.NoError(t, err)
 	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
 	require.NoError(t, err)

@@ -21,6 +21,7 @@ type watch struct {
 	port.Device
 	headers []port.Request
 	beats   int
+	answers int // beats of completions with data
 }
 
 func (w *watch) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
@@ -30,6 +31,9 @@ func (w *watch) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.C
 	}
 	if beat.Valid && takesBeat {
 		w.beats++
+	}
+	if cpl.Status == port.CplSuccess {
+		w.answers++
 	}
 	w.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }

@@ -22,15 +22,12 @@ const (
 // board. A Read of the stream must end at times, as with a time-out.
 //
 // If the stream has a method Rate() (int, error), as a serial.Pty, then that is the rate of
-// the host's UART, in bits per second. Otherwise Bridge first agrees with the board on the
-// highest rate that works.
+// the host's UART, in bits per second. Otherwise Bridge agrees with the board on the
+// highest rate that works when the host sends its first byte. At the end of the stream the board still gets what the host has sent,
+// such as the end of its session, and the time to return to its first rate.
 func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
 	rated, _ := stream.(rated)
-	if rated == nil {
-		if err := (&terminal{s: s}).raise(); err != nil {
-			return err
-		}
-	}
+	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	arrived := make(chan chunk, 16)
 	ended := make(chan struct{})
@@ -38,9 +35,30 @@ func (s *Serial) Bridge(ctx context.Context, stream io.ReadWriter) error {
 		defer close(ended)
 		cancel(readAll(ctx, stream, rated, arrived))
 	}()
-	err := s.carry(ctx, stream, arrived)
+	first, err := chunk{}, error(nil)
+	if rated == nil {
+		select {
+		case first = <-arrived:
+		case <-ended:
+			select { // a host that has left may have sent something
+			case first = <-arrived:
+			default:
+			}
+		}
+		if len(first.bytes) > 0 {
+			err = (&terminal{s: s}).raise()
+		}
+	}
+	if err == nil {
+		err = s.carry(ctx, outer, stream, first, arrived)
+	}
 	cancel(err)
 	<-ended
+	if len(first.bytes) > 0 && outer.Err() == nil {
+		for range s.hz / returns {
+			s.Tick(0, false, true)
+		}
+	}
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -86,10 +104,10 @@ func timedOut(err error) bool {
 	return ok && t.Timeout()
 }
 
-// carry moves bytes both ways.
-func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan chunk) error {
+// carry moves bytes both ways until ctx is done. Unless outer is done too, the board first gets
+// what has arrived.
+func (s *Serial) carry(ctx, outer context.Context, stream io.Writer, later chunk, arrived <-chan chunk) error {
 	var in, out []byte
-	var later chunk
 	next, busy := s.now, s.now+bridgeBusy
 	for {
 		in, later = s.more(in, later, arrived)
@@ -110,15 +128,16 @@ func (s *Serial) carry(ctx context.Context, stream io.Writer, arrived <-chan chu
 		if s.err != nil {
 			return s.err
 		}
-		if len(out) > 0 {
+		if len(out) > 0 && ctx.Err() == nil {
 			if _, err := stream.Write(out); err != nil {
 				return err
 			}
 		}
-		if ctx.Err() != nil {
+		rests := len(in) == 0 && len(later.bytes) == 0
+		if ctx.Err() != nil && (outer.Err() != nil || rests && len(arrived) == 0 && !s.sending()) {
 			return context.Cause(ctx)
 		}
-		if len(in) == 0 && len(later.bytes) == 0 && s.now >= busy {
+		if rests && s.now >= busy {
 			later = waitFor(arrived)
 		}
 	}

@@ -1,12 +1,15 @@
 package pins
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/link"
@@ -146,13 +149,17 @@ func TestConformance(t *testing.T) {
 	forBoth(t, func(t *testing.T, m made) { m.conforms(t, Options{}) })
 }
 
-// TestConformanceUnderFaults: the hardwired link conforms on a line with each fault, with a
-// byte in each second clock.
+// TestConformanceUnderFaults: each link conforms on a line with each fault, with a byte in each
+// second clock, and also after the line was cut.
 func TestConformanceUnderFaults(t *testing.T) {
 	tooltest.Long(t)
-	f := bad(11)
-	f.Stall, f.StallFor = 0.01, 200*time.Microsecond
-	both[1].conforms(t, Options{Clocks: 2, Faults: f})
+	for name, cut := range map[string]int{"stalls": 0, "cut": 30} {
+		t.Run(name, func(t *testing.T) {
+			f := bad(11)
+			f.Stall, f.StallFor, f.Cut = 0.01, 200*time.Microsecond, cut
+			forBoth(t, func(t *testing.T, m made) { m.conforms(t, Options{Clocks: 2, Faults: f}) })
+		})
+	}
 }
 
 // conforms runs the conformance suite of the bus.
@@ -164,10 +171,31 @@ func (m made) conforms(t *testing.T, o Options) {
 		host := bustest.NewHost(8192)
 		link, err := rootport.New(w.Dial, host, rootport.Options{})
 		require.NoError(t, err)
+		if o.Faults.Cut != 0 {
+			beginAfterCut(t, w, link)
+		}
 		f := bustest.DeviceFixture(link, link, host, dev)
 		f.Kill = w.Cut
 		return f
 	})
+}
+
+// beginAfterCut works until the line is cut, and begins a session after it. The line is not cut
+// again.
+func beginAfterCut(t *testing.T, w *Wire, link *rootport.RootPort) {
+	t.Helper()
+	err := error(nil)
+	for p := make([]byte, 600); err == nil; {
+		if err = bustest.Enumerate(link); err == nil {
+			err = errors.Join(link.Write(2, 0, p), link.Read(2, 0, p))
+		}
+	}
+	require.ErrorIs(t, err, bus.ErrLinkDown)
+	require.Equal(t, uint64(1), w.down.Stats().Cuts+w.up.Stats().Cuts)
+	f := w.opt.Faults
+	f.Cut = 0
+	w.down, w.up = fault.New(f, 2), fault.New(f, 3)
+	require.NoError(t, link.Reopen())
 }
 
 // bytes returns the line of a board at its byte port.

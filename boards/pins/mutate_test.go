@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
@@ -90,7 +91,8 @@ func victims() []victim {
 }
 
 // TestMutatedBytes: random bytes, and frames of the session that are mutated, write nothing
-// to the device and start no read. A session begins afterwards without a reset.
+// to the device, start no read and answer none. A session begins afterwards without a reset. Of
+// mutated frames of the board, nothing reaches the host.
 func TestMutatedBytes(t *testing.T) {
 	for _, v := range victims() {
 		t.Run(v.name, func(t *testing.T) {
@@ -121,8 +123,92 @@ func TestMutatedBytes(t *testing.T) {
 			p, err := w.Dial()
 			require.NoError(t, err)
 			readID(t, p, 1)
+			host := bustest.NewHost(8192)
+			for i := range host.Mem {
+				host.Mem[i] = byte(1 + i%255) // without stuffing, a mutation changes data
+			}
+			link, err := rootport.New(w.Dial, host, rootport.Options{})
+			require.NoError(t, err)
+			v.answersOfHost(t, w, dev, link, r)
+			require.NoError(t, link.Reopen())
+			answersOfBoard(t, w, link, r)
 		})
 	}
+}
+
+// answersOfHost attacks a board that waits for data of the host with the frames that have that
+// data, mutated. None of it reaches the device.
+func (v victim) answersOfHost(t *testing.T, w *Wire, dev *watch, link *rootport.RootPort, r *rand.Rand) {
+	t.Helper()
+	require.NoError(t, bustest.Enumerate(link))
+	require.NoError(t, w.jobOf(link, bustest.JobRead, 256))
+	require.Equal(t, 256/8, dev.answers, "of a good line")
+	require.NoError(t, bustest.StartJob(link, bustest.JobRead, 1<<20, 0, 8192))
+	w.Run(300_000) // the board asks
+	spy := &frameSpy{line: w.line}
+	w.line = spy
+	var answers [][]byte
+	for range 1000 {
+		_, err := link.Wait(link.Now() + 1e5)
+		require.NoError(t, err)
+		answers = slices.DeleteFunc(slices.Clone(spy.frames), func(f []byte) bool { return f[0]>>7 == 0 || len(f) < 64 })
+		if len(answers) >= 2 {
+			break
+		}
+	}
+	w.line = spy.line
+	require.GreaterOrEqual(t, len(answers), 2)
+	w.Cut()
+	w.Run(v.attack(w, r, answers, min(20_000, *bytesFlag/v.share)))
+	require.Equal(t, 256/8, dev.answers, "data of a mutated frame")
+}
+
+// answersOfBoard mutates a third of the frames of the board. The host reads what it has written.
+func answersOfBoard(t *testing.T, w *Wire, link *rootport.RootPort, r *rand.Rand) {
+	t.Helper()
+	require.NoError(t, bustest.Enumerate(link))
+	want := make([]byte, 4096)
+	for i := range want {
+		want[i] = byte(r.Uint32())
+	}
+	require.NoError(t, link.Write(2, 0, want))
+	m := &mutator{line: w.line, r: r}
+	w.line = m
+	damaged := w.Stats().BadCheck
+	for range 20 {
+		off, got := 4*r.IntN(800), make([]byte, 4*(1+r.IntN(200)))
+		require.NoError(t, link.Read(2, uint64(off), got))
+		require.True(t, bytes.Equal(want[off:off+len(got)], got), "%d bytes from %#x", len(got), off)
+	}
+	w.line = m.line
+	require.Greater(t, m.mutated, 20)
+	require.Greater(t, w.Stats().BadCheck, damaged)
+}
+
+// A mutator is a line that mutates a third of the frames of the board.
+type mutator struct {
+	line
+	r       *rand.Rand
+	mutated int
+}
+
+func (m *mutator) clock(now uint64, host frame.Sink) error {
+	return m.line.clock(now, mutated{host, m})
+}
+
+// mutated is the host at the end of a mutator.
+type mutated struct {
+	frame.Sink
+	m *mutator
+}
+
+func (s mutated) Frame(f []byte) {
+	if s.m.r.IntN(3) != 0 {
+		s.Sink.Frame(f)
+		return
+	}
+	s.m.mutated++
+	decode(append(mutate(s.m.r, new(frame.Encoder).Append(nil, f)), 0), s.Sink)
 }
 
 // A frameSpy is a line that keeps the frames of the host.

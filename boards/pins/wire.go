@@ -212,6 +212,8 @@ func (w *Wire) Dial() (rootport.Port, error) {
 		w.port = nil
 	}
 	w.cut = false
+	w.down.Restore()
+	w.up.Restore()
 	w.do(func(link *datalink.Link, _ time.Duration, out *datalink.Output) { link.Close(out) })
 	if err := w.raise(again); err != nil {
 		return nil, err

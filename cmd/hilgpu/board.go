@@ -73,7 +73,9 @@ one process: latency, bandwidth and timeout. Link faults are injected in both di
 see "hilgpu help selectors". With pins:NAME, the gateware of a board is served: what the host
 sends goes to its pins, and its own end of the link answers. A board with a UART is served on
 a pty or on TCP. One with an Ethernet is served on UDP, or is a station of its own at eth:IFACE,
-with the addresses of docs/boards.md.
+with the addresses of docs/boards.md. Gateware in Go needs many times the time of a board, and
+longer on a busy machine. On a pty, a host then needs longer times in its selector, as in
+serial:/tmp/board0?maxbaud=2000000&timeout=60000&silence=5000.
 
 --capture, --record and --inspect watch one emulated board, as its hosts use it.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0

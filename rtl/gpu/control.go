@@ -146,16 +146,22 @@ func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }
 
-// events returns the events that the interrupt controller turns into messages.
+// events returns the events that the interrupt controller turns into messages. The second master stops its nodes
+// for itself.
 func (g *GPU) events() intc.Events {
 	hang0, hang1 := g.watchdog.Hang()
+	second := uint8(0)
+	if g.hasMaster() {
+		second = g.arbiter.Owner()
+	}
 	return intc.Events{
-		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
+		Done0:  g.fence0.Event() || g.cp0.Preempted() && second&1 == 0,
+		Done1:  g.fence1.Event() || g.cp1.Preempted() && second&2 == 0,
 		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1, Hung: g.hasMCU() && g.mcu.Hang(),
 	}
 }
 
-// nodeEvents returns the same events as events, each on its own.
+// nodeEvents returns the events of the nodes, each on its own.
 func (g *GPU) nodeEvents() (ev0, ev1 arbiter.Events) {
 	hang0, hang1 := g.watchdog.Hang()
 	ev0 = arbiter.Events{Fence: g.fence0.Event(), Preempt: g.cp0.Preempted(), Fault: g.cp0.Fault(), Watchdog: hang0}

@@ -37,6 +37,26 @@ func TestEventsOfBoth(t *testing.T) {
 	p.writeReg(intcreg.Base+intcreg.Raise, intcreg.All)
 	p.idle()
 	assert.Equal(t, uint32(arbreg.Preempt0|arbreg.Fault1), p.get(events), "raised events are not events of a node")
+	for node := range uint32(2) {
+		for owner := range uint32(4) {
+			p.writeReg(arbreg.Base+arbreg.Owner, owner)
+			p.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
+			at := cpreg.Base + node*cpreg.Stride
+			if owner>>node&1 == 0 {
+				p.writeReg(uint64(at+cpreg.Preempt), 6+owner)
+			} else {
+				p.put(uint16(at+cpreg.Preempt), 6+owner)
+			}
+			p.idle()
+			assert.Equal(t, 6+owner, p.readReg(uint64(at+cpreg.Preempted)))
+			want := uint32(intcreg.Done0) << node
+			if owner>>node&1 != 0 {
+				want = 0
+			}
+			assert.Equal(t, want, p.readReg(intcreg.Base+intcreg.Status)&(intcreg.Done0|intcreg.Done1), "node %d stops, OWNER %d", node, owner)
+		}
+	}
+	p.writeReg(arbreg.Base+arbreg.Owner, 0)
 	p.writeReg(idreg.Reset, idreg.ResetWhole)
 	p.idle()
 	assert.Zero(t, p.get(events))

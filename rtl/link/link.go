@@ -20,7 +20,7 @@ const maxFrame = seq.MaxPacket + 8
 //	        gpu linkport.GPU, the outputs of the GPU; reqReady, dataReady, whether its
 //	        target port takes a header and a beat
 //	Out     Byte, for the line, valid/ready; Target, Takes, Complete, for the GPU;
-//	        LEDs; Status
+//	        LEDs; Status; Rate, for the parent that clocks the line
 //	Timing  that of the program: up to 300 clocks from the first byte of a register read to the
 //	        last byte of its answer, at a byte in 2 clocks
 //	Reset   no session: the GPU's writes are lost and its reads are aborted
@@ -38,7 +38,7 @@ type Module struct {
 }
 
 // Outputs are the methods of Module whose results are its outputs.
-var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs", "Status"}
+var Outputs = []string{"Byte", "Target", "Takes", "Complete", "LEDs", "Status", "Rate"}
 
 // New returns a link after reset. program has the instructions of the sequencer; a tick
 // is tickClocks clocks.
@@ -73,6 +73,9 @@ func (m *Module) Status() linkport.Status {
 	return s
 }
 
+// Rate returns the number of the rate of the line, see seq.Rates.
+func (m *Module) Rate() uint8 { return m.seq.Rate() }
+
 // LEDs returns the levels of the lights: bit 0 in a session.
 func (m *Module) LEDs() uint8 {
 	if m.seq.Status().Up {
@@ -88,7 +91,7 @@ func (m *Module) Tick(in linkport.Byte, ready bool, gpu linkport.GPU, reqReady, 
 	read, at, later := m.seq.Fetch()
 	release := m.seq.Release()
 	tx, word := m.seq.Send()
-	taken := seq.Ready{Tx: m.tx.Ready(), Room: m.tx.Room(), Req: reqReady, Beat: dataReady}
+	taken := seq.Ready{Tx: m.tx.Ready(), Room: m.tx.Room(), Empty: m.tx.Empty(), Req: reqReady, Beat: dataReady}
 	from := uint32(half)<<8 | uint32(at)
 	if later {
 		from ^= 1 << 8

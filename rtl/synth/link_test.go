@@ -26,7 +26,7 @@ const (
 func TestLink(t *testing.T) {
 	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
-	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6})
+	p, err := seq.Program(seq.Options{MapHash: regmap.Hash(), Replay: 6, Slow: 7})
 	require.NoError(t, err)
 	sequencer, line := link.New(p.Words, 21_000), uart.New()
 	cells, ram := 0, 0

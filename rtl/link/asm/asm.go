@@ -40,7 +40,8 @@
 //	01 110 11 000000000   ret
 //	00 000 11 000000100   shr, a load of port 4
 //	1 cccc aaaaaaaaaaa    a jump; c: 0 always 1 z 2 nz 3 c 4 nc 5 frame 6 other 7 room
-//	                      8 req 9 read 10 beat 11 cpl 12 tick 13 damaged; 15: a call
+//	                      8 req 9 read 10 beat 11 cpl 12 tick 13 damaged 14 empty;
+//	                      15: a call
 //
 // m: 0 a value, 1 an address, 2 the pointer, which moves if bit 0 is set, 3 a port.
 package asm
@@ -88,7 +89,7 @@ var plain = map[string]uint16{"ret": pointer | Port, "shr": Port | 4}
 const pointer = Move | 6<<11
 
 // conditions of jumps, by their number in the instruction. A call has none.
-var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "room", "req", "read", "beat", "cpl", "tick", "damaged"}
+var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "room", "req", "read", "beat", "cpl", "tick", "damaged", "empty"}
 
 // A Program is the result of Assemble.
 type Program struct {

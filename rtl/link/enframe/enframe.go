@@ -30,7 +30,7 @@ const (
 //	        it is the last one before the check; word, exclusive or the CRC-32 of the
 //	        frame is the check, from the clock in which the last byte is taken until
 //	        Room or Ready; ready, the byte of the line is taken
-//	Out     Ready; Room, whether a frame of any size may begin; Byte, the byte of the
+//	Out     Ready; Room, whether a frame of any size may begin; Empty; Byte, the byte of the
 //	        line, valid/ready
 //	Timing  a byte in every second clock, and 8 clocks from the last byte to Room, if
 //	        there is room. A group of stuffing is on the line from its end on; a byte
@@ -92,6 +92,9 @@ func (m *Module) Ready() bool {
 
 // Room reports whether a frame may begin. Its first byte is taken at most a clock later.
 func (m *Module) Room() bool { return !m.begun && m.room() }
+
+// Empty reports whether no byte is left for the line, and no frame is in work.
+func (m *Module) Empty() bool { return !m.begun && !m.full && m.idle() }
 
 // Byte returns the byte of the line.
 func (m *Module) Byte() (valid bool, data uint8) { return m.full, uint8(m.ram.Out()) }

@@ -38,6 +38,7 @@ const (
 	ifCompletion = 11
 	ifTick       = 12
 	ifDamaged    = 13
+	ifEmpty      = 14
 	called       = 15 // a call always holds
 )
 

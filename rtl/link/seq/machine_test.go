@@ -256,6 +256,7 @@ func TestConditions(t *testing.T) {
 		{"completion", 11, Rx{}, Ready{}, linkport.GPU{Cpl: port.Completion{Status: port.CplAbort}}},
 		{"damaged", 13, Rx{Damaged: true}, Ready{}, linkport.GPU{}},
 		{"room", 7, Rx{}, Ready{Room: true}, linkport.GPU{}},
+		{"empty", 14, Rx{}, Ready{Empty: true}, linkport.GPU{}},
 	} {
 		holds := func(condition uint64, rx Rx, r Ready, gpu linkport.GPU) bool {
 			m := New([]uint64{0x8003 | condition<<11, 0, 0x8002, 0x8003}, 1<<16)

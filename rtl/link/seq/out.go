@@ -61,6 +61,9 @@ func (m *Module) Complete() port.Completion {
 	return port.Completion{Tag: m.arg, Status: status, Last: m.a>>7 != 0, Data: m.x}
 }
 
+// Rate returns the number of the rate of the line, see Rates.
+func (m *Module) Rate() uint8 { return m.state >> 3 & 7 }
+
 // Status returns the state of the link, and the events that the program reports in this
 // clock.
 func (m *Module) Status() linkport.Status {

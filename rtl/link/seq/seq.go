@@ -63,7 +63,7 @@ const (
 	outRelease  = 11 // frees the received frame
 	outOther    = 12 // 1: reads are of the frame after the oldest one
 	outRx       = 13 // read position in the received frame
-	outState    = 14 // state of the link: bit 7 a session, bits 2..0 cause of the end of the last one
+	outState    = 14 // state of the link: bit 7 a session, 5..3 its rate, 2..0 cause of the end of the last one
 	outEvent    = 15 // events of the link, a bit for each, see Status
 )
 

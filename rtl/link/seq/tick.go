@@ -9,13 +9,15 @@ import (
 //
 //	Tx    the byte of a frame
 //	Room  the transmitter has room for a new frame
+//	Empty the transmitter has nothing to send
 //	Req   the target's header
 //	Beat  the target's beat
 type Ready struct {
-	Tx   bool
-	Room bool
-	Req  bool
-	Beat bool
+	Tx    bool
+	Room  bool
+	Empty bool
+	Req   bool
+	Beat  bool
 }
 
 // Tick is one rising clock edge.
@@ -151,6 +153,8 @@ func (m *Module) holds(in uint16, zero, carry bool, rx Rx, ready Ready, gpu link
 		return m.damaged
 	case ifRoom:
 		return ready.Room
+	case ifEmpty:
+		return ready.Empty
 	default:
 		return false
 	}

@@ -66,7 +66,7 @@ pre, code { font: 13px/1.4 monospace; white-space: pre-wrap; margin: .2em 0 }
 <h1>Bring-up of <code>{{.Board}}</code></h1>
 <p>{{.Failed}} failed, {{.Passed}} passed, {{.Skipped}} not run; seed {{.Seed}}</p>
 {{with .Device}}<p>device {{printf "%04x:%04x" .Vendor .Product}}, map {{printf "%08x" .MapHash}}, {{.Nodes}} nodes, {{size .VRAM}} of VRAM, {{.ClockHz}} Hz</p>{{end}}
-{{if .LinkErrors}}<p>The link recovered from errors:{{range .LinkErrors}} {{.Name}} {{.Count}}{{end}}</p>{{end}}
+{{if .LinkErrors}}<p>The link recovered from errors:{{range .LinkErrors}} {{.Name}} {{.Count}}{{end}}{{.LinkNote}}</p>{{end}}
 <table>
 <tr><th>stage</th><th>purpose</th><th>outcome</th><th>findings</th><th>board time</th></tr>
 {{range .Results}}<tr>

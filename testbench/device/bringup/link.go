@@ -45,7 +45,7 @@ func linkTrips(s *session) outcome {
 	tick := 1 / float64(s.Clock.Hz())
 	o := f.outcome(fmt.Sprintf("%d round trips, p50 %s, p99 %s", trips, seconds(float64(times[trips/2])*tick), seconds(float64(times[trips*99/100])*tick)))
 	if errs := counted(before, counters(s)); len(errs) > 0 {
-		o.details = append(o.details, "the link recovered from errors: "+list(errs))
+		o.details = append(o.details, "the link recovered from errors: "+list(errs)+repeatedNote(errs))
 	}
 	return o
 }
@@ -81,6 +81,14 @@ func list(all []Count) string {
 		texts = append(texts, fmt.Sprintf("%s %d", c.Name, c.Count))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// repeatedNote explains frames that were repeated although none was damaged, or is empty.
+func repeatedNote(all []Count) string {
+	if len(all) != 1 || all[0].Name != "frames_repeated" {
+		return ""
+	}
+	return "; none was damaged. On a good line too, a board with a window of two asks again for a frame after a request that waits"
 }
 
 // isError reports whether the named counter counts errors.

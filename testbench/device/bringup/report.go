@@ -72,6 +72,9 @@ type Report struct {
 // Cause returns the error of the first access without an answer, or nil.
 func (r *Report) Cause() error { return r.cause }
 
+// LinkNote explains LinkErrors that a good line has too, or is empty.
+func (r *Report) LinkNote() string { return repeatedNote(r.LinkErrors) }
+
 // OK reports whether every selected stage was run and passed.
 func (r *Report) OK() bool { return r.Failed == 0 && r.Skipped == 0 }
 
@@ -161,7 +164,7 @@ func (r *Report) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-------- %d failed, %d passed, %d not run\n", r.Failed, r.Passed, r.Skipped)
 	if len(r.LinkErrors) > 0 {
-		fmt.Fprintf(&b, "link           recovered from %s\n", list(r.LinkErrors))
+		fmt.Fprintf(&b, "link           recovered from %s%s\n", list(r.LinkErrors), r.LinkNote())
 	}
 	for _, res := range r.Results {
 		if res.Replay != "" {
