@@ -5,11 +5,11 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0x08b9a7b7,
-		"ulx3s":         0xe661ab27,
-		"ulx3s-mcu":     0x3de4f60d,
-		"ulx3s-25f":     0x13ffc339,
-		"ulx3s-12f":     0x5c691423,
-		"colorlight-i5": 0x2af2132f,
+		"ice40-hx8k":    0xb8ce4b21,
+		"ulx3s":         0xb7bd88f7,
+		"ulx3s-mcu":     0x8cfd0339,
+		"ulx3s-25f":     0x1ea8fdad,
+		"ulx3s-12f":     0xa9eeb4a5,
+		"colorlight-i5": 0xfa76e6d9,
 	}
 }

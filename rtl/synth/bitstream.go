@@ -159,7 +159,7 @@ func (g *Gateware) prepare(dir string, results ...string) error {
 // route places and routes the netlist, and adds resources, clock and path.
 func (g *Gateware) route(dir string, n *netlist, out *Bitstream) error {
 	tool := g.Part.backend().place
-	text, err := command(dir, tool, g.routing()...)
+	text, err := command(dir, tool, g.routing(g.Seed)...)
 	if again := os.WriteFile(filepath.Join(dir, "nextpnr.log"), []byte(text), 0o666); again != nil {
 		return fmt.Errorf("%w: %w", ErrDir, again)
 	}

@@ -29,14 +29,15 @@ type Gateware struct {
 }
 
 // Hash returns the first four bytes, big-endian, of the SHA-256 of all that the tools read
-// and of their options. It is never 0. Comments and positions in the Go source do not
-// count: the tools do not get them.
+// and of their options, without the seed. It is never 0. Comments and positions in the Go
+// source do not count: the tools do not get them. The seed does not count, because it only
+// moves cells: all placements of a netlist have one hash.
 func (g *Gateware) Hash() uint32 {
 	h := sha256.New()
 	for _, f := range g.files() {
 		fmt.Fprintf(h, "%s %d\n%s", f.Name, len(f.Text), f.Text)
 	}
-	fmt.Fprintf(h, "%q %q", g.routing(), g.Part.backend().args)
+	fmt.Fprintf(h, "%q %q", g.routing(0), g.Part.backend().args)
 	if v := binary.BigEndian.Uint32(h.Sum(nil)); v != 0 {
 		return v
 	}
@@ -54,11 +55,11 @@ func (g *Gateware) files() []verilog.File {
 	return append(files, verilog.File{Name: scriptFile, Text: []byte(script(s, g.Part.Target, false, mapping(g.Part.Target)))})
 }
 
-// routing returns the arguments of nextpnr. A clock that is too slow is a finding, not an
-// error of the tool.
-func (g *Gateware) routing() []string {
+// routing returns the arguments of nextpnr with a seed. A clock that is too slow is a
+// finding, not an error of the tool.
+func (g *Gateware) routing(seed int) []string {
 	b := g.Part.backend()
-	return append(g.Part.netlist(g.Seed, g.Source.MHz), b.pinsOpt, b.pins, b.outOpt, b.routed,
+	return append(g.Part.netlist(seed, g.Source.MHz), b.pinsOpt, b.pins, b.outOpt, b.routed,
 		"--report", reportFile, "--timing-allow-fail")
 }
 
