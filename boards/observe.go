@@ -39,14 +39,16 @@ func Observes(selector string) bool {
 	return v.config().Caps.Has(caps.Trace) && v.err == nil
 }
 
-// VRAMBytes returns the bytes of VRAM of the board of a selector, or 0 if its options do not tell.
-func VRAMBytes(selector string) uint64 {
+// Sizes returns the bytes of VRAM and the clocks a second of the board of a selector, or zeros if its options do
+// not tell.
+func Sizes(selector string) (vram, hz uint64) {
 	s, o, err := find(selector)
 	if err != nil || !s.takes("vram") {
-		return 0
+		return 0, 0
 	}
 	v := values{Values: o.values}
-	return v.config().VRAMBytes
+	c := v.config()
+	return c.VRAMBytes, uint64(c.ClockHz)
 }
 
 // observed is a GPU that is looked at after each clock.

@@ -36,7 +36,7 @@ type bench struct {
 	round     int // from 1; 0: the baseline
 	calm      bool
 	totals    Totals
-	tdr       uint64 // time-out of a node in clocks that the bench has chosen; 0: none
+	tdr       uint64 // time-out of a node in clocks; 0: the time of the board is not counted in clocks
 	aborted   uint64 // devices that were lost with the work of a node
 	memory    uint64 // of the PC, in use without devices
 	failed    error  // the first failure
@@ -51,9 +51,8 @@ func open(o Options) (*bench, error) {
 	b.Contexts = max(b.Contexts, 1)
 	s := o.System
 	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
-	if s.TdrDelay == 0 && s.Tdr == 0 && inClocks(o.Board) {
-		s.TdrDelay = tdrDelay(o.Board)
-		b.tdr = s.TdrDelay
+	if b.tdr, _ = o.timeOut(); b.tdr != 0 {
+		s.TdrDelay = b.tdr
 	}
 	var err error
 	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {

@@ -15,9 +15,30 @@ const (
 	hangs    = 64 // copies of a submission that hangs
 )
 
-// tdrDelay returns the time-out of a node in clocks, if no other is given. The calls of a frame, and a paging buffer, take
-// less: they move a part of VRAM, at 8 bytes a clock.
-func tdrDelay(board string) uint64 { return max(400_000, boards.VRAMBytes(board)/4) }
+// maxHang is the most bytes of a copy of a hang.
+const maxHang = 64 << 20
+
+// leastTimeOut returns the smallest time-out of a node, and the default, in clocks. The calls of a frame, and a
+// paging buffer, take less: they move a part of VRAM, at 8 bytes a clock.
+func leastTimeOut(vram uint64) uint64 { return max(400_000, vram/4) }
+
+// timeOut returns the time-out of a node and the smallest one, in clocks, or zeros if the time of the board is not
+// counted in clocks.
+func (o *Options) timeOut() (clocks, least uint64) {
+	if !inClocks(o.Board) {
+		return 0, 0
+	}
+	vram, hz := boards.Sizes(o.Board)
+	least = leastTimeOut(vram)
+	switch {
+	case o.System.Tdr != 0:
+		return uint64(o.System.Tdr.Seconds() * float64(hz)), least
+	case o.System.TdrDelay != 0:
+		return o.System.TdrDelay, least
+	default:
+		return least, least
+	}
+}
 
 // hangBytes returns the bytes of a copy of a hang. All its copies take more than twice as long as a time-out.
 func hangBytes(tdr uint64) uint32 { return uint32(max(256<<10, tdr/2)) }

@@ -63,6 +63,7 @@ func (o *Options) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
 	}
+	tdr, least := o.timeOut()
 	switch {
 	case o.Processes < 1 || o.Processes > MaxProcesses:
 		return bad("%d processes, want 1 to %d", o.Processes, MaxProcesses)
@@ -76,6 +77,10 @@ func (o *Options) check() error {
 		return bad("a hang rate of %v, want 0 to 1", o.Hang)
 	case o.Hang > 0 && !inClocks(o.Board) && o.System.Tdr == 0 && o.System.TdrDelay == 0:
 		return bad("hangs on the board %s, want a time-out of the GPU, since its default of seconds is too long for them", o.Board)
+	case tdr < least:
+		return bad("a time-out of %d clocks on the board %s, want at least %d, since paging buffers take nearly as long", tdr, o.Board, least)
+	case o.Hang > 0 && tdr > 2*maxHang:
+		return bad("hangs and a time-out of %d clocks, want at most %d, since work that hangs takes longer", tdr, 2*maxHang)
 	case strings.Contains(o.Board, "cut="):
 		return bad("the board %s, whose line is cut; %s pulls the board out", o.Board, Unplug)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):

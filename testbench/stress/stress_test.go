@@ -3,6 +3,7 @@ package stress
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,10 @@ func TestEachFault(t *testing.T) {
 		}},
 		{"one node", "emu?vram=64KiB&nodes=1", func(o *Options) {}, func(t *testing.T, r Round) { assert.EqualValues(t, 36, r.Frames) }},
 		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.1, 1 }, func(t *testing.T, r Round) {
+			assert.Positive(t, r.Hangs)
+			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
+		}},
+		{"hang after a given time", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds, o.System.Tdr = 0.1, 1, 20*time.Millisecond }, func(t *testing.T, r Round) {
 			assert.Positive(t, r.Hangs)
 			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
 		}},
@@ -241,15 +246,17 @@ func TestUnwrittenIsFound(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"0 processes, want 1 to 64":                   func(o *Options) { o.Processes = 0 },
-		"65 processes, want 1 to 64":                  func(o *Options) { o.Processes = 65 },
-		"9 contexts, want 1 to 8":                     func(o *Options) { o.Contexts = 9 },
-		"-1 contexts, want 1 to 8":                    func(o *Options) { o.Contexts = -1 },
-		"0 frames, want at least 1":                   func(o *Options) { o.Frames = 0 },
-		"0 rounds and a time of 0s, want one of them": func(o *Options) { o.Rounds = 0 },
-		"a hang rate of 1.5, want 0 to 1":             func(o *Options) { o.Hang = 1.5 },
-		"hangs on the board line":                     func(o *Options) { o.Hang, o.Board = 0.1, "line" },
-		"a pressure of 0, want more than 0 to 16":     func(o *Options) { o.Pressure = 0 },
+		"0 processes, want 1 to 64":                                                  func(o *Options) { o.Processes = 0 },
+		"65 processes, want 1 to 64":                                                 func(o *Options) { o.Processes = 65 },
+		"9 contexts, want 1 to 8":                                                    func(o *Options) { o.Contexts = 9 },
+		"-1 contexts, want 1 to 8":                                                   func(o *Options) { o.Contexts = -1 },
+		"0 frames, want at least 1":                                                  func(o *Options) { o.Frames = 0 },
+		"0 rounds and a time of 0s, want one of them":                                func(o *Options) { o.Rounds = 0 },
+		"a hang rate of 1.5, want 0 to 1":                                            func(o *Options) { o.Hang = 1.5 },
+		"hangs on the board line":                                                    func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a time-out of 100000 clocks on the board emu, want at least 4194304":        func(o *Options) { o.System.Tdr = time.Millisecond },
+		"hangs and a time-out of 200000000 clocks, want at most 134217728":           func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
+		"a pressure of 0, want more than 0 to 16":                                    func(o *Options) { o.Pressure = 0 },
 		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out": func(o *Options) { o.Board = "line?faults=cut=9" },
 		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),
 		"the fault ignore-preempt with firmware that runs the queues":                func(o *Options) { fault(IgnorePreempt, 0.1)(o); o.System.Queues.Use = true },
