@@ -3,7 +3,7 @@
 // and the reasons, so that no skip goes unnoticed.
 //
 //	testsum [arguments of go test]
-//	testsum -long
+//	testsum -long [flags of go test]
 //
 // With -long it runs only the tests of the module that call tooltest.Long, which HILGPU_FAST=1 skips.
 //
@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 )
 
 func main() {
@@ -29,12 +30,13 @@ func main() {
 
 // run runs go test and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "-long" {
-		var err error
-		if args, err = longTests("."); err != nil {
+	if len(args) > 0 && args[0] == "-long" {
+		long, err := longTests(".")
+		if err != nil {
 			fmt.Fprintf(stderr, "testsum: %v\n", err)
 			return 1
 		}
+		args = slices.Concat(args[1:], long)
 	}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = stderr
