@@ -178,10 +178,14 @@ func (k *Kernel) advance(t *ddi.Thread, c *context) bool {
 }
 
 // together reports whether a DMA buffer may be submitted now, after the paging buffers that
-// wait for the same node: some of them may be its own.
+// wait for the same node: some of them may be its own. A paging buffer that depends on one
+// before it, which was taken back when the node stopped, is disturbed as soon as that one is
+// submitted.
 func (k *Kernel) together(n *node) bool {
 	return len(n.hardware)+len(n.waiting) < int(k.caps.HwQueuePacketCap) &&
-		!slices.ContainsFunc(n.waiting, func(s *submission) bool { return !s.undisturbed() })
+		!slices.ContainsFunc(n.waiting, func(s *submission) bool {
+			return slices.ContainsFunc(s.waits, func(m mark) bool { return m.running() || m.line == &k.paging.line && !m.completed() })
+		})
 }
 
 // patch is the function of the miniport that writes addresses.
@@ -223,9 +227,16 @@ func (k *Kernel) issue(t *ddi.Thread, s *submission) {
 	if st != ddi.StatusSuccess {
 		k.bugcheck(patch, CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
 	}
-	s.letGo(true)
 	old := t.Raise(ddi.DispatchLevel)
 	k.pump(t)
+	if k.err == nil && len(c.line.node.waiting) > 0 {
+		// The node has faulted meanwhile. The buffer gets a fence and a patch again, after the rest of the paging buffers.
+		s.fence, s.serial = 0, 0
+		c.pending = slices.Insert(c.pending, 0, s)
+		k.dev.Lower(t, old)
+		return
+	}
+	s.letGo(true)
 	k.observeQueue(s)
 	if k.err == nil {
 		k.submit(t, s)
