@@ -21,7 +21,7 @@ type eviction struct {
 
 	offered, destroyed bool // its application does not need it: until it is reclaimed, or any more
 
-	out  uint64 // the last submission that copies it to host memory
+	out  uint64 // the last submission that copies it to host memory; 0: it was brought back since
 	kept []byte // that memory after that submission; nil: it may change
 }
 
@@ -123,20 +123,23 @@ func (s *Sanitizer) checkIn(u *submission, a *allocation, o dxgkrnl.Operation) {
 	case a.kept != nil:
 		s.returning = append(s.returning, o.Allocation)
 	}
-	a.lost, a.newer = false, false
+	a.lost, a.newer, a.out = false, false, 0
 	a.at, a.moved = o.To.Address, true
 	if o.To.Address == a.place.from {
 		a.arrives = false
 	}
 }
 
-// checkMap checks a mapping of the host memory of an allocation.
+// checkMap checks a mapping of the host memory of an allocation, which the GPU may write from now on.
 func (s *Sanitizer) checkMap(u *submission, a *allocation, o dxgkrnl.Operation) {
 	if a.lost {
 		s.find("access-eviction", buildPaging, "submission %d maps %s, whose content at %s was not copied to host memory", u.serial,
 			s.of(o.Allocation), pkt.FormatAddr(a.left))
 	}
-	a.lost = false
+	if a.kept != nil {
+		s.returning = append(s.returning, o.Allocation)
+	}
+	a.lost, a.out = false, 0
 	if o.To.Address == a.place.from {
 		a.arrives = false
 	}

@@ -168,6 +168,51 @@ func TestEvictionWhileLocked(t *testing.T) {
 	assert.Empty(t, p.found, "a lock may change it")
 }
 
+// Host memory that the GPU writes through a mapping may differ from what was evicted. What changed before the mapping is named.
+func TestEvictionThenMapping(t *testing.T) {
+	for change, want := range map[byte][]string{0: nil, 1: {"access-eviction"}} {
+		p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 29)), host: hostBase + 0x1000}
+		p.writes()
+		p.Kernel(p.rig.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
+		p.moves("TRANSFER", kmddi.PagingLocation{SegmentID: 1, Address: p.places[11]}, kmddi.PagingLocation{Address: p.host})
+		p.memory[p.host-hostBase] ^= change
+		p.serial++
+		p.Kernel(p.rig.t, dxgkrnl.Event{
+			Kind: dxgkrnl.EventQueue, Submission: p.serial, Address: 0x9000, Text: "paging buffer",
+			Operations: []dxgkrnl.Operation{{Name: "MAP_APERTURE_SEGMENT", Allocation: 11, To: kmddi.PagingLocation{SegmentID: 2}}},
+		})
+		p.retire(p.serial)
+		p.memory[p.host-hostBase+1] ^= 1
+		p.place(11, 0x4000)
+		p.moves("TRANSFER", kmddi.PagingLocation{Address: p.host}, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+		p.writes()
+		assert.Equal(t, want, p.found)
+	}
+}
+
+// An allocation that comes back before its copy to host memory has ended is not evicted any more when that ends.
+func TestEvictionThatComesBackAtOnce(t *testing.T) {
+	p := &pager{rig: newRig(t), t: t, r: rand.New(rand.NewPCG(1, 30)), host: hostBase + 0x1000}
+	p.writes()
+	p.Kernel(p.rig.t, dxgkrnl.Event{Kind: dxgkrnl.EventEvict, Allocation: 11})
+	segment, host := kmddi.PagingLocation{SegmentID: 1, Address: p.places[11]}, kmddi.PagingLocation{Address: p.host}
+	queue := func(from, to kmddi.PagingLocation) {
+		p.serial++
+		p.Kernel(p.rig.t, dxgkrnl.Event{
+			Kind: dxgkrnl.EventQueue, Submission: p.serial, Address: 0x9000, Text: "paging buffer",
+			Operations: []dxgkrnl.Operation{{Name: "TRANSFER", Allocation: 11, From: from, To: to, Bytes: 256}},
+		})
+	}
+	queue(segment, host)
+	p.place(11, 0x4000)
+	queue(host, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+	p.retire(p.serial - 1)
+	p.retire(p.serial)
+	p.memory[p.host-hostBase] ^= 1 // the content is in the segment, so the kernel may change this
+	queue(host, kmddi.PagingLocation{SegmentID: 1, Address: 0x4000})
+	assert.Empty(t, p.found)
+}
+
 // Content may be discarded if its application has offered or destroyed it. What returns after that
 // is zero.
 func TestDiscard(t *testing.T) {
