@@ -101,12 +101,16 @@ func TestLog(t *testing.T) {
 		}
 	}
 	path := write(flipped)
-	code, _, stderr = hilgpu("log", path)
+	code, stdout, stderr = hilgpu("log", path)
+	assert.Equal(t, exit.Usage, code, stderr)
+	assert.Contains(t, stderr, "the log is damaged: event")
+	assert.Contains(t, stdout, "- - gap: event")
+	code, _, stderr = hilgpu("log", path, "--ddi")
 	assert.Equal(t, exit.Usage, code, stderr)
 	assert.Contains(t, stderr, "fails its check")
 	code, stdout, stderr = hilgpu("why", path, "fault")
 	assert.Zero(t, code, stderr)
-	assert.Contains(t, stdout, "note: the log is damaged: events ")
+	assert.Contains(t, stdout, "note: the log is damaged: event")
 }
 
 // The log has the trace of the driver interfaces, and one seed gives one log.

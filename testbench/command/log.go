@@ -32,7 +32,8 @@ func newLog(a *App) *cobra.Command {
 		Short: "Print a log that --record has written",
 		Long: `Log prints the events of a log, a line each: number, time in clocks, kind, thread, the number
 of the event that led to it, and what docs/log.md lists for the kind. It can read a log while it
-is written, and after a crash. With --ddi it prints the calls of the driver interfaces, as --ddi
+is written, and after a crash. A line or an object "gap" tells which events a damaged block had,
+and the exit code is 2 then. With --ddi it prints the calls of the driver interfaces, as --ddi
 of "hilgpu run compose" writes them.`,
 		Example: `  hilgpu run compose --record run.log
   hilgpu log run.log --kind queue,submit,retire
@@ -102,24 +103,46 @@ func readLog(path string, read func(l *eventlog.Reader) error) error {
 	return nil
 }
 
-// print prints the selected events, and at the end whether the log is whole.
-func (f *logFlags) print(l *eventlog.Reader) error {
-	add := func(e *eventlog.Event) error {
+// A gapLine is a gap of a log as a line of JSON.
+type gapLine struct {
+	Gap eventlog.Gap `json:"gap"`
+}
+
+// printers return what prints an event, and what prints a gap.
+func (f *logFlags) printers() (add func(e *eventlog.Event) error, gap func(g eventlog.Gap) error) {
+	if f.json {
+		line := f.app.Lines("events")
+		return func(e *eventlog.Event) error { return line(e) }, func(g eventlog.Gap) error { return f.app.Aside(gapLine{g}) }
+	}
+	add = func(e *eventlog.Event) error {
 		_, err := fmt.Fprintln(f.app.Out, e)
 		return err
 	}
-	if f.json {
-		line := f.app.Lines("events")
-		add = func(e *eventlog.Event) error { return line(e) }
+	gap = func(g eventlog.Gap) error {
+		_, err := fmt.Fprintf(f.app.Out, "- - gap: %s\n", g)
+		return err
 	}
+	return add, gap
+}
+
+// print prints the selected events and the gaps between them, and at the end whether the log is whole. It fails with
+// eventlog.ErrCorrupt if there is a gap in the log.
+func (f *logFlags) print(l *eventlog.Reader) error {
+	add, gap := f.printers()
+	l.GoOn = true
 	var e eventlog.Event
 	for {
-		err := l.Next(&e)
-		if errors.Is(err, io.EOF) {
-			break
+		end := l.Next(&e)
+		if end != nil && !errors.Is(end, io.EOF) {
+			return end
 		}
-		if err != nil {
-			return err
+		if g, ok := l.Gap(); ok && g.Overlaps(f.from, f.to) {
+			if err := gap(g); err != nil {
+				return err
+			}
+		}
+		if end != nil {
+			break
 		}
 		if e.ID < f.from || f.to != 0 && e.ID > f.to || len(f.kinds) > 0 && !slices.Contains(f.kinds, e.Name()) {
 			continue
@@ -131,7 +154,7 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 	if l.Truncated() {
 		fmt.Fprintf(f.app.Stderr, "%s: the log ends within a block: it is being written, or its writer was killed\n", f.app.program.Name)
 	}
-	return nil
+	return l.Damage()
 }
 
 // writeDDI writes the trace of the driver interfaces that is in a log. It reads the file twice.

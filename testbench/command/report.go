@@ -24,7 +24,8 @@ func newReport(a *App) *cobra.Command {
 		Long: `Report reads a log that --record has written, or the folder of a failed test that "hilgpu test
 --artifacts" has written. With -o it writes one HTML page that needs no other file: what ran, a
 timeline, frames and where they differ, broken rules and stops, the last submissions with their
-packets, registers by field, and what the run used. With --timeline it writes Chrome trace events.`,
+packets, registers by field, and what the run used. With --timeline it writes Chrome trace events.
+If blocks of the log are damaged, both show the gaps, and the exit code is 2.`,
 		Example: `  hilgpu run compose --record run.log
   hilgpu report run.log -o run.html
   hilgpu report run.log --timeline run.json
@@ -56,7 +57,13 @@ func (f *reportFlags) run(path string) error {
 	if err := f.write(path, f.out, source.Write); err != nil {
 		return err
 	}
-	return f.write(path, f.timeline, source.WriteTimeline)
+	if err := f.write(path, f.timeline, source.WriteTimeline); err != nil {
+		return err
+	}
+	if err := source.Damage(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // write writes an output file, if there is one. from names what it is made of, in errors.

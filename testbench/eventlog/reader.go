@@ -36,7 +36,7 @@ const (
 // A Reader reads the events of a log, in order.
 type Reader struct {
 	Header Header
-	GoOn   bool // pass over blocks of events that fail their check; Passed counts them
+	GoOn   bool // pass over blocks of events that fail their check; Gaps has what is missing
 
 	in        *bufio.Reader
 	at        int64  // offset of the next block
@@ -51,7 +51,9 @@ type Reader struct {
 	cut   bool
 	lost  bool // the end has only zeros
 
-	passed int // blocks
+	gaps []Gap
+	open bool // no event was read after the last gap
+	here bool // the last gap is before the event that was read last
 }
 
 // NewReader reads the header of a log. It fails with ErrFormat, ErrVersion or ErrCorrupt, or
@@ -111,13 +113,11 @@ func (l *Reader) decodeHeader(text []byte, check uint32) error {
 // of a block, as after one of the machine.
 func (l *Reader) Truncated() bool { return l.cut || l.lost }
 
-// Passed returns the number of blocks of events that failed their check and were passed over.
-func (l *Reader) Passed() int { return l.passed }
-
 // Next reads an event. Its text and data are valid until the next call. Next returns io.EOF
 // after the last whole block; ErrCorrupt, with the offset, for a block that fails its check;
 // or an error of the reader. After io.EOF it may be called again, once more has been written.
 func (l *Reader) Next(e *Event) error {
+	l.here = false
 	for len(l.block) == 0 {
 		if err := l.readBlock(); err != nil {
 			return err
@@ -129,6 +129,9 @@ func (l *Reader) Next(e *Event) error {
 	}
 	if l.first.ID == 0 {
 		l.first = Event{ID: e.ID, Time: e.Time}
+	}
+	if l.open {
+		l.resume(e)
 	}
 	return nil
 }
@@ -164,7 +167,7 @@ func (l *Reader) readBlock() error {
 	}
 	if crc32.Checksum(whole, castagnoli) != check {
 		if next, _ := l.in.Peek(1); l.GoOn && kind == blockEvents && len(next) > 0 && next[0] != 0 {
-			l.passed++
+			l.skip()
 			l.at += int64(blockHeader) + int64(size)
 			return l.readBlock()
 		}

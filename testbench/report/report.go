@@ -43,6 +43,8 @@ type Source struct {
 
 	Log func() (io.ReadCloser, error) // opens the log; nil: there is none
 
+	damage error // see Damage
+
 	// Chain explains an event: the chain of events that led to it, or "". nil: package why does.
 	Chain func(e eventlog.Event) string
 }
@@ -155,6 +157,10 @@ func (s *Source) Write(w io.Writer) error {
 	return t.Execute(w, p)
 }
 
+// Damage returns an error that wraps eventlog.ErrCorrupt if Write or WriteTimeline have passed over a gap of the log,
+// which the page and the timeline show, or nil.
+func (s *Source) Damage() error { return s.damage }
+
 // withLog calls do with a reader of the log.
 func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 	file, err := s.Log()
@@ -182,5 +188,9 @@ func (s *Source) WriteTimeline(w io.Writer) error {
 	if s.Log == nil {
 		return fmt.Errorf("%w: there is no log, and so no timeline", ErrFolder)
 	}
-	return s.withLog(func(l *eventlog.Reader) error { return timeline.Write(w, l) })
+	return s.withLog(func(l *eventlog.Reader) error {
+		err := timeline.Write(w, l)
+		s.damage = l.Damage()
+		return err
+	})
 }

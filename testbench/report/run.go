@@ -17,6 +17,7 @@ import (
 // Bounds of what a page shows, so that it stays small.
 const (
 	maxIncidents   = 100 // the last ones
+	maxGaps        = 20
 	maxText        = 16 << 10
 	maxSubmissions = 8   // the last ones with packets, and as many without
 	maxPackets     = 200 // of a submission
@@ -31,6 +32,8 @@ type run struct {
 	From      uint64 // number of the first event
 	Until     string // time of the last event
 	Truncated bool
+	Gaps      []eventlog.Gap // the first ones
+	MoreGaps  int            // gaps that are not in Gaps
 	Incidents []Incident
 	Dropped   int // incidents that are not in Incidents
 
@@ -48,7 +51,8 @@ type run struct {
 	used  used
 }
 
-// An Incident is a fault, a stop, a broken rule, a change of the link, or the error with which the command ended.
+// An Incident is a fault, a stop, a broken rule, a change of the link, a gap of the log, or the error with which the
+// command ended. The event of a gap is the first one that is missing.
 type Incident struct {
 	Event uint64
 	Time  string
@@ -73,11 +77,16 @@ func (s *Source) readRun(chain func(eventlog.Event) string) (*run, error) {
 	err := s.withLog(func(l *eventlog.Reader) error {
 		r.Header = l.Header
 		r.OtherMap = l.Header.Map != regmap.Hash()
+		l.GoOn = true
 		var e eventlog.Event
 		for {
 			err := l.Next(&e)
+			if g, ok := l.Gap(); ok {
+				r.gap(g)
+			}
 			if errors.Is(err, io.EOF) {
 				r.Truncated = l.Truncated()
+				s.damage = l.Damage()
 				return nil
 			}
 			if err != nil {
@@ -163,11 +172,27 @@ func (r *run) incident(e *eventlog.Event, chain func(eventlog.Event) string) {
 	if chain != nil {
 		i.Chain = chain(e.Clone())
 	}
+	r.keep(i)
+}
+
+// keep adds an incident. Only the last ones are kept.
+func (r *run) keep(i Incident) {
 	r.Incidents = append(r.Incidents, i)
 	if len(r.Incidents) > maxIncidents {
 		r.Incidents = r.Incidents[1:]
 		r.Dropped++
 	}
+}
+
+// gap notes that events are missing. The submissions may have gone on in them.
+func (r *run) gap(g eventlog.Gap) {
+	r.keep(Incident{Event: g.From, Time: r.time(g.After), Kind: "gap", Text: g.String()})
+	r.work.gap()
+	if len(r.Gaps) == maxGaps {
+		r.MoreGaps++
+		return
+	}
+	r.Gaps = append(r.Gaps, g)
 }
 
 // opcode returns the name of an opcode.

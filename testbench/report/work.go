@@ -94,6 +94,15 @@ func (w *work) add(e *eventlog.Event) {
 	}
 }
 
+// gap notes that events are missing: how far a submission has come that had not ended is not known.
+func (w *work) gap() {
+	for _, s := range w.submissions {
+		if s.State == "queued" || s.State == "in the hardware" || s.State == "reported" {
+			s.State += " before the gap of the log, and unknown after it"
+		}
+	}
+}
+
 // forget makes room for one more submission: of those with packets, or of those without.
 func (w *work) forget(packets bool) {
 	counted := func(s *Submission) bool { return len(s.packets) > 0 == packets }

@@ -89,14 +89,18 @@ type Sink interface {
 	Mark(m Mark)
 }
 
-// Build reads a log to its end. It returns the error of the reader, after which the sink
-// has all slices before it.
+// Build reads a log to its end. A gap of the log is a mark. What began before a gap and ended in it is open until what is
+// around it ends. Build returns the error of the reader, after which the sink has all slices before it.
 func Build(l *eventlog.Reader, sink Sink) error {
 	b := &builder{sink: sink, hz: l.Header.Hz, observed: l.Header.Observed}
 	b.begin()
+	l.GoOn = true
 	var e eventlog.Event
 	for {
 		err := l.Next(&e)
+		if g, ok := l.Gap(); ok {
+			b.sink.Mark(Mark{Track: b.interruptTrack(markTrack), Name: "gap", Text: g.String(), Time: b.now, Event: g.From})
+		}
 		if err != nil {
 			b.end()
 			if errors.Is(err, io.EOF) {

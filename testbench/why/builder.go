@@ -9,9 +9,6 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// A gap is the first and the last event that a damaged block had.
-type gap struct{ from, to uint64 }
-
 // A builder builds a Run.
 type builder struct {
 	*Run
@@ -72,18 +69,17 @@ func Read(l *eventlog.Reader) (*Run, error) {
 	b := newBuilder(l.Header, nil)
 	var e eventlog.Event
 	l.GoOn = true
-	passed := 0
 	for {
-		if err := l.Next(&e); err != nil {
-			if !errors.Is(err, io.EOF) {
-				return nil, err
-			}
+		err := l.Next(&e)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if g, ok := l.Gap(); ok {
+			b.gaps = append(b.gaps, g)
+		}
+		if err != nil {
 			b.Truncated = l.Truncated()
 			return b.Run, nil
-		}
-		if n := l.Passed(); n > passed {
-			b.gaps = append(b.gaps, gap{b.last.Event + 1, e.ID - 1})
-			passed = n
 		}
 		if e.Kind == eventlog.Open && b.last.In() {
 			patterns := b.patterns

@@ -35,7 +35,7 @@ func TestDamageBeforeASecondBoard(t *testing.T) {
 	r, err := Read(l)
 	require.NoError(t, err)
 	require.NotNil(t, r.earlier)
-	assert.Equal(t, []gap{{6, 10}}, r.earlier.gaps)
+	assert.Equal(t, []eventlog.Gap{{From: 6, To: 10}}, r.earlier.gaps)
 	assert.Empty(t, r.gaps)
 	assert.EqualValues(t, 11, r.first.Event)
 }

@@ -44,7 +44,7 @@ func (r *Run) edges() (all []string) {
 		all = append(all, fmt.Sprintf("the log begins at event %d, clock %d: what was before is not in it", first.first.Event, first.first.Time))
 	}
 	for _, g := range r.gaps {
-		all = append(all, fmt.Sprintf("the log is damaged: events %d to %d are missing, and what they did is not known", g.from, g.to))
+		all = append(all, fmt.Sprintf("the log is damaged: %s, and what they did is not known", g))
 	}
 	switch {
 	case !r.first.In() && cut:

@@ -153,12 +153,12 @@ type happening struct {
 type Run struct {
 	Header    eventlog.Header
 	Truncated bool
-	gaps      []gap // events that are missing in the middle
-	earlier   *Run  // of the board that was open before, or nil
-	followed  bool  // another board was opened after it
-	number    int   // of the board, from 1
-	first     Point // first event
-	last      Point // last event
+	gaps      []eventlog.Gap // events that are missing
+	earlier   *Run           // of the board that was open before, or nil
+	followed  bool           // another board was opened after it
+	number    int            // of the board, from 1
+	first     Point          // first event
+	last      Point          // last event
 
 	subs   map[uint64]*submission
 	jobs   map[uint64]*job // DMA buffers in software queues

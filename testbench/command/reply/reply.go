@@ -69,15 +69,21 @@ func (r *Reply) Lines(unit string) (add func(v any) error) {
 	defer r.mu.Unlock()
 	end := &streamEnd{unit: unit}
 	r.stream = end
-	return func(v any) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.ended {
-			return nil
-		}
-		end.lines++
-		return r.encode(v, nil, "")
+	return func(v any) error { return r.line(v, 1) }
+}
+
+// Aside prints a line that is not one of the unit of Lines, which must have been called.
+func (r *Reply) Aside(v any) error { return r.line(v, 0) }
+
+// line prints a line that counts as n.
+func (r *Reply) line(v any, n uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
 	}
+	r.stream.lines += n
+	return r.encode(v, nil, "")
 }
 
 // End prints the document, or the last line. failed is the error of the

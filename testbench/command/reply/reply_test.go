@@ -33,6 +33,11 @@ func TestReply(t *testing.T) {
 			_ = add(result{"x"})
 			_ = add(result{"y"})
 		}, nil, "{\"name\":\"x\"}\n{\"name\":\"y\"}\n{\"done\":true,\"rounds\":2,\"exit_code\":0}\n"},
+		{"an aside does not count", false, func(r *Reply) {
+			add := r.Lines("rounds")
+			_ = add(result{"x"})
+			_ = r.Aside(result{"y"})
+		}, nil, "{\"name\":\"x\"}\n{\"name\":\"y\"}\n{\"done\":true,\"rounds\":1,\"exit_code\":0}\n"},
 		{"lines with an error", true, func(r *Reply) { r.Lines("rounds") }, broken,
 			"{\"done\":true,\"rounds\":0,\"exit_code\":4,\"error\":{\"code\":4,\"kind\":\"link\",\"message\":\"link down\"}}\n"},
 	} {
