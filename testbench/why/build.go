@@ -189,6 +189,7 @@ func (b *builder) inside(e *eventlog.Event, name string) bool {
 func (b *builder) hardware(e *eventlog.Event, at Point) {
 	switch e.Kind {
 	case eventlog.Memory:
+		b.stores(e)
 		b.wrote(e, at)
 	case eventlog.Message:
 		if e.Fields[0] == completions {

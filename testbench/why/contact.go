@@ -62,6 +62,14 @@ const fenceBytes = 8
 
 // uploads returns the times in which the CPU might write an address.
 func (r *Run) uploads(addr uint64) (all []contact) {
+	for _, w := range r.locksOf(addr) {
+		all = append(all, contact{w.from, w.describe, w.stack, nil})
+	}
+	return all
+}
+
+// locksOf returns the times in which the CPU had what was at an address.
+func (r *Run) locksOf(addr uint64) (all []*cpuWrite) {
 	here := Run{}
 	for _, p := range r.places {
 		if addr-p.address < p.size {
@@ -70,7 +78,7 @@ func (r *Run) uploads(addr uint64) (all []contact) {
 	}
 	for _, w := range r.locks {
 		if p := here.placeOf(addr, w.from); p != nil && !p.driver && p.allocation == w.allocation {
-			all = append(all, contact{w.from, w.describe, w.stack, nil})
+			all = append(all, w)
 		}
 	}
 	return all

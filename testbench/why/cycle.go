@@ -63,6 +63,9 @@ func (r *Run) stateAt(s *submission, at uint64) string {
 	case next != nil:
 		return fmt.Sprintf("at %s; %d of its packets have ended", s.describePacket(next), done)
 	default:
+		if next, _ := r.following(s); next != nil && !s.fenced.In() {
+			return fmt.Sprintf("at %s%s; %d of its packets have ended", s.describePacket(next), r.predicated(s, next), done)
+		}
 		return fmt.Sprintf("and %d of its packets have ended", done)
 	}
 	return "and has not begun"

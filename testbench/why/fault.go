@@ -170,7 +170,11 @@ func (r *Run) about(a *Answer, broken *happening) {
 		if p.executed.In() {
 			at = p.executed
 		}
-		of.step(at, "its packet is %s%s", s.describePacket(p), map[bool]string{true: ", and node " + fmt.Sprint(s.node) + " executes it"}[p.executed.In()])
+		executes := r.predicated(s, p)
+		if p.executed.In() {
+			executes = fmt.Sprintf(", and node %d executes it", s.node)
+		}
+		of.step(at, "its packet is %s%s", s.describePacket(p), executes)
 	}
 	of.step(s.fenced, "node %d executes the packet of its fence", s.node)
 	of.step(s.retired, "it has ended")

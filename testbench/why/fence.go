@@ -160,20 +160,6 @@ func (s *submission) lastExecuted() (last *packet) {
 	return last
 }
 
-// next returns the first packet of s after the last one that was executed, or nil.
-func (s *submission) next() *packet {
-	from := 0
-	for i := range s.packets {
-		if s.packets[i].executed.In() {
-			from = i + 1
-		}
-	}
-	if from < len(s.packets) {
-		return &s.packets[from]
-	}
-	return nil
-}
-
 // describe describes the buffer of a submission.
 func (s *submission) describe() string {
 	text := fmt.Sprintf("%s, %d packets at host memory %#x, bytes %#x to %#x", s.kind, len(s.packets), s.buffer, s.start, s.end)

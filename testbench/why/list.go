@@ -141,7 +141,7 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 					if !at.In() {
 						at = s.queued
 					}
-					a.step(at, "its packet is %s", s.describePacket(p))
+					a.step(at, "its packet is %s%s", s.describePacket(p), r.predicated(s, p))
 				}
 			}
 			a.end(s)

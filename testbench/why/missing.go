@@ -105,11 +105,13 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	if p := s.inRing(); p != nil && r.Header.Observed {
 		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending(s))
 	}
-	switch next := s.next(); {
+	switch next, is := r.following(s); {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0:
 		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending(s))
+	case next != nil && is == perhaps:
+		return a.lacks(MissingUnknown, "%s has not ended%s%s%s", s.describePacket(next), r.predicated(s, next), next.moved(), r.node(s.node)+r.ending(s))
 	case next != nil:
 		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending(s))
 	}

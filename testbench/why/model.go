@@ -79,6 +79,9 @@ type submission struct {
 	word     uint64 // address of the fence in host memory, if it was written
 	other    store  // the write to its memory in the place of that of its fence
 
+	passed  []pass // see passes
+	passing bool   // passes is at work on it
+
 	patch  *eventlog.Event // DxgkDdiPatch
 	submit *eventlog.Event // DxgkDdiSubmitCommand; nil: there is none, or wrong is what it says
 
@@ -189,8 +192,11 @@ type Run struct {
 	injected []*injection  // faults that the command injected
 	idle     []happening   // resets of a node that aborted no submission
 
-	silent []*command         // functions that wrote nothing, in order
-	emits  bool               // the log has the packets of command buffers
+	silent  []*command          // functions that wrote nothing, in order
+	emits   bool                // the log has the packets of command buffers
+	stored  map[uint64][]stored // short writes of the GPU to host memory, by address of 8 bytes
+	writers map[uint64][]writer // of the values of PREDICATEs, by address; nil: not yet looked for
+
 	pieces map[uint64][]store // descriptors of the packets that have not been executed, by the event of the packet
 
 	made []made // entries of pfnCreateResource, and returns of pfnAllocateCb

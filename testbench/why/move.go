@@ -28,7 +28,7 @@ type move struct {
 	from, to           surface    // that it reads and writes; zero for a linear packet
 	states             [3]*packet // those with its addresses, or nil
 	event              uint64     // of its packet
-	guarded            bool       // a PREDICATE may skip it, and the log does not say that it was executed
+	pass               pass       // what PREDICATEs do with its packet
 
 	fate fate
 	when Point // that it was executed, or that its submission left the hardware

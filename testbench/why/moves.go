@@ -113,7 +113,11 @@ func (r *Run) fateOf(m *move) {
 	case uint64(p.offset) == next.start:
 		m.fate, m.when = unknown, s.retired
 	}
-	if m.guarded && m.fate == whole {
+	switch {
+	case m.fate == whole && p.executed.In():
+	case m.pass == skipped:
+		m.fate = never
+	case m.pass == perhaps && m.fate == whole:
 		m.fate = unknown
 	}
 }
@@ -142,8 +146,8 @@ func (m move) doubt() string {
 	switch {
 	case m.fate == partly:
 		return "perhaps written by a part of " + m.describe() + ": its node stopped in it"
-	case m.guarded:
-		return "perhaps written by " + m.describe() + ": a PREDICATE may skip it, and this board does not tell"
+	case m.pass == perhaps:
+		return "perhaps written by " + m.describe() + ": a PREDICATE may skip it, and " + unknownValue
 	}
 	return "perhaps written by " + m.describe() + ": this board does not tell whether it was executed"
 }
@@ -151,15 +155,21 @@ func (m move) doubt() string {
 // movesOf calls do with every move of a submission, in order, with its fate.
 func (r *Run) movesOf(s *submission, do func(m move)) {
 	surfaces := r.inherited(s)
-	s.walk(&surfaces, func(i int, d pkt.Packet, guarded bool) bool {
-		p := &s.packets[i]
-		m := move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i), guarded: guarded}
+	s.walk(&surfaces, r, func(i int, d pkt.Packet, is pass) bool {
+		m := s.move(i)
+		m.pass = is
 		if m.fill(d, surfaces) {
 			r.fateOf(&m)
 			do(m)
 		}
 		return true
 	})
+}
+
+// move returns the move of a packet, which has a number from 0, before its fields are filled.
+func (s *submission) move(i int) move {
+	p := &s.packets[i]
+	return move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i)}
 }
 
 // inherited returns the surfaces with which a submission begins: one that continues another has those of it.
@@ -169,32 +179,28 @@ func (r *Run) inherited(s *submission) (surfaces [2]surface) {
 		return surfaces
 	}
 	surfaces = r.inherited(before)
-	before.walk(&surfaces, func(i int, _ pkt.Packet, _ bool) bool { return uint64(before.packets[i].offset) < s.start })
+	before.walk(&surfaces, nil, func(i int, _ pkt.Packet, _ pass) bool { return uint64(before.packets[i].offset) < s.start })
 	return surfaces
 }
 
-// walk calls do with each packet of a submission that can be decoded, until do returns false. surfaces are those before the packet.
-// guarded: a PREDICATE may skip it, and the log does not say that it was executed.
-func (s *submission) walk(surfaces *[2]surface, do func(i int, d pkt.Packet, guarded bool) bool) {
-	skip := 0
+// walk calls do with each packet of a submission that can be decoded, until do returns false. surfaces are those before the packet. If r is
+// not nil, do gets what PREDICATEs do with it. They skip no SET_STATE: the driver lets them skip only packets that set no state.
+func (s *submission) walk(surfaces *[2]surface, r *Run, do func(i int, d pkt.Packet, is pass) bool) {
 	for i := range s.packets {
 		p := &s.packets[i]
 		d, _, err := pkt.Decode(p.data)
 		if err != nil {
 			continue
 		}
-		guarded := skip > 0 && !p.executed.In()
-		skip = max(0, skip-len(p.data)/4)
-		if !do(i, d, guarded) {
+		is := kept
+		if r != nil {
+			is = r.passOf(s, i)
+		}
+		if !do(i, d, is) {
 			return
 		}
-		switch d := d.(type) {
-		case pkt.Predicate:
-			skip = int(d.Dwords)
-		case pkt.SetState:
-			if !guarded {
-				surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
-			}
+		if d, ok := d.(pkt.SetState); ok {
+			surfaces[d.Surface&1] = surface{d.Base, uint64(d.Pitch), 1 << d.Format, true, p}
 		}
 	}
 }

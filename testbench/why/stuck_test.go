@@ -96,7 +96,8 @@ func TestUntil(t *testing.T) {
 		assert.False(t, p.In(), "%+v", p)
 	}
 	assert.Zero(t, c.packets[1].taken)
-	assert.Equal(t, &c.packets[1], c.next())
+	next, _ := (&Run{}).following(c)
+	assert.Equal(t, &c.packets[1], next)
 	assert.EqualValues(t, 1200, s.ring[0].executed.Time)
 	assert.EqualValues(t, 1200, s.packets[1].executed.Time)
 	assert.EqualValues(t, 1500, s.fenced.Time)
