@@ -53,6 +53,10 @@ func (s *System) record(selector string, o *Options) error {
 	}
 	s.recorder = events.New(sink, h, s.clock.Now)
 	s.recorder.Memory(s.machine.PeekMem)
+	if !h.Observed {
+		s.recorder.Fetches()
+		s.fetches = true
+	}
 	s.incidents.Begin(s.recorder)
 	text := o.Log
 	o.Log = func(line string) {
@@ -247,8 +251,16 @@ func (r registers) Arrived(vector uint32) {
 // observeMemory makes the machine tell each access of the device to memory: check gets the
 // writes.
 func (s *System) observeMemory(check func(addr uint64, p []byte)) {
-	if s.sanitizer != nil {
-		s.machine.ObserveReads(s.sanitizer.Read)
+	switch read := s.sanitizer; {
+	case read != nil && s.fetches:
+		s.machine.ObserveReads(func(addr uint64, p []byte) {
+			s.recorder.Read(addr, p)
+			read.Read(addr, p)
+		})
+	case read != nil:
+		s.machine.ObserveReads(read.Read)
+	case s.fetches:
+		s.machine.ObserveReads(s.recorder.Read)
 	}
 	s.machine.ObserveWrites(s.deviceWrote(check))
 	if s.sanitizer != nil || s.recorder != nil {

@@ -117,6 +117,7 @@ type System struct {
 	unwatch  func()            // stops the search for calls that hang
 
 	recorder  *events.Recorder    // of the log, or nil
+	fetches   bool                // the log has the reads of submissions
 	incidents events.Link         // of the link, for the log
 	sanitizer *sanitize.Sanitizer // or nil
 

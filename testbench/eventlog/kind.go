@@ -62,6 +62,7 @@ const (
 	Offer              // an application offers the memory of an allocation
 	Reclaim            // and wants it back
 	Inject             // the command injects a fault
+	Fetched            // the GPU begins to read a submission
 	kinds
 )
 
@@ -137,7 +138,7 @@ var Table = []Description{
 	{Depend, "depend", "a submission waits for another", dec("submission", "on"), "", ""},
 	{Packet, "packet", "a packet of a submission, at an offset of its buffer", join(dec("submission"), hex("offset")), "", "the packet"},
 	{Queue, "queue", "a submission gets its fence; it is a part of a DMA buffer, or a paging buffer with job 0", join(dec("submission", "node", "fence"), hex("context", "buffer", "start", "end"), dec("job")), "kind of the buffer", ""},
-	{Submit, "submit", "a submission goes to the hardware", dec("submission"), "", ""},
+	{Submit, "submit", "a submission goes to the hardware; watched: the log has the first read of its buffer by the GPU, if there is one", join(dec("submission"), []Field{{"watched", Flag}}), "", ""},
 	{Report, "report", "the driver reports the fence of a submission", dec("submission", "node", "fence"), "", ""},
 	{Retire, "retire", "a submission has ended", dec("submission"), "", ""},
 	{Wait, "wait", "the kernel waits", nil, "what for", ""},
@@ -175,6 +176,7 @@ var Table = []Description{
 	{Offer, "offer", "an application offers the memory of an allocation; low priorities are discarded first", join(hex("allocation"), dec("priority")), "", ""},
 	{Reclaim, "reclaim", "an application reclaims an allocation", join(hex("allocation"), []Field{{"discarded", Flag}}), "", ""},
 	{Inject, "inject", "the command injects a fault, as a test, into the work of a device, or for all if that is 0; the flags say how it may end", join(hex("device"), []Field{{"time-out", Flag}, {"fault", Flag}, {"stop", Flag}}), "the fault", ""},
+	{Fetched, "fetched", "the GPU reads the buffer of a submission for the first time, as the host sees it on a board that does not tell its packets", join(dec("submission"), hex("address"), dec("bytes")), "", ""},
 }
 
 // Names returns the names of the kinds.

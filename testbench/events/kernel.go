@@ -30,6 +30,8 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 		r.add(t, now, end)
 	case dxgkrnl.EventPending:
 		r.pending[e.Job%pendingJobs] = pending{e.Job, r.add(t, now, fromKernel(e))}
+	case dxgkrnl.EventSubmit:
+		r.fetches.kernel(e, r.add(t, now, eventlog.New(eventlog.Submit, e.Submission, flag(r.fetches.watches(e.Submission)))))
 	case dxgkrnl.EventQueue:
 		q := fromKernel(e)
 		if p := r.pending[e.Job%pendingJobs]; p.job == e.Job {
@@ -38,6 +40,9 @@ func (r *Recorder) Kernel(t *ddi.Thread, e dxgkrnl.Event) {
 		r.add(t, now, q)
 	default:
 		r.add(t, now, fromKernel(e))
+	}
+	if e.Kind != dxgkrnl.EventSubmit {
+		r.fetches.kernel(e, 0)
 	}
 	if e.Kind == dxgkrnl.EventQueue {
 		r.contents(t, now, e)
@@ -76,8 +81,6 @@ func fromKernel(e dxgkrnl.Event) eventlog.Event {
 		return eventlog.New(eventlog.DriverMemory, e.Address, e.Bytes)
 	case dxgkrnl.EventDriverFree:
 		return eventlog.New(eventlog.DriverFree, e.Address)
-	case dxgkrnl.EventSubmit:
-		return eventlog.New(eventlog.Submit, e.Submission)
 	case dxgkrnl.EventReport:
 		return eventlog.New(eventlog.Report, e.Submission, node, fence)
 	case dxgkrnl.EventRetire:

@@ -45,6 +45,7 @@ type Recorder struct {
 	rate     uint64 // of the link; 0: not known
 	area     shadow // of the message area
 	given    given
+	fetches  fetches
 	executed uint64 // the last event of an emulated GPU, 0 if there is none
 	down     bool   // the link was found down
 }

@@ -127,7 +127,7 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 			r.used.opcodes[opcode(e.Data[3])]++
 		}
 		r.work.add(e)
-	case eventlog.Queue, eventlog.Paging, eventlog.Submit, eventlog.Report, eventlog.Retire, eventlog.Cancelled, eventlog.Executed:
+	case eventlog.Queue, eventlog.Paging, eventlog.Submit, eventlog.Fetched, eventlog.Report, eventlog.Retire, eventlog.Cancelled, eventlog.Executed:
 		r.work.add(e)
 	case eventlog.Preempted:
 		r.work.add(e)

@@ -81,6 +81,8 @@ func (w *work) add(e *eventlog.Event) {
 		s.packets = append(s.packets, packet{e.Fields[1], slices.Clone(e.Data)})
 	case eventlog.Submit:
 		s.State = "in the hardware"
+	case eventlog.Fetched:
+		s.State = "in the hardware, which has begun to fetch it"
 	case eventlog.Report:
 		s.State = "reported"
 	case eventlog.Retire:
@@ -97,7 +99,7 @@ func (w *work) add(e *eventlog.Event) {
 // gap notes that events are missing: how far a submission has come that had not ended is not known.
 func (w *work) gap() {
 	for _, s := range w.submissions {
-		if s.State == "queued" || s.State == "in the hardware" || s.State == "reported" {
+		if s.State == "queued" || strings.HasPrefix(s.State, "in the hardware") || s.State == "reported" {
 			s.State += " before the gap of the log, and unknown after it"
 		}
 	}

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -26,8 +25,9 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	c := r.contacts(addr)
 	r.unmapped(a, addr, slices.Concat(c.writes, c.reads))
 	other := r.throughPages(a, addr)
-	writes, reads, doubts := merge(c.writes, other.writes), merge(c.reads, other.reads), merge(c.doubts, other.doubts)
-	if len(a.Chain)+len(writes)+len(reads)+len(doubts) == 0 {
+	writes, reads := merge(c.writes, other.writes), merge(c.reads, other.reads)
+	doubts, unsure := merge(c.doubts, other.doubts), merge(c.unsure, other.unsure)
+	if len(a.Chain)+len(writes)+len(reads)+len(doubts)+len(unsure) == 0 {
 		if inApertures(addr) {
 			return nil, fmt.Errorf("%w: the page of %s was not mapped, and nothing is known to have used it", ErrQuestion, pkt.FormatAddr(addr))
 		}
@@ -42,8 +42,9 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 		a.step(last.Point, "%s", last.what())
 		a.Verdict += ", and " + times("read", "read", len(reads), reads, a)
 	}
-	r.perhaps(a, doubts)
-	slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+	r.perhaps(a, doubts, "wrote")
+	r.perhaps(a, unsure, "read")
+	a.sort()
 	a.Chain = slices.Compact(a.Chain)
 	if n := len(writes) - maxTouches; n > 0 {
 		a.Cause = fmt.Sprintf("the first %d times are left out", n)
@@ -51,13 +52,13 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	return a, nil
 }
 
-// perhaps adds the writes of which the log does not say whether they happened.
-func (r *Run) perhaps(a *Answer, doubts []contact) {
+// perhaps adds the writes or reads of which the log does not say whether they happened. did is "wrote" or "read".
+func (r *Run) perhaps(a *Answer, doubts []contact, did string) {
 	for _, d := range doubts[max(0, len(doubts)-maxTouches):] {
 		a.step(d.Point, "%s", d.what())
 	}
 	if n := len(doubts); n > 0 {
-		a.Verdict += "; it is not known whether " + count(n, "other packet wrote it", "other packets wrote it")
+		a.Verdict += "; it is not known whether " + count(n, "other packet "+did+" it", "other packets "+did+" it")
 	}
 }
 

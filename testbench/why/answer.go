@@ -1,7 +1,9 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -85,6 +87,24 @@ func (a *Answer) unknown(format string, args ...any) {
 		time = a.Chain[n-1].Time
 	}
 	a.Chain = append(a.Chain, Step{Time: time, What: "unknown: " + fmt.Sprintf(format, args...)})
+}
+
+// sort puts the links in the order of their events. One without an event stays after the link before it.
+func (a *Answer) sort() {
+	type placed struct {
+		step  Step
+		after uint64
+	}
+	var all []placed
+	event := uint64(0)
+	for _, s := range a.Chain {
+		event = cmp.Or(s.Event, event)
+		all = append(all, placed{s, event})
+	}
+	slices.SortStableFunc(all, func(x, y placed) int { return cmp.Compare(x.after, y.after) })
+	for i, p := range all {
+		a.Chain[i] = p.step
+	}
 }
 
 // lacks sets the first missing link, and returns a.

@@ -154,6 +154,7 @@ func (r *Run) throughPages(a *Answer, addr uint64) (c contacts) {
 		c.writes = append(c.writes, m.during(r, known[other].writes)...)
 		c.reads = append(c.reads, m.during(r, known[other].reads)...)
 		c.doubts = append(c.doubts, m.during(r, known[other].doubts)...)
+		c.unsure = append(c.unsure, m.during(r, known[other].unsure)...)
 	}
 	return c
 }

@@ -356,8 +356,12 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		}
 		s.packets = append(s.packets, packet{offset: uint32(f[1]), data: b.keep(e.Data), origin: b.origin(s, f[1])})
 		b.credit(s, &s.packets[len(s.packets)-1])
+	case eventlog.Fetched:
+		if !s.fetched.In() {
+			s.fetched, s.reads = at, store{at, f[1], f[2]}
+		}
 	case eventlog.Submit:
-		s.submitted, b.doorbell = at, s
+		s.submitted, b.doorbell, s.watched = at, s, f[1] != 0
 		b.inOrder(s)
 		flight := b.flight(uint64(s.node))
 		*flight = append(*flight, s)

@@ -20,6 +20,7 @@ type contact struct {
 type contacts struct {
 	writes, reads []contact
 	doubts        []contact // writes of which the log does not say whether they happened
+	unsure        []contact // and reads
 }
 
 // contacts returns the contacts of an address.
@@ -34,19 +35,20 @@ func (r *Run) contacts(addr uint64) (c contacts) {
 	})
 	r.doubtful(func(m move) {
 		if r.reached(m, addr) {
-			c.doubts = append(c.doubts, m.contact(m.doubt))
+			c.doubts = append(c.doubts, m.contact(func() string { return m.doubt("written") }))
+		}
+		if m.reads(addr) {
+			c.unsure = append(c.unsure, m.contact(func() string { return m.doubt("read") }))
 		}
 	})
 	for _, s := range r.order {
 		if s.written.In() && addr-(pkt.Host|s.word) < fenceBytes {
 			c.writes = append(c.writes, contact{s.written, func() string { return "written by the fence of " + s.name() }, s.stack, s})
 		}
-		if s.begun.In() && s.fetches(addr) {
-			c.reads = append(c.reads, contact{s.begun, func() string { return fmt.Sprintf("fetched by node %d for %s", s.node, s.name()) }, s.stack, s})
-		}
+		r.fetches(&c, s, addr)
 	}
 	c.writes = append(c.writes, r.uploads(addr)...)
-	for _, all := range [][]contact{c.writes, c.reads, c.doubts} {
+	for _, all := range [][]contact{c.writes, c.reads, c.doubts, c.unsure} {
 		slices.SortStableFunc(all, func(x, y contact) int { return cmp.Compare(x.Event, y.Event) })
 	}
 	return c
@@ -82,14 +84,6 @@ func (r *Run) locksOf(addr uint64) (all []*cpuWrite) {
 		}
 	}
 	return all
-}
-
-// fetches reports whether a node reads an address as a packet of a submission.
-func (s *submission) fetches(addr uint64) bool {
-	if addr&pkt.Host != 0 && addr&^pkt.Host-s.buffer-s.start < s.end-s.start {
-		return true
-	}
-	return slices.ContainsFunc(s.ring, func(p ringPacket) bool { return addr-p.address < uint64(len(p.data)) })
 }
 
 // times tells how often an address was written or read, and who did it last. did is "wrote" or "read", and done is

@@ -57,6 +57,10 @@ func (r *Run) stateAt(s *submission, at uint64) string {
 		return "and has written its fence"
 	case !r.Header.Observed && s.written.In() && s.written.Time <= at:
 		return "and its fence is in host memory"
+	case !r.Header.Observed && s.fetched.In() && s.fetched.Time <= at:
+		return fmt.Sprintf("which has begun to fetch it at clock %d; unknown: what it does with it, since this board does not tell", s.fetched.Time)
+	case !r.Header.Observed && (s.fetched.In() || r.fetchOf(s) == notFetched):
+		return "and no read of its buffer has reached the host"
 	case !r.Header.Observed:
 		return fmt.Sprintf("unknown: what node %d does with it, since this board does not tell", s.node)
 	case !s.begun.In() || s.begun.Time > at:

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,7 +49,7 @@ func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 			a.step(stop.meant.Point, "injected by the bench: %s", stop.meant.describe())
 		}
 		a.step(Point{stop.ID, stop.Time}, "%s", stop.because())
-		slices.SortStableFunc(a.Chain, func(x, y Step) int { return cmp.Compare(x.Event, y.Event) })
+		a.sort()
 	}
 	return a, nil
 }
@@ -84,13 +83,14 @@ func (r *Run) submission(s *submission) *Answer {
 	}
 	a.step(s.submitted, "the kernel gives it to the hardware")
 	a.step(s.rung, "DxgkDdiSubmitCommand rings the doorbell, %s = %#x", register(s.rungBy.offset), s.rungBy.value)
+	a.step(s.fetched, "node %d begins to fetch it: the host serves its read of %d bytes at %s", s.node, s.reads.value, pkt.FormatAddr(pkt.Host|s.reads.addr))
 	a.step(s.begun, "node %d begins it", s.node)
 	if p := s.lastExecuted(); p != nil {
 		a.step(p.executed, "node %d executes %s", s.node, s.describePacket(p))
 	}
 	a.step(s.fenced, "node %d executes the packet of its fence", s.node)
 	a.step(s.written, "the fence is in host memory")
-	if !r.Header.Observed && s.submitted.In() {
+	if !r.Header.Observed && s.submitted.In() && r.fetchOf(s) != notFetched {
 		a.unknown("what node %d did, since this board does not tell", s.node)
 	}
 	a.step(s.message, "an interrupt message arrives")

@@ -38,7 +38,7 @@ func (b *builder) stalls(s *submission) {
 		b.worked[s.node] = s.retired.Time
 		return
 	}
-	if s.begun.In() || !s.rung.In() || slices.ContainsFunc(flight, func(other *submission) bool { return other.serial < s.serial }) {
+	if s.begun.In() || s.fetched.In() || !s.rung.In() || slices.ContainsFunc(flight, func(other *submission) bool { return other.serial < s.serial }) {
 		return
 	}
 	s.rptr = b.reads[cpreg.Base+uint64(s.node)*cpreg.Stride+cpreg.Rptr]

@@ -97,7 +97,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingMessage, "no interrupt message arrived after the fence was written%s", r.ending(s))
 	}
 	if reason := r.unreachable(); reason != "" {
-		return a.lacks(MissingFetch, "%s", reason)
+		return r.silenced(a, s, reason)
 	}
 	if text := r.lostDoorbell(s); text != "" {
 		return a.lacks(MissingDoorbell, "%s", text)
@@ -122,7 +122,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 // WPTR returned neither its value nor that of a later doorbell.
 func (r *Run) lost(s *submission) (access, bool) {
 	read, ok := r.reads[s.rungBy.offset]
-	if !ok || s.begun.In() || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
+	if !ok || s.begun.In() || s.fetched.In() || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
 		return read, false
 	}
 	for _, other := range r.order {
@@ -171,7 +171,6 @@ func (s *submission) state() string {
 
 // unobserved explains a submission in a log that does not have the packets of the nodes.
 func (r *Run) unobserved(a *Answer, s *submission) *Answer {
-	text := "the log of this board has no packets of the nodes"
 	if v, ok := r.register(int(s.node), cpreg.IBLo); ok {
 		hi, _ := r.register(int(s.node), cpreg.IBHi)
 		addr := hi<<32 | v
@@ -182,7 +181,7 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 	if p := r.atRptr(s); p != nil {
 		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending(s))
 	}
-	return a.lacks(MissingUnknown, "%s%s%s", text, r.node(s.node), r.ending(s))
+	return r.unread(a, s)
 }
 
 // breaks returns the first broken rule that stopped the run, or nil.

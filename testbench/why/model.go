@@ -65,6 +65,9 @@ type submission struct {
 
 	queued, submitted, given, rung, begun, fenced, written, message, routine, reported, asked, deferred, notified, retired Point
 
+	watched  bool   // the log has the first read of its buffer, if there is one
+	fetched  Point  // that read
+	reads    store  // and what it read
 	aborted  Point  // a reset of its node has ended it
 	lost     Point  // it was taken back and does not go on, since its device is lost
 	again    uint64 // the preempted submission that it continues; 0: none

@@ -141,15 +141,16 @@ func (r *Run) reached(m move, addr uint64) bool {
 	return slices.ContainsFunc(r.pieces[m.event], func(d store) bool { return addr-d.addr < d.value })
 }
 
-// doubt says what is not known of a move.
-func (m move) doubt() string {
+// doubt says what is not known of a move that has perhaps written or read something; done is "written" or "read".
+func (m move) doubt(done string) string {
+	text := "perhaps " + done + " by "
 	switch {
 	case m.fate == partly:
-		return "perhaps written by a part of " + m.describe() + ": its node stopped in it"
+		return text + "a part of " + m.describe() + ": its node stopped in it"
 	case m.pass == perhaps:
-		return "perhaps written by " + m.describe() + ": a PREDICATE may skip it, and " + unknownValue
+		return text + m.describe() + ": a PREDICATE may skip it, and " + unknownValue
 	}
-	return "perhaps written by " + m.describe() + ": this board does not tell whether it was executed"
+	return text + m.describe() + ": this board does not tell whether it was executed"
 }
 
 // movesOf calls do with every move of a submission, in order, with its fate.

@@ -23,8 +23,8 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 		if d, open := doubted(doubts, func(d move) bool { return d.sub.kind == presentKind && d.presents(x, y) }); open {
 			a := &Answer{Question: fmt.Sprintf("pixel %d,%d", x, y), Verdict: "its origin is not known"}
 			a.frames(d.sub.calls(d.packet))
-			a.step(d.when, "it was %s", d.doubt())
-			return a.lacks(MissingUnknown, "it was %s", d.doubt()), nil
+			a.step(d.when, "it was %s", d.doubt("written"))
+			return a.lacks(MissingUnknown, "it was %s", d.doubt("written")), nil
 		}
 		return nil, fmt.Errorf("%w: no present that has ended wrote pixel %d,%d; %s", ErrQuestion, x, y, r.frame())
 	}
@@ -33,7 +33,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	at, known := r.spotOf(m, addr, addr, true)
 	all := r.ended()
 	if d, ok := doubted(doubts, func(d move) bool { return d.sub.kind == presentKind && d.presents(x, y) && m.precedes(d) }); ok {
-		a.Notes = append(a.Notes, fmt.Sprintf("later the pixel was %s", d.doubt()))
+		a.Notes = append(a.Notes, fmt.Sprintf("later the pixel was %s", d.doubt("written")))
 	}
 	until := r.last.Event
 	for hop := 0; hop < maxHops; hop++ {
@@ -54,9 +54,9 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 		d, open := doubted(doubts, func(d move) bool { return src.doubted(r, d, m) })
 		switch c := r.overlooked(src, until); {
 		case open:
-			a.step(d.when, "%s was %s", pkt.FormatAddr(src.addr), d.doubt())
+			a.step(d.when, "%s was %s", pkt.FormatAddr(src.addr), d.doubt("written"))
 			a.Verdict = "its origin is not known"
-			return a.lacks(MissingUnknown, "%s was %s", pkt.FormatAddr(src.addr), d.doubt()), nil
+			return a.lacks(MissingUnknown, "%s was %s", pkt.FormatAddr(src.addr), d.doubt("written")), nil
 		case c != nil:
 			return r.silence(a, c), nil
 		case src.upload != nil:

@@ -58,7 +58,7 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 		if text := r.misplaced(s, p.offset, p.offset+uint32(len(p.data))); text != "" {
 			wrong += "; " + text
 		}
-	case !s.begun.In():
+	case s.inRingBefore(addr) || r.fetchOf(s) == notFetched:
 		link, where = MissingFetch, "the packet of the ring at "+pkt.FormatAddr(addr)
 	}
 	return a.lacks(link, "node %d stopped on the fault %s in %s%s%s", s.node, name, where, explainCause(cause), wrong)
@@ -79,7 +79,7 @@ func (s *submission) until(p Point) *submission {
 	}
 	c := *s
 	c.packets, c.ring = slices.Clone(s.packets), slices.Clone(s.ring)
-	points := []*Point{&c.begun, &c.fenced, &c.written, &c.message, &c.routine, &c.reported, &c.asked, &c.deferred, &c.notified, &c.retired, &c.late}
+	points := []*Point{&c.begun, &c.fetched, &c.fenced, &c.written, &c.message, &c.routine, &c.reported, &c.asked, &c.deferred, &c.notified, &c.retired, &c.late}
 	for i := range c.packets {
 		points = append(points, &c.packets[i].executed)
 		if c.packets[i].last.Event > p.Event {
@@ -97,9 +97,12 @@ func (s *submission) until(p Point) *submission {
 	return &c
 }
 
-// lastStep returns the last step of a node with a submission: a packet, a descriptor or the packet of the fence.
+// lastStep returns the last step of a node with a submission: its first read, a packet, a descriptor or the packet of the fence.
 func (s *submission) lastStep() Point {
 	last := s.fenced
+	if s.fetched.Event > last.Event {
+		last = s.fetched
+	}
 	for i := range s.packets {
 		for _, at := range []Point{s.packets[i].executed, s.packets[i].last.Point} {
 			if at.Event > last.Event {
