@@ -113,7 +113,11 @@ func (s *System) newTrace(o Options) *verifier.Trace {
 		_, failed = o.DDI.Write(verifier.TraceHeader())
 	}
 	return verifier.NewTraceFunc(func(t *ddi.Thread, f *verifier.Func, enter bool, line []byte) error {
-		s.recorder.DDI(t, f, enter, line)
+		number := uint64(0)
+		if enter && s.monitor != nil {
+			number = s.monitor.Number(t)
+		}
+		s.recorder.DDI(t, f, enter, number, line)
 		if o.DDI != nil && failed == nil {
 			_, failed = o.DDI.Write(line)
 		}

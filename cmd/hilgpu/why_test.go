@@ -30,6 +30,8 @@ func TestWhy(t *testing.T) {
 		"pixel 20,15":  "uploaded it: call",
 		"fence 0:1":    "it was written, reported and retired",
 		"call 1":       "call 1, D3D11CreateDevice: it returned",
+		"ddi 1":        "ddi 1, DxgkDdiAddDevice: it is event 2, in no call of the API",
+		"ddi #2":       "ddi 2, DxgkDdiStartDevice: ",
 		"cycle 9000":   "in the hardware",
 		"address 0x40": "it was written 2 times",
 		"fault":        "nothing stopped the run",
@@ -46,6 +48,9 @@ func TestWhy(t *testing.T) {
 		"pixel 40,29":      "wrote pixel 40,29; the last frame has 40 x 30 pixels",
 		"pixel 4000":       "want X,Y",
 		"call 0":           "no call 0; it has calls 1 to",
+		"ddi 0":            "want a number from 1",
+		"ddi x":            "want a number from 1",
+		"ddi 99999":        "no call #99999 of the driver interfaces; it has calls #1 to #",
 		"cycle x":          "want a number",
 		"address 0x900000": "was at VRAM+0x900000",
 		"weather":          "want one of fault, fence",
@@ -156,6 +161,11 @@ func TestWhyAfterAStop(t *testing.T) {
 	assert.Contains(t, stdout, "note: the log has 2 boards, and this is about board 1, emu?fault=lost-doorbell&after=2: --opened N chooses another one\n")
 	_, stdout, _ = hilgpu("why", path, "cycle", "0")
 	assert.Contains(t, stdout, "about board 2, ")
+	for _, opened := range []string{"0", "2"} {
+		code, stdout, stderr = hilgpu("why", path, "ddi", "1", "--opened", opened)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "ddi 1, DxgkDdiAddDevice: ")
+	}
 	code, _, stderr = hilgpu("why", path, "call", "1", "--opened", "1")
 	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "no call 1; it has no call; the log has 2 boards, and this is about board 1, ")

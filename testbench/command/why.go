@@ -29,6 +29,7 @@ far as the log tells. The questions:
   fault             why the run stopped
   fence [NODE:]N    what became of a fence
   call N            what a call of the API led to; calls are numbered from 1
+  ddi N             which call of the driver interfaces a broken rule means by #N
   cycle N           what was going on at a clock
   address A         what was at a GPU address, and what wrote and read it;
                     also as VRAM+0x40, APERTURE+0x40 or HOST+0x40, as answers have it
@@ -40,11 +41,11 @@ far as the log tells. The questions:
 		Args:              cobra.RangeArgs(2, 3),
 		ValidArgsFunction: completeWhy,
 		RunE: func(_ *cobra.Command, args []string) error {
-			q, err := questionOf(args[1:])
+			q, function, err := questionOf(args[1:])
 			if err != nil {
 				return err
 			}
-			return answer(a, args[0], board, q)
+			return answer(a, args[0], board, function, q)
 		},
 	}
 	c.Flags().IntVar(&board, "opened", 0, "ask about the board that was opened as the `Nth`, from 1; 0: the last one, and for fault the first that stopped")
@@ -59,7 +60,7 @@ far as the log tells. The questions:
 }
 
 // questions are the first words of questions.
-var questions = []string{"fault", "fence", "call", "cycle", "address", "pixel"}
+var questions = []string{"fault", "fence", "call", "ddi", "cycle", "address", "pixel"}
 
 // completeWhy completes the question; files are completed by the shell.
 func completeWhy(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -75,9 +76,22 @@ func completeWhy(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 // A question asks a run.
 type question func(r *why.Run) (*why.Answer, error)
 
-// questionOf returns the question of the words of a command line.
-func questionOf(words []string) (question, error) {
+// questionOf returns the question of the words of a command line, and the number of the call of the driver interfaces that it asks for, or 0.
+func questionOf(words []string) (q question, function uint64, err error) {
 	what, arg := words[0], strings.Join(words[1:], "")
+	if what != "ddi" {
+		q, err = plainQuestion(what, arg)
+		return q, 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(arg, "#"), 0, 64)
+	if err != nil || n == 0 {
+		return nil, 0, fmt.Errorf("%w: %s %q, want a number from 1", exit.ErrInput, what, arg)
+	}
+	return func(r *why.Run) (*why.Answer, error) { return r.Function(n) }, n, nil
+}
+
+// plainQuestion returns the question of a word and its argument.
+func plainQuestion(what, arg string) (question, error) {
 	bad := func(want string) (question, error) {
 		return nil, fmt.Errorf("%w: %s %q, want %s", exit.ErrInput, what, arg, want)
 	}
@@ -163,10 +177,11 @@ func fenceOf(text string) (node int, fence uint32, ok bool) {
 	return node, uint32(f), err == nil
 }
 
-// answer answers a question about a log, or about the board of it that was opened as the nth.
-func answer(a *App, path string, n int, q question) error {
+// answer answers a question about a log, or about the board of it that was opened as the nth. function is the call of the driver interfaces
+// that it asks for, or 0.
+func answer(a *App, path string, n int, function uint64, q question) error {
 	return readLog(path, func(l *eventlog.Reader) error {
-		run, err := why.Read(l)
+		run, err := why.Reading(l, function)
 		if err != nil {
 			return err
 		}

@@ -122,7 +122,7 @@ const LinkDown = "down: "
 var Table = []Description{
 	{Call, "call", "a call of the API begins", dec("number"), "name of the method", ""},
 	{CallEnd, "call-end", "the call that is the cause returns", nil, "", ""},
-	{DDI, "ddi", "a function of a driver, or a callback of a driver, is entered", nil, "line of the DDI trace", ""},
+	{DDI, "ddi", "a function of a driver, or a callback of a driver, is entered; the number is that of the verifier, in the order of all calls, or 0 without checks", dec("number"), "line of the DDI trace", ""},
 	{DDIEnd, "ddi-end", "the function that is the cause returns", nil, "line of the DDI trace", ""},
 	{Allocate, "allocate", "the kernel makes an allocation with host memory of its own", join(hex("allocation", "device"), dec("bytes"), hex("memory")), "", "addresses of the pages of that memory, of 8 bytes each, if it need not be contiguous"},
 	{Free, "free", "the kernel frees an allocation", hex("allocation"), "", ""},

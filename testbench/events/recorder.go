@@ -141,8 +141,9 @@ func (r *Recorder) leave(t *ddi.Thread, now uint64, name string, e eventlog.Even
 	}
 }
 
-// DDI notes a line of the trace of the driver interfaces, as verifier.NewTraceFunc gives it.
-func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte) {
+// DDI notes a line of the trace of the driver interfaces, as verifier.NewTraceFunc gives it. number is that of
+// verifier.Monitor.Number at the entry, or 0 without a monitor.
+func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, number uint64, line []byte) {
 	now := r.now()
 	text := string(bytes.TrimSuffix(line, []byte("\n")))
 	r.mu.Lock()
@@ -151,7 +152,7 @@ func (r *Recorder) DDI(t *ddi.Thread, f *verifier.Func, enter bool, line []byte)
 		r.leave(t, now, f.Name, eventlog.New(eventlog.DDIEnd).WithText(text))
 		return
 	}
-	id := r.add(t, now, eventlog.New(eventlog.DDI).WithText(text))
+	id := r.add(t, now, eventlog.New(eventlog.DDI, number).WithText(text))
 	r.open[t] = append(r.open[t], opened{id: id, name: f.Name})
 }
 

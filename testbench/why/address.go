@@ -45,7 +45,7 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	r.perhaps(a, doubts, "wrote")
 	r.perhaps(a, unsure, "read")
 	a.sort()
-	a.Chain = slices.Compact(a.Chain)
+	a.once()
 	if n := len(writes) - maxTouches; n > 0 {
 		a.Cause = fmt.Sprintf("the first %d times are left out", n)
 	}

@@ -107,6 +107,9 @@ func (a *Answer) sort() {
 	}
 }
 
+// once removes links that are the same as the one before.
+func (a *Answer) once() { a.Chain = slices.Compact(a.Chain) }
+
 // lacks sets the first missing link, and returns a.
 func (a *Answer) lacks(link, format string, args ...any) *Answer {
 	a.Missing, a.Cause = link, fmt.Sprintf(format, args...)

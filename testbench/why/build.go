@@ -68,6 +68,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 	case eventlog.DDI:
 		p, name := b.pattern(e), b.name(e)
 		b.enter(e, name, 0)
+		b.numbered(e, at, name)
 		if p.deferred || name == executes {
 			b.recorded(e, p, name)
 		}
@@ -83,6 +84,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 			b.make(e)
 		}
 		b.ends(e)
+		b.endsNumbered(e, at)
 		b.returned(e)
 		b.leave(e)
 	}

@@ -65,8 +65,12 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 }
 
 // Read reads a log. It fails with the errors of eventlog.Reader.
-func Read(l *eventlog.Reader) (*Run, error) {
+func Read(l *eventlog.Reader) (*Run, error) { return Reading(l, 0) }
+
+// Reading is Read for a run that will be asked for the call of the driver interfaces with a number; 0: for none.
+func Reading(l *eventlog.Reader, function uint64) (*Run, error) {
 	b := newBuilder(l.Header, nil)
+	b.asked = function
 	var e eventlog.Event
 	l.GoOn = true
 	for {
@@ -85,7 +89,7 @@ func Read(l *eventlog.Reader) (*Run, error) {
 			patterns := b.patterns
 			b.followed = true
 			b = newBuilder(l.Header, b.Run)
-			b.patterns = patterns
+			b.patterns, b.asked = patterns, function
 		}
 		b.last = Point{e.ID, max(e.Time, b.last.Time)}
 		if !b.first.In() {

@@ -142,6 +142,7 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	a.frames(broken.stack)
 	a.step(Point{broken.ID, broken.Time}, "%s", firstLine(text))
 	r.about(a, broken)
+	a.names(firstLine(text))
 	return a.lacks(MissingRule, "%s", firstLine(text))
 }
 

@@ -204,5 +204,9 @@ type Run struct {
 
 	made []made // entries of pfnCreateResource, and returns of pfnAllocateCb
 
+	asked    uint64    // see Reading
+	function *function // that it asks for, or nil
+	ddis     [2]uint64 // the least and the greatest number of a call of the driver interfaces; 0: there is none
+
 	deeds []deed // before the first submission
 }
