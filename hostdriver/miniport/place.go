@@ -40,8 +40,8 @@ const placeMagic = 0x31504748 // "HGP1"
 //	progress  how much of that packet is done, as in the register PROGRESS
 //	surfaces  source and destination before that packet, as in RESTORE_STATE
 //
-// A buffer may have several submissions, one after the other, and the place is that of the
-// last one that was stopped.
+// A buffer may have several submissions, which the GPU executes one after the other. The place
+// is in the last one that has begun, so those before it are executed.
 type place struct {
 	stopped, known, failed bool
 	start, end             uint32
@@ -100,6 +100,13 @@ func stoppedIn(private []byte, start, end uint32) (place, bool) {
 	return p, ok && p.stopped && p.start == start && p.end == end && p.at >= start && p.at <= end && p.at%4 == 0
 }
 
+// executed reports whether a submission that ends at end is executed, because the place is in a
+// later one of its buffer.
+func executed(private []byte, end uint32) bool {
+	p, ok := takePlace(private)
+	return ok && p.stopped && p.start >= end
+}
+
 // A buffer is a submission that is in a ring.
 type buffer struct {
 	id         uint32 // its fence
@@ -125,6 +132,8 @@ func continued(arg kmddi.SubmitCommand) (place, error) {
 	}
 	p, stopped := stoppedIn(arg.DmaBufferPrivateData, start, end)
 	switch {
+	case executed(arg.DmaBufferPrivateData, end):
+		return place{stopped: true, start: start, end: end, at: end}, nil
 	case !stopped:
 		return place{}, nil
 	case p.failed || p.at == end || p.known || arg.Flags.Paging:

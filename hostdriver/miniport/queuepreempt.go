@@ -167,9 +167,11 @@ func (w *work) drop() {
 		if stops {
 			w.stopped &^= 1 << j.queue // it has not begun what follows
 		}
-		if j.done {
+		switch {
+		case executed(b.private, b.end):
+		case j.done:
 			place{stopped: true, start: b.start, end: b.end, at: b.end}.put(b.private)
-		} else if j.failed || stops {
+		case j.failed || stops:
 			place{stopped: true, failed: true, start: b.start, end: b.end, at: b.start}.put(b.private)
 		}
 		*j = job{}
