@@ -21,7 +21,7 @@ run: build ## compose the sample images on the emulated GPU, check every pixel, 
 	@mkdir -p $(dir $(FRAME))
 	$(BIN) run compose --check -o $(FRAME)
 
-STRESS_FIRMWARE = --hang 0.005 --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05,no-memory=0.01,unplug=0.002
+STRESS_FIRMWARE = --hang 0.00125 --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05,no-memory=0.01,unplug=0.002
 STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 
 # "make vet" runs go vet. Without debug information the linker takes half the time.

@@ -3,6 +3,9 @@ package testbench
 import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
 // linkShare is the part of the rate of a slow link that is left for data, in percent: packets
@@ -34,4 +37,23 @@ func (s *System) setTimes(o *Options) {
 	} else if slow && o.TdrDelay == 0 {
 		o.TdrDelay, o.linkDelay = 2*hz, delay
 	}
+}
+
+// Hz returns the ticks of the board's time in a second.
+func (s *System) Hz() uint64 { return s.clock.Hz() }
+
+// LinkRate returns the approximate rate of a slow link in bytes per second. It reports false if the link is not slow.
+func (s *System) LinkRate() (rate uint64, slow bool) {
+	rated, slow := bus.As[boards.Rated](s.link)
+	if slow {
+		rate = rated.BytesPerSecond()
+	}
+	return rate, slow
+}
+
+// MaxLength returns the largest byte count of a linear packet, by ID.CAPS, rounded down to a multiple of 256. The error
+// is that of the link.
+func (s *System) MaxLength() (uint64, error) {
+	word, err := s.device.Read32(&ddi.Thread{}, 0, idreg.Base+idreg.Caps)
+	return (1<<reg.Field{Mask: idreg.CapsLength}.Get(word) - 1) &^ 255, err
 }

@@ -30,7 +30,7 @@ or get faults at the given rates. Each frame is compared with a model. Only the 
 own work was made to fail may be lost, or all of them if the whole adapter is reset. Drivers,
 kernel, runtime and the GPU's accesses to memory are checked against the rules. It prints a
 line for each round, the last one without faults. docs/stress.md describes all of it.`,
-		Example: `  hilgpu run stress --hang 0.01
+		Example: `  hilgpu run stress --hang 0.003
   hilgpu run stress --processes 8 --pressure 2 --faults bad-packet=0.01,unplug=0.0005 --seed 7
   hilgpu run stress --board line --rounds 0 --time 10m --json`,
 		Args: cobra.NoArgs,
@@ -48,7 +48,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
 	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
-	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission does not end in time; on a slow link with --tdr-delay")
+	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission is followed by one that does not end in time; except on emu and verilated with --tdr-delay")
 	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
 	fl.StringVar(&f.faults, "faults", "", "`faults` of submissions, each with its probability, as in unplug=0.001: "+strings.Join(stress.FaultNames(), ", "))
 	a.AddJSON(fl)

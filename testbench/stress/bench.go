@@ -39,6 +39,7 @@ type bench struct {
 	tdr       uint64 // time-out of a node in clocks; 0: the time of the board is not counted in clocks
 	aborted   uint64 // devices that were lost with the work of a node
 	memory    uint64 // of the PC, in use without devices
+	maxLength uint64 // bytes that a packet moves at most; 0: nothing is to hang
 	failed    error  // the first failure
 	told      bool   // Options.Failed was called
 }
@@ -56,6 +57,10 @@ func open(o Options) (*bench, error) {
 	}
 	var err error
 	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {
+		return nil, err
+	}
+	if err = b.prepareHangs(); err != nil {
+		b.sys.Close() // an error of Close has the same cause, or is none of the options
 		return nil, err
 	}
 	share := int(o.Pressure * float64(b.sys.MemoryBytes()) / float64(o.Processes))

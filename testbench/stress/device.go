@@ -36,7 +36,8 @@ type device struct {
 
 	resets   int        // of the adapter, when it was opened
 	spoiled  []*spoiled // submissions with a fault of their own
-	hanging  bool       // what it submits is to hang
+	hangs    bool       // it is to submit work that hangs
+	hanging  bool       // what it submits hangs
 	kinds    []Fault    // of its submissions that end in the loss of the device
 	offended int        // round of the first of them; 0: none
 	cancels  []func()   // take back faults that have not hit yet

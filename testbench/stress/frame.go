@@ -5,43 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
 
-// Limits of the calls of a frame.
-const (
-	maxCalls = 5  // before a flush
-	hangs    = 64 // copies of a submission that hangs
-)
-
-// maxHang is the most bytes of a copy of a hang.
-const maxHang = 64 << 20
-
-// leastTimeOut returns the smallest time-out of a node, and the default, in clocks. The calls of a frame, and a
-// paging buffer, take less: they move a part of VRAM, at 8 bytes a clock.
-func leastTimeOut(vram uint64) uint64 { return max(400_000, vram/4) }
-
-// timeOut returns the time-out of a node and the smallest one, in clocks, or zeros if the time of the board is not
-// counted in clocks.
-func (o *Options) timeOut() (clocks, least uint64) {
-	if !inClocks(o.Board) {
-		return 0, 0
-	}
-	vram, hz := boards.Sizes(o.Board)
-	least = leastTimeOut(vram)
-	switch {
-	case o.System.Tdr != 0:
-		return uint64(o.System.Tdr.Seconds() * float64(hz)), least
-	case o.System.TdrDelay != 0:
-		return o.System.TdrDelay, least
-	default:
-		return least, least
-	}
-}
-
-// hangBytes returns the bytes of a copy of a hang. All its copies take more than twice as long as a time-out.
-func hangBytes(tdr uint64) uint32 { return uint32(max(256<<10, tdr/2)) }
+// maxCalls is the most calls before a flush.
+const maxCalls = 5
 
 // random returns n random bytes.
 func random(r *rand.Rand, n int) []byte {
@@ -60,7 +28,7 @@ func (d *device) frame(r *rand.Rand) ([]byte, error) {
 	for range 1 + r.IntN(maxCalls) {
 		d.call(r, d.immediate)
 	}
-	if err := d.submit(r); err != nil {
+	if err := d.submit(); err != nil {
 		return nil, err
 	}
 	if err := d.kernelDraws(); err != nil {
@@ -105,34 +73,14 @@ func (d *device) compare(r *rand.Rand) ([]byte, error) {
 	return d.back.Subs[0], d.same(all[r.IntN(len(all))])
 }
 
-// submit submits the work so far, and perhaps work that hangs.
-func (d *device) submit(r *rand.Rand) error {
+// submit submits the work so far, and work that hangs if one of the submissions since the last time is to be followed by it.
+func (d *device) submit() error {
 	d.immediate.api.Flush()
-	if d.bench.calm || r.Float64() >= d.bench.Hang {
+	if d.bench.calm || !d.hangs {
 		return nil
 	}
-	var bufs [2]*d3d11.Buffer
-	size := hangBytes(d.bench.tdr)
-	zeros := &d3d11.SubresourceData{SysMem: make([]byte, size)}
-	for i := range bufs {
-		var err error
-		if bufs[i], err = d.api.CreateBuffer(d3d11.BufferDesc{ByteWidth: size, BindFlags: d3d11.BindVertexBuffer}, zeros); err != nil {
-			return err
-		}
-	}
-	d.bench.totals.Hangs++
-	d.offend(hang)
-	d.bench.note(hang, d)
-	d.hanging = true
-	for i := range hangs {
-		d.immediate.api.CopyResource(bufs[i%2], bufs[1-i%2])
-	}
-	d.immediate.api.Flush()
-	d.hanging = false
-	for _, b := range bufs {
-		b.Release()
-	}
-	return nil
+	d.hangs = false
+	return d.hang()
 }
 
 // list records a list and executes it.
@@ -148,7 +96,7 @@ func (d *device) list(r *rand.Rand) error {
 	d.immediate.api.ExecuteCommandList(l, false)
 	d.immediate.Execute(m, false)
 	l.Release()
-	return d.submit(r)
+	return d.submit()
 }
 
 // draw draws textures into the back buffer.

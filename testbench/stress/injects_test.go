@@ -19,7 +19,7 @@ func TestInjectedFaultsAreInTheLog(t *testing.T) {
 		name, board string
 		change      func(o *Options)
 	}{
-		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.1, 1 }},
+		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.05, 1 }},
 		{"bad packet", "emu?vram=64KiB", fault(BadPacket, 0.02)},
 		{"host read on a line", "line?vram=64KiB", fault(HostRead, 0.02)},
 		{"reset ignored", "emu?vram=64KiB", fault(IgnoreReset, 0.02)},

@@ -48,18 +48,18 @@ var (
 
 	// The seeds of TestOneSeedOneRun take these by turns, and each tenth one takes inQueues, which needs much more time.
 	kinds = []kind{
-		{"emu?vram=64KiB", false, 0.005, nodeFaults},
-		{"emu?vram=64KiB&nodes=1&preemption=0", false, 0.005, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
-		{"emu?vram=64KiB&gart=1&readtimeout=1", false, 0.005, append([]Fault{HostRead}, nodeFaults...)},
+		{"emu?vram=64KiB", false, 0.00125, nodeFaults},
+		{"emu?vram=64KiB&nodes=1&preemption=0", false, 0.00125, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"emu?vram=64KiB&gart=1&readtimeout=1", false, 0.00125, append([]Fault{HostRead}, nodeFaults...)},
 		{"line?vram=64KiB", false, 0, linkFaults},
 	}
-	inQueues = kind{"emu?config=full&vram=128KiB", true, 0.005, mcuFaults}
+	inQueues = kind{"emu?config=full&vram=128KiB", true, 0.00125, mcuFaults}
 
 	// The seeds of TestVerilog take these by turns.
 	verilogKinds = []kind{
-		{"?config=small", false, 0.02, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
-		{"?config=full", true, 0.02, mcuFaults},
-		{"?config=full", false, 0.02, append([]Fault{HostRead}, nodeFaults...)},
+		{"?config=small", false, 0.005, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"?config=full", true, 0.005, mcuFaults},
+		{"?config=full", false, 0.005, append([]Fault{HostRead}, nodeFaults...)},
 	}
 )
 

@@ -128,6 +128,9 @@ func (s *spoiler) submitted(o owner, arg *kmddi.Patch) {
 	if s.bench.calm {
 		return
 	}
+	if s.bench.Hang > 0 && s.rand.Float64() < s.bench.Hang {
+		o.hangs = true
+	}
 	for _, i := range s.bench.Faults {
 		if i.Fault != NoMemory && !(i.Fault == HostRead && s.armedReads() >= maxLostReads) && s.rand.Float64() < i.Rate {
 			s.inject(i.Fault, o, arg)

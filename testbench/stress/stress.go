@@ -46,7 +46,7 @@ type Options struct {
 	Rounds    int           // number of rounds; 0: until Time has passed
 	Time      time.Duration // begins no new round after it; 0: no limit
 	Frames    int           // of each process in a round, at least 1
-	Hang      float64       // probability that a submission never ends in time, 0 to 1
+	Hang      float64       // probability that a submission is followed by one that does not end in time, 0 to 1
 	Pressure  float64       // bytes of all resources over those of VRAM, more than 0 to 16
 	Faults    []Injection
 
@@ -79,8 +79,8 @@ func (o *Options) check() error {
 		return bad("hangs on the board %s, want a time-out of the GPU, since its default of seconds is too long for them", o.Board)
 	case tdr < least:
 		return bad("a time-out of %d clocks on the board %s, want at least %d, since paging buffers take nearly as long", tdr, o.Board, least)
-	case o.Hang > 0 && tdr > 2*maxHang:
-		return bad("hangs and a time-out of %d clocks, want at most %d, since work that hangs takes longer", tdr, 2*maxHang)
+	case o.Hang > 0 && tdr > mostTimeOut:
+		return bad("hangs and a time-out of %d clocks, want at most %d, since work that hangs takes longer", tdr, mostTimeOut)
 	case strings.Contains(o.Board, "cut="):
 		return bad("the board %s, whose line is cut; %s pulls the board out", o.Board, Unplug)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):

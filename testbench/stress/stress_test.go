@@ -44,11 +44,11 @@ func TestEachFault(t *testing.T) {
 			assert.Zero(t, r.NodeResets+r.Recoveries+r.Guilty+r.Others+r.Refused)
 		}},
 		{"one node", "emu?vram=64KiB&nodes=1", func(o *Options) {}, func(t *testing.T, r Round) { assert.EqualValues(t, 36, r.Frames) }},
-		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.1, 1 }, func(t *testing.T, r Round) {
+		{"hang", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds = 0.05, 1 }, func(t *testing.T, r Round) {
 			assert.Positive(t, r.Hangs)
 			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
 		}},
-		{"hang after a given time", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds, o.System.Tdr = 0.1, 1, 20*time.Millisecond }, func(t *testing.T, r Round) {
+		{"hang after a given time", "emu?vram=64KiB", func(o *Options) { o.Hang, o.Rounds, o.System.Tdr = 0.05, 1, 20*time.Millisecond }, func(t *testing.T, r Round) {
 			assert.Positive(t, r.Hangs)
 			assert.Equal(t, []uint64{r.Hangs, r.Hangs, 0}, []uint64{r.Guilty, r.NodeResets, r.Others})
 		}},
@@ -246,16 +246,22 @@ func TestUnwrittenIsFound(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"0 processes, want 1 to 64":                                                  func(o *Options) { o.Processes = 0 },
-		"65 processes, want 1 to 64":                                                 func(o *Options) { o.Processes = 65 },
-		"9 contexts, want 1 to 8":                                                    func(o *Options) { o.Contexts = 9 },
-		"-1 contexts, want 1 to 8":                                                   func(o *Options) { o.Contexts = -1 },
-		"0 frames, want at least 1":                                                  func(o *Options) { o.Frames = 0 },
-		"0 rounds and a time of 0s, want one of them":                                func(o *Options) { o.Rounds = 0 },
-		"a hang rate of 1.5, want 0 to 1":                                            func(o *Options) { o.Hang = 1.5 },
-		"hangs on the board line":                                                    func(o *Options) { o.Hang, o.Board = 0.1, "line" },
-		"a time-out of 100000 clocks on the board emu, want at least 4194304":        func(o *Options) { o.System.Tdr = time.Millisecond },
-		"hangs and a time-out of 200000000 clocks, want at most 134217728":           func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
+		"0 processes, want 1 to 64":                                           func(o *Options) { o.Processes = 0 },
+		"65 processes, want 1 to 64":                                          func(o *Options) { o.Processes = 65 },
+		"9 contexts, want 1 to 8":                                             func(o *Options) { o.Contexts = 9 },
+		"-1 contexts, want 1 to 8":                                            func(o *Options) { o.Contexts = -1 },
+		"0 frames, want at least 1":                                           func(o *Options) { o.Frames = 0 },
+		"0 rounds and a time of 0s, want one of them":                         func(o *Options) { o.Rounds = 0 },
+		"a hang rate of 1.5, want 0 to 1":                                     func(o *Options) { o.Hang = 1.5 },
+		"hangs on the board line":                                             func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a time-out of 100000 clocks on the board emu, want at least 4194304": func(o *Options) { o.System.Tdr = time.Millisecond },
+		"hangs and a time-out of 200000000 clocks, want at most 134217728":    func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
+		"hangs and a time-out of 50000000 clocks on the board emu?config=full&vram=64KiB, want at most 7168000": func(o *Options) {
+			o.Hang, o.Board, o.System.Tdr = 0.1, "emu?config=full&vram=64KiB", 500*time.Millisecond
+		},
+		"hangs and a time-out of 1e+03 s on a link of 300000 bytes a second, want at most 109 s": func(o *Options) {
+			o.Hang, o.Board, o.System.Tdr = 0.1, "line?vram=64KiB", 1000*time.Second
+		},
 		"a pressure of 0, want more than 0 to 16":                                    func(o *Options) { o.Pressure = 0 },
 		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out": func(o *Options) { o.Board = "line?faults=cut=9" },
 		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),

@@ -73,7 +73,7 @@ func TestEveryWriteIsNamed(t *testing.T) {
 	aborted, taken, stopped := 0, 0, 0
 	for seed := range uint64(2) {
 		o := small(t, "emu?vram=64KiB")
-		o.Rounds, o.Frames, o.Hang, o.Seed, o.System.Sanitize = 1, 1, 0.15, 16+seed, false
+		o.Rounds, o.Frames, o.Hang, o.Seed, o.System.Sanitize = 1, 2, 0.04, 18+seed, false
 		_, log := logged(t, o)
 		r, w := writesIn(t, log)
 		aborted, taken, stopped = aborted+w.aborted, taken+w.taken, stopped+len(w.stopped)

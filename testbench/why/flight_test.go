@@ -24,7 +24,7 @@ func stressLog(t *testing.T, seed uint64) (*why.Run, []eventlog.Event) {
 	t.Helper()
 	ring := eventlog.NewRing(256<<20, eventlog.Header{Observed: true})
 	_, err := stress.Run(stress.Options{
-		Board: "emu?vram=64KiB", Drivers: testbench.HostDrivers(), Processes: 3, Contexts: 2, Seed: seed, Rounds: 2, Frames: 2, Hang: 0.1, Pressure: 1.5,
+		Board: "emu?vram=64KiB", Drivers: testbench.HostDrivers(), Processes: 3, Contexts: 2, Seed: seed, Rounds: 2, Frames: 2, Hang: 0.025, Pressure: 1.5,
 		Faults:      []stress.Injection{{Fault: stress.BadPacket, Rate: 0.1}},
 		KernelDraws: true,
 		System:      testbench.Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }},
@@ -70,7 +70,7 @@ func freed(all []eventlog.Event) (n int) {
 // A reset of a node ends the submission that it aborts: the answer about it is the fault that led to the reset. No answer says that the
 // kernel did not wait.
 func TestResetsOfNodes(t *testing.T) {
-	r, all := stressLog(t, 16)
+	r, all := stressLog(t, 4)
 	require.NotZero(t, freed(all), "no submission waits for an aborted one")
 	first := slices.IndexFunc(all, func(e eventlog.Event) bool { return e.Kind == eventlog.Fault && e.Fields[2] != 0 })
 	reset := slices.IndexFunc(all, func(e eventlog.Event) bool { return e.Kind == eventlog.Reset })
