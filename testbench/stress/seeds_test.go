@@ -79,13 +79,13 @@ func (k kind) options(t *testing.T, seed uint64, rate float64) Options {
 // A how is a way to run a kind. The result is the same in each way.
 type how struct {
 	processors int
-	waves      bool // the last clocks are recorded; only the emulator in this process has them
+	waves      bool // the last clocks are recorded
 }
 
 func (h how) run(t *testing.T, k kind, seed uint64) Round {
 	runtime.GOMAXPROCS(h.processors)
 	o := k.options(t, seed, 0.01)
-	if h.waves && strings.HasPrefix(k.board, "emu") {
+	if h.waves {
 		rec, err := wave.New(nil, wave.Options{})
 		require.NoError(t, err)
 		o.System.Board.Wave = rec
