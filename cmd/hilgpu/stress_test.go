@@ -38,7 +38,9 @@ func TestStress(t *testing.T) {
 	assert.Equal(t, exit.Check, code)
 	assert.Contains(t, stderr, "hilgpu: check failed: stress: failed: seed 7, round 0, process ")
 	all = lines(t, stdout)
-	wantError(t, all[len(all)-1], 1, "check", stderr)
+	require.Len(t, all, 2)
+	assert.Equal(t, []any{7.0, 0.0}, []any{all[0]["seed"], all[0]["round"]}, "a failure before the first round has its seed")
+	wantError(t, all[1], 1, "check", stderr)
 	for _, bad := range []string{"--faults rain=1", "--faults unplug", "--pressure 0", "--hang 2", "--rounds 0", "--firmware-queues --faults ignore-preempt=0.1"} {
 		code, _, stderr := hilgpu(append(strings.Fields(run), strings.Fields(bad)...)...)
 		assert.Equal(t, exit.Usage, code, bad)

@@ -76,8 +76,8 @@ func open(o Options) (*bench, error) {
 	return b, b.baseline()
 }
 
-// baseline runs a round without injections, closes the devices and notes the memory that is in
-// use afterwards.
+// baseline runs round 0, without injections, closes the devices and notes the memory that is in
+// use afterwards. Options.Progress gets the round only if it fails.
 func (b *bench) baseline() error {
 	b.calm = true
 	err := b.next()
@@ -87,6 +87,9 @@ func (b *bench) baseline() error {
 	}
 	if err != nil {
 		b.tell(err)
+		if b.Progress != nil {
+			err = errors.Join(err, b.Progress(b.state()))
+		}
 		if cerr := b.sys.Close(); !errors.Is(err, cerr) {
 			err = errors.Join(err, cerr)
 		}

@@ -52,7 +52,7 @@ type Options struct {
 
 	KernelDraws bool // the kernel draws to textures, too; DxgkDdiRenderKm must take those
 
-	Progress func(Round) error // is called after each round, and may end the run; nil: it is not
+	Progress func(Round) error // is called after each round, and may end the run; nil: it is not called
 	Failed   func(error)       // gets the first failure before the system is closed; nil: nothing does
 
 	Findings func([]verifier.Finding) // gets the findings of the verifier at the end; nil: nothing does
@@ -122,7 +122,7 @@ type Totals struct {
 // A Round is the state after a round, with the counts since the beginning.
 type Round struct {
 	Seed  uint64 `json:"seed"`
-	Round int    `json:"round"` // from 1
+	Round int    `json:"round"` // from 1; 0: the one before it, which has failed
 	Totals
 	testbench.Stats
 	Digest string `json:"digest"` // hash of all frames, losses and counts so far that each board reports
