@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"math"
@@ -182,7 +183,7 @@ type hangKind struct {
 	alone       bool                  // later work of the node would end the hang
 	quantum     uint64                // of a context in clocks; 0: the default
 	kind        dxgkrnl.Kind
-	most        int // hangs that the GPU can have; 0: any number
+	most        int // hangs that a GPU can have, after which another one goes on; 0: any number
 }
 
 // hangKinds returns the kinds of TestHangsAreRecovered.
@@ -217,42 +218,46 @@ func TestHangsAreRecovered(t *testing.T) {
 	injector := new(inject.Injector)
 	for _, k := range hangKinds(injector) {
 		t.Run(k.name, func(t *testing.T) {
-			hangs := *hangs
-			if k.most != 0 {
-				hangs = min(hangs, k.most)
+			most := cmp.Or(k.most, *hangs)
+			for seed := range (*hangs + most - 1) / most {
+				recovers(t, k, injector, uint64(seed), min(most, *hangs-seed*most))
 			}
-			o := Options{Queues: k.queues, quantum: k.quantum, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}
-			if k.spoil == nil {
-				o.TdrDelay = 100_000
-			}
-			s := &spoiler{spoil: k.spoil, heal: k.heal}
-			sys, err := Open(k.board, s.drivers(), o)
-			require.NoError(t, err)
-			s.system = sys
-			r := &recoveries{T: t, kind: k, spoiler: s, others: []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}}
-			for _, p := range r.others {
-				p.copies(1)
-			}
-			for n := range hangs {
-				r.hang(n)
-				r.leaks(n)
-			}
-			t.Logf("%d hangs recovered, %d submissions of others unfinished at the least", hangs, r.least)
-			assert.EqualValues(t, hangs, sys.kernel.Stats().NodeResets)
-			assert.Zero(t, sys.kernel.Stats().Recoveries)
-			expected := []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}
-			if k.queues.Use && k.spoil == nil { // a turn of the long work takes TdrDelay, in which work of others in other queues makes no progress
-				expected = append(expected, "gpu-late")
-			}
-			for _, f := range sys.Findings() {
-				assert.Contains(t, expected, f.Rule, "%v", f)
-			}
-			for _, p := range r.others {
-				p.dev.Close()
-			}
-			require.NoError(t, sys.Close())
 		})
 	}
+}
+
+// recovers makes devices of a new system hang, one after the other.
+func recovers(t *testing.T, k hangKind, injector *inject.Injector, seed uint64, hangs int) {
+	o := Options{Seed: seed, Queues: k.queues, quantum: k.quantum, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}
+	if k.spoil == nil {
+		o.TdrDelay = 100_000
+	}
+	s := &spoiler{spoil: k.spoil, heal: k.heal}
+	sys, err := Open(k.board, s.drivers(), o)
+	require.NoError(t, err)
+	s.system = sys
+	r := &recoveries{T: t, kind: k, spoiler: s, others: []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}}
+	for _, p := range r.others {
+		p.copies(1)
+	}
+	for n := range hangs {
+		r.hang(n)
+		r.leaks(n)
+	}
+	t.Logf("%d hangs recovered, %d submissions of others unfinished at the least", hangs, r.least)
+	assert.EqualValues(t, hangs, sys.kernel.Stats().NodeResets)
+	assert.Zero(t, sys.kernel.Stats().Recoveries)
+	expected := []string{"gpu-fault", "gpu-time-out", "preempt-time-out"}
+	if k.queues.Use && k.spoil == nil { // a turn of the long work takes TdrDelay, in which work of others in other queues makes no progress
+		expected = append(expected, "gpu-late")
+	}
+	for _, f := range sys.Findings() {
+		assert.Contains(t, expected, f.Rule, "%v", f)
+	}
+	for _, p := range r.others {
+		p.dev.Close()
+	}
+	require.NoError(t, sys.Close())
 }
 
 // warmUp is the number of hangs after which nothing may grow. Until then the contexts of
