@@ -97,7 +97,7 @@ type surface struct {
 }
 
 func newBlocks() (*blocks, error) {
-	c, err := newCommands()
+	c, err := newCommands(false)
 	if err != nil {
 		return nil, err
 	}

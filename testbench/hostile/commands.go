@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -34,13 +36,13 @@ type allocation struct {
 }
 
 var allocations = [listed]allocation{
-	source:      {target{4096, false, true}, 0x1000, 0x8000},
-	destination: {target{4096, true, true}, pkt.Host | 0x40000, 0x9000},
-	canvas:      {target{1024, true, true}, 0x3000, pkt.Host | 0x42000},
-	foreign:     {target{4096, true, false}, 0x7000, 0xa000},
-	outside:     {target{4096, true, true}, 0, pkt.Host | 0x44000},
-	closed:      {target{4096, true, false}, 0x6000, 0xb000},
-	image:       {target{1024, false, true}, 0x4000, 0xc000},
+	source:      {target{bytes: 4096, writable: false, usable: true}, 0x1000, 0x8000},
+	destination: {target{bytes: 4096, writable: true, usable: true}, pkt.Host | 0x40000, 0x9000},
+	canvas:      {target{bytes: 1024, writable: true, usable: true}, 0x3000, pkt.Host | 0x42000},
+	foreign:     {target{bytes: 4096, writable: true, usable: false}, 0x7000, 0xa000},
+	outside:     {target{bytes: 4096, writable: true, usable: true}, 0, pkt.Host | 0x44000},
+	closed:      {target{bytes: 4096, writable: true, usable: false}, 0x6000, 0xb000},
+	image:       {target{bytes: 1024, writable: false, usable: true}, 0x4000, 0xc000},
 }
 
 // Host memory, and a place in VRAM where no allocation is.
@@ -64,6 +66,10 @@ func (c *commands) place(moved bool) []kmddi.AllocationList {
 	list := slices.Clone(c.list)
 	for i, a := range allocations[1:] {
 		al, addr := &list[i+1], a.at
+		if c.aperture {
+			a.at, a.moved = inAperture[i+1].at, inAperture[i+1].moved
+			addr = a.at
+		}
 		if moved {
 			addr = a.moved
 		}
@@ -71,7 +77,7 @@ func (c *commands) place(moved bool) []kmddi.AllocationList {
 		switch {
 		case addr == 0:
 			al.SegmentID = kmddi.SegmentNone
-		case addr&pkt.Host != 0:
+		case addr&(pkt.Host|gartreg.Start) != 0:
 			al.SegmentID = 2
 		}
 	}
@@ -81,31 +87,38 @@ func (c *commands) place(moved bool) []kmddi.AllocationList {
 // commands renders, patches and executes command buffers.
 type commands struct {
 	*rig
-	list    []kmddi.AllocationList
-	targets []target
-	device  *refmodel.Device
-	rtl     *hardware // executes each portion too; nil: only the model does
+	list     []kmddi.AllocationList
+	aperture bool // the GPU has one
+	targets  []target
+	device   *refmodel.Device
+	rtl      *hardware // executes each portion too; nil: only the model does
 
 	legal, refused, executed, accesses int
 	ops                                map[uint32]int // executed packets by opcode
 }
 
-// newCommands returns a rig with the allocation list.
-func newCommands() (*commands, error) {
-	r, err := newRig()
+// newCommands returns a rig with the allocation list, for a GPU that perhaps has an aperture.
+func newCommands(aperture bool) (*commands, error) {
+	r, err := newRig(aperture)
 	if err != nil {
 		return nil, err
 	}
-	c := &commands{rig: r, list: make([]kmddi.AllocationList, listed), ops: map[uint32]int{}}
+	c := &commands{rig: r, aperture: aperture, list: make([]kmddi.AllocationList, listed), ops: map[uint32]int{}}
 	other, _, err := r.client()
 	for i, a := range allocations {
+		place := privdata.Either
+		if aperture {
+			if a.translated = !inAperture[i].local; !a.translated {
+				place = privdata.Local
+			}
+		}
 		c.targets = append(c.targets, a.target)
 		dev := r.dev
 		if i == foreign {
 			dev = other
 		}
 		if i > 0 && err == nil {
-			c.list[i].DeviceSpecificAllocation, err = r.open(dev, privdata.Allocation{Place: privdata.Either, Bytes: a.bytes})
+			c.list[i].DeviceSpecificAllocation, err = r.open(dev, privdata.Allocation{Place: place, Bytes: a.bytes})
 		}
 	}
 	if err != nil {
@@ -115,7 +128,12 @@ func newCommands() (*commands, error) {
 		return nil, fmt.Errorf("hostile: CloseAllocation: %w", s)
 	}
 	mem := &refmodel.Memory{VRAM: memory(), Host: memory(), HostBase: hostAt}
-	c.device = refmodel.New(refmodel.Config{Nodes: 1, HostBits: hostBits, LengthBits: lengthBits, VRAM: 1 << 20}, mem)
+	config := refmodel.Config{Nodes: 1, HostBits: hostBits, LengthBits: lengthBits, VRAM: 1 << 20}
+	if aperture {
+		mem.VRAM, config.Caps = vram(), caps.GART
+	}
+	c.device = refmodel.New(config, mem)
+	c.device.Aperture = refmodel.Aperture{Enable: aperture, Table: tableAt, Pages: hostPages}
 	return c, nil
 }
 

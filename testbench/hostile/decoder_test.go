@@ -62,7 +62,7 @@ type decoders struct {
 }
 
 func newDecoders(t *testing.T) *decoders {
-	r, err := newRig()
+	r, err := newRig(false)
 	require.NoError(t, err)
 	al, err := r.open(r.dev, privdata.Allocation{Place: privdata.Local, Bytes: decodedBytes})
 	require.NoError(t, err)

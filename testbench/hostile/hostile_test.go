@@ -2,12 +2,15 @@ package hostile
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
@@ -61,7 +64,7 @@ func (c *commands) mutated(r *rand.Rand, _ int) error {
 //
 // docs/validator.md: V02, V04, V27.
 func TestCommands(t *testing.T) {
-	c, err := newCommands()
+	c, err := newCommands(false)
 	require.NoError(t, err)
 	each(t, *buffers, c.mutated)
 	t.Logf("%d accepted, %d refused, %d submissions, %d accesses; packets by opcode: %v", c.legal, c.refused, c.executed, c.accesses, c.ops)
@@ -79,14 +82,32 @@ func TestCommands(t *testing.T) {
 //
 // docs/validator.md: V06.
 func TestCommandsInRTL(t *testing.T) {
-	c, err := newCommands()
+	c, err := newCommands(false)
 	require.NoError(t, err)
-	c.rtl, err = newHardware()
+	c.rtl, err = newHardware(false)
 	require.NoError(t, err)
 	each(t, *inRTL, c.mutated)
 	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.Clocks)
 	assert.Greater(t, c.rtl.portions, *inRTL/2)
 	assert.Greater(t, c.rtl.accesses, *inRTL)
+}
+
+// TestCommandsInAperture does the same on a GPU whose allocations in host memory are in an aperture. Each access to host memory is looked
+// up in the table, and TIMESTAMP and PREDICATE use no allocation that may be in it.
+//
+// docs/validator.md: V06, V27.
+func TestCommandsInAperture(t *testing.T) {
+	c, err := newCommands(true)
+	require.NoError(t, err)
+	c.rtl, err = newHardware(true)
+	require.NoError(t, err)
+	each(t, *inRTL, c.mutated)
+	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d through the table, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.looked, c.rtl.Clocks)
+	assert.Greater(t, c.rtl.portions, *inRTL/4)
+	assert.Greater(t, c.rtl.looked, *inRTL/10)
+	for _, op := range []uint32{pkt.OpTimestamp, pkt.OpPredicate} {
+		assert.Greater(t, c.ops[op], *inRTL/100, "opcode %d", op)
+	}
 }
 
 // The hardware tells a packet that stops it, and each kind of access that is not allowed.
@@ -96,12 +117,18 @@ func TestHardwareTells(t *testing.T) {
 		require.NoError(t, err)
 		return b
 	}
+	const inPage = gartreg.Start + firstMapped*gartreg.PageBytes
 	for _, tt := range []struct {
 		name    string
 		dma     []byte
 		allowed uint64 // the only allocation, of 4 KiB
 		says    string
 	}{
+		{"page of the aperture", copies(0x1000, inPage), inPage, ""},
+		{"read of another page", copies(inPage+0x1000, inPage), inPage, "the RTL accesses 64 bytes at 0x10000003000, write false, which the submission does not list"},
+		{"write of another page", copies(inPage, inPage+0x1000), inPage, "the RTL accesses 64 bytes at 0x10000003000, write true, which the submission does not list"},
+		{"page without an entry", copies(0x1000, inPage-64), inPage - 0x1000, fmt.Sprintf("the RTL stops at packet 0x4000005 with cause %d", cpreg.CausePage)},
+		{"page outside of the table", copies(0x1000, gartreg.Start+hostPages*gartreg.PageBytes), inPage, fmt.Sprintf("the RTL stops at packet 0x4000005 with cause %d", cpreg.CausePage)},
 		{"legal", copies(0x1000, 0x2000), 0x2000, ""},
 		{"opcode", []byte{0, 0, 0, 0xee}, 0, "the RTL stops at packet 0xee000000 with cause 1"},
 		{"write of VRAM", copies(0x1000, 0x2ff8), 0x2000, "the RTL accesses 1 bytes at 0x3000, write true, which the submission does not list"},
@@ -109,7 +136,7 @@ func TestHardwareTells(t *testing.T) {
 		{"read of host memory", copies(pkt.Host|0x40000, 0x2000), 0x2000, "the RTL accesses 64 bytes at 0x8000000000040000, write false, which the submission does not list"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, err := newHardware()
+			h, err := newHardware(tt.allowed&gartreg.Start != 0)
 			require.NoError(t, err)
 			err = h.run(tt.dma, func(a refmodel.Range, _ bool) bool {
 				return refmodel.Range{At: tt.allowed, N: 4096}.Holds(a.At, a.N)
@@ -125,7 +152,7 @@ func TestHardwareTells(t *testing.T) {
 
 // TestGeneratedCommandsAreLegal: the writer and the model agree about what is legal.
 func TestGeneratedCommandsAreLegal(t *testing.T) {
-	c, err := newCommands()
+	c, err := newCommands(false)
 	require.NoError(t, err)
 	each(t, 5000, func(r *rand.Rand, _ int) error {
 		cmd := newCommand(r, false)
@@ -166,7 +193,7 @@ func TestBlocks(t *testing.T) {
 //
 // docs/validator.md: V01.
 func TestChangingMemory(t *testing.T) {
-	c, err := newCommands()
+	c, err := newCommands(false)
 	require.NoError(t, err)
 	each(t, *changes, func(r *rand.Rand, _ int) error { return c.checkChanging(newChanging(r, newCommand(r, false))) })
 	t.Logf("%d accepted, %d refused", c.legal, c.refused)

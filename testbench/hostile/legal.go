@@ -12,6 +12,8 @@ type target struct {
 	bytes    uint64
 	writable bool
 	usable   bool // opened by the context's device, and not closed
+
+	translated bool // it may be in the aperture
 }
 
 // A packet is a packet of a command.
@@ -29,6 +31,7 @@ type field struct {
 	bytes uint64 // accessed from the address on
 	align uint32
 	write bool
+	word  bool // a word that the aperture does not translate
 }
 
 // maxCoord and maxPitch are the largest coordinate and pitch of docs/packets.md.
@@ -107,9 +110,9 @@ func (p packet) fields(all map[uint32]field) {
 	case 6:
 		all[p.at+4] = field{bytes: uint64(b[2]), align: 1, write: true}
 	case 9:
-		all[p.at+4] = field{bytes: 8, align: 8, write: true}
+		all[p.at+4] = field{bytes: 8, align: 8, write: true, word: true}
 	case 10:
-		all[p.at+4] = field{bytes: 8, align: 8}
+		all[p.at+4] = field{bytes: 8, align: 8, word: true}
 	}
 }
 
@@ -145,7 +148,7 @@ func (f field) fits(p kmddi.PatchLocation, targets []target) bool {
 		return false
 	}
 	t, off := targets[p.AllocationIndex], uint64(p.AllocationOffset)
-	return t.usable && off < t.bytes && off+f.bytes <= t.bytes && p.AllocationOffset%f.align == 0 && (t.writable || !f.write)
+	return t.usable && off < t.bytes && off+f.bytes <= t.bytes && p.AllocationOffset%f.align == 0 && (t.writable || !f.write) && !(f.word && t.translated)
 }
 
 // portions returns the start of each portion and the end of the command. It reports

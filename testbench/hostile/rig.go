@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -35,7 +36,7 @@ type rig struct {
 	next    uint64 // next free bus address
 }
 
-func newRig() (*rig, error) {
+func newRig(aperture bool) (*rig, error) {
 	r := &rig{
 		table: miniport.DriverEntry(), thread: &ddi.Thread{}, adapter: kmddi.HAdapter{Root: &ddi.Root{}},
 		// ID.MAGIC, VERSION, CAPS, MAP_HASH, VRAM in bytes, CLOCK and HOST_BITS.
@@ -44,6 +45,10 @@ func newRig() (*rig, error) {
 			0x10: 1 << 20, 0x14: 100_000_000, 0x40: hostBits,
 		},
 		next: 0x100000,
+	}
+	if aperture {
+		r.regs[0x08] |= uint32(caps.Aperture)          // CAPS: the CPU writes the table through the BAR of VRAM
+		r.regs[0x48] = uint32(uint64(caps.GART) >> 32) // CAPS2
 	}
 	if s := r.table.AddDevice(r.thread, r.adapter); s != ddi.StatusSuccess {
 		return nil, fmt.Errorf("hostile: AddDevice: %w", s)

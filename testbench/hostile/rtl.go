@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -34,12 +35,17 @@ type hardware struct {
 	allowed func(a refmodel.Range, write bool) bool
 	bad     error // the first access that is not allowed
 
-	portions, accesses int
+	aperture bool // all host memory is looked up in the table
+
+	portions, accesses, looked int // looked: accesses through the table
 }
 
-// newHardware returns a GPU whose node 0 runs.
-func newHardware() (*hardware, error) {
+// newHardware returns a GPU whose node 0 runs, perhaps with an aperture.
+func newHardware(aperture bool) (*hardware, error) {
 	config := gpu.Default()
+	if aperture {
+		config.Caps |= caps.GART
+	}
 	config.VRAMBytes, config.HostBits, config.LengthBits = 1<<20, hostBits, lengthBits
 	g, err := gpu.New(config)
 	if err != nil {
@@ -56,7 +62,10 @@ func newHardware() (*hardware, error) {
 	for _, r := range [][2]uint32{{cpreg.RingLo, ringAt}, {cpreg.RingSize, ringLog2}, {cpreg.Ctl, cpreg.CtlRun}} {
 		h.SetReg(uint64(cpreg.Base+r[0]), r[1])
 	}
-	return h, h.settle(func() bool { return !h.Busy() })
+	if err := h.settle(func() bool { return !h.Busy() }); err != nil || !aperture {
+		return h, err
+	}
+	return h, h.mapAperture()
 }
 
 // A watched is a GPU whose writes to VRAM are noted.
@@ -79,6 +88,10 @@ func (w watched) Tick(req port.Request, data port.Beat, cplReady bool, cpl port.
 
 func (h *hardware) accessed(a refmodel.Range, write bool) {
 	h.accesses++
+	if h.aperture && a.At&pkt.Host != 0 {
+		a = throughTable(a)
+		h.looked++
+	}
 	if h.bad == nil && (h.allowed == nil || !h.allowed(a, write)) {
 		h.bad = fmt.Errorf("the RTL accesses %d bytes at %#x, write %t, which the submission does not list", a.N, a.At, write)
 	}
