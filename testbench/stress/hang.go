@@ -3,6 +3,7 @@ package stress
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -18,12 +19,14 @@ const (
 	maxHang   = 64 << 20
 )
 
-// Work that hangs takes timesClock times the time-out at the most that the GPU moves in a clock, and timesLink times at the
-// approximate rate of a slow link. It ends after three time-outs: after the first one the node is asked to stop, and
-// after the second one it may get another.
+// Work that hangs takes timesClock times the time-out at the most that the GPU moves in a clock, and timesLine times at the
+// rate of a line in virtual time. The rate of other slow links may be assumed, and a local stream is several times as fast: there it
+// takes timesLink times the time-out. It ends after three: after the first one the node is asked to stop, and after the second one it
+// may get another.
 const (
 	timesClock = 4
-	timesLink  = 8
+	timesLine  = 8
+	timesLink  = 64
 )
 
 // mostTimeOut is the longest time-out of a node in clocks with hangs: a GPU that is emulated needs minutes for each.
@@ -98,7 +101,11 @@ func (b *bench) hangWork() (w long, err error) {
 	total, least := timesClock*clockBytes*tdr, uint64(minHang)
 	rate, slow := b.sys.LinkRate()
 	if slow {
-		total, least, w.usage = timesLink*float64(rate)*tdr/hz, minLink, d3d11.UsageStaging
+		times := float64(timesLink)
+		if scheme, _, _ := strings.Cut(b.Board, "?"); scheme == "line" {
+			times = timesLine
+		}
+		total, least, w.usage = times*float64(rate)*tdr/hz, minLink, d3d11.UsageStaging
 	}
 	most := min(maxHang, 2*b.sys.MemoryBytes()) &^ 15
 	if w.size(uint64(total), least, most, b.maxLength) {
