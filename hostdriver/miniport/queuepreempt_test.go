@@ -128,55 +128,6 @@ func TestQueuesPreemptOutOfOrder(t *testing.T) {
 	assert.EqualValues(t, 1, f.entry(3)[2], "a buffer that is written anew")
 }
 
-// Two parts of a DMA buffer have one place in its private data. If both complete before earlier work of another context, or the
-// second stops inside, the first is not executed again either.
-//
-// docs/properties.md: S5.
-func TestQueuesPreemptPartsOutOfOrder(t *testing.T) {
-	for _, stops := range []bool{false, true} {
-		k, f := withQueues(t, 1)
-		a, b := k.context(t, k.device(t), 0), k.context(t, k.device(t), 0)
-		private := newPrivate(k)
-		part := func(start, id uint32, again bool) {
-			arg := kmddi.SubmitCommand{
-				Context: b, DmaBufferPhysicalAddress: 0x20000, DmaBufferSize: 0x1000, DmaBufferSubmissionStartOffset: start,
-				DmaBufferSubmissionEndOffset: start + 0x18, SubmissionFenceID: id, DmaBufferPrivateData: private, Flags: kmddi.SubmitFlags{Resubmission: again},
-			}
-			k.table.Patch(k.thread, k.adapter, kmddi.Patch{
-				Context: b, DmaBuffer: make([]byte, 0x1000), DmaBufferPrivateData: private, SubmissionFenceID: id,
-				DmaBufferSubmissionStartOffset: start, DmaBufferSubmissionEndOffset: start + 0x18,
-			})
-			require.Equal(t, success, k.table.SubmitCommand(k.thread, k.adapter, arg))
-		}
-		first := newPrivate(k)
-		k.bufferOf(t, a, 1, first, false)
-		part(0, 2, false)
-		part(0x18, 3, false)
-		places := uint32(0)
-		if stops {
-			places = 1 << 2
-			f.finishOne(2)
-			f.place(2, 0x8000000000020020, 4, 0)
-		} else {
-			f.finish(2, 0)
-		}
-		k.preempt(t, 0, 4)
-		f.yielded(0, places)
-		assert.Equal(t, []string{"preempted node 0 fence 0x4 last 0x0"}, k.interrupted(t))
-		k.bufferOf(t, a, 5, first, true)
-		f.finish(1, 0)
-		assert.Equal(t, completed(0, 5), k.interrupted(t))
-		part(0, 6, true)
-		assert.Zero(t, f.entry(2)[2], "only its fence")
-		part(0x18, 7, true)
-		want := uint32(0)
-		if stops {
-			want = 4
-		}
-		assert.Equal(t, want, f.entry(2)[2], "what is left")
-	}
-}
-
 // The first two buffers of devices after a preemption are executed alone: no other queue gets work before each has completed, but
 // later work of its own context follows it at once. What needs no commands does not count, nor does paging.
 func TestQueuesPreemptAlone(t *testing.T) {
