@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,6 +68,7 @@ var (
 func (k kind) options(t *testing.T, seed uint64, rate float64) Options {
 	o := small(t, k.board)
 	o.Seed, o.Hang, o.Rounds, o.System.Queues.Use = seed, k.hang, 1, k.queues
+	o.System.CallLimit = time.Hour // the race detector makes calls long
 	if k.queues {
 		o.Processes, o.Frames = 2, 2 // each reset boots the firmware, which takes most of the time
 	}
