@@ -38,6 +38,7 @@ var verilogSeeds = flag.Uint64("stress.verilog", 1, "seeds that are run on the V
 type kind struct {
 	board  string
 	queues bool // of the firmware
+	tight  bool // many contexts need much more memory than there is
 	hang   float64
 	faults []Fault
 }
@@ -47,20 +48,23 @@ var (
 	linkFaults = []Fault{BadPacket, HostRead, LostInterrupt, NoMemory}
 	mcuFaults  = []Fault{BadPacket, LostInterrupt, NoMemory, Unplug, Firmware}
 
-	// The seeds of TestOneSeedOneRun take these by turns, and each tenth one takes inQueues, which needs much more time.
+	// The seeds of TestOneSeedOneRun take these by turns. Of ten, one takes inQueues, which needs much more time, and two take
+	// inTightMemory and inTightQueues.
 	kinds = []kind{
-		{"emu?vram=64KiB", false, 0.00125, nodeFaults},
-		{"emu?vram=64KiB&nodes=1&preemption=0", false, 0.00125, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
-		{"emu?vram=64KiB&gart=1&readtimeout=1", false, 0.00125, append([]Fault{HostRead}, nodeFaults...)},
-		{"line?vram=64KiB", false, 0, linkFaults},
+		{"emu?vram=64KiB", false, false, 0.00125, nodeFaults},
+		{"emu?vram=64KiB&nodes=1&preemption=0", false, false, 0.00125, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"emu?vram=64KiB&gart=1&readtimeout=1", false, false, 0.00125, append([]Fault{HostRead}, nodeFaults...)},
+		{"line?vram=64KiB", false, false, 0, linkFaults},
 	}
-	inQueues = kind{"emu?config=full&vram=128KiB", true, 0.00125, mcuFaults}
+	inQueues      = kind{"emu?config=full&vram=128KiB", true, false, 0.00125, mcuFaults}
+	inTightMemory = kind{"emu?config=full&vram=64KiB", false, true, 0.00125, nodeFaults}
+	inTightQueues = kind{"emu?config=full&vram=128KiB", true, true, 0.00125, mcuFaults}
 
 	// The seeds of TestVerilog take these by turns.
 	verilogKinds = []kind{
-		{"?config=small", false, 0.005, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
-		{"?config=full", true, 0.005, mcuFaults},
-		{"?config=full", false, 0.005, append([]Fault{HostRead}, nodeFaults...)},
+		{"?config=small", false, false, 0.005, []Fault{BadPacket, IgnoreReset, LostInterrupt, NoMemory, Unplug}},
+		{"?config=full", true, false, 0.005, mcuFaults},
+		{"?config=full", false, false, 0.005, append([]Fault{HostRead}, nodeFaults...)},
 	}
 )
 
@@ -69,7 +73,12 @@ func (k kind) options(t *testing.T, seed uint64, rate float64) Options {
 	o := small(t, k.board)
 	o.Seed, o.Hang, o.Rounds, o.System.Queues.Use = seed, k.hang, 1, k.queues
 	o.System.CallLimit = time.Hour // the race detector makes calls long
-	if k.queues {
+	switch {
+	case k.tight && k.queues:
+		o.Contexts, o.Pressure, o.System.Queues.Quantum, o.System.Queues.Preempt = 4, 4, 2000, true
+	case k.tight:
+		o.Processes, o.Contexts, o.Pressure = 5, 5, 4
+	case k.queues:
 		o.Processes, o.Frames = 2, 2 // each reset boots the firmware, which takes most of the time
 	}
 	for _, f := range k.faults {
@@ -109,7 +118,12 @@ func TestOneSeedOneRun(t *testing.T) {
 	var digests []string
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
 		k := kinds[seed%uint64(len(kinds))]
-		if seed%10 == 9 {
+		switch seed % 10 {
+		case 7:
+			k = inTightMemory
+		case 8:
+			k = inTightQueues
+		case 9:
 			k = inQueues
 		}
 		var want Round
