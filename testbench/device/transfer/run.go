@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
@@ -24,7 +25,7 @@ type Report struct {
 	Nodes   int     `json:"nodes"`
 	Seed    uint64  `json:"seed"`
 	Bytes   uint64  `json:"bytes"`           // bytes moved
-	Clocks  uint64  `json:"clocks"`          // clocks from the first doorbell to the last fence
+	Clocks  uint64  `json:"clocks"`          // clocks of the board, first doorbell to last fence; see work.now
 	Rate    float64 `json:"bytes_per_clock"` // Bytes / Clocks
 	Checked uint64  `json:"bytes_checked"`   // bytes of VRAM and host memory that were compared
 }
@@ -35,6 +36,8 @@ type work struct {
 	b     *bare.Board
 	want  *scoreboard.Memory
 	nodes []*bare.Node
+
+	inClocks bool // a tick of the clock of the link is a clock of the board
 }
 
 // Run opens the board, moves data and checks memory. It fails with ErrInput, ErrWrong,
@@ -65,6 +68,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		o.Nodes = b.Nodes
 	}
 	w := &work{layout: newLayout(o, o.Nodes), b: b}
+	w.inClocks = b.Clock.Hz() == uint64(b.Reg(idreg.Base+idreg.ClockHz))
 	if err := w.fit(b.VRAM, b.LengthBits); err != nil {
 		return nil, err
 	}
@@ -149,23 +153,34 @@ func (w *work) push(node int, n *bare.Node) error {
 func (w *work) measure() (uint64, error) {
 	w.b.Host.ForgetMessages()
 	w.b.Host.ForgetRefused()
-	start := w.b.Clock.Now()
+	from, start := w.b.Clock.Now(), w.now()
 	for _, n := range w.nodes {
 		n.Doorbell()
 	}
 	bytes := uint64(w.Nodes*w.Count) * uint64(w.Size)
 	done := w.b.Await(bytes, func() bool { return w.fenced() || w.faulted() })
-	clocks := w.b.Clock.Now() - start
+	ticks, clocks := w.b.Clock.Now()-from, w.now()-start
 	if w.faulted() {
 		return 0, fmt.Errorf("%w: a node stopped on a fault: %s", ErrWrong, w.state())
 	}
 	if !done {
-		return 0, fmt.Errorf("%w: time-out: fences or their message missing after %d clocks: %s", ErrWrong, clocks, w.state())
+		return 0, fmt.Errorf("%w: time-out: fences or their message missing after %.1f s: %s", ErrWrong, float64(ticks)/float64(w.b.Clock.Hz()), w.state())
 	}
 	if len(w.b.Host.Refused()) > 0 {
 		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused()[0])
 	}
 	return clocks, nil
+}
+
+// now returns the time in clocks of the board. The clock of the link counts them if the board is
+// in this process. Otherwise the register TIME is read, so the clocks of two calls differ by up to
+// two more round trips than those of the work between them.
+func (w *work) now() uint64 {
+	if w.inClocks {
+		return w.b.Clock.Now()
+	}
+	lo := w.b.Reg(idreg.Base + idreg.TimeLo)
+	return uint64(w.b.Reg(idreg.Base+idreg.TimeHi))<<32 | uint64(lo)
 }
 
 // fenced reports whether every node's fence is in memory and a message has arrived.
@@ -220,7 +235,15 @@ func (r *Report) Text() string {
 		align += fmt.Sprintf(" to +%d", r.Align[1])
 	}
 	fmt.Fprintf(&b, "%s     %d of %d bytes on each of %d nodes, %s, %s, seed %d on %s\n", r.Packet, r.Count, r.Size, r.Nodes, r.Dir, align, r.Seed, r.Board)
-	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %.2f bytes per clock\n", r.Bytes, r.Clocks, r.Rate)
+	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %s bytes per clock\n", r.Bytes, r.Clocks, digits(r.Rate))
 	fmt.Fprintf(&b, "checked  %d bytes of VRAM and host memory, all as expected\n", r.Checked)
 	return b.String()
+}
+
+// digits formats a rate with two digits after the point, or with two that are not 0.
+func digits(rate float64) string {
+	if rate < 0.1 {
+		return fmt.Sprintf("%.2g", rate)
+	}
+	return fmt.Sprintf("%.2f", rate)
 }

@@ -143,3 +143,32 @@ func TestFailedBeforeClose(t *testing.T) {
 		assert.Equal(t, err, told)
 	}
 }
+
+// The clocks are those of the board, also if the clock of the link has nanoseconds: at 25 MHz a
+// clock has 40 of them. The report has a rate that is not 0.
+func TestClocksOfABoardAtALine(t *testing.T) {
+	var clock bus.Clock
+	var from, to uint64
+	o := transfer.Options{Board: "pins:ulx3s-25f", Size: 256, From: transfer.Host, Count: 4, Nodes: 1}
+	o.Open = func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+		l, c, err := boards.Open(selector, host)
+		clock = c
+		return l, c, err
+	}
+	o.Progress = func(done, _ int) {
+		switch done {
+		case 1:
+			from = clock.Now()
+		case 2:
+			to = clock.Now()
+		}
+	}
+	r, err := transfer.Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Equal(t, uint64(1e9), clock.Hz())
+	assert.Less(t, r.Clocks, (to-from)/40, "less than from the start of the node")
+	assert.Greater(t, r.Clocks, uint64(1024)*10*12, "1024 bytes at 2 Mbit/s take 12.5 clocks a bit")
+	assert.InDelta(t, 1024/float64(r.Clocks), r.Rate, 1e-9)
+	assert.NotContains(t, r.Text(), " 0.00 bytes per clock")
+	assert.Contains(t, r.Text(), fmt.Sprintf("in %d clocks", r.Clocks))
+}
