@@ -29,7 +29,7 @@ const registersExport = "`hilgpu reg export` writes the registers for other tool
 	"fields of a value:\n\n![a value of CP0.STATUS and its fields](decoder.png)"
 
 const linkIntro = `The link between the host and the GPU has its registers in configuration space, from %#x on: a vendor-specific
-extended capability (PCIe 3.0 §7.19). A board has them if its link is in hardware, and not made of a program. All other devices read as 0
+extended capability (PCIe 3.0 §7.19). Each board with gateware of this repository has them, whether its link is hardwired or runs a program, and so has that gateware at its pins. An emulator reads as 0
 there, which is a header without a capability. All registers are read-only. Counters are those since the reset of the board, modulo 65536:
 a host takes differences. They are no part of the map hash.`
 

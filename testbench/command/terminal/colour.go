@@ -15,7 +15,7 @@ func PaletteOf(t Terminal, getenv func(string) string) Palette {
 // outcomes ok, passed, FAIL, failed, skip, skipped, flaky and known have colours.
 func (p Palette) Painted(text, outcome string) string {
 	// Colours, as selected by ECMA-48 §8.3.117.
-	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33", "flaky": "33", "known": "33"}
+	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "warn": "33", "skipped": "33", "flaky": "33", "known": "33"}
 	line, rest, _ := strings.Cut(text, "\n")
 	at := strings.LastIndex(line, outcome)
 	colour, ok := colours[outcome]

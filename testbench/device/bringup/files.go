@@ -59,12 +59,12 @@ body { font: 15px/1.4 sans-serif; margin: 2em auto; max-width: 70em; padding: 0 
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .3em .8em .3em 0; border-bottom: 1px solid #ddd }
 pre, code { font: 13px/1.4 monospace; white-space: pre-wrap; margin: .2em 0 }
-.ok { color: #176f2c } .FAIL { color: #b3261e; font-weight: bold } .skip { color: #777 }
+.ok { color: #176f2c } .FAIL { color: #b3261e; font-weight: bold } .skip { color: #777 } .warn { color: #8a5a00; font-weight: bold }
 </style>
 </head>
 <body>
 <h1>Bring-up of <code>{{.Board}}</code></h1>
-<p>{{.Failed}} failed, {{.Passed}} passed, {{.Skipped}} not run; seed {{.Seed}}</p>
+<p>{{.Failed}} failed, {{.Passed}} passed{{if .Warned}}, {{.Warned}} of them with a warning{{end}}, {{.Skipped}} not run; seed {{.Seed}}</p>
 {{with .Device}}<p>device {{printf "%04x:%04x" .Vendor .Product}}, map {{printf "%08x" .MapHash}}, {{.Nodes}} nodes, {{size .VRAM}} of VRAM, {{.ClockHz}} Hz</p>{{end}}
 {{if .LinkErrors}}<p>The link recovered from errors:{{range .LinkErrors}} {{.Name}} {{.Count}}{{end}}{{.LinkNote}}</p>{{end}}
 <table>

@@ -83,12 +83,12 @@ func list(all []Count) string {
 	return strings.Join(texts, ", ")
 }
 
-// repeatedNote explains frames that were repeated although none was damaged, or is empty.
+// repeatedNote explains frames that were repeated although the host saw none damaged, or is empty.
 func repeatedNote(all []Count) string {
 	if len(all) != 1 || all[0].Name != "frames_repeated" {
 		return ""
 	}
-	return "; none was damaged. On a good line too, a board with a window of two asks again for a frame after a request that waits"
+	return "; the host saw none damaged, and link.errors has those that the board refused. A board with a window of two also asks again for a frame after a request that waits"
 }
 
 // isError reports whether the named counter counts errors.

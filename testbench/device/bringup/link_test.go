@@ -289,7 +289,7 @@ func (c *counting) Counters() []boards.Counter {
 
 // Recovered link errors are reported and fail no stage. Frames that are only repeated have a note.
 func TestLinkErrors(t *testing.T) {
-	for name, note := range map[string]string{"frames_damaged": "", "frames_repeated": "; none was damaged. On a good line too, a board with a window of two asks again for a frame after a request that waits"} {
+	for name, note := range map[string]string{"frames_damaged": "", "frames_repeated": "; the host saw none damaged, and link.errors has those that the board refused. A board with a window of two also asks again for a frame after a request that waits"} {
 		linkErrors(t, name, note)
 	}
 }

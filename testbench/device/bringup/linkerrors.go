@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
@@ -11,6 +12,7 @@ const (
 	burstReads  = 400
 	burstWrites = 200
 	burstBytes  = 1024
+	burstTries  = 4 // times of that work at most, if the cause is not clear
 )
 
 // linkErrors works the link, and compares the counters of both ends before and after.
@@ -23,17 +25,9 @@ func linkErrors(s *session) outcome {
 		s.burst(burstReads)
 		return outcome{status: OK, summary: fmt.Sprintf("%d reads; the board has no registers of its link", burstReads)}
 	}
-	s.burst(burstReads)
-	middle, err := s.again()
+	middle, after, err := s.work(before)
 	if err != nil {
 		return failed("the registers of the link cannot be read", "", err)
-	}
-	after := middle
-	if before.board.MAC != nil && s.prepare() == nil && s.aperture {
-		s.writes()
-		if after, err = s.again(); err != nil {
-			return failed("the registers of the link cannot be read", "", err)
-		}
 	}
 	s.baseline = after
 	var f finding
@@ -43,9 +37,9 @@ func linkErrors(s *session) outcome {
 	}
 	lineFaults(&f, short, long)
 	all := between(before, after)
-	o := f.outcome(fmt.Sprintf("%d frames to the board and %d to the host, none wrong", all.host("frames_sent"), all.host("frames_received")))
+	o := f.outcome(fmt.Sprintf("%d frames to the board and %d to the host, %s", all.host("frames_sent"), all.host("frames_received"), all.health()))
 	if len(f.details) != 0 {
-		s.faulty = f.likely[0] != rateOrNoise
+		s.faulty = !slices.Contains([]string{rateOrNoise, bitsOrOpen, bitsOrBreak}, f.likely[0])
 		o.summary = fmt.Sprintf("%d causes found in %d frames", len(f.details), all.host("frames_sent"))
 		if len(f.details) == 1 {
 			o.summary = fmt.Sprintf("a cause found in %d frames", all.host("frames_sent"))
@@ -53,6 +47,27 @@ func linkErrors(s *session) outcome {
 		o.details = append(o.details, all.lines()...)
 	}
 	return o
+}
+
+// work sends short frames, and long ones to a board at an Ethernet. It sends more of those that
+// may tell a cause which is not clear yet.
+func (s *session) work(before measure) (middle, after measure, err error) {
+	for i := 0; i == 0 || i < burstTries && undecided(between(before, middle)); i++ {
+		s.burst(burstReads)
+		if middle, err = s.again(); err != nil {
+			return middle, middle, err
+		}
+	}
+	if before.board.MAC == nil || s.prepare() != nil || !s.aperture {
+		return middle, middle, nil
+	}
+	for i := 0; i == 0 || i < burstTries && unclear(between(before, middle), between(middle, after)); i++ {
+		s.writes()
+		if after, err = s.again(); err != nil {
+			return middle, after, err
+		}
+	}
+	return middle, after, nil
 }
 
 // again is measure, also if the link went down.

@@ -108,6 +108,14 @@ func (c *change) lost() uint64 {
 	return sent - min(sent, received)
 }
 
+// health describes the frames of a line without a fault.
+func (c *change) health() string {
+	if n := c.host("frames_repeated"); n+uint64(c.link.Refused) != 0 {
+		return fmt.Sprintf("none lost (%d sent again, %d refused by the board)", n, c.link.Refused)
+	}
+	return "none wrong"
+}
+
 // lines returns the counters that moved, of both ends.
 func (c *change) lines() []string {
 	return []string{

@@ -12,9 +12,11 @@ import (
 // Status is the outcome of a stage.
 type Status string
 
-// The outcomes. The summary of a skipped stage is the reason.
+// The outcomes. The summary of a skipped stage is the reason. A stage with a warning has passed,
+// but may have missed a fault: its details tell which.
 const (
 	OK   Status = "ok"
+	Warn Status = "warn"
 	Fail Status = "FAIL"
 	Skip Status = "skip"
 )
@@ -58,7 +60,8 @@ type Report struct {
 	Board   string   `json:"board"`
 	Seed    uint64   `json:"seed"`
 	Device  Device   `json:"device"`
-	Passed  int      `json:"passed"`
+	Passed  int      `json:"passed"`           // with a warning or without
+	Warned  int      `json:"warned,omitempty"` // of these, with a warning
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"results"`
@@ -92,8 +95,11 @@ func (r *Report) LinkFailed() bool {
 // count adds a result.
 func (r *Report) count(res Result, o Options) {
 	switch res.Status {
-	case OK:
+	case OK, Warn:
 		r.Passed++
+		if res.Status == Warn {
+			r.Warned++
+		}
 	case Fail:
 		r.Failed++
 		res.Replay = replay(res.Stage, o)
@@ -163,6 +169,11 @@ func seconds(s float64) string {
 func (r *Report) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-------- %d failed, %d passed, %d not run\n", r.Failed, r.Passed, r.Skipped)
+	for _, res := range r.Results {
+		if res.Status == Warn {
+			fmt.Fprintf(&b, "warning        %s: %s\n", res.Stage, res.Likely)
+		}
+	}
 	if len(r.LinkErrors) > 0 {
 		fmt.Fprintf(&b, "link           recovered from %s%s\n", list(r.LinkErrors), r.LinkNote())
 	}

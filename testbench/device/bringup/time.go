@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 )
 
@@ -14,7 +15,7 @@ const (
 	leastTime   = 50   // of a second: the shortest interval
 	restTime    = 1000 // of a second: the line is idle before a sample
 	clocksDrift = 2e-4 // what two crystals of 100 ppm differ in
-	simulated   = 0.1  // a difference that no crystal has
+	simulated   = 0.1  // a difference that no crystal has, but a wrong PLL and a simulation do
 )
 
 // A sample is a value of the register TIME, and when it was read.
@@ -58,12 +59,20 @@ func identTime(s *session) outcome {
 	board, host := float64(second.time-first.time)/float64(hz), second.at-first.at
 	off, unknown := board/host-1, math.Abs(second.trip-first.trip)/host
 	text := fmt.Sprintf("%s of TIME in %s of the host, %+.3f %% (known to %.3f %%)", seconds(board), seconds(host), 100*off, 100*unknown)
+	virtual := boards.Virtual(s.opt.Board)
 	switch {
-	case build == 0 || math.Abs(off) <= clocksDrift+unknown:
+	case math.Abs(off) <= clocksDrift+unknown:
 		return outcome{status: OK, summary: text}
-	case math.Abs(off) > simulated:
-		return outcome{status: OK, summary: text + ": a simulation"}
+	case build == 0 && virtual:
+		return outcome{status: OK, summary: text + ": an emulator in virtual time"}
+	case !virtual && (build == 0 || math.Abs(off) > simulated):
+		return slowOrWrong(text, build)
 	}
+	return wrongRate(text, off)
+}
+
+// wrongRate is the outcome of a clock that another oscillator explains.
+func wrongRate(text string, off float64) outcome {
 	how := "fast"
 	if off < 0 {
 		how = "slow"
@@ -73,4 +82,18 @@ func identTime(s *session) outcome {
 		details: []string{fmt.Sprintf("the board's clock is %.2f %% %s against the host's, and so is the rate of its UART", 100*math.Abs(off), how)},
 		likely:  "the rate is off: another oscillator, a PLL that is set wrong, or a wrong ID.CLOCK_HZ",
 	}
+}
+
+// slowOrWrong is the outcome of a clock that is far off on the wall clock. No register tells gateware in an FPGA
+// from the same gateware in a simulation, whose clock is as fast as its machine.
+func slowOrWrong(text string, build uint32) outcome {
+	o := outcome{
+		status: Warn, summary: text,
+		details: []string{"if the board is an FPGA, its clock is wrong; if it is a simulation, this is its speed"},
+		likely:  "a simulation; or, in an FPGA, a PLL that is set wrong, another oscillator, or a wrong ID.CLOCK_HZ",
+	}
+	if build == 0 {
+		o.details[0] += ". ID.BUILD is 0, as that of an emulator is"
+	}
+	return o
 }
