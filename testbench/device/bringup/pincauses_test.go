@@ -14,23 +14,23 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
-var seedsFlag = flag.Uint64("bringup.seeds", 2, "seeds of each row of TestPinCauses")
+var seedsFlag = flag.Uint64("bringup.seeds", 2, "seeds of each row of TestPinCauses; each takes the next rate")
 
-// pinCauses are faults at the pins of boards, with their rates, and the cause that must be named.
+// pinCauses are faults at the pins of boards, with two rates each, and the cause that must be named.
 var pinCauses = []struct {
 	boards []string
 	fault  string
-	rates  []float64
+	rates  [2]float64
 	likely string
 }{
-	{[]string{"ulx3s-25f", "ice40-hx8k"}, "bit", []float64{0.0003, 0.001}, "a rate that is too high"},
-	{[]string{"ulx3s-25f", "ice40-hx8k"}, "glitch", []float64{0.001, 0.01}, "noise: no common ground"},
-	{[]string{"ulx3s-25f", "ice40-hx8k"}, "break", []float64{0.0005, 0.001}, "breaks"},
-	{[]string{"ulx3s-25f", "ice40-hx8k"}, "unplug", []float64{0.0003, 0.001}, "the cable was open"},
-	{[]string{"colorlight-i5"}, "fcs", []float64{0.005, 0.05}, "wrong bits between the PHY"},
-	{[]string{"colorlight-i5"}, "runt", []float64{0.005, 0.05}, "frames that end before their 64th byte"},
-	{[]string{"colorlight-i5"}, "oversize", []float64{0.005, 0.05}, "frames above 1518 bytes"},
-	{[]string{"colorlight-i5"}, "carrier", []float64{0.005, 0.05}, "the carrier was lost"},
+	{[]string{"ulx3s-25f", "ice40-hx8k"}, "bit", [2]float64{0.0003, 0.001}, "a rate that is too high"},
+	{[]string{"ulx3s-25f", "ice40-hx8k"}, "glitch", [2]float64{0.001, 0.01}, "noise: no common ground"},
+	{[]string{"ulx3s-25f", "ice40-hx8k"}, "break", [2]float64{0.0005, 0.001}, "breaks"},
+	{[]string{"ulx3s-25f", "ice40-hx8k"}, "unplug", [2]float64{0.0003, 0.001}, "the cable was open"},
+	{[]string{"colorlight-i5"}, "fcs", [2]float64{0.005, 0.05}, "wrong bits between the PHY"},
+	{[]string{"colorlight-i5"}, "runt", [2]float64{0.005, 0.05}, "frames that end before their 64th byte"},
+	{[]string{"colorlight-i5"}, "oversize", [2]float64{0.005, 0.05}, "frames above 1518 bytes"},
+	{[]string{"colorlight-i5"}, "carrier", [2]float64{0.005, 0.05}, "the carrier was lost"},
 }
 
 // Several seeds and rates of a fault get its name, and no other. A run with few faults may name
@@ -39,23 +39,35 @@ func TestPinCauses(t *testing.T) {
 	tooltest.Long(t)
 	for _, tt := range pinCauses {
 		for _, board := range tt.boards {
-			for _, rate := range tt.rates {
-				t.Run(fmt.Sprintf("%s/%s=%g", board, tt.fault, rate), func(t *testing.T) {
-					t.Parallel()
-					named := uint64(0)
-					for seed := range *seedsFlag {
-						likely := causeOf(t, fmt.Sprintf("pins:%s?faults=%s=%g,seed=%d", board, tt.fault, rate, seed+1))
-						if likely != "" {
-							assert.Contains(t, likely, tt.likely, "seed %d", seed+1)
-						}
-						if strings.HasPrefix(likely, tt.likely) && !strings.Contains(likely, "; ") {
-							named++
-						}
+			t.Run(board+"/"+tt.fault, func(t *testing.T) {
+				t.Parallel()
+				named := uint64(0)
+				for seed := range *seedsFlag {
+					selector := fmt.Sprintf("pins:%s?faults=%s=%g,seed=%d", board, tt.fault, tt.rates[seed%2], seed+1)
+					likely := causeOf(t, selector)
+					if likely != "" {
+						assert.Contains(t, likely, tt.likely, selector)
 					}
-					assert.GreaterOrEqual(t, 2*named, *seedsFlag)
-				})
-			}
+					if strings.HasPrefix(likely, tt.likely) && !strings.Contains(likely, "; ") {
+						named++
+					}
+				}
+				assert.GreaterOrEqual(t, 2*named, *seedsFlag)
+			})
 		}
+	}
+}
+
+// All stages pass on a board at an Ethernet and on one with the hardwired link at a UART.
+func TestAllStagesAtPins(t *testing.T) {
+	tooltest.Long(t)
+	for _, board := range []string{"pins:colorlight-i5", "pins:ulx3s-25f"} {
+		t.Run(board, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, bringup.Options{Board: board, Bytes: 4096})
+			assert.True(t, r.OK(), text(r))
+			assert.Zero(t, r.Warned, text(r))
+		})
 	}
 }
 
