@@ -39,6 +39,7 @@ func TestSignaturesOfUARTs(t *testing.T) {
 		{"ice40-hx8k bit=0.0003,seed=5", captured(2, 0, 0, 839, 7, 837, 5, 3), rateOrNoise},
 		{"ice40-hx8k bit=0.0003,seed=11", captured(0, 0, 0, 841, 8, 841, 8, 4), rateOrNoise},
 		{"ice40-hx8k bit=0.001,seed=8", captured(10, 0, 0, 868, 24, 854, 25, 9), rateOrNoise},
+		{"many wrong bits, and some frames sent again without need", captured(20, 0, 0, 900, 104, 800, 100, 10), rateOrNoise},
 		{"ulx3s-25f glitch=0.0003,seed=1", captured(0, 5, 0, 415, 0, 415, 0, 0), noise},
 		{"ulx3s-25f glitch=0.001,seed=3", captured(0, 3, 0, 416, 2, 415, 2, 0), noise},
 		{"ulx3s-25f glitch=0.02,seed=3, a break too", captured(6, 178, 1, 481, 42, 452, 41, 26), noise},
