@@ -135,7 +135,7 @@ func random(r *rand.Rand) []byte {
 			p.Len = 1
 		}
 		if k == tlp.MRd64 || k == tlp.MWr64 {
-			p.Addr |= 5 << 32
+			p.Addr |= 0xa5000005 << 32
 		}
 		p.First = uint8(r.IntN(16))
 		if p.Len > 1 {

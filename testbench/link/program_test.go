@@ -35,7 +35,7 @@ func assembled(o seq.Options) []uint64 {
 // A mistake is a change of one instruction.
 type mistake struct {
 	at     int    // address
-	label  string // the last one before it
+	place  string // the last label before it, and the instructions from there
 	source string
 	change string
 	word   uint16 // in place of the instruction
@@ -43,7 +43,7 @@ type mistake struct {
 }
 
 func (m *mistake) String() string {
-	return fmt.Sprintf("%s: %s: %s", m.label, m.source, m.change)
+	return fmt.Sprintf("%s: %s: %s", m.place, m.source, m.change)
 }
 
 // others are the instructions with which mistakes replace those with an operand.
@@ -61,12 +61,12 @@ func mistakes(p *asm.Program) (all []*mistake) {
 			labels[at] = name
 		}
 	}
-	label := ""
+	label := 0
 	for at, w := range p.Words {
-		if l := labels[at]; l != "" {
-			label = l
+		if labels[at] != "" {
+			label = at
 		}
-		m := mistake{at: at, label: label, source: p.Source[at]}
+		m := mistake{at: at, place: fmt.Sprintf("%s+%d", labels[label], at-label), source: p.Source[at]}
 		add := func(change string, word uint16) {
 			m := m
 			m.change, m.word, m.bits = change, word, word^uint16(w)
@@ -148,15 +148,15 @@ func TestMistakes(t *testing.T) {
 		got = append(got, fmt.Sprintf("%v %04x", m, m.word))
 	}
 	assert.Equal(t, []string{
-		"a: ld #0xff: without 8001", "a: ld #0xff: the value and 1 0000", "a: ld #0xff: the value less 1 00fe",
-		"a: add (p+): without 8002", "a: add (p+): add becomes sub 1c01", "a: add (p+): (p+) becomes (p) 0c00",
-		"b: cmp 0x1ff: without 8003", "b: cmp 0x1ff: cmp becomes tst 53ff", "b: cmp 0x1ff: the place and 1 4a00",
-		"b: jz b: without 8004", "b: jz b: jz becomes jnz 9002", "b: jz b: the target and 1 8803",
-		"b: jframe a: without 8005", "b: jframe a: jframe becomes jmp 8000", "b: jframe a: the target and 1 a801",
-		"b: st @4: without 8006", "b: st @4: the other port of a pair 4605",
-		"b: lp #0x102: without 8007", "b: lp #0x102: the place and 1 7103",
-		"b: inc 3: without 8008", "b: inc 3: inc becomes dec 6203", "b: inc 3: the place and 1 7a04",
-		"b: call b: without 8009", "b: call b: the target and 1 f803",
+		"a+0: ld #0xff: without 8001", "a+0: ld #0xff: the value and 1 0000", "a+0: ld #0xff: the value less 1 00fe",
+		"a+1: add (p+): without 8002", "a+1: add (p+): add becomes sub 1c01", "a+1: add (p+): (p+) becomes (p) 0c00",
+		"b+0: cmp 0x1ff: without 8003", "b+0: cmp 0x1ff: cmp becomes tst 53ff", "b+0: cmp 0x1ff: the place and 1 4a00",
+		"b+1: jz b: without 8004", "b+1: jz b: jz becomes jnz 9002", "b+1: jz b: the target and 1 8803",
+		"b+2: jframe a: without 8005", "b+2: jframe a: jframe becomes jmp 8000", "b+2: jframe a: the target and 1 a801",
+		"b+3: st @4: without 8006", "b+3: st @4: the other port of a pair 4605",
+		"b+4: lp #0x102: without 8007", "b+4: lp #0x102: the place and 1 7103",
+		"b+5: inc 3: without 8008", "b+5: inc 3: inc becomes dec 6203", "b+5: inc 3: the place and 1 7a04",
+		"b+6: call b: without 8009", "b+6: call b: the target and 1 f803",
 	}, got)
 	whole, err := seq.Program(seq.Options{Replay: 8})
 	require.NoError(t, err)
