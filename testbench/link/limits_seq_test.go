@@ -254,7 +254,7 @@ func TestSequencerHeld(t *testing.T) {
 	c := newCounted(t)
 	c.data(0, write...)
 	c.held, c.frames = true, nil
-	for range 20 {
+	for range 100 {
 		c.control(3, 0)
 	}
 	c.held = false
