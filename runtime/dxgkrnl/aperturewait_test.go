@@ -38,7 +38,8 @@ func TestPagingGoesOnDuringAWait(t *testing.T) {
 	r.finish()
 }
 
-// An allocation is in use by running work if a submission of a context with it is in the hardware.
+// An allocation is in use by running work if a submission of a context is in the hardware that uses it, or that is before one
+// that uses it.
 func TestRunningWork(t *testing.T) {
 	c := &context{}
 	l := &line{context: c, completed: 3, submitted: 5}
@@ -47,7 +48,7 @@ func TestRunningWork(t *testing.T) {
 		uses marks
 		want bool
 	}{
-		{nil, false}, {marks{{l, 3}}, false}, {marks{{l, 4}}, true}, {marks{{l, 5}}, true}, {marks{{l, 6}}, false},
+		{nil, false}, {marks{{l, 3}}, false}, {marks{{l, 4}}, true}, {marks{{l, 5}}, true}, {marks{{l, 6}}, true},
 		{marks{{paging, 4}}, false}, {marks{{paging, 4}, {l, 4}}, true},
 	} {
 		assert.Equal(t, tt.want, (&allocation{uses: tt.uses}).running(), "%v", tt.uses)
