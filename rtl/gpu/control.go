@@ -146,8 +146,8 @@ func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }
 
-// events returns the events that the interrupt controller turns into messages. The second master stops its nodes
-// for itself.
+// events returns the events that the interrupt controller turns into messages. A node that the second master owns
+// raises no DONE when it stops: that master asked for it.
 func (g *GPU) events() intc.Events {
 	hang0, hang1 := g.watchdog.Hang()
 	second := uint8(0)

@@ -178,14 +178,12 @@ func (k *Kernel) advance(t *ddi.Thread, c *context) bool {
 }
 
 // together reports whether a DMA buffer may be submitted now, after the paging buffers that
-// wait for the same node: some of them may be its own. A paging buffer that depends on one
-// before it, which was taken back when the node stopped, is disturbed as soon as that one is
-// submitted.
+// wait for the same node: some of them may be its own. One that depends on another, which was
+// taken back when the node stopped, would have to wait once that is submitted, and the DMA
+// buffer would pass it.
 func (k *Kernel) together(n *node) bool {
 	return len(n.hardware)+len(n.waiting) < int(k.caps.HwQueuePacketCap) &&
-		!slices.ContainsFunc(n.waiting, func(s *submission) bool {
-			return slices.ContainsFunc(s.waits, func(m mark) bool { return m.running() || m.line == &k.paging.line && !m.completed() })
-		})
+		!slices.ContainsFunc(n.waiting, func(s *submission) bool { return !k.pumped(s) })
 }
 
 // patch is the function of the miniport that writes addresses.

@@ -141,6 +141,12 @@ func (k *Kernel) noteWaits(s *submission) {
 	}
 }
 
+// pumped reports whether pump submits a paging buffer together with those before it: it waits
+// for no work in the hardware, and for no paging buffer, which would be there first.
+func (k *Kernel) pumped(s *submission) bool {
+	return !slices.ContainsFunc(s.waits, func(m mark) bool { return m.running() || m.line == &k.paging.line && !m.completed() })
+}
+
 // undisturbed reports whether no work in the hardware uses what a paging buffer moves.
 func (s *submission) undisturbed() bool { return !slices.ContainsFunc(s.waits, mark.running) }
 
