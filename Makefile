@@ -61,6 +61,7 @@ fmt-check: ## fail if a file is not formatted
 
 vet: ## go vet, and the rules of docs/rtl.md on the RTL
 	$(GO) vet ./...
+	$(GO) vet -tags 'timer bitstream' ./rtl/synth ./boards/gateware
 	$(GO) build -o bin/rtlvet ./cmd/rtlvet
 	$(GO) vet -vettool=$(CURDIR)/bin/rtlvet ./rtl/...
 

@@ -14,8 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// mcuLUT is the most LUT4 of an ECP5 that a microcontroller adds to the configuration default.
-const mcuLUT = 3500
+// ecp5MCU is the most LUT4 of an ECP5 that a microcontroller adds to the configuration default.
+const ecp5MCU = 3500
 
 // TestMCUInDefault checks the size that a microcontroller adds to the configuration default with
 // the second master port, which it is at.
@@ -40,5 +40,5 @@ func TestMCUInDefault(t *testing.T) {
 	c.Caps |= caps.MCU
 	with := size(c)
 	t.Logf("with    %+v", with)
-	assert.LessOrEqual(t, with.LUT-without.LUT, mcuLUT)
+	assert.LessOrEqual(t, with.LUT-without.LUT, ecp5MCU)
 }
