@@ -34,13 +34,14 @@ type device struct {
 	back                resource
 	query               *d3d11.Query
 
-	resets   int        // of the adapter, when it was opened
-	spoiled  []*spoiled // submissions with a fault of their own
-	hangs    bool       // it is to submit work that hangs
-	hanging  bool       // what it submits hangs
-	kinds    []Fault    // of its submissions that end in the loss of the device
-	offended int        // round of the first of them; 0: none
-	cancels  []func()   // take back faults that have not hit yet
+	resets   int            // of the adapter, when it was opened
+	spoiled  []*spoiled     // submissions with a fault of their own
+	bad      map[place]bool // of each submission: it got a packet that does not exist
+	hangs    bool           // it is to submit work that hangs
+	hanging  bool           // what it submits hangs
+	kinds    []Fault        // of its submissions that end in the loss of the device
+	offended int            // round of the first of them; 0: none
+	cancels  []func()       // take back faults that have not hit yet
 }
 
 // A context is one of the API with its model.

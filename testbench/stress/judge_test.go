@@ -126,7 +126,7 @@ func TestEachStopNeedsItsFault(t *testing.T) {
 	assert.False(t, explainsStop(b.judge.active(), fault), "it is too long ago")
 }
 
-// A fault of a submission explains the loss of that one, also after a preemption, and no later one.
+// A fault of a submission explains the loss of that one, also when it is patched again, and no later one.
 func TestFaultExplainsItsSubmission(t *testing.T) {
 	buffer := make([]byte, 64)
 	patch := func(fence, start uint32, again bool) *kmddi.Patch {
@@ -139,16 +139,16 @@ func TestFaultExplainsItsSubmission(t *testing.T) {
 		loss    dxgkrnl.DeviceError
 		want    bool
 	}{
-		"it":                         {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, true},
-		"another kind":               {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Timeout, Node: 1, Fence: 5}, false},
-		"a hang":                     {hang, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Timeout, Node: 1, Fence: 5}, true},
-		"another node":               {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Fence: 5}, false},
-		"a later fence":              {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 6}, false},
-		"after a preemption":         {BadPacket, hits, []*kmddi.Patch{patch(7, 8, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 7}, true},
-		"the former fence":           {BadPacket, hits, []*kmddi.Patch{patch(7, 8, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, false},
-		"another part":               {BadPacket, hits, []*kmddi.Patch{patch(7, 0, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 7}, false},
-		"the next one in the buffer": {BadPacket, hits, []*kmddi.Patch{patch(7, 8, false), patch(8, 8, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 8}, false},
-		"a read that was answered":   {HostRead, func() bool { return false }, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, false},
+		"it":                       {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, true},
+		"another kind":             {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Timeout, Node: 1, Fence: 5}, false},
+		"a hang":                   {hang, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Timeout, Node: 1, Fence: 5}, true},
+		"another node":             {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Fence: 5}, false},
+		"a later fence":            {BadPacket, hits, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 6}, false},
+		"after a preemption":       {BadPacket, hits, []*kmddi.Patch{patch(7, 8, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 7}, true},
+		"the former fence":         {BadPacket, hits, []*kmddi.Patch{patch(7, 8, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, false},
+		"another part":             {BadPacket, hits, []*kmddi.Patch{patch(7, 0, true)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 7}, false},
+		"after it was put back":    {BadPacket, hits, []*kmddi.Patch{patch(7, 8, false)}, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 7}, true},
+		"a read that was answered": {HostRead, func() bool { return false }, nil, dxgkrnl.DeviceError{Kind: dxgkrnl.Fault, Node: 1, Fence: 5}, false},
 	} {
 		d := new(device)
 		d.spoil(tt.fault, patch(5, 8, false), tt.hit)

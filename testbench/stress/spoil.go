@@ -30,20 +30,12 @@ type spoiler struct {
 	contexts map[kmddi.HContext]owner
 	hung     map[*byte]*device // DMA buffers with the commands of a hang
 	reads    []*spoiled        // whose read may still be lost
-	last     patched
 }
 
 // An owner is the device of a context, and the node of its work.
 type owner struct {
 	*device
 	node uint32
-}
-
-// patched is a submission. A checker may have it patched twice.
-type patched struct {
-	context kmddi.HContext
-	fence   uint32
-	bad     bool // it got a packet that does not exist
 }
 
 func newSpoiler(b *bench) *spoiler {
@@ -72,11 +64,8 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 		table.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 			st := patch(t, h, arg)
 			if o, ok := s.contexts[arg.Context]; ok && !arg.Flags.Paging {
-				if s.last.context != arg.Context || s.last.fence != arg.SubmissionFenceID {
-					s.last = patched{arg.Context, arg.SubmissionFenceID, false}
-					s.submitted(o, &arg)
-				}
-				if s.last.bad {
+				s.submitted(o, &arg)
+				if o.bad[placeOf(&arg)] {
 					copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset], unknownPacket[:])
 				}
 			}
@@ -116,10 +105,11 @@ func (b *bench) process(id uint32) *process {
 	return nil
 }
 
-// submitted injects faults into a submission of a device, unless it was preempted.
+// submitted injects faults into a submission of a device when it is first patched. It is patched again after a
+// preemption, after a fault of its node that came before it was submitted, and by a checker.
 func (s *spoiler) submitted(o owner, arg *kmddi.Patch) {
 	o.patched(arg)
-	if arg.Flags.Resubmission {
+	if !o.first(arg) {
 		return
 	}
 	if s.hung[&arg.DmaBuffer[0]] == o.device {
@@ -164,7 +154,7 @@ func (s *spoiler) inject(f Fault, o owner, arg *kmddi.Patch) {
 	s.bench.note(f, o.device)
 	switch f {
 	case BadPacket:
-		s.last.bad = true
+		o.bad[placeOf(arg)] = true
 		j.hits[f]++
 		o.spoil(f, arg, hits)
 		o.offend(f)
@@ -173,7 +163,7 @@ func (s *spoiler) inject(f Fault, o owner, arg *kmddi.Patch) {
 	case IgnorePreempt:
 		in.LoseWrites(1, node+cpreg.Preempt, 0)
 	case IgnoreReset:
-		s.last.bad = true
+		o.bad[placeOf(arg)] = true
 		o.spoil(f, arg, hits)
 		o.cancels = append(o.cancels, in.LoseWrites(lostResets, node+cpreg.Ctl, cpreg.CtlReset))
 		o.offend(f)

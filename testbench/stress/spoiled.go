@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -9,39 +10,50 @@ import (
 
 // A spoiled submission is one of a device with a fault of its own.
 type spoiled struct {
-	fault  Fault
-	at     mark        // its last one: after a preemption it gets another fence
-	buffer *byte       // its DMA buffer; nil: that has other commands by now
-	start  uint32      // in the buffer
-	hit    func() bool // the fault has hit
-	over   bool        // it was taken back before it has hit
+	fault Fault
+	at    mark        // its last one: when it is patched again it has another fence
+	place place       // zero: the buffer has other commands by now
+	hit   func() bool // the fault has hit
+	over  bool        // it was taken back before it has hit
+}
+
+// A place is the beginning of a submission in a DMA buffer. It stays the same when the submission is patched again.
+type place struct {
+	buffer *byte
+	start  uint32
+}
+
+func placeOf(arg *kmddi.Patch) place {
+	return place{&arg.DmaBuffer[0], arg.DmaBufferSubmissionStartOffset}
 }
 
 // hits is that of a fault which is in the commands.
 func hits() bool { return true }
 
-// of reports whether a part of a DMA buffer is the submission.
-func (s *spoiled) of(arg *kmddi.Patch) bool {
-	return s.buffer == &arg.DmaBuffer[0] && s.start == arg.DmaBufferSubmissionStartOffset
-}
-
 // spoil notes a fault of a submission.
 func (d *device) spoil(f Fault, arg *kmddi.Patch, hit func() bool) *spoiled {
-	s := &spoiled{fault: f, at: mark{arg.NodeOrdinal, arg.SubmissionFenceID}, buffer: &arg.DmaBuffer[0], start: arg.DmaBufferSubmissionStartOffset, hit: hit}
+	s := &spoiled{fault: f, at: mark{arg.NodeOrdinal, arg.SubmissionFenceID}, place: placeOf(arg), hit: hit}
 	d.spoiled = append(d.spoiled, s)
 	return s
 }
 
-// patched follows the submissions of a device: one that was preempted is submitted again with another
-// fence, and one whose place in the buffer another one takes is not.
+// first reports whether a submission is patched for the first time since the commands were written to its buffer.
+func (d *device) first(arg *kmddi.Patch) bool {
+	if _, again := d.bad[placeOf(arg)]; again {
+		return false
+	}
+	if d.bad == nil {
+		d.bad = map[place]bool{}
+	}
+	d.bad[placeOf(arg)] = false
+	return true
+}
+
+// patched follows the submissions of a device: one that is patched again has another fence.
 func (d *device) patched(arg *kmddi.Patch) {
 	for _, s := range d.spoiled {
-		switch {
-		case !s.of(arg):
-		case arg.Flags.Resubmission:
+		if s.place == placeOf(arg) {
 			s.at = mark{arg.NodeOrdinal, arg.SubmissionFenceID}
-		default:
-			s.buffer = nil
 		}
 	}
 }
@@ -70,10 +82,11 @@ func (s *spoiler) written(process uint32, buffer []byte) {
 			continue
 		}
 		for _, o := range p.device.spoiled {
-			if o.buffer == &buffer[0] {
-				o.buffer = nil
+			if o.place.buffer == &buffer[0] {
+				o.place = place{}
 			}
 		}
+		maps.DeleteFunc(p.device.bad, func(at place, _ bool) bool { return at.buffer == &buffer[0] })
 	}
 	if p := s.bench.process(process); p != nil && p.device != nil && p.device.hanging {
 		s.hung[&buffer[0]] = p.device
