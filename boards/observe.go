@@ -40,7 +40,7 @@ func Observes(selector string) bool {
 }
 
 // Sizes returns the bytes of VRAM and the clocks a second of the board of a selector, or zeros if its options do
-// not tell.
+// not tell, or are invalid.
 func Sizes(selector string) (vram, hz uint64) {
 	s, o, err := find(selector)
 	if err != nil || !s.takes("vram") {
@@ -48,6 +48,9 @@ func Sizes(selector string) (vram, hz uint64) {
 	}
 	v := values{Values: o.values}
 	c := v.config()
+	if v.err != nil {
+		return 0, 0
+	}
 	return c.VRAMBytes, uint64(c.ClockHz)
 }
 

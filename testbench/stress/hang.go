@@ -40,12 +40,15 @@ const clockBytes = 8
 func leastTimeOut(vram uint64) uint64 { return max(400_000, vram/4) }
 
 // timeOut returns the time-out of a node and the smallest one, in clocks, or zeros if the time of the board is not
-// counted in clocks.
+// counted in clocks, or if its selector is invalid, which testbench.Open reports.
 func (o *Options) timeOut() (clocks, least uint64) {
 	if !inClocks(o.Board) {
 		return 0, 0
 	}
 	vram, hz := boards.Sizes(o.Board)
+	if hz == 0 {
+		return 0, 0
+	}
 	least = leastTimeOut(vram)
 	switch {
 	case o.System.Tdr != 0:

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -287,4 +288,22 @@ func TestOptions(t *testing.T) {
 	o.Progress = func(Round) error { return stop }
 	_, err = Run(o)
 	assert.ErrorIs(t, err, stop)
+}
+
+// A bad selector is the error, whatever the time-out is.
+func TestBadSelectorWithTimeOut(t *testing.T) {
+	for _, board := range []string{"emu?nope=1", "emu?vram=x", "emu?vram=3", "emu?nodes=9", "verilated?nope=1"} {
+		for name, set := range map[string]func(o *testbench.Options){
+			"clocks":     func(o *testbench.Options) { o.TdrDelay = 1000 },
+			"a duration": func(o *testbench.Options) { o.Tdr = time.Microsecond },
+			"no":         func(*testbench.Options) {},
+		} {
+			o := small(t, board)
+			o.Hang = 0.1
+			set(&o.System)
+			_, err := Run(o)
+			require.ErrorIs(t, err, boards.ErrSelector, "%s, %s time-out", board, name)
+			assert.NotErrorIs(t, err, ErrInput, "%s, %s time-out", board, name)
+		}
+	}
 }
