@@ -116,10 +116,11 @@ func (b *bench) hangWork() (w long, err error) {
 	}
 	want := tdr * float64(maxCopies*min(most, b.maxLength)) / total
 	if slow {
-		return w, fmt.Errorf("%w: hangs and a time-out of %.3g s on a link of %d bytes a second, want at most %.3g s, since work that hangs takes longer",
+		return w, fmt.Errorf("%w: hangs and a time-out of %.3g s on a link of %d bytes a second, want at most %.3g s, since the longest work that the bench can make hang is shorter",
 			ErrInput, tdr/hz, rate, want/hz)
 	}
-	return w, fmt.Errorf("%w: hangs and a time-out of %.0f clocks on the board %s, want at most %.0f, since work that hangs takes longer", ErrInput, tdr, b.Board, want)
+	return w, fmt.Errorf("%w: hangs and a time-out of %.0f clocks on the board %s, want at most %.0f, since the longest work that the bench can make hang is shorter",
+		ErrInput, tdr, b.Board, want)
 }
 
 // hang submits work that hangs.

@@ -80,7 +80,7 @@ func (o *Options) check() error {
 	case tdr < least:
 		return bad("a time-out of %d clocks on the board %s, want at least %d, since paging buffers take nearly as long", tdr, o.Board, least)
 	case o.Hang > 0 && tdr > mostTimeOut:
-		return bad("hangs and a time-out of %d clocks, want at most %d, since work that hangs takes longer", tdr, mostTimeOut)
+		return bad("hangs and a time-out of %d clocks, want at most %d, since the emulator needs minutes for it", tdr, mostTimeOut)
 	case strings.Contains(o.Board, "cut="):
 		return bad("the board %s, whose line is cut; %s pulls the board out", o.Board, Unplug)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):

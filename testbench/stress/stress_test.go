@@ -256,11 +256,11 @@ func TestOptions(t *testing.T) {
 		"a hang rate of 1.5, want 0 to 1":                                     func(o *Options) { o.Hang = 1.5 },
 		"hangs on the board line":                                             func(o *Options) { o.Hang, o.Board = 0.1, "line" },
 		"a time-out of 100000 clocks on the board emu, want at least 4194304": func(o *Options) { o.System.Tdr = time.Millisecond },
-		"hangs and a time-out of 200000000 clocks, want at most 134217728":    func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
-		"hangs and a time-out of 50000000 clocks on the board emu?config=full&vram=64KiB, want at most 7168000": func(o *Options) {
+		"hangs and a time-out of 200000000 clocks, want at most 134217728, since the emulator needs minutes for it": func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
+		"hangs and a time-out of 50000000 clocks on the board emu?config=full&vram=64KiB, want at most 7168000, since the longest work that the bench can make hang is shorter": func(o *Options) {
 			o.Hang, o.Board, o.System.Tdr = 0.1, "emu?config=full&vram=64KiB", 500*time.Millisecond
 		},
-		"hangs and a time-out of 1e+03 s on a link of 300000 bytes a second, want at most 109 s": func(o *Options) {
+		"hangs and a time-out of 1e+03 s on a link of 300000 bytes a second, want at most 109 s, since the longest work that the bench can make hang is shorter": func(o *Options) {
 			o.Hang, o.Board, o.System.Tdr = 0.1, "line?vram=64KiB", 1000*time.Second
 		},
 		"a pressure of 0, want more than 0 to 16":                                    func(o *Options) { o.Pressure = 0 },
