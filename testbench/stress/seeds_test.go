@@ -110,7 +110,9 @@ func (h how) run(t *testing.T, k kind, seed uint64) Round {
 // digests with those of another one runs each seed once, with two processors and waves.
 func TestOneSeedOneRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	hows := []how{{1, false}, {2, false}, {2, true}}[:*ways]
+	hows := []how{{1, false}, {2, false}, {2, true}}
+	require.True(t, *ways >= 1 && *ways <= len(hows), "-stress.ways %d, want 1 to %d", *ways, len(hows))
+	hows = hows[:*ways]
 	before := digestsBefore(t)
 	if before != nil {
 		hows = []how{{2, true}}
