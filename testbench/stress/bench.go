@@ -60,7 +60,7 @@ func open(o Options) (*bench, error) {
 		return nil, err
 	}
 	if err = b.prepareHangs(); err != nil {
-		b.sys.Close() // an error of Close has the same cause, or is none of the options
+		b.sys.Close() // err is the reason to close: a link that is down fails Close too, and no run has begun that Close could judge
 		return nil, err
 	}
 	share := int(o.Pressure * float64(b.sys.MemoryBytes()) / float64(o.Processes))

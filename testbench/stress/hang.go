@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
 
-// Limits of the work of a hang. Its packets are in one DMA buffer, of 64 KiB and 4,096 patches, so the node makes no
-// progress before its end.
+// Limits of the work of a hang. Its packets are in one DMA buffer, of 64 KiB and 4,096 patches, since progress counts
+// completed DMA buffers.
 const (
 	minCopies = 64
 	maxCopies = 2000      // COPY packets of 24 bytes and two patches
@@ -21,8 +21,8 @@ const (
 
 // Work that hangs takes timesClock times the time-out at the most that the GPU moves in a clock, and timesLine times at the
 // rate of a line in virtual time. The rate of other slow links may be assumed, and a local stream is several times as fast: there it
-// takes timesLink times the time-out. It ends after three: after the first one the node is asked to stop, and after the second one it
-// may get another.
+// takes timesLink times the time-out. A hang is over at the latest after three time-outs: preemption, another one if
+// DxgkDdiQueryEngineStatus reports progress, reset.
 const (
 	timesClock = 4
 	timesLine  = 8
