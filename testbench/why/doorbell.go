@@ -16,8 +16,7 @@ func (r *Run) ignored(s *submission) bool {
 	if s.stalled <= r.Header.Hz/10 || r.Header.Hz == 0 || !r.isWptr(s.rungBy.offset) {
 		return false
 	}
-	next := r.subs[s.onward]
-	return r.Header.Observed || next != nil && next.start == s.start && s.rptr.Event > s.rung.Event && s.rptr.value != s.rungBy.value
+	return r.Header.Observed || r.unmoved(s) && s.rptr.Event > s.rung.Event && s.rptr.value != s.rungBy.value
 }
 
 // ignoredText says that a node did not get a doorbell.

@@ -28,11 +28,14 @@ func (s *submission) ended() bool {
 
 // fetchOf returns whether a node has begun to read a submission.
 func (r *Run) fetchOf(s *submission) fetch {
-	next := r.subs[s.onward]
+	from, known := r.beginsAt(s)
+	to, told := r.stopsAt(s)
 	switch {
-	case s.begun.In() || s.fetched.In() || s.ended() || s.back && next != nil && next.start > s.start:
+	case s.begun.In() || s.fetched.In() || s.ended() || known && told && to > from:
 		return fetched
 	case !r.Header.Observed && !s.watched:
+		return notTold
+	case !known || r.onlyFence(s): // there may be nothing to read
 		return notTold
 	}
 	for _, g := range r.gaps {
@@ -53,6 +56,8 @@ func (r *Run) unread(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingUnknown, "%sthe log of this board has no packets of the nodes%s", s.readText(), end)
 	case s.start == s.end:
 		return a.lacks(MissingUnknown, "the log of this board has no packets of the nodes, and its buffer is empty%s", end)
+	case r.onlyFence(s):
+		return a.lacks(MissingUnknown, "the log of this board has no packets of the nodes, and only the packet of its fence is left%s", end)
 	default:
 		return a.lacks(MissingUnknown, "the log of this board has no packets of the nodes, and does not say whether node %d has fetched it%s", s.node, end)
 	}
@@ -113,9 +118,13 @@ func (r *Run) fetches(c *contacts, s *submission, addr uint64) {
 		return func() string { return fmt.Sprintf("%sfetched by node %d for %s", how, s.node, s.name()) }
 	}
 	first := buffer && s.fetched.In() && addr&^pkt.Host-s.reads.addr < s.reads.value
+	from, known := r.beginsAt(s)
 	switch at := s.begun; {
 	case first:
 		c.reads = append(c.reads, contact{s.fetched, by(""), s.stack, s})
+	case buffer && known && addr&^pkt.Host-s.buffer < from: // before the place at which it continues
+	case buffer && !known:
+		c.unsure = append(c.unsure, contact{r.leaving(s), by("perhaps "), s.stack, s})
 	case at.In() && (ring || s.ended() || r.reachedByte(s, addr)):
 		c.reads = append(c.reads, contact{at, by(""), s.stack, s})
 	case s.ended():

@@ -135,8 +135,10 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 			given = true
 			s := r.subs[e.serial]
 			a.step(s.queued, "%d packets of the list enter the queue in %s", e.packets, s.name())
+			first := r.chain(s)[0]
 			for i := range mine {
-				if p := mine[i].packet; mine[i].sub == s {
+				p := s.sameAs(mine[i].packet)
+				if mine[i].sub == first && p != nil {
 					at := p.executed
 					if !at.In() {
 						at = s.queued
@@ -164,6 +166,9 @@ func (r *Run) ofPart(l *list, of part, x *call) (mine []piece, known bool) {
 	var all []piece
 	for _, e := range x.emitted {
 		s := r.subs[e.serial]
+		if len(r.preceding(s)) > 0 {
+			continue // it has the packets of the one that it continues
+		}
 		var dst *packet
 		for i := range s.packets {
 			switch p := &s.packets[i]; {

@@ -108,7 +108,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	switch next, is := r.following(s); {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
-	case !s.begun.In() && len(s.packets) > 0:
+	case !s.begun.In() && len(s.packets) > 0 && !r.onlyFence(s):
 		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending(s))
 	case next != nil && is == perhaps:
 		return a.lacks(MissingUnknown, "%s has not ended%s%s%s", s.describePacket(next), r.predicated(s, next), next.moved(), r.node(s.node)+r.ending(s))

@@ -94,24 +94,15 @@ func (m move) precedes(other move) bool {
 // was written or reported, and those before the place at which a preempted one goes on.
 func (r *Run) fateOf(m *move) {
 	s, p := m.sub, m.packet
-	switch next := r.subs[s.onward]; {
+	switch {
 	case p.executed.In():
 		m.fate, m.when = whole, p.executed
 	case r.Header.Observed:
 		if len(r.pieces[m.event]) > 0 {
 			m.fate, m.when = partly, r.leaving(s)
 		}
-	case !s.submitted.In():
-	case s.retired.In() && !s.back:
-		m.fate, m.when = whole, s.retired
-	case s.written.In():
-		m.fate, m.when = whole, s.written
-	case next == nil:
-		m.fate, m.when = unknown, r.leaving(s)
-	case uint64(p.offset) < next.start:
-		m.fate, m.when = whole, s.retired
-	case uint64(p.offset) == next.start:
-		m.fate, m.when = unknown, s.retired
+	case s.submitted.In():
+		m.fate, m.when = r.untold(s, uint64(p.offset))
 	}
 	switch {
 	case m.fate == whole && p.executed.In():
@@ -120,6 +111,29 @@ func (r *Run) fateOf(m *move) {
 	case m.pass == perhaps && m.fate == whole:
 		m.fate = unknown
 	}
+}
+
+// untold returns whether and when the packet at an offset was executed, on a board that does not tell: after the place at which its submission begins, and
+// before that at which its node stopped. In the packet at that place it may have stopped after a part.
+func (r *Run) untold(s *submission, offset uint64) (fate, Point) {
+	from, begins := r.beginsAt(s)
+	to, stops := r.stopsAt(s)
+	is, when := whole, r.leaving(s)
+	switch {
+	case begins && offset < from:
+		return never, when
+	case s.retired.In() && !s.back:
+	case s.written.In():
+		when = s.written
+	case stops && offset > to:
+		return never, when
+	case !stops || offset == to:
+		is = unknown
+	}
+	if !begins {
+		is = unknown
+	}
+	return is, when
 }
 
 // leaving returns when a submission left the hardware, or the end of the log.
@@ -155,7 +169,7 @@ func (m move) doubt(done string) string {
 
 // movesOf calls do with every move of a submission, in order, with its fate.
 func (r *Run) movesOf(s *submission, do func(m move)) {
-	surfaces := r.inherited(s)
+	var surfaces [2]surface
 	s.walk(&surfaces, r, func(i int, d pkt.Packet, is pass) bool {
 		m := s.move(i)
 		m.pass = is
@@ -171,17 +185,6 @@ func (r *Run) movesOf(s *submission, do func(m move)) {
 func (s *submission) move(i int) move {
 	p := &s.packets[i]
 	return move{sub: s, packet: p, rows: 1, states: [3]*packet{p}, event: s.first + uint64(i)}
-}
-
-// inherited returns the surfaces with which a submission begins: one that continues another has those of it.
-func (r *Run) inherited(s *submission) (surfaces [2]surface) {
-	before := r.subs[s.again]
-	if before == nil || before.queued.Event >= s.queued.Event {
-		return surfaces
-	}
-	surfaces = r.inherited(before)
-	before.walk(&surfaces, nil, func(i int, _ pkt.Packet, _ pass) bool { return uint64(before.packets[i].offset) < s.start })
-	return surfaces
 }
 
 // walk calls do with each packet of a submission that can be decoded, until do returns false. surfaces are those before the packet. If r is

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,19 +32,21 @@ func stoppedRun(t *testing.T) *Run {
 	from.Surface, from.Base = pkt.Source, 0x8000
 	copies := pkt.Copy2D{W: 4, H: 2}
 	all := packetsOf(t, 0, state, from, pkt.Fill{Dst: 0x6000, Bytes: 16}, copies)
+	end := uint64(all[3].offset) + uint64(len(all[3].data))
 	r := &Run{last: at(90), subs: map[uint64]*submission{}, pieces: map[uint64][]store{}, order: []*submission{
-		{serial: 1, kind: presentKind, packets: all, submitted: at(10), retired: at(20), back: true, onward: 2},
-		{serial: 2, kind: presentKind, packets: all[3:], start: uint64(all[3].offset), queued: at(21), submitted: at(22), retired: at(30), again: 1},
+		{serial: 1, kind: presentKind, packets: all, end: end, submitted: at(10), retired: at(20), back: true, onward: 2},
+		{serial: 2, kind: presentKind, packets: slices.Clone(all), end: end, queued: at(21), submitted: at(22), retired: at(30), again: 1},
 		{serial: 3, packets: packetsOf(t, 0, pkt.Fill{Dst: 0x7000, Bytes: 16}), submitted: at(40), aborted: at(50)},
 	}}
+	r.order[1].resumes(t, all[3].offset)
 	for _, s := range r.order {
 		r.subs[s.serial] = s
 	}
 	return r
 }
 
-// Without the packets of the nodes a move was executed if its submission has ended, or was stopped after it. A submission that goes on has the
-// surfaces of the one before.
+// Without the packets of the nodes a move was executed if its submission has ended, or was stopped after it. A submission that continues
+// has not executed the packets before the place at which it continues.
 func TestFatesOnASilentBoard(t *testing.T) {
 	for addr, want := range map[uint64]struct {
 		verdict string

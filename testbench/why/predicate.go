@@ -39,6 +39,7 @@ func (r *Run) passes(s *submission) (all []pass, done bool) {
 		return nil, true
 	}
 	s.passing = true
+	chain := r.chain(s)
 	var over []stretch
 	for i := range s.packets {
 		p := &s.packets[i]
@@ -52,7 +53,7 @@ func (r *Run) passes(s *submission) (all []pass, done bool) {
 		s.passed = append(s.passed, is)
 		if d, _, err := pkt.DecodePredicate(p.data); err == nil && is != skipped {
 			t := stretch{by: i, end: uint64(p.offset) + uint64(len(p.data)) + 4*uint64(d.Dwords)}
-			if t.does = r.does(s, t, d); is == perhaps {
+			if t.does = r.does(chain, uint64(p.offset), t, d); is == perhaps {
 				t.does = min(t.does, perhaps)
 			}
 			over = append(over, t)
@@ -79,25 +80,29 @@ func (r *Run) passOf(s *submission, i int) pass {
 	return perhaps
 }
 
-// does returns what a PREDICATE does with the packets of its stretch.
-func (r *Run) does(s *submission, t stretch, d pkt.Predicate) pass {
-	end := t.by + 1
-	for ; end < len(s.packets) && uint64(s.packets[end].offset) < t.end; end++ {
-		if s.packets[end].started() {
-			return kept
+// does returns what a PREDICATE at an offset does with the packets of its stretch. It is executed once in the chain of the submissions with the same work.
+func (r *Run) does(chain []*submission, offset uint64, t stretch, d pkt.Predicate) pass {
+	over := false
+	for _, s := range chain {
+		for i := range s.packets {
+			switch p := &s.packets[i]; {
+			case !p.started() || uint64(p.offset) <= offset:
+			case uint64(p.offset) < t.end:
+				return kept
+			default:
+				over = true
+			}
 		}
-	}
-	over := s.fenced.In() || slices.ContainsFunc(s.packets[end:], func(p packet) bool { return p.started() })
-	if next := r.subs[s.onward]; next != nil && s.back && next.start > uint64(s.packets[t.by].offset) {
-		if next.start < t.end {
+		at, known := r.stopsAt(s)
+		if known && at > offset && at < t.end {
 			return kept // the node was stopped in the stretch
 		}
-		over = true
+		over = over || s.fenced.In() || known && at >= t.end
 	}
 	if r.Header.Observed && over && len(r.gaps) == 0 {
 		return skipped
 	}
-	switch zero, known := r.isZero(d.Addr, r.spanOf(s, t.by)); {
+	switch zero, known := r.isZero(d.Addr, r.turn(chain, t.by)); {
 	case !known:
 		return perhaps
 	case zero != d.NonZero:
@@ -106,13 +111,16 @@ func (r *Run) does(s *submission, t stretch, d pkt.Predicate) pass {
 	return kept
 }
 
-// following returns the first packet of s after the last one that was executed that no PREDICATE is known to skip, and what
-// PREDICATEs do with it; or nil.
+// following returns the first packet of s after the last one that was executed, also in a submission that s continues, that no PREDICATE is known to
+// skip, and what PREDICATEs do with it; or nil.
 func (r *Run) following(s *submission) (*packet, pass) {
+	at, known := r.beginsAt(s)
 	from := 0
-	for i := range s.packets {
-		if s.packets[i].executed.In() {
-			from = i + 1
+	for _, one := range append(r.preceding(s), s) {
+		for i := range min(len(one.packets), len(s.packets)) {
+			if p := &one.packets[i]; p.executed.In() || known && uint64(p.offset) < at {
+				from = max(from, i+1)
+			}
 		}
 	}
 	for i := from; i < len(s.packets); i++ {

@@ -78,8 +78,8 @@ func TestPassByValue(t *testing.T) {
 		"the CPU still":               {all(zeroAt), false, func(r *Run, _ *submission) { r.hold(at(3), Point{}) }, perhaps},
 		"a move of the kernel after":  {all(zeroAt), false, func(r *Run, _ *submission) { r.moves(t, pagingKind, pkt.Copy{Src: 0, Dst: word, Bytes: 64}) }, perhaps},
 		"a fill of the kernel after":  {all(oneAt), false, func(r *Run, _ *submission) { r.moves(t, pagingKind, pkt.Fill{Dst: 0x400, Bytes: 0x400}) }, skipped},
-		"stopped in what it skips":    {all(zeroAt), false, func(r *Run, s *submission) { s.stopped(r, s.packets[1].offset) }, kept},
-		"stopped after what it skips": {all(zeroAt), false, func(r *Run, s *submission) { s.stopped(r, s.packets[2].offset) }, skipped},
+		"stopped in what it skips":    {all(zeroAt), false, func(r *Run, s *submission) { s.stopped(t, r, s.packets[1].offset) }, kept},
+		"stopped after what it skips": {all(zeroAt), false, func(r *Run, s *submission) { s.stopped(t, r, s.packets[2].offset) }, skipped},
 	} {
 		for _, observed := range []bool{false, true} {
 			r, s := predicatedRun(t, observed, tt.nonZero, tt.first...)
@@ -117,10 +117,30 @@ func (r *Run) moves(t *testing.T, kind string, all ...pkt.Packet) {
 	r.order, r.subs[3] = append(r.order, s), s
 }
 
-// stopped makes a submission go on at an offset as another one.
-func (s *submission) stopped(r *Run, offset uint32) {
+// stopped makes a node stop at an offset of a submission, and another one continue it there. Its log has the same packets, as TestPreemptedLog shows.
+func (s *submission) stopped(t *testing.T, r *Run, offset uint32) (next *submission) {
+	t.Helper()
 	s.back, s.retired, s.onward = true, Point{Event: 40}, 4
-	r.subs[4] = &submission{serial: 4, start: uint64(offset), queued: Point{Event: 41}, again: 2}
+	next = &submission{serial: 4, again: s.serial, buffer: s.buffer, start: s.start, end: s.end, queued: Point{Event: 41}, submitted: Point{Event: 42}, watched: s.watched}
+	for _, p := range s.packets {
+		next.packets = append(next.packets, packet{offset: p.offset, data: p.data})
+	}
+	next.resumes(t, offset)
+	r.subs[4] = next
+	return next
+}
+
+// resumes puts the packets into the ring with which a driver continues a submission at an offset: an INDIRECT, if not only the fence is left, and a FENCE.
+func (s *submission) resumes(t *testing.T, offset uint32) {
+	t.Helper()
+	all := []pkt.Packet{pkt.Fence{Addr: pkt.Host | 0x6000, ID: s.fence}}
+	if left := s.end - uint64(offset); left > 0 {
+		all = []pkt.Packet{pkt.Indirect{Addr: pkt.Host | s.buffer + uint64(offset), Dwords: uint32(left / 4), Resume: true}, all[0]}
+	}
+	s.ring = nil
+	for _, p := range packetsOf(t, 0x7000, all...) {
+		s.ring = append(s.ring, ringPacket{address: pkt.Host | uint64(p.offset), data: p.data})
+	}
 }
 
 // A packet in what a PREDICATE may skip that was executed, or begun, was not skipped. If only a later one was executed, it was.

@@ -147,7 +147,7 @@ func (r *Run) predicates() (words []uint64) {
 
 // intoWords notes the moves of a submission that write a word.
 func (r *Run) intoWords(s *submission, words []uint64) {
-	surfaces := r.inherited(s)
+	var surfaces [2]surface
 	s.walk(&surfaces, nil, func(i int, d pkt.Packet, _ pass) bool {
 		m := s.move(i)
 		if !m.fill(d, surfaces) && !m.marks(d) || m.bytes == 0 || m.rows == 0 {
