@@ -109,6 +109,29 @@ func TestLogOfADamagedLog(t *testing.T) {
 	assert.Contains(t, whyOf(t, path, "fault"), "note: the log is damaged: the events from 4 on, after clock 30, are missing")
 }
 
+// A gap before a damaged last block is told before the error of that block, and report names both.
+func TestGapBeforeADamagedEnd(t *testing.T) {
+	path, log := nines(t, 0)
+	log[len(log)-1] ^= 0xff
+	require.NoError(t, os.WriteFile(path, log, 0o644))
+	const gap = "the events from 4 on, after clock 30, are missing"
+	for args, want := range map[string]string{
+		"": "1 10 call number=1 Flush\n2 20 call number=2 Flush\n3 30 call number=3 Flush\n- - gap: " + gap + "\n", "--to 3": "1 10 call number=1 Flush\n2 20 call number=2 Flush\n3 30 call number=3 Flush\n",
+	} {
+		code, out, errs := hilgpu(append([]string{"log", path}, strings.Fields(args)...)...)
+		assert.Equal(t, exit.Usage, code, args)
+		assert.Equal(t, want, out, args)
+		assert.Regexp(t, `the block at offset \d+ fails its check; before that, .*`+gap+"\n$", errs, args)
+	}
+	for _, flag := range []string{"-o", "--timeline"} {
+		page := filepath.Join(t.TempDir(), "page")
+		code, _, errs := hilgpu("report", path, flag, page)
+		assert.Equal(t, exit.Usage, code, flag)
+		assert.Regexp(t, `the block at offset \d+ fails its check; before that, .*`+gap+"\n$", errs, flag)
+		assert.NoFileExists(t, page)
+	}
+}
+
 // report writes a page and a timeline that show the gap, and ends with exit code 2.
 func TestReportOfADamagedLog(t *testing.T) {
 	path, _ := nines(t, 0)

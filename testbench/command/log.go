@@ -133,16 +133,16 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 	var e eventlog.Event
 	for {
 		end := l.Next(&e)
-		if end != nil && !errors.Is(end, io.EOF) {
-			return end
-		}
 		if g, ok := l.Gap(); ok && g.Overlaps(f.from, f.to) {
 			if err := gap(g); err != nil {
 				return err
 			}
 		}
-		if end != nil {
+		if errors.Is(end, io.EOF) {
 			break
+		}
+		if end != nil {
+			return l.WithDamage(end)
 		}
 		if e.ID < f.from || f.to != 0 && e.ID > f.to || len(f.kinds) > 0 && !slices.Contains(f.kinds, e.Name()) {
 			continue

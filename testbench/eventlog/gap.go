@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -29,8 +30,8 @@ func (g Gap) Overlaps(from, to uint64) bool {
 	return (g.To == 0 || g.To >= from) && (to == 0 || g.From <= to)
 }
 
-// Gap returns the gap before the event that Next has returned last, or after io.EOF that before the end. It reports false
-// if there is none.
+// Gap returns the gap before the event that Next has returned last, or that before the end or before the place
+// at which it has failed. It reports false if there is none.
 func (l *Reader) Gap() (Gap, bool) {
 	if !l.here && !l.open {
 		return Gap{}, false
@@ -51,6 +52,14 @@ func (l *Reader) Damage() error {
 	default:
 		return fmt.Errorf("%w in %d places: first %s", ErrCorrupt, n, l.gaps[0])
 	}
+}
+
+// WithDamage returns an error of Next with what is missing before the place of the reader. It returns other errors, and nil, as they are.
+func (l *Reader) WithDamage(err error) error {
+	if before := l.Damage(); before != nil && errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w; before that, %w", err, before)
+	}
+	return err
 }
 
 // skip notes a block that is passed over.

@@ -100,6 +100,27 @@ func TestNoGaps(t *testing.T) {
 	require.ErrorIs(t, l.Next(&e), ErrCorrupt)
 	_, ok := l.Gap()
 	assert.False(t, ok)
+	assert.Equal(t, ErrCorrupt, l.WithDamage(ErrCorrupt), "there is no gap before it")
+}
+
+// An error of a damaged end has what is missing before it. Other errors do not.
+func TestErrorAfterAGap(t *testing.T) {
+	log, ends := threes(t, 3)
+	log[ends[1]-1] ^= 0xff
+	log[ends[2]-1] ^= 0xff
+	l, err := NewReader(bytes.NewReader(log))
+	require.NoError(t, err)
+	l.GoOn = true
+	var e Event
+	for err == nil {
+		err = l.Next(&e)
+	}
+	g, ok := l.Gap()
+	assert.True(t, ok)
+	assert.Equal(t, Gap{From: 4, After: 30}, g)
+	assert.EqualError(t, l.WithDamage(err), err.Error()+"; before that, eventlog: the log is damaged: the events from 4 on, after clock 30, are missing")
+	assert.Equal(t, io.ErrClosedPipe, l.WithDamage(io.ErrClosedPipe))
+	assert.NoError(t, l.WithDamage(nil))
 }
 
 func TestGapWords(t *testing.T) {

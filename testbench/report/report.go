@@ -161,7 +161,7 @@ func (s *Source) Write(w io.Writer) error {
 // which the page and the timeline show, or nil.
 func (s *Source) Damage() error { return s.damage }
 
-// withLog calls do with a reader of the log.
+// withLog calls do with a reader of the log, and keeps the damage that the reader has passed over.
 func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 	file, err := s.Log()
 	if err != nil {
@@ -172,7 +172,11 @@ func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	return do(l)
+	err = do(l)
+	if damage := l.Damage(); damage != nil {
+		s.damage = damage
+	}
+	return l.WithDamage(err)
 }
 
 // CheckMap fails with eventlog.ErrMap if the log has another register map than this program: packets would be decoded wrongly.
@@ -188,9 +192,5 @@ func (s *Source) WriteTimeline(w io.Writer) error {
 	if s.Log == nil {
 		return fmt.Errorf("%w: there is no log, and so no timeline", ErrFolder)
 	}
-	return s.withLog(func(l *eventlog.Reader) error {
-		err := timeline.Write(w, l)
-		s.damage = l.Damage()
-		return err
-	})
+	return s.withLog(func(l *eventlog.Reader) error { return timeline.Write(w, l) })
 }

@@ -86,7 +86,6 @@ func (s *Source) readRun(chain func(eventlog.Event) string) (*run, error) {
 			}
 			if errors.Is(err, io.EOF) {
 				r.Truncated = l.Truncated()
-				s.damage = l.Damage()
 				return nil
 			}
 			if err != nil {
