@@ -373,6 +373,10 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		s.lost = at
 	case eventlog.Retire, eventlog.Preempted:
 		s.retired, s.retireStack, s.back = at, b.open(e), e.Kind == eventlog.Preempted
+		if s.back && s.written.In() { // another value for the miniport, since a submission with a fence is not taken back
+			s.written, s.word = Point{}, 0
+			delete(b.words, s.node)
+		}
 		if !s.message.In() && !s.back {
 			b.asking = append(b.asking, s)
 		}

@@ -21,8 +21,15 @@ import (
 // priority preempts it after the first two, and it continues. The log is that of the real stack.
 func preemptedLog(t *testing.T, board string, keeps bool, sizes ...uint32) []eventlog.Event {
 	t.Helper()
+	return preemptedWith(t, board, testbench.Options{}, keeps, sizes...)
+}
+
+// preemptedWith is preemptedLog with options of the system.
+func preemptedWith(t *testing.T, board string, o testbench.Options, keeps bool, sizes ...uint32) []eventlog.Event {
+	t.Helper()
 	ring := eventlog.NewRing(64<<20, eventlog.Header{})
-	s, err := testbench.Open(board, testbench.HostDrivers(), testbench.Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }})
+	o.Record = func(eventlog.Header) (events.Sink, error) { return ring, nil }
+	s, err := testbench.Open(board, testbench.HostDrivers(), o)
 	require.NoError(t, err)
 	low, ctx, err := s.CreateDevice()
 	require.NoError(t, err)
@@ -109,7 +116,6 @@ func preemptionOf(t *testing.T, all []eventlog.Event) (p preemption) {
 			doorbell, p.ring = e.Cause, append(p.ring, e)
 		}
 	}
-	require.NotEmpty(t, p.ring)
 	return p
 }
 
@@ -151,6 +157,7 @@ func TestPreemptedLog(t *testing.T) {
 		assert.Equal(t, p.first.Fields[4:7], p.next.Fields[4:7], "buffer, start and end")
 		assert.Equal(t, p.packets[p.first.Fields[0]], p.packets[p.next.Fields[0]])
 		require.Len(t, p.offsets, 4)
+		require.NotEmpty(t, p.ring)
 		assert.Equal(t, p.offsets[2], p.place(), "it is stopped in the first long copy")
 		if board == "emu" {
 			want := []uint64{p.first.Fields[0], p.first.Fields[0], p.next.Fields[0], p.next.Fields[0]}
@@ -263,4 +270,32 @@ func TestMissingOfAPreemptedSubmission(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, why.MissingPacket, a.Missing, a.Text())
 	assert.Regexp(t, fmt.Sprintf(`^COPY .* at IB\+%#x of submission %d, .* has not ended;`, p.place(), p.next.Fields[0]), a.Cause)
+}
+
+// The log has no ring of a queue of the firmware. The first packet that it executes, or the first read of the buffer, tells the place at which it continues a
+// submission. Without these it is not known which of the two submissions has executed a packet.
+func TestPreemptedInAQueue(t *testing.T) {
+	queues := testbench.Options{Queues: testbench.Queues{Use: true}}
+	told := preemptionOf(t, preemptedWith(t, "emu?config=full&vram=1MiB", queues, true, 32<<10, 32<<10, 32<<10))
+	p := preemptionOf(t, preemptedWith(t, "emu?config=full&vram=1MiB&trace=0", queues, true, 32<<10, 32<<10, 32<<10))
+	require.Empty(t, append(told.ring, p.ring...))
+	require.Equal(t, told.offsets, p.offsets)
+	for name, r := range map[string]*why.Run{"packets": runOfEvents(t, told.all), "reads": runOfEvents(t, p.all), "nothing": unwatched(t, p.all)} {
+		stopped := 0
+		for i, c := range p.copies {
+			a, err := r.Address(c.Dst + 63)
+			require.NoError(t, err)
+			for _, s := range []eventlog.Event{p.first, p.next} {
+				by := fmt.Sprintf("COPY src=%s dst=%s bytes=%d at IB+%#x of submission %d", pkt.FormatAddr(c.Src), pkt.FormatAddr(c.Dst), c.Bytes, p.offsets[i], s.Fields[0])
+				known := told.by[p.offsets[i]] == s.Fields[0] && name != "nothing"
+				assert.Equal(t, known, strings.Contains(a.Text(), "  written by "+by), "%s, copy %d, submission %d\n%s", name, i, s.Fields[0], a.Text())
+				perhaps := strings.Contains(a.Text(), "perhaps written by "+by) || strings.Contains(a.Text(), "perhaps written by a part of "+by)
+				if perhaps {
+					stopped++
+				}
+				assert.False(t, perhaps && known)
+			}
+		}
+		assert.Equal(t, map[string]int{"packets": 1, "reads": 1, "nothing": 2 * len(p.copies)}[name], stopped, name)
+	}
 }

@@ -4,7 +4,7 @@ import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
 // Design note: a submission that continues a preempted one has the same part of the DMA buffer, and its packets are in the log again. The driver knows
 // where the node stopped: the INDIRECT in the ring begins there, or there is none if only the fence is left. Queues of the firmware have no ring in the
-// log. There the first packet that was executed tells the place, if the board tells its packets. Else it is not known.
+// log. There the first read of the buffer tells the place, or the first packet that was executed. Without these it is not known.
 
 // beginsAt returns the offset in its buffer at which a node begins a submission, or continues the one before it, and whether the log tells it. The
 // offset is that of the end if only the fence is left.
@@ -21,6 +21,10 @@ func (r *Run) beginsAt(s *submission) (offset uint64, known bool) {
 		case pkt.Fence, pkt.Signal:
 			return s.end, len(r.gaps) == 0
 		}
+	}
+	if s.fetched.In() {
+		offset = s.reads.addr - s.buffer
+		return offset, offset >= s.start && offset < s.end
 	}
 	if len(r.gaps) > 0 {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
-// The ring tells the place at which a submission continues, or its first packet that was executed. Without them, or with missing events, it is not known, and
+// The ring tells the place at which a submission continues, or its first read, or its first packet that was executed. Without them, or with missing events, it is not known, and
 // then neither is which of the two submissions has executed a packet.
 func TestPlaceOfAContinuedSubmission(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -24,6 +24,9 @@ func TestPlaceOfAContinuedSubmission(t *testing.T) {
 		"an address outside it": {func(_ *Run, s *submission) { s.resumes(t, 0); s.buffer += 0x1000 }, -1, notTold, [2][2]fate{{unknown, unknown}, {unknown, unknown}}},
 		"a fence and a gap":     {func(r *Run, s *submission) { s.resumes(t, uint32(s.end)); r.gaps = make([]eventlog.Gap, 1) }, -1, notTold, [2][2]fate{{unknown, unknown}, {unknown, unknown}}},
 		"no ring, executed":     {func(_ *Run, s *submission) { s.ring, s.packets[1].executed = nil, Point{Event: 50} }, 1, notFetched, [2][2]fate{{whole, unknown}, {never, whole}}},
+		"no ring, read": {func(_ *Run, s *submission) {
+			s.ring, s.fetched, s.reads = nil, Point{Event: 50}, store{addr: s.buffer + uint64(s.packets[1].offset), value: 16}
+		}, 1, fetched, [2][2]fate{{whole, unknown}, {never, whole}}},
 		"executed, and a gap": {func(r *Run, s *submission) {
 			s.ring, s.packets[1].executed, r.gaps = nil, Point{Event: 50}, make([]eventlog.Gap, 1)
 		}, -1, notTold, [2][2]fate{{unknown, unknown}, {unknown, whole}}},
