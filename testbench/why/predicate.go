@@ -114,11 +114,10 @@ func (r *Run) does(chain []*submission, offset uint64, t stretch, d pkt.Predicat
 // following returns the first packet of s after the last one that was executed, also in a submission that s continues, that no PREDICATE is known to
 // skip, and what PREDICATEs do with it; or nil.
 func (r *Run) following(s *submission) (*packet, pass) {
-	at, known := r.beginsAt(s)
 	from := 0
 	for _, one := range append(r.preceding(s), s) {
 		for i := range min(len(one.packets), len(s.packets)) {
-			if p := &one.packets[i]; p.executed.In() || known && uint64(p.offset) < at {
+			if one.packets[i].executed.In() {
 				from = max(from, i+1)
 			}
 		}

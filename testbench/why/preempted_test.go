@@ -295,6 +295,10 @@ func TestPreemptedInAQueue(t *testing.T) {
 				}
 				assert.False(t, perhaps && known)
 			}
+			a, err = r.Address(pkt.Host | p.next.Fields[4] + p.offsets[i])
+			require.NoError(t, err)
+			read := strings.Contains(a.Text(), fmt.Sprintf("  fetched by node 0 for submission %d", p.next.Fields[0]))
+			assert.Equal(t, told.by[p.offsets[i]] == p.next.Fields[0] && name != "nothing", read, "%s, copy %d\n%s", name, i, a.Text())
 		}
 		assert.Equal(t, map[string]int{"packets": 1, "reads": 1, "nothing": 2 * len(p.copies)}[name], stopped, name)
 	}

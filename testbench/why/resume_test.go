@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
@@ -48,5 +49,34 @@ func TestPlaceOfAContinuedSubmission(t *testing.T) {
 				assert.Equal(t, tt.fates[i][k], m.fate, "%s: submission %d, packet %d", name, i, k)
 			}
 		}
+	}
+}
+
+// The value of a PREDICATE is that of the time before the preemption if its node came to it then. What is written later does not count.
+func TestValueBeforeAPreemption(t *testing.T) {
+	for number, want := range []pass{kept, perhaps, skipped} { // the PREDICATE is executed after a later fill, one of them is, and it is executed before
+		r, s := predicatedRun(t, false, false, zeroAt)
+		next := s.stopped(t, r, s.packets[number].offset)
+		if number == 1 {
+			next.ring = nil
+		}
+		fill := &submission{serial: 5, node: 1, packets: packetsOf(t, 0, oneAt), submitted: Point{Event: 41}, retired: Point{Event: 41}}
+		r.order, r.subs[5] = append(r.order, fill, next), fill
+		for _, one := range []*submission{s, next} {
+			got, _ := r.passes(one)
+			assert.Equal(t, []pass{kept, want, kept}, got, "stopped at packet %d", number)
+		}
+	}
+}
+
+// On a board that does not tell its packets a doorbell was lost only if the node continues where it began.
+func TestLostDoorbellOfAContinuedSubmission(t *testing.T) {
+	for number, want := range []bool{true, false} {
+		r, s := sentRun(t, true)
+		s.rungBy, s.rptr, s.stalled = write{cpreg.Base + cpreg.Wptr, 9}, access{Point: Point{39, 390}, value: 3}, r.Header.Hz
+		next := s.stopped(t, r, s.packets[number].offset)
+		assert.Equal(t, want, r.ignored(s), "packet %d", number)
+		next.ring = nil
+		assert.False(t, r.ignored(s), "the place is not known")
 	}
 }
