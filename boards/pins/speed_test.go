@@ -15,7 +15,7 @@ import (
 // each clock of the loop of the program. Its bytes on the line are bounded too, with the
 // acknowledgements.
 func TestReadClocks(t *testing.T) {
-	for clocks, most := range map[uint64]uint64{2: 300, 16: 660} {
+	for clocks, most := range map[uint64]uint64{2: 300, 16: 640} {
 		w, err := New(both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: clocks})
 		require.NoError(t, err)
 		link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
