@@ -24,12 +24,12 @@ func TestLastEventsOfAFailure(t *testing.T) {
 	assert.Regexp(t, `up to the first failure, of \d+ events.*:\n(\d+ \d+ .*\n){39}\d+ \d+ stop .* GPU time-out: node 0.*\n$`, stderr)
 
 	dir := t.TempDir()
-	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=lost-doorbell&after=600", "--dump", dir)
+	code, _, stderr = hilgpu("run", "stress", "--board", "emu?vram=64KiB&fault=lost-doorbell&after=560", "--dump", dir)
 	require.Equal(t, exit.Check, code, stderr)
 	log := filepath.Join(dir, "last.log")
-	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events; the log begins at event \d+, clock \d+:\n(\d+ \d+ .*\n){39}\d+ \d+ reset .* GPU time-out: node 0, fence 450: .*\nhilgpu: what is kept is in `, stderr)
+	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events; the log begins at event \d+, clock \d+:\n(\d+ \d+ .*\n){39}\d+ \d+ reset .* GPU time-out: node 0, fence 413: .*\nhilgpu: what is kept is in `, stderr)
 	assert.Contains(t, stderr, log)
-	assert.Regexp(t, `check failed: .* GPU time-out: node 0, fence 450: `, stderr, "the reset is that of the error")
+	assert.Regexp(t, `check failed: .* GPU time-out: node 0, fence 413: `, stderr, "the reset is that of the error")
 
 	code, stdout, stderr := hilgpu("why", log, "fault")
 	require.Zero(t, code, stderr)

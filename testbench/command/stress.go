@@ -40,7 +40,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	f.verify.add(c, true)
 	a.addInProcess(c)
 	a.Links.AddKernel(c)
-	fl.Lookup("tdr-delay").Usage = "`time` without progress after which the GPU counts as hung, as in 30s; 0: on emu and verilated 400,000 clocks, or a clock for 4 bytes of VRAM if these are more, else 2 s, and more on a slow link"
+	fl.Lookup("tdr-delay").Usage = "`time` without progress after which the GPU counts as hung, as in 30s; 0: that of docs/stress.md"
 	a.addDump(c)
 	AddBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Processes, "processes", 4, "`number` of processes, 1 to 64")
