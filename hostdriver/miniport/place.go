@@ -93,19 +93,14 @@ func takePlace(b []byte) (p place, ok bool) {
 	return p, true
 }
 
-// stoppedIn returns the place in the submission [start, end). It reports false if that has not
-// begun.
-func stoppedIn(private []byte, start, end uint32) (place, bool) {
-	p, ok := takePlace(private)
-	return p, ok && p.stopped && p.start == start && p.end == end && p.at >= start && p.at <= end && p.at%4 == 0
+// in reports whether p is in the submission [start, end).
+func (p place) in(start, end uint32) bool {
+	return p.stopped && p.start == start && p.end == end && p.at >= start && p.at <= end && p.at%4 == 0
 }
 
-// executed reports whether a submission that ends at end is executed, because the place is in a
-// later one of its buffer.
-func executed(private []byte, end uint32) bool {
-	p, ok := takePlace(private)
-	return ok && p.stopped && p.start >= end
-}
+// after reports whether p is in a later submission than one that ends at end, which is executed
+// then.
+func (p place) after(end uint32) bool { return p.stopped && p.start >= end }
 
 // A buffer is a submission that is in a ring.
 type buffer struct {
@@ -127,14 +122,13 @@ func (b *buffer) stoppedAt(addr uint64, left, progress uint32) (place, error) {
 // continued returns the place from which a submission continues. Its field stopped is false if the submission begins.
 func continued(arg kmddi.SubmitCommand) (place, error) {
 	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
-	if _, ok := takePlace(arg.DmaBufferPrivateData); !ok && arg.Flags.Resubmission && start != end {
-		return place{}, fmt.Errorf("%w: fence %d is resubmitted without its private data", errPlace, arg.SubmissionFenceID)
-	}
-	p, stopped := stoppedIn(arg.DmaBufferPrivateData, start, end)
+	p, ok := takePlace(arg.DmaBufferPrivateData)
 	switch {
-	case executed(arg.DmaBufferPrivateData, end):
+	case !ok && arg.Flags.Resubmission && start != end:
+		return place{}, fmt.Errorf("%w: fence %d is resubmitted without its private data", errPlace, arg.SubmissionFenceID)
+	case p.after(end):
 		return place{stopped: true, start: start, end: end, at: end}, nil
-	case !stopped:
+	case !p.in(start, end):
 		return place{}, nil
 	case p.failed || p.at == end || p.known || arg.Flags.Paging:
 		return p, nil
@@ -170,8 +164,8 @@ func (n *node) keep(p ring.Place) error {
 // patched: a node that resumes gets those that the packets before the place have set.
 func locate(arg kmddi.Patch) error {
 	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
-	p, ok := stoppedIn(arg.DmaBufferPrivateData, start, end)
-	if !ok {
+	p, ok := takePlace(arg.DmaBufferPrivateData)
+	if !ok || !p.in(start, end) {
 		return nil
 	}
 	if uint64(p.at) > uint64(len(arg.DmaBuffer)) {

@@ -167,8 +167,9 @@ func (w *work) drop() {
 		if stops {
 			w.stopped &^= 1 << j.queue // it has not begun what follows
 		}
+		kept, _ := takePlace(b.private)
 		switch {
-		case executed(b.private, b.end):
+		case kept.after(b.end):
 		case j.done:
 			place{stopped: true, start: b.start, end: b.end, at: b.end}.put(b.private)
 		case j.failed || stops:

@@ -9,12 +9,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// running reports whether work of a context that may use a is in the hardware. The mark of a
-// line is that of the last work that uses a, which may wait while earlier work is executed.
+// running reports whether work of a context that may use a is in the hardware.
 func (a *allocation) running() bool {
-	return slices.ContainsFunc(a.uses, func(m mark) bool {
-		return m.line.context != nil && min(m.number, m.line.submitted) > m.line.completed
-	})
+	return slices.ContainsFunc(a.uses, func(m mark) bool { return m.line.context != nil && m.given().running() })
 }
 
 // evictIdle evicts a victim of its segment. A driver may unmap pages when it builds the

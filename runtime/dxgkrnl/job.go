@@ -183,7 +183,7 @@ func (k *Kernel) advance(t *ddi.Thread, c *context) bool {
 // buffer would pass it.
 func (k *Kernel) together(n *node) bool {
 	return len(n.hardware)+len(n.waiting) < int(k.caps.HwQueuePacketCap) &&
-		!slices.ContainsFunc(n.waiting, func(s *submission) bool { return !k.pumped(s) })
+		!slices.ContainsFunc(n.waiting, func(s *submission) bool { return !s.pumped() })
 }
 
 // patch is the function of the miniport that writes addresses.

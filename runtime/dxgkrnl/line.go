@@ -47,6 +47,10 @@ func (m mark) completed() bool { return m.number <= m.line.completed }
 // running reports whether the submission is in the hardware.
 func (m mark) running() bool { return !m.completed() && m.number <= m.line.submitted }
 
+// given returns the last submission of the line that the hardware has got, at most m itself:
+// m may wait while earlier work of its line is executed.
+func (m mark) given() mark { return mark{m.line, min(m.number, m.line.submitted)} }
+
 // precedes reports whether the submission has completed, or is in the hardware of n
 // and so completes before whatever is submitted to n later.
 func (m mark) precedes(n *node) bool {

@@ -181,9 +181,7 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 // a has completed. Work that was preempted finds a at another place when it goes on.
 func (k *Kernel) dependOn(a *allocation) {
 	for _, m := range a.uses {
-		// Of a line, what is in the hardware may be less than the last that uses a.
-		m.number = min(m.number, m.line.submitted)
-		if !m.completed() {
+		if m = m.given(); !m.completed() {
 			k.paging.waits.add(m)
 		}
 	}

@@ -141,14 +141,14 @@ func (k *Kernel) noteWaits(s *submission) {
 	}
 }
 
-// pumped reports whether pump submits a paging buffer together with those before it: it waits
-// for no work in the hardware, and for no paging buffer, which would be there first.
-func (k *Kernel) pumped(s *submission) bool {
-	return !slices.ContainsFunc(s.waits, func(m mark) bool { return m.running() || m.line == &k.paging.line && !m.completed() })
-}
-
 // undisturbed reports whether no work in the hardware uses what a paging buffer moves.
 func (s *submission) undisturbed() bool { return !slices.ContainsFunc(s.waits, mark.running) }
+
+// pumped reports whether pump submits a paging buffer together with those before it: it also
+// waits for no paging buffer, which would be in the hardware then.
+func (s *submission) pumped() bool {
+	return s.undisturbed() && !slices.ContainsFunc(s.waits, func(m mark) bool { return m.line.context == nil && !m.completed() })
+}
 
 // ready reports whether a part of a DMA buffer may be submitted. Paging buffers for its
 // node precede it, since issue submits those that wait.

@@ -52,7 +52,7 @@ func TestPlaceOfAContinuedSubmission(t *testing.T) {
 	}
 }
 
-// The value of a PREDICATE is that of the time before the preemption if its node came to it then. What is written later does not count.
+// A node that read a PREDICATE before the preemption used the value of that time. What is written after that does not count.
 func TestValueBeforeAPreemption(t *testing.T) {
 	for number, want := range []pass{kept, perhaps, skipped} { // the PREDICATE is executed after a later fill, one of them is, and it is executed before
 		r, s := predicatedRun(t, false, false, zeroAt)
