@@ -49,7 +49,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
 	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
-	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission is followed by one that does not end in time; except on emu and verilated with --tdr-delay")
+	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission is followed by one that does not end in time; a slow link needs --tdr-delay too")
 	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
 	fl.StringVar(&f.faults, "faults", "", "`faults` of submissions, each with its probability, as in unplug=0.001: "+strings.Join(stress.FaultNames(), ", "))
 	a.AddJSON(fl)

@@ -40,8 +40,8 @@ const (
 )
 
 var events = []reg.Field{
-	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE or SIGNAL with IRQ set, or stopped for a preemption while ARB.OWNER has it with the host"},
-	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE or SIGNAL with IRQ set, or stopped for a preemption while ARB.OWNER has it with the host"},
+	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE or SIGNAL with IRQ set, or stopped for a preemption while ARB.OWNER gives it to the host"},
+	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE or SIGNAL with IRQ set, or stopped for a preemption while ARB.OWNER gives it to the host"},
 	{Mask: Firmware, Name: "FIRMWARE", Needs: caps.MCU, Doc: "the program of the microcontroller has written this bit to RAISE"},
 	{Mask: Hung, Name: "HUNG", Needs: caps.MCU, Doc: "the microcontroller reached MCU.LIMIT"},
 	{Mask: Fault0, Name: "FAULT0", Doc: "node 0 stopped on a fault"},
