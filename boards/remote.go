@@ -77,7 +77,7 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
 	l := &serialLink{base: opt.Baud, most: most}
 	link, clock, err := o.openRemote(&v, rootport.Options{MaxReadRequest: 128}, func(c *channel.Config) (s io.ReadWriteCloser, err error) {
-		s, c.Baud, err = openPort(o.place, opt, l.highest())
+		s, c.Baud, err = openPort(o.place, opt, l.highest(), min(c.Link.GiveUp, channel.LongestOpen))
 		l.rate.Store(int64(c.Baud))
 		return s, err
 	})
@@ -122,8 +122,8 @@ func (l *serialLink) Rate() int { return int(l.rate.Load()) }
 func (l *serialLink) LimitRate(most int) { l.limit.Store(int64(most)) }
 
 // openPort opens a port. If most is above its rate, it agrees with the board on
-// a higher one. It returns the rate.
-func openPort(name string, opt serial.Options, most int) (io.ReadWriteCloser, int, error) {
+// a higher one, for which it asks for patience if there is no answer. It returns the rate.
+func openPort(name string, opt serial.Options, most int, patience time.Duration) (io.ReadWriteCloser, int, error) {
 	path, err := serial.Find(name)
 	if err != nil {
 		return nil, 0, err
@@ -133,7 +133,7 @@ func openPort(name string, opt serial.Options, most int) (io.ReadWriteCloser, in
 		return port, opt.Baud, err
 	}
 	rates := append(slices.DeleteFunc(serial.Rates(), func(r int) bool { return r > most }), most)
-	rate, err := serial.RaiseBaud(port, opt.Baud, rates, nil)
+	rate, err := serial.RaiseBaud(port, opt.Baud, rates, patience, nil)
 	if err != nil {
 		port.Close()
 		return nil, 0, err

@@ -67,7 +67,7 @@ func (t *terminal) raise() error {
 	if most := t.s.most; most != 0 {
 		rates = slices.DeleteFunc(slices.Clone(rates), func(r int) bool { return r > most })
 	}
-	_, err := serial.RaiseBaud(t, t.s.rates[0], rates, nil)
+	_, err := serial.RaiseBaud(t, t.s.rates[0], rates, 0, nil)
 	return err
 }
 

@@ -44,7 +44,7 @@ func TestPtyAgreesOnARate(t *testing.T) {
 	for i := range 3 {
 		p, err := serial.Open(path, serial.Options{})
 		require.NoError(t, err)
-		rate, err := serial.RaiseBaud(p, serial.DefaultBaud, []int{230400, 460800}, nil)
+		rate, err := serial.RaiseBaud(p, serial.DefaultBaud, []int{230400, 460800}, 0, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 460800, rate)
 		link, err := connect(p, bustest.NewHost(4096))

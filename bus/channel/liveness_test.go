@@ -137,4 +137,10 @@ func TestTimes(t *testing.T) {
 		assert.Equal(t, open, c.Link.OpenTimeout, silence)
 		assert.Equal(t, open/20, c.Link.HelloEvery, silence)
 	}
+	for giveUp, open := range map[time.Duration]time.Duration{750 * time.Millisecond: time.Second, 15 * time.Second: 15 * time.Second, time.Hour: 20 * time.Second} {
+		c = Config{Link: datalink.Config{GiveUp: giveUp}}
+		c.setTimes()
+		assert.Equal(t, open, c.Link.OpenTimeout, giveUp)
+		assert.Equal(t, open/20, c.Link.HelloEvery, giveUp)
+	}
 }

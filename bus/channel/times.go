@@ -11,6 +11,9 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
+// LongestOpen is how long the host opens at most, on a line that is not very slow.
+const LongestOpen = 20 * time.Second
+
 // largest returns the size of the largest frame that can arrive, in bytes.
 func (c *Config) largest() int {
 	return max(c.single(), c.Link.Bundle)
@@ -63,8 +66,9 @@ func (c *Config) lineTime(n int) time.Duration {
 // a loss. Silence proves a line dead, and so does one frame that is lost for
 // Link.GiveUp, which is less than the time-out of a request: a line that loses a third
 // of its frames can go down. A given DeadAfter covers two keep-alive periods. A host that
-// allows a longer silence asks for a session as long, for 20 s at most. It sends twenty hellos in any
-// case, since a slow board must not get more than it can answer.
+// allows a longer silence asks for a session as long, for 20 s at most. It opens for as long as a
+// frame may be lost, LongestOpen at most, since a slow board returns late from an earlier session. It sends about twenty
+// hellos in any case: such a board must not get more than it can answer.
 func (c *Config) setTimes() {
 	l := &c.Link
 	l.Adapt, l.Rate = true, c.Baud/10
@@ -89,8 +93,8 @@ func (c *Config) setTimes() {
 	orDefault(&l.DeadAfter, 5*l.KeepAlive)
 	l.DeadAfter = max(l.DeadAfter, 2*l.KeepAlive)
 	orDefault(&l.Refresh, l.KeepAlive)
-	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160), min(l.DeadAfter/20, time.Second)))
-	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))
+	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160), min(max(l.DeadAfter, l.GiveUp)/20, time.Second)))
+	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery, min(l.GiveUp, LongestOpen)))
 	if l.Credits == (datalink.Credits{}) {
 		const most = 1<<15 - 1
 		packets := max(128, 2*l.Window)

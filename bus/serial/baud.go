@@ -73,7 +73,7 @@ const (
 	fallBack   = 400 * time.Millisecond // silence before the board returns
 	keepFor    = time.Second            // wait for a session before the board returns
 	echoes     = 4
-	tries      = 2 // attempts at a rate without an answer
+	tries      = 2 // least attempts at a rate without an answer
 )
 
 func (m message) append(b []byte) []byte {
@@ -112,8 +112,9 @@ type negotiator struct {
 	encoder frame.Encoder
 	decoder *frame.Decoder
 	heard   []message
-	board   bool // this end accepts a hello
-	hello   bool // a hello was received
+	board   bool      // this end accepts a hello
+	giveUp  time.Time // when a host stops asking for a rate
+	hello   bool      // a hello was received
 	buf     [256]byte
 }
 
@@ -194,10 +195,12 @@ func Rates() []int {
 // rates that works, and returns it. Both ends must be at the rate base. A rate
 // works if 64-byte patterns are echoed correctly and probe, unless it is nil,
 // succeeds. RaiseBaud returns base if no other rate works or the board does not
-// answer. The host must begin a session within a second; otherwise the board
-// returns to base. An error is an error of the line.
-func RaiseBaud(line Line, base int, rates []int, probe func(rate int) error) (int, error) {
+// answer, which is asked at least twice and for patience: a slow board may still be at the
+// rate of an earlier session. The host must begin a session within a second; otherwise the
+// board returns to base. An error is an error of the line.
+func RaiseBaud(line Line, base int, rates []int, patience time.Duration, probe func(rate int) error) (int, error) {
 	t := newNegotiator(line)
+	t.giveUp = t.now().Add(patience)
 	sorted := slices.Clone(rates)
 	slices.Sort(sorted)
 	for _, rate := range slices.Backward(slices.Compact(sorted)) {
@@ -223,8 +226,8 @@ func (t *negotiator) raise(base, rate int, probe func(rate int) error) (bool, er
 	for try := 1; ; try++ {
 		answer, err := t.ask(message{kind: msgAsk, rate: rate}, msgYes, msgNo)
 		switch {
-		case errors.Is(err, errSilent) && try < tries:
-			// The board may have sent Yes and changed its rate.
+		case errors.Is(err, errSilent) && (try < tries || t.now().Before(t.giveUp)):
+			// The board may have sent Yes and changed its rate, or not yet returned to base.
 			if err := t.discard(fallBack); err != nil {
 				return false, err
 			}

@@ -114,7 +114,7 @@ func settle(t *testing.T, host, board *end, rates []int, probe func(int) error) 
 		assert.NoError(t, err)
 		close(stop)
 	}()
-	h, err := RaiseBaud(host, 115200, []int{921600, 3_000_000, 9600, 2_000_000, 921600}, probe)
+	h, err := RaiseBaud(host, 115200, []int{921600, 3_000_000, 9600, 2_000_000, 921600}, 0, probe)
 	require.NoError(t, err)
 	greet(host, stop)
 	<-done
@@ -175,12 +175,36 @@ func TestBaudNoBoard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, host, _ := newWire(115200, 4_000_000, 0, 1)
 		start := time.Now()
-		h, err := RaiseBaud(host, 115200, all, nil)
+		h, err := RaiseBaud(host, 115200, all, 0, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 115200, h)
 		assert.Equal(t, 115200, host.rate())
 		assert.Less(t, time.Since(start), 1500*time.Millisecond)
 	})
+}
+
+// A slow board that is still at the rate of an earlier session is found by a host with
+// patience, at the highest rate.
+func TestBaudReturnsLate(t *testing.T) {
+	for patience, want := range map[time.Duration]int{0: 115200, 15 * time.Second: 3_000_000} {
+		synctest.Test(t, func(t *testing.T) {
+			_, host, board := newWire(115200, 4_000_000, 0, 1)
+			require.NoError(t, board.SetBaud(2_000_000))
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				time.Sleep(6 * time.Second)
+				assert.NoError(t, board.SetBaud(115200))
+				_, err := AnswerBaud(board, 115200, all, stop)
+				assert.NoError(t, err)
+			}()
+			h, err := RaiseBaud(host, 115200, all, patience, nil)
+			require.NoError(t, err)
+			assert.Equal(t, want, h)
+			close(stop)
+			<-done
+		})
+	}
 }
 
 // A host that raises the rate and vanishes leaves the board at base.
@@ -193,7 +217,7 @@ func TestBaudHostVanishes(t *testing.T) {
 			assert.NoError(t, err)
 			done <- b
 		}()
-		h, err := RaiseBaud(host, 115200, all, nil)
+		h, err := RaiseBaud(host, 115200, all, 0, nil)
 		require.NoError(t, err)
 		require.Equal(t, 3_000_000, h)
 		require.Equal(t, 3_000_000, board.rate())
@@ -213,7 +237,7 @@ func TestBaudStops(t *testing.T) {
 			assert.NoError(t, err)
 			done <- b
 		}()
-		_, err := RaiseBaud(host, 115200, all, nil)
+		_, err := RaiseBaud(host, 115200, all, 0, nil)
 		require.NoError(t, err)
 		close(stop)
 		assert.Equal(t, 115200, <-done)
@@ -225,7 +249,7 @@ func TestBaudLineErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, host, board := newWire(115200, 4_000_000, 0, 1)
 		w.broken = ErrUnplugged
-		_, err := RaiseBaud(host, 115200, all, nil)
+		_, err := RaiseBaud(host, 115200, all, 0, nil)
 		assert.ErrorIs(t, err, ErrUnplugged)
 		_, err = AnswerBaud(board, 115200, all, nil)
 		assert.ErrorIs(t, err, ErrUnplugged)

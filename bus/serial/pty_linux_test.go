@@ -176,7 +176,7 @@ func TestBaudPty(t *testing.T) {
 			assert.NoError(t, err)
 			done <- b
 		}()
-		h, err := RaiseBaud(host, DefaultBaud, all, nil)
+		h, err := RaiseBaud(host, DefaultBaud, all, 0, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 3_000_000, h)
 		hello := append([]byte{0x50, 2}, make([]byte, 44)...)
