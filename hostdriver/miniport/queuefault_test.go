@@ -166,6 +166,38 @@ func TestQueuesFaultBesideAHang(t *testing.T) {
 	againFaults(t, k, f, ctx[2], 2, p[2])
 }
 
+// A queue has stopped, and others have work that takes longer than the reset waits. The firmware stops them as for a
+// preemption, and the kernel submits their work again: nothing of it is lost.
+func TestQueuesFaultBesideLongWork(t *testing.T) {
+	k, f, ctx, p := stoppedQueues(t)
+	f.answer(0, opFault, 0, 1, 8)
+	assert.Contains(t, k.interrupted(t)[0], "faulted node 0 fence 0x1")
+	at := f.entry(2)
+	k.gpu.bell = func(v uint32) {
+		if f.ring(v); v == 2 {
+			f.finishOne(3) // fence 3
+			f.place(2, uint64(at[1])<<32|uint64(at[0]), at[2], 0)
+			f.yielded(0, 1<<2)
+		}
+	}
+	f.requests = nil
+	last, s := k.resetNode(0)
+	require.Equal(t, success, s)
+	assert.EqualValues(t, 1, last)
+	ops, queues := f.operations()
+	assert.Equal(t, []uint32{opQueueDestroy, opQueueCreate}, ops, "no work is ended")
+	assert.Equal(t, []uint32{1, 1}, queues)
+	k.drain()
+	k.patchAgain(t, p[2], 4)
+	for id, c := range []int{2, 3, 2, 3} {
+		k.bufferOf(t, ctx[c], uint32(id+2), p[id+2], true)
+		assert.Equal(t, id+2 == 3, f.entry(uint32(c))[2] == 0, "only the fence of %d is left", id+2)
+		f.finish(uint32(c), 0)
+		assert.Equal(t, completed(0, uint32(id+2)), k.interrupted(t))
+	}
+	assert.NotContains(t, k.debug(t), "has failed")
+}
+
 // A reset ends the work of a node once. If queues go on even then, it leaves the node to the reset of the adapter.
 func TestQueuesResetEndsWorkOnce(t *testing.T) {
 	k, f, _, _ := stoppedQueues(t)

@@ -24,12 +24,9 @@ func (q *queues) preempt(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) 
 	w := &q.nodes[node]
 	w.preempting, w.preemption = true, arg.PreemptionFenceID
 	switch {
-	case w.yielding || a.nodes[node].resetting:
-	case w.working():
-		w.yielding = true
-		if s := a.regs.WriteRegister(t, mcureg.Base+mcureg.Doorbell, fwabi.BellYield<<node); s != ddi.StatusSuccess {
-			r.Fail(fmt.Errorf("%w: MCU.DOORBELL: %w", ring.ErrRegister, s))
-		}
+	case a.nodes[node].resetting:
+	case w.yielding || w.working():
+		q.yield(t, node, r)
 	default:
 		q.preempted(t, node)
 		moved = true
@@ -38,6 +35,18 @@ func (q *queues) preempt(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring) 
 		a.cb.QueueDpc(t, a.cb.DeviceHandle)
 	}
 	return true
+}
+
+// yield asks the firmware to stop the queues of a node, unless it has been asked or they have no work. It runs at DIRQL.
+func (q *queues) yield(t *ddi.Thread, node uint32, r *ring.Ring) {
+	w := &q.nodes[node]
+	if w.yielding || !w.working() {
+		return
+	}
+	w.yielding = true
+	if s := q.adapter.regs.WriteRegister(t, mcureg.Base+mcureg.Doorbell, fwabi.BellYield<<node); s != ddi.StatusSuccess {
+		r.Fail(fmt.Errorf("%w: MCU.DOORBELL: %w", ring.ErrRegister, s))
+	}
 }
 
 // preempted reports the preemption of a node that is due, after its queues have stopped. It runs at DIRQL.

@@ -262,7 +262,7 @@ func (f *fakeFirmware) resetter(guilty uint32, others ...uint32) {
 			for _, q := range others {
 				f.finish(q, 0)
 			}
-			if slices.Contains(f.bells, 2) {
+			if slices.Contains(f.bells, 2) && !f.stays {
 				f.yielded(0, 0)
 			}
 		}
@@ -371,7 +371,7 @@ func TestQueuesResetFails(t *testing.T) {
 	}{
 		"it does not answer":      {func(f *fakeFirmware) { f.silent = true }, ddi.StatusIOTimeout},
 		"it refuses":              {func(f *fakeFirmware) { f.statuses[opReset] = []uint32{statusState} }, ddi.StatusIOTimeout},
-		"another queue goes on":   {func(f *fakeFirmware) { f.resetter(1) }, ddi.StatusIOTimeout},
+		"another queue goes on":   {func(f *fakeFirmware) { f.resetter(1); f.stays = true }, ddi.StatusIOTimeout},
 		"the queue is not freed":  {func(f *fakeFirmware) { f.resetter(1, 2); f.statuses[opQueueDestroy] = []uint32{statusState} }, ddi.StatusIOTimeout},
 		"the queue is not made":   {func(f *fakeFirmware) { f.resetter(1, 2); f.statuses[opQueueCreate] = []uint32{statusState} }, ddi.StatusIOTimeout},
 		"the link is dead":        {func(f *fakeFirmware) { f.k.dead = true }, ddi.StatusIODeviceError},

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// settlePolls is how often a reset looks whether the queues that have not stopped have completed their work, before
-// and again after it ends the work that the node does.
+// settlePolls is how often a reset looks whether the queues that have not stopped have completed their work, before it
+// stops them, before it ends the work that the node does then, and before it fails.
 const settlePolls = 1 << 14
 
 // reset resets a node, and makes its stopped queues anew: those that have stopped on a fault, and the one
@@ -18,6 +18,8 @@ const settlePolls = 1 << 14
 // places. They complete what they have, and what comes before the first work in which a queue has stopped, so that
 // last is the only fence that was aborted in the middle. The work of other stopped queues fails when the kernel
 // submits it again: what it has done must not be done twice. It runs at PASSIVE_LEVEL.
+//
+// Work that takes too long is stopped as by a preemption, and the kernel submits it again from its place.
 //
 // A preemption that the firmware has not answered ends first: its answer drops the entries of the other queues too, which
 // have no later work then. If a job before the aborted one was dropped, nothing is aborted. The kernel then submits all
@@ -78,14 +80,19 @@ func (q *queues) look(t *ddi.Thread, node uint32, r *ring.Ring, first func()) dd
 	return s
 }
 
-// settle waits until all work that a node must complete is complete. If that takes too long, it ends the work that
-// the node does, once.
+// settle waits until all work that a node must complete is complete. If that takes too long, it asks the firmware to
+// stop the queues, and if that takes too long, it ends the work that the node does, once.
 func (q *queues) settle(t *ddi.Thread, node uint32, r *ring.Ring) error {
-	for n := range 2 * settlePolls {
-		if n == settlePolls {
-			if err := q.interrupt(t, node); err != nil {
-				return err
-			}
+	for n := range 3 * settlePolls {
+		var err error
+		switch n {
+		case settlePolls:
+			err = q.atDIRQL(t, func(t *ddi.Thread) { q.yield(t, node, r) })
+		case 2 * settlePolls:
+			err = q.interrupt(t, node)
+		}
+		if err != nil {
+			return err
 		}
 		if q.settles(t, node, r) {
 			return nil

@@ -32,6 +32,7 @@ type fakeFirmware struct {
 	bells    []uint32            // doorbells of queues
 	statuses map[uint32][]uint32 // of the next answers to an op; then OK
 	silent   bool                // it does not answer
+	stays    bool                // it does not answer a preemption after RESET
 	created  map[uint32][]uint32 // payload of QUEUE_CREATE, by queue
 }
 

@@ -226,35 +226,36 @@ func TestStoppedWhereClaimed(t *testing.T) {
 }
 
 // A reset of a node takes work back that the node has begun, if a queue of the firmware has stopped in it. The node must not execute
-// it again, but it may execute what it had not begun, or what was complete. If the node was asked to stop before, the work may
+// it again, but it may execute what it had not begun, or what was complete. If the miniport claims that it stops inside, the work may
 // continue after the last packet that was executed.
 func TestNotExecutedAgain(t *testing.T) {
 	const nop, copies = 0x01000001, 0x03000005 // of 2 and 6 dwords
 	for name, tt := range map[string]struct {
 		before uint32 // header of the packet that was executed before the reset; 0: none
-		asked  bool
+		inside bool   // the miniport claims so
 		again  bool
 		at     uint32 // of the packet that is executed after it
 		want   []string
 	}{
-		"begun, again":              {nop, false, true, 0, []string{"access-stopped"}},
-		"begun, not again":          {nop, false, false, 0, nil},
-		"begun, continued":          {nop, false, true, 8, []string{"access-stopped"}},
-		"not begun":                 {0, false, true, 0, nil},
-		"complete":                  {copies, false, true, 0, nil},
-		"asked to stop, again":      {nop, true, true, 0, []string{"access-stopped"}},
-		"asked to stop, continued":  {nop, true, true, 8, nil},
-		"asked to stop, further on": {nop, true, true, 16, []string{"access-stopped"}},
+		"begun, again":             {nop, false, true, 0, []string{"access-stopped"}},
+		"begun, not again":         {nop, false, false, 0, nil},
+		"begun, continued":         {nop, false, true, 8, []string{"access-stopped"}},
+		"not begun":                {0, false, true, 0, nil},
+		"complete":                 {copies, false, true, 0, nil},
+		"stops inside, again":      {nop, true, true, 0, []string{"access-stopped"}},
+		"stops inside, continued":  {nop, true, true, 8, nil},
+		"stops inside, further on": {nop, true, true, 16, []string{"access-stopped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.Claims(kmddi.PreemptionCaps{GraphicsPreemptionGranularity: kmddi.GraphicsPreemptionDMABufferBoundary})
+			claim := kmddi.GraphicsPreemptionDMABufferBoundary
+			if tt.inside {
+				claim = kmddi.GraphicsPreemptionPrimitiveBoundary
+			}
+			r.Claims(kmddi.PreemptionCaps{GraphicsPreemptionGranularity: claim})
 			require.Empty(t, r.copies(t, 0, 10, 11))
 			if tt.before != 0 {
 				r.executes(1, 0, tt.before)
-			}
-			if tt.asked {
-				r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempt})
 			}
 			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventReset})
 			r.stop(1)

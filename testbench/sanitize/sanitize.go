@@ -67,7 +67,6 @@ type Sanitizer struct {
 	turns       uint64            // submissions
 	granularity kmddi.GraphicsPreemptionGranularity
 	wasReset    map[uint32]bool // nodes that were reset, and have got no work since
-	asked       map[uint32]bool // nodes that were asked to stop, and have got no work since
 	on          bool            // there was an allocation, and the adapter has not stopped since
 	found       []finding       // by the device, not yet reported
 	renders     map[*ddi.Thread]*render
@@ -89,7 +88,7 @@ func New(report func(r verifier.Report), peek func(addr uint64, p []byte) error)
 	return &Sanitizer{
 		report: report, peek: peek, doorbells: doorbell.New(peek), allocations: map[ddi.KMHandle]*allocation{}, linear: map[uint64]uint64{},
 		last: map[uint32]*submission{}, counts: map[uint32]uint64{}, jobs: map[uint64]*submission{}, renders: map[*ddi.Thread]*render{}, out: map[uint64][]*allocation{},
-		wasReset: map[uint32]bool{}, asked: map[uint32]bool{},
+		wasReset: map[uint32]bool{},
 	}
 }
 
@@ -194,8 +193,6 @@ func (s *Sanitizer) step(t *ddi.Thread, e dxgkrnl.Event) {
 		s.queue(t, e)
 	case dxgkrnl.EventSubmit:
 		s.each(e.Submission, s.submitted)
-	case dxgkrnl.EventPreempt:
-		s.asked[e.Node] = true
 	case dxgkrnl.EventPreempted:
 		s.each(e.Submission, s.takenBack)
 	case dxgkrnl.EventReset:
