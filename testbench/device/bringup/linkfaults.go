@@ -34,15 +34,17 @@ const (
 // A trace is what the faults of a UART leave in the counters of both ends.
 type trace struct {
 	breaks, glitches, framing uint64 // at the board
-	refused                   uint64 // pieces and frames that the board saw and dropped
+	refused                   uint64 // pieces and frames that the board saw and dropped, also what it has already
 	repeated                  uint64 // frames of the host that it sent again
-	lost                      uint64 // frames of the host that did not arrive, at least
+	lost, missing             uint64 // frames of the host that did not arrive, at least and at most
 	damaged                   uint64 // frames that the host saw and dropped
 }
 
 // wrong reports whether a frame was lost or had a wrong bit. A good line has frames that are sent
-// again too: those that are late.
-func (t *trace) wrong() bool { return t.lost+t.damaged+t.framing != 0 || t.refused >= fewTraces }
+// again too: those that are late. The board refuses them, but they arrive.
+func (t *trace) wrong() bool {
+	return t.lost+t.damaged+t.framing != 0 || min(t.refused, t.missing) >= fewTraces && 2*t.missing >= t.refused
+}
 
 // silent reports whether the host repeated many more frames than the board refused.
 func (t *trace) silent() bool { return 2*t.repeated >= 3*t.refused }
@@ -94,7 +96,7 @@ var serialSignatures = []signature{
 func sign(c change) (*signature, trace) {
 	t := trace{
 		breaks: uint64(c.uart.Breaks), glitches: uint64(c.uart.Glitches), framing: uint64(c.uart.Framing),
-		refused: uint64(c.link.Refused), repeated: c.host("frames_repeated"), lost: c.lost(), damaged: c.host("frames_damaged"),
+		refused: uint64(c.link.Refused), repeated: c.host("frames_repeated"), lost: c.lost(), missing: c.missing(), damaged: c.host("frames_damaged"),
 	}
 	for i := range serialSignatures {
 		if s := &serialSignatures[i]; s.match(t) {

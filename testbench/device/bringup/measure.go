@@ -108,6 +108,13 @@ func (c *change) lost() uint64 {
 	return sent - min(sent, received)
 }
 
+// missing returns the largest number of such frames.
+func (c *change) missing() uint64 {
+	from, to := c.from.sent[0], c.to.sent[1]
+	sent, received := to-min(from, to), uint64(c.to.received-c.from.received)
+	return sent - min(sent, received)
+}
+
 // health describes the frames of a line without a fault.
 func (c *change) health() string {
 	if n := c.host("frames_repeated"); n+uint64(c.link.Refused) != 0 {

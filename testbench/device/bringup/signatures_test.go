@@ -22,6 +22,12 @@ func captured(framing, glitches, breaks uint32, sent, repeated uint64, received,
 	return between(from, to)
 }
 
+// duringTwo adds two frames that the host sent while the last measure was made.
+func duringTwo(c change) change {
+	c.to.sent[1] += 2
+	return c
+}
+
 // Captures of link.errors at pins:NAME?faults=..., with the fault that was injected.
 func TestSignaturesOfUARTs(t *testing.T) {
 	const noise, breaks = "noise: no common ground, a cable that is too long or next to a source of noise",
@@ -33,6 +39,8 @@ func TestSignaturesOfUARTs(t *testing.T) {
 	}{
 		{"ulx3s-25f", captured(0, 0, 0, 415, 0, 415, 0, 0), ""},
 		{"ice40-hx8k", captured(0, 0, 0, 831, 0, 831, 0, 0), ""},
+		{"a slow ice40-hx8k, late frames", captured(0, 0, 0, 908, 8, 908, 8, 0), ""},
+		{"a slow ice40-hx8k, two of them in the measure", duringTwo(captured(0, 0, 0, 989, 24, 989, 22, 0)), ""},
 		{"ulx3s-25f bit=0.0001,seed=5", captured(0, 0, 0, 417, 3, 415, 3, 0), rateOrNoise},
 		{"ulx3s-25f bit=0.0003,seed=8", captured(0, 0, 0, 418, 4, 415, 4, 0), rateOrNoise},
 		{"ulx3s-25f bit=0.003,seed=1", captured(15, 0, 0, 481, 46, 447, 46, 19), rateOrNoise},
