@@ -97,7 +97,7 @@ func (s *traffic) program() {
 			}[s.r.IntN(8)])
 		}
 	}
-	words = append(words, rv32test.J(0, uint32(4*(start-len(words)))&0x1ffffe))
+	words = append(words, s.leaves(4*(start-len(words)))...)
 	if s.debugs = s.one(3); !s.debugs {
 		s.write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlResume)
 	}
@@ -115,6 +115,15 @@ func (s *traffic) program() {
 		s.write(mcureg.Base+mcureg.LoadData, w)
 	}
 	s.start()
+}
+
+// leaves returns the end of a program: a jump over a distance, or one outside of the memory. There the handler goes on, past all
+// words at which a breakpoint may be, but with one bit more.
+func (s *traffic) leaves(distance int) []uint32 {
+	if !s.one(4) {
+		return []uint32{rv32test.J(0, uint32(distance)&0x1ffffe)}
+	}
+	return []uint32{0x2000<<s.r.IntN(19) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, 0)}
 }
 
 // returns is at 0x700. It continues after the instruction of an exception, and disables interrupts after one.
@@ -270,7 +279,7 @@ func drive(m *mcu.Module, both *lockstep.Module, seed, clocks uint64) {
 	for both.Clocks() < clocks && both.Err() == nil {
 		regs, bus, mem, now, events, rst := s.next(m)
 		both.Tick(regs, bus, mem, now, events, rst)
-		if s.one(8_000) || regs.Op != regbus.None && s.one(1000) {
+		if s.one(8_000) || regs.Op != regbus.None && s.one(1000) || m.AtLimit() && s.one(4) {
 			both.Reset()
 			s.asks, s.reads, s.beat, s.queue = false, false, false, nil
 			s.start()
