@@ -76,7 +76,7 @@ func Reading(l *eventlog.Reader, function uint64) (*Run, error) {
 	for {
 		err := l.Next(&e)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+			return nil, l.WithDamage(err)
 		}
 		if g, ok := l.Gap(); ok {
 			b.gaps = append(b.gaps, g)

@@ -39,3 +39,24 @@ func TestDamageBeforeASecondBoard(t *testing.T) {
 	assert.Empty(t, r.gaps)
 	assert.EqualValues(t, 11, r.first.Event)
 }
+
+// A block that cannot be read after a damaged one: the error has both.
+func TestDamageBeforeTheEnd(t *testing.T) {
+	var b bytes.Buffer
+	w, err := eventlog.NewWriter(&b, eventlog.Header{Hz: 1000})
+	require.NoError(t, err)
+	var at []int
+	for range 3 {
+		w.Add(eventlog.New(eventlog.Stop, 0, 0))
+		require.NoError(t, w.Flush())
+		at = append(at, b.Len())
+	}
+	log := b.Bytes()
+	log[at[1]-1] ^= 0xff
+	log[at[2]-1] ^= 0xff
+	l, err := eventlog.NewReader(bytes.NewReader(log))
+	require.NoError(t, err)
+	_, err = Read(l)
+	require.ErrorIs(t, err, eventlog.ErrCorrupt)
+	assert.Contains(t, err.Error(), "fails its check; before that, eventlog: the log is damaged: the events from 2 on")
+}
