@@ -117,13 +117,13 @@ func (s *traffic) program() {
 	s.start()
 }
 
-// leaves returns the end of a program: a jump over a distance, or one outside of the memory. There the handler goes on, past all
-// words at which a breakpoint may be, but with one bit more.
+// leaves returns the end of a program: a jump over a distance, or one behind all programs or outside of the memory. There the
+// handler goes on, past all words at which a breakpoint may be, but with one bit more.
 func (s *traffic) leaves(distance int) []uint32 {
 	if !s.one(4) {
 		return []uint32{rv32test.J(0, uint32(distance)&0x1ffffe)}
 	}
-	return []uint32{0x2000<<s.r.IntN(19) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, 0)}
+	return []uint32{0x1000<<s.r.IntN(1+s.r.IntN(20)) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, 0)}
 }
 
 // returns is at 0x700. It continues after the instruction of an exception, and disables interrupts after one.
