@@ -49,7 +49,7 @@ func remoteOptions() []option {
 func streamOptions() []option {
 	return append(remoteOptions(), option{
 		name: "silence",
-		doc:  "milliseconds of silence after which the board is dead, 500 by default, more at a slow rate; a session is asked for as long, for 1 to 20 s",
+		doc:  "milliseconds of silence after which the board is dead, 500 by default, more at a slow rate; a session is asked for as long, or for three quarters of timeout= if that is longer, for 1 to 20 s",
 	}, option{
 		name: "token-file",
 		doc:  "file with the token of a board that wants one; the token is proven and never sent",
