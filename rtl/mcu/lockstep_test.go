@@ -117,13 +117,15 @@ func (s *traffic) program() {
 	s.start()
 }
 
-// leaves returns the end of a program: a jump over a distance, or one behind all programs or outside of the memory. There the
-// handler goes on, past all words at which a breakpoint may be, but with one bit more.
+// leaves returns the end of a program: a jump over a distance, or one behind all programs or outside of the memory, to the word of a
+// breakpoint but for one bit.
 func (s *traffic) leaves(distance int) []uint32 {
 	if !s.one(4) {
 		return []uint32{rv32test.J(0, uint32(distance)&0x1ffffe)}
 	}
-	return []uint32{0x1000<<s.r.IntN(1+s.r.IntN(20)) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, 0)}
+	at := 0x500 + 4*s.r.Uint32N(0x40)
+	s.write(mcureg.DebugBase+mcureg.Break+4*uint32(s.r.UintN(4)), at|1)
+	return []uint32{0x1000<<s.r.IntN(1+s.r.IntN(20)) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, at)}
 }
 
 // returns is at 0x700. It continues after the instruction of an exception, and disables interrupts after one.

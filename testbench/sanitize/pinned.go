@@ -111,7 +111,7 @@ func (a *allocation) page(i uint64) uint64 {
 }
 
 // unplaced checks that an allocation that loses its place need not keep it. The CPU unmaps pages of an
-// aperture at once, so no work may use them. Paging buffers follow the work in other segments.
+// aperture at once, so no work may use them there. Paging buffers follow the work in other segments.
 func (s *Sanitizer) unplaced(h ddi.KMHandle, a *allocation) {
 	if !s.on {
 		return
@@ -122,7 +122,7 @@ func (s *Sanitizer) unplaced(h ddi.KMHandle, a *allocation) {
 	}
 	for _, u := range s.unfinished {
 		for _, x := range u.accesses {
-			if a.mapped && x.allocation == h && !u.stopped {
+			if a.mapped && x.allocation == h && !u.stopped && x.shown().overlaps(a.place) {
 				s.find("access-pinned", buildPaging, "%s is unmapped at %s while %s %s", s.of(h), pkt.FormatAddr(a.place.from), x.name(u), x)
 				return
 			}

@@ -260,10 +260,14 @@ func TestPlaces(t *testing.T) {
 		do   []func(r *rig)
 		want string
 	}{
-		"work uses the aperture":        {[]func(r *rig){copies, evict(10)}, "allocation 0xa is unmapped at APERTURE+0x2000 while COPY at 0x0 of submission 1 (node 0, fence 0) reads APERTURE+0x2000 to APERTURE+0x2100"},
-		"work has ended":                {do: []func(r *rig){copies, func(r *rig) { r.retire(1) }, evict(10)}},
-		"work was preempted":            {do: []func(r *rig){copies, func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempted, Submission: 1}) }, evict(10)}},
-		"work uses VRAM":                {do: []func(r *rig){copies, evict(11)}},
+		"work uses the aperture": {[]func(r *rig){copies, evict(10)}, "allocation 0xa is unmapped at APERTURE+0x2000 while COPY at 0x0 of submission 1 (node 0, fence 0) reads APERTURE+0x2000 to APERTURE+0x2100"},
+		"work has ended":         {do: []func(r *rig){copies, func(r *rig) { r.retire(1) }, evict(10)}},
+		"work was preempted":     {do: []func(r *rig){copies, func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPreempted, Submission: 1}) }, evict(10)}},
+		"work uses VRAM":         {do: []func(r *rig){copies, evict(11)}},
+		"an eviction uses the place before": {do: []func(r *rig){func(r *rig) {
+			require.Empty(t, r.evicts(t, 11))
+			r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventPlace, Allocation: 11, Segment: 2, Address: gartreg.Start + 0x5000, Bytes: 256, Aperture: true})
+		}, evict(11)}},
 		"the adapter has stopped":       {do: []func(r *rig){lock(11, true), func(r *rig) { r.Kernel(r.t, dxgkrnl.Event{Kind: dxgkrnl.EventStop}) }, evict(11)}},
 		"a lock with IgnoreSync":        {[]func(r *rig){lock(11, true), evict(11)}, "allocation 0xb loses its place at VRAM+0x2000 while it is locked with IgnoreSync"},
 		"one of two locks":              {[]func(r *rig){lock(11, true), lock(11, false), unlock, evict(11)}, "allocation 0xb loses its place at VRAM+0x2000 while it is locked with IgnoreSync"},
