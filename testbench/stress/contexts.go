@@ -15,7 +15,8 @@ import (
 // another one wrote.
 //
 // It is between the runtime and the graphics kernel. The driver records to the buffers of the
-// context that it made, and those are copied for another one.
+// context that it made, and those are copied for another one. What the driver gets back has the
+// content of a new buffer: with the checks of the kernel, no packets.
 type spreader struct {
 	kernel   kmt.Thunks
 	rand     *rand.Rand
@@ -123,6 +124,9 @@ func (s *spreader) render(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) dd
 	}
 	st := s.kernel.Render(t, dev, &other)
 	if !st.Failed() {
+		if to != own {
+			copy(own.CommandBuffer, other.NewCommandBuffer)
+		}
 		to.CommandBuffer, to.AllocationList, to.PatchLocationList = other.NewCommandBuffer, other.NewAllocationList, other.NewPatchLocationList
 		arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList = own.CommandBuffer, own.AllocationList, own.PatchLocationList
 		arg.QueuedBufferCount = other.QueuedBufferCount
