@@ -31,8 +31,8 @@ type portFault struct {
 func portFaults() []portFault {
 	return []portFault{
 		{name: "lost-interrupt", doc: "messages are dropped", kind: inproc.LostInterrupt},
-		{name: "lost-doorbell", doc: "doorbells are dropped", kind: inproc.LostDoorbell},
-		{name: "dead", doc: "the device stops answering after a doorbell", kind: inproc.DeadDoorbell},
+		{name: "lost-doorbell", doc: "doorbells of rings are dropped, not those of the firmware's queues", kind: inproc.LostDoorbell},
+		{name: "dead", doc: "the device stops answering after a doorbell of a ring", kind: inproc.DeadDoorbell},
 		{name: "dead-request", doc: "the device stops answering after a BAR access", kind: inproc.DeadRequest},
 		{name: "lost-answer", doc: "reads of host memory are not answered", kind: inproc.LostAnswer},
 		{name: "late-answer", doc: fmt.Sprintf("reads of host memory are answered %d clocks later", inproc.LateClocks), kind: inproc.LateAnswer},

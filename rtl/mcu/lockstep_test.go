@@ -41,6 +41,7 @@ type traffic struct {
 	beat   bool         // the header of a write is taken, its beat is not
 	now    uint64
 	events uint16
+	stop   uint32 // breakpoint of the next program, or 0
 }
 
 func (s *traffic) one(n int) bool { return s.r.IntN(n) == 0 }
@@ -82,7 +83,11 @@ func (s *traffic) program() {
 		words = append(words, rv32test.I(0x73, 6, 0, 8, 0x300))
 	}
 	start := len(words)
-	for range 20 + s.r.IntN(80) {
+	count := 20 + s.r.IntN(80)
+	if s.one(5) {
+		words, count = append(words, s.leaves()...), 0
+	}
+	for range count {
 		a, d := s.address(), 3+s.r.Uint32N(27)
 		words = append(words, (a+0x800)&0xffff_f000|2<<7|0x37, rv32test.I(0x13, 0, 2, 2, a&0xfff))
 		switch s.r.IntN(7) {
@@ -97,7 +102,7 @@ func (s *traffic) program() {
 			}[s.r.IntN(8)])
 		}
 	}
-	words = append(words, s.leaves(4*(start-len(words)))...)
+	words = append(words, rv32test.J(0, uint32(4*(start-len(words)))&0x1ffffe))
 	if s.debugs = s.one(3); !s.debugs {
 		s.write(mcureg.DebugBase+mcureg.DebugCtl, mcureg.CtlResume)
 	}
@@ -105,6 +110,10 @@ func (s *traffic) program() {
 	s.write(mcureg.Base+mcureg.LoadAddr, []uint32{s.r.Uint32(), 4<<s.r.IntN(15) - 4}[s.r.IntN(2)])
 	for range 2 {
 		s.write(mcureg.Base+mcureg.LoadData, s.r.Uint32())
+	}
+	if s.stop != 0 {
+		s.write(mcureg.DebugBase+mcureg.Break+4*uint32(s.r.UintN(4)), s.stop)
+		s.stop = 0
 	}
 	s.write(mcureg.Base+mcureg.LoadAddr, 0)
 	for _, w := range words {
@@ -117,15 +126,11 @@ func (s *traffic) program() {
 	s.start()
 }
 
-// leaves returns the end of a program: a jump over a distance, or one behind all programs or outside of the memory, to the word of a
-// breakpoint but for one bit.
-func (s *traffic) leaves(distance int) []uint32 {
-	if !s.one(4) {
-		return []uint32{rv32test.J(0, uint32(distance)&0x1ffffe)}
-	}
+// leaves returns a program that jumps behind all programs or outside of the memory, to the word of a breakpoint but for one bit.
+func (s *traffic) leaves() []uint32 {
 	at := 0x500 + 4*s.r.Uint32N(0x40)
-	s.write(mcureg.DebugBase+mcureg.Break+4*uint32(s.r.UintN(4)), at|1)
-	return []uint32{0x1000<<s.r.IntN(1+s.r.IntN(20)) | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, at)}
+	s.stop = at | 1
+	return []uint32{0x1000<<[]int{0, 1, s.r.IntN(20)}[s.r.IntN(3)] | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, at)}
 }
 
 // returns is at 0x700. It continues after the instruction of an exception, and disables interrupts after one.

@@ -63,7 +63,7 @@ func (f *logFlags) run(path string) error {
 		return fmt.Errorf("%w: --from %d --to %d: there is no event between them", exit.ErrInput, f.from, f.to)
 	}
 	if f.ddi {
-		return writeDDI(path, f.app.Out)
+		return f.writeDDI(path, f.app.Out)
 	}
 	return readLog(path, f.print)
 }
@@ -151,15 +151,21 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 			return err
 		}
 	}
-	if l.Truncated() {
-		fmt.Fprintf(f.app.Stderr, "%s: the log ends within a block: it is being written, or its writer was killed\n", f.app.program.Name)
-	}
+	f.noteEnd(l)
 	return l.Damage()
 }
 
+// noteEnd tells that a log ends within a block.
+func (f *logFlags) noteEnd(l *eventlog.Reader) {
+	if l.Truncated() {
+		fmt.Fprintf(f.app.Stderr, "%s: the log ends within a block: it is being written, or its writer was killed\n", f.app.program.Name)
+	}
+}
+
 // writeDDI writes the trace of the driver interfaces that is in a log. It reads the file twice.
-func writeDDI(path string, w io.Writer) error {
+func (f *logFlags) writeDDI(path string, w io.Writer) error {
 	var open *os.File
+	var last *eventlog.Reader
 	defer func() {
 		if open != nil {
 			open.Close() // it was only read
@@ -170,11 +176,14 @@ func writeDDI(path string, w io.Writer) error {
 			open.Close() // it was only read
 		}
 		file, l, err := openLog(path)
-		open = file
+		open, last = file, l
 		return &traceReader{log: l, line: verifier.TraceHeader(), path: path}, err
 	}, w)
 	if errors.Is(err, verifier.ErrTrace) {
 		err = fmt.Errorf("%s: %w: %w", path, eventlog.ErrCorrupt, err)
+	}
+	if err == nil {
+		f.noteEnd(last)
 	}
 	return err
 }

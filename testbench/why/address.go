@@ -42,12 +42,15 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 		a.step(last.Point, "%s", last.what())
 		a.Verdict += ", and " + times("read", "read", len(reads), reads, a)
 	}
+	if len(r.gaps) > 0 {
+		a.Verdict += ", as far as is known"
+	}
 	r.perhaps(a, doubts, "wrote")
 	r.perhaps(a, unsure, "read")
 	a.sort()
 	a.once()
 	if n := len(writes) - maxTouches; n > 0 {
-		a.Cause = fmt.Sprintf("the first %d times are left out", n)
+		a.Notes = append(a.Notes, fmt.Sprintf("the first %d writes are left out", n))
 	}
 	return a, nil
 }

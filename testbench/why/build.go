@@ -113,6 +113,7 @@ func (b *builder) happened(e *eventlog.Event) {
 			b.faults = append(b.faults, h)
 		}
 	case eventlog.Stop:
+		b.untaken()
 		b.stops = append(b.stops, b.stopping(e))
 		b.epoch++
 		b.flying, b.queues, b.asking, b.doorbell, b.giving = nil, nil, nil, nil, nil
@@ -215,6 +216,10 @@ func (b *builder) wrote(e *eventlog.Event, at Point) {
 	if !b.ofDriver(addr) {
 		return
 	}
+	if b.rings {
+		b.wroteOfQueue(at, addr, value)
+		return
+	}
 	b.each(func(s *submission) bool {
 		word, known := b.words[s.node]
 		if s.written.In() || known && word != addr || b.Header.Observed && !s.fenced.In() {
@@ -227,6 +232,21 @@ func (b *builder) wrote(e *eventlog.Event, at Point) {
 		s.written, s.word, b.words[s.node] = at, addr, addr
 		return false
 	})
+}
+
+// wroteOfQueue is wrote where the firmware runs queues, of which each has fence memory of its own: the write is that of the last
+// submission whose packet has ended.
+func (b *builder) wroteOfQueue(at Point, addr, value uint64) {
+	var last *submission
+	b.each(func(s *submission) bool {
+		if uint64(s.fence) == value && s.fenced.In() && !s.written.In() && (last == nil || s.fenced.Event > last.fenced.Event) {
+			last = s
+		}
+		return true
+	})
+	if last != nil {
+		last.written, last.word = at, addr
+	}
 }
 
 // messaged gives a message to the submissions whose fence was written.
@@ -368,6 +388,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		flight := b.flight(uint64(s.node))
 		*flight = append(*flight, s)
 	case eventlog.Report:
+		b.notice = nil
 		b.reported(s, e, at)
 	case eventlog.Cancelled:
 		s.lost = at

@@ -20,6 +20,7 @@ type builder struct {
 	flying   [][]*submission     // by node: submitted and not retired
 	epoch    int                 // stops of the adapter
 	asking   []*submission       // reported without a message
+	notice   *eventlog.Event     // the last DxgkCbNotifyInterrupt, until the kernel takes its report
 	worked   map[uint32]uint64   // time of the last step of a node
 	words    map[uint32]uint64   // address of the fence in host memory, by node
 	driver   map[uint64]uint64   // memory of the miniport: end by address
@@ -82,6 +83,7 @@ func Reading(l *eventlog.Reader, function uint64) (*Run, error) {
 			b.gaps = append(b.gaps, g)
 		}
 		if err != nil {
+			b.untaken()
 			b.Truncated = l.Truncated()
 			return b.Run, nil
 		}

@@ -52,9 +52,12 @@ func (r *Run) stateAt(s *submission, at uint64) string {
 			next = p
 		}
 	}
+	g, gone := r.missed(s.submitted.Event, s.retired.Event)
 	switch {
 	case s.fenced.In() && s.fenced.Time <= at:
 		return "and has written its fence"
+	case gone && g.After <= at:
+		return fmt.Sprintf("unless it has ended; unknown: what node %d did with it, since %s", s.node, g)
 	case !r.Header.Observed && s.written.In() && s.written.Time <= at:
 		return "and its fence is in host memory"
 	case !r.Header.Observed && s.fetched.In() && s.fetched.Time <= at:

@@ -3,6 +3,8 @@ package why
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // Annotate adds to an answer what a reader must know of the log: a missing beginning or end, and, in a log of several boards,
@@ -32,6 +34,22 @@ func (r *Run) Explain(err error, of *Run) error {
 		err = fmt.Errorf("%w; %s", err, text)
 	}
 	return err
+}
+
+// missed returns what is missing of the events after one and before another; 0: to the end of the log.
+func (r *Run) missed(after, before uint64) (g eventlog.Gap, ok bool) {
+	for _, g := range r.gaps {
+		if g.Overlaps(after, before) {
+			return g, true
+		}
+	}
+	return g, false
+}
+
+// missedSince reports whether events after one are missing.
+func (r *Run) missedSince(event uint64) bool {
+	_, ok := r.missed(event, 0)
+	return ok
 }
 
 // edges tells where the log begins and ends, if its beginning or end is missing.

@@ -56,7 +56,7 @@ func (r *Run) ownFault() *Answer {
 		a.frames(r.failed.stack)
 		a.step(Point{r.failed.ID, r.failed.Time}, "the %s of %s fails: %s", r.failed.Kind, where(r.failed.Fields[0], r.failed.Fields[1]), r.failed.Text())
 		a.lacks(MissingLink, "%s", r.unreachable())
-	case r.waiting.ID != 0:
+	case r.waiting.ID != 0 && !r.missedSince(r.waiting.ID):
 		return r.hanging(a)
 	}
 	return r.atEnd(a)
@@ -309,12 +309,17 @@ func (c *call) reason() string {
 
 // judgeList adds what became of a call that was recorded, and sets the verdict.
 func (r *Run) judgeList(a *Answer, c *call) {
-	a.Verdict = "it was recorded, and its work has ended"
+	const done = "it was recorded, and its work has ended"
+	a.Verdict = done
 	switch given := r.played(a, c.list, part{c.before, c.moves}, map[*call]bool{}); {
 	case a.Missing != "":
 		a.Verdict = "it was recorded, but its work has not ended"
 	case !given && c.list.finished != nil && len(c.list.executed) > 0:
 		a.Verdict = "it was recorded, and its list gave the GPU no work"
+	}
+	if g, ok := r.missed(c.Event, 0); ok && a.Verdict != done {
+		a.Verdict = "it was recorded; what became of its work is not known"
+		a.lacks(MissingUnknown, "%s", g)
 	}
 }
 
@@ -325,7 +330,9 @@ func (r *Run) judge(a *Answer, c *call) {
 		if r.waiting.ID > c.Event {
 			a.step(Point{r.waiting.ID, r.waiting.Time}, "the kernel waits for %s", r.waiting.Text())
 		}
-		if s := r.oldest(); s != nil && a.Missing == "" {
+		if g, ok := r.missed(c.Event, 0); ok {
+			a.lacks(MissingUnknown, "%s", g)
+		} else if s := r.oldest(); s != nil && a.Missing == "" {
 			r.missing(a, s, map[*submission]bool{})
 		}
 		a.Verdict = "it did not return"
@@ -339,8 +346,16 @@ func (r *Run) judge(a *Answer, c *call) {
 		a.Missing = MissingSubmit
 		a.Cause = fmt.Sprintf("%d DMA buffers that it rendered wait in the software queue of their context, and none of them has a fence", c.jobs)
 		a.Verdict = "it returned, but its work has not ended"
+	case len(c.subs) == 0 && len(c.emitted) == 0 && r.missedSince(c.Event):
+		g, _ := r.missed(c.Event, 0)
+		a.Verdict = "it returned; whether it gave the GPU work is not known"
+		a.lacks(MissingUnknown, "%s", g)
 	case len(c.subs) == 0 && len(c.emitted) == 0:
 		a.Verdict = "it returned, and gave the GPU no work"
+	case a.Missing != "" && r.missedSince(c.Event):
+		g, _ := r.missed(c.Event, 0)
+		a.Verdict = "it returned; whether its work has ended is not known"
+		a.lacks(MissingUnknown, "%s", g)
 	case a.Missing != "":
 		a.Verdict = "it returned, but its work has not ended"
 	default:

@@ -21,6 +21,10 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 			c := e.Clone()
 			s.given, s.submit, b.giving = at, &c, nil
 		}
+	case "DxgkCbNotifyInterrupt":
+		b.untaken()
+		c := e.Clone()
+		b.notice = &c
 	case "DxgkDdiCollectDbgInfo":
 		b.collect = at
 	case "DxgkDdiInterruptRoutine":
@@ -31,6 +35,33 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 		b.follows(at, func(s *submission) (before, next *Point) { return &s.reported, &s.deferred })
 	case "DxgkCbNotifyDpc":
 		b.follows(at, func(s *submission) (before, next *Point) { return &s.deferred, &s.notified })
+	}
+}
+
+// A noticeLine is what a line of the trace says of a call of DxgkCbNotifyInterrupt.
+type noticeLine struct {
+	Args struct {
+		Arg struct {
+			InterruptType        string
+			FenceID, NodeOrdinal uint64
+		}
+	}
+}
+
+// untaken notes the last call of DxgkCbNotifyInterrupt, if the kernel has not taken a report from it.
+func (b *builder) untaken() {
+	n := b.notice
+	if b.notice = nil; n == nil {
+		return
+	}
+	var l noticeLine
+	if json.Unmarshal([]byte(n.Text()), &l) != nil || l.Args.Arg.InterruptType != "InterruptDMACompleted" {
+		return
+	}
+	for _, s := range *b.flight(l.Args.Arg.NodeOrdinal) {
+		if uint64(s.fence) == l.Args.Arg.FenceID && !s.reported.In() {
+			s.untaken = Point{n.ID, n.Time}
+		}
 	}
 }
 
@@ -199,6 +230,9 @@ func (r *Run) notWritten(s *submission) string {
 func (s *submission) notReported() string {
 	if !s.routine.In() {
 		return fmt.Sprintf("an interrupt message arrived at clock %d, but DxgkDdiInterruptRoutine was not called", s.message.Time)
+	}
+	if s.untaken.In() {
+		return fmt.Sprintf("DxgkCbNotifyInterrupt had the fence at clock %d, and the kernel did not take it, as in a reset of the node", s.untaken.Time)
 	}
 	return fmt.Sprintf("an interrupt message arrived at clock %d, but no DxgkCbNotifyInterrupt with this fence followed", s.message.Time)
 }

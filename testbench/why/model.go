@@ -94,6 +94,7 @@ type submission struct {
 	batch       []emit  // of its command buffer
 	base        uint64  // offset in the command buffer at which its DMA buffer begins
 	reportStack []frame
+	untaken     Point // DxgkCbNotifyInterrupt with its fence, which the kernel did not take
 	retireStack []frame
 }
 

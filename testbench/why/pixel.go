@@ -52,11 +52,15 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 		}
 		src := r.sourceOf(all, m, addr)
 		d, open := doubted(doubts, func(d move) bool { return src.doubted(r, d, m) })
+		g, gone := r.missed(src.since(), m.when.Event)
 		switch c := r.overlooked(src, until); {
 		case open:
 			a.step(d.when, "%s was %s", pkt.FormatAddr(src.addr), d.doubt("written"))
 			a.Verdict = "its origin is not known"
 			return a.lacks(MissingUnknown, "%s was %s", pkt.FormatAddr(src.addr), d.doubt("written")), nil
+		case gone:
+			a.Verdict = "its origin is not known"
+			return a.lacks(MissingUnknown, "%s, and one of them may have written %s", g, pkt.FormatAddr(src.addr)), nil
 		case c != nil:
 			return r.silence(a, c), nil
 		case src.upload != nil:

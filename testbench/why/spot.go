@@ -149,14 +149,18 @@ type source struct {
 // doubted reports whether a move of which the log does not say whether it was executed may have written what m reads, after the last writer
 // that is known.
 func (src source) doubted(r *Run, d, m move) bool {
-	since := uint64(0)
+	return r.reached(d, src.addr) && d.when.Event > src.since() && d.sub.submitted.Event < m.when.Event
+}
+
+// since returns the event of the last writer that is known, or 0.
+func (src source) since() (event uint64) {
 	if src.found {
-		since = src.last.when.Event
+		event = src.last.when.Event
 	}
 	if src.upload != nil {
-		since = max(since, src.upload.from.Event)
+		event = max(event, src.upload.from.Event)
 	}
-	return r.reached(d, src.addr) && d.when.Event > since && d.sub.submitted.Event < m.when.Event
+	return event
 }
 
 // sourceOf returns where the byte comes from that a move writes to an address. all are the submissions that have ended, in order.
