@@ -20,6 +20,7 @@ type builder struct {
 	flying   [][]*submission     // by node: submitted and not retired
 	epoch    int                 // stops of the adapter
 	asking   []*submission       // reported without a message
+	fences   map[uint64]store    // write of a fence of a queue whose packet has not ended, by the fence
 	notice   *eventlog.Event     // the last DxgkCbNotifyInterrupt, until the kernel takes its report
 	worked   map[uint32]uint64   // time of the last step of a node
 	words    map[uint32]uint64   // address of the fence in host memory, by node
@@ -60,7 +61,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 	return &builder{
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}, pieces: map[uint64][]store{}, stored: map[uint64][]stored{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
-		locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
+		fences: map[uint64]store{}, locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
 		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{},
 	}
 }

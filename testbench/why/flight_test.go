@@ -22,13 +22,19 @@ import (
 // stressLog runs processes whose submissions hang and fault, and returns the log and its events.
 func stressLog(t *testing.T, seed uint64) (*why.Run, []eventlog.Event) {
 	t.Helper()
-	ring := eventlog.NewRing(256<<20, eventlog.Header{Observed: true})
-	_, err := stress.Run(stress.Options{
-		Board: "emu?vram=64KiB", Drivers: testbench.HostDrivers(), Processes: 3, Contexts: 2, Seed: seed, Rounds: 2, Frames: 2, Hang: 0.025, Pressure: 1.5,
+	return stressed(t, stress.Options{
+		Board: "emu?vram=64KiB", Processes: 3, Contexts: 2, Seed: seed, Rounds: 2, Frames: 2, Hang: 0.025, Pressure: 1.5,
 		Faults:      []stress.Injection{{Fault: stress.BadPacket, Rate: 0.1}},
 		KernelDraws: true,
-		System:      testbench.Options{Record: func(eventlog.Header) (events.Sink, error) { return ring, nil }},
 	})
+}
+
+// stressed returns the log and the events of a run.
+func stressed(t *testing.T, o stress.Options) (*why.Run, []eventlog.Event) {
+	t.Helper()
+	ring := eventlog.NewRing(256<<20, eventlog.Header{Observed: true})
+	o.Drivers, o.System.Record = testbench.HostDrivers(), func(eventlog.Header) (events.Sink, error) { return ring, nil }
+	_, err := stress.Run(o)
 	require.NoError(t, err)
 	var log bytes.Buffer
 	_, err = ring.WriteTo(&log)
@@ -134,4 +140,31 @@ func TestAborted(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, a.Chain, want, "clock %d: %s", clock, a.Text())
 	}
+}
+
+// Queues of the firmware: each has its own fence memory, DxgkDdiSubmitCommand may hold work back without a doorbell, and the kernel
+// takes no report in a reset. The answers fit the log.
+func TestQueuesOfTheFirmware(t *testing.T) {
+	r, all := stressed(t, stress.Options{
+		Board: "emu?config=full&vram=64KiB", Processes: 2, Contexts: 2, Seed: 3, Rounds: 1, Frames: 3, Hang: 0.05, Pressure: 1.5, KernelDraws: true,
+		Faults: []stress.Injection{{Fault: stress.Firmware, Rate: 0.02}}, System: testbench.Options{Queues: testbench.Queues{Use: true}},
+	})
+	untaken, ended := 0, 0
+	for _, e := range all {
+		if e.Kind != eventlog.Queue {
+			continue
+		}
+		a, err := r.Fence(int(e.Fields[1]), uint32(e.Fields[2]))
+		require.NoError(t, err)
+		text := a.Text()
+		assert.NotContains(t, text, "wrote no register", "the driver holds it back")
+		assert.NotContains(t, text, "no DxgkCbNotifyInterrupt with this fence", "it always reports it")
+		untaken += strings.Count(text, "the kernel did not take it")
+		if strings.Contains(text, "executes the packet of its fence") && strings.Contains(text, "it has ended") {
+			ended++
+			assert.Contains(t, text, "the fence is in host memory")
+		}
+	}
+	assert.Positive(t, untaken)
+	assert.Greater(t, ended, 100)
 }
