@@ -126,7 +126,7 @@ func (s *traffic) program() {
 	s.start()
 }
 
-// leaves returns a program that jumps behind all programs or outside of the memory, to the word of a breakpoint but for one bit.
+// leaves returns a program that jumps to after all programs or outside of the memory, to the word of a breakpoint but for one bit.
 func (s *traffic) leaves() []uint32 {
 	at := 0x500 + 4*s.r.Uint32N(0x40)
 	s.stop = at | 1
