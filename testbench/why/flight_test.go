@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
@@ -145,6 +146,7 @@ func TestAborted(t *testing.T) {
 // Queues of the firmware: each has its own fence memory, DxgkDdiSubmitCommand may hold work back without a doorbell, and the kernel
 // takes no report in a reset. The answers fit the log.
 func TestQueuesOfTheFirmware(t *testing.T) {
+	tooltest.Long(t)
 	r, all := stressed(t, stress.Options{
 		Board: "emu?config=full&vram=64KiB", Processes: 2, Contexts: 2, Seed: 3, Rounds: 1, Frames: 3, Hang: 0.05, Pressure: 1.5, KernelDraws: true,
 		Faults: []stress.Injection{{Fault: stress.Firmware, Rate: 0.02}}, System: testbench.Options{Queues: testbench.Queues{Use: true}},
