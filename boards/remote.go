@@ -122,7 +122,7 @@ func (l *serialLink) Rate() int { return int(l.rate.Load()) }
 func (l *serialLink) LimitRate(most int) { l.limit.Store(int64(most)) }
 
 // openPort opens a port. If most is above its rate, it agrees with the board on
-// a higher one, for which it asks for patience if there is no answer. It returns the rate.
+// a higher one, see serial.RaiseBaud for patience. It returns the rate.
 func openPort(name string, opt serial.Options, most int, patience time.Duration) (io.ReadWriteCloser, int, error) {
 	path, err := serial.Find(name)
 	if err != nil {

@@ -66,8 +66,8 @@ func (c *Config) lineTime(n int) time.Duration {
 // a loss. Silence proves a line dead, and so does one frame that is lost for
 // Link.GiveUp, which is less than the time-out of a request: a line that loses a third
 // of its frames can go down. A given DeadAfter covers two keep-alive periods. A host that
-// allows a longer silence asks for a session as long, for 20 s at most. It opens for as long as a
-// frame may be lost, LongestOpen at most, since a slow board returns late from an earlier session. It sends about twenty
+// allows a longer silence asks for a session as long, for 20 s at most. It also asks for at least
+// Link.GiveUp, LongestOpen at most, since a slow board returns late from an earlier session. It sends about twenty
 // hellos in any case: such a board must not get more than it can answer.
 func (c *Config) setTimes() {
 	l := &c.Link

@@ -69,7 +69,7 @@ const (
 	msgMost  = msgLeast + 64
 
 	askEvery   = 40 * time.Millisecond  // between requests
-	answerTime = 200 * time.Millisecond // wait for an answer
+	answerTime = 200 * time.Millisecond // least wait for an answer
 	fallBack   = 400 * time.Millisecond // silence before the board returns
 	keepFor    = time.Second            // wait for a session before the board returns
 	echoes     = 4
@@ -112,9 +112,10 @@ type negotiator struct {
 	encoder frame.Encoder
 	decoder *frame.Decoder
 	heard   []message
-	board   bool      // this end accepts a hello
-	giveUp  time.Time // when a host stops asking for a rate
-	hello   bool      // a hello was received
+	board   bool          // this end accepts a hello
+	hello   bool          // a hello was received
+	giveUp  time.Time     // when a host stops asking for a rate
+	answer  time.Duration // how long a host waits for an answer
 	buf     [256]byte
 }
 
@@ -169,7 +170,7 @@ var errSilent = errors.New("serial: no answer")
 
 // ask repeats a request until one of the answers arrives.
 func (t *negotiator) ask(m message, answers ...byte) (message, error) {
-	for end := t.now().Add(answerTime); t.now().Before(end); {
+	for end := t.now().Add(t.answer); t.now().Before(end); {
 		if err := t.send(m); err != nil {
 			return m, err
 		}
@@ -195,12 +196,12 @@ func Rates() []int {
 // rates that works, and returns it. Both ends must be at the rate base. A rate
 // works if 64-byte patterns are echoed correctly and probe, unless it is nil,
 // succeeds. RaiseBaud returns base if no other rate works or the board does not
-// answer, which is asked at least twice and for patience: a slow board may still be at the
-// rate of an earlier session. The host must begin a session within a second; otherwise the
+// answer. It asks at least twice and for the time patience, since a slow board may still be at
+// the rate of an earlier session. It waits for each answer for a twentieth of patience, 200 ms at least. The host must begin a session within a second; otherwise the
 // board returns to base. An error is an error of the line.
 func RaiseBaud(line Line, base int, rates []int, patience time.Duration, probe func(rate int) error) (int, error) {
 	t := newNegotiator(line)
-	t.giveUp = t.now().Add(patience)
+	t.giveUp, t.answer = t.now().Add(patience), max(answerTime, patience/20)
 	sorted := slices.Clone(rates)
 	slices.Sort(sorted)
 	for _, rate := range slices.Backward(slices.Compact(sorted)) {

@@ -88,7 +88,8 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 //	        LastAbortedFenceID; on a failure none until RestartFromTimeout. With
 //	        the queues of the firmware, RESET, unless the firmware has done it
 //	        already; later submissions that have completed too have that in their
-//	        private data, and only their fence is submitted again. If the answer to a
+//	        private data, and only their fence is submitted again. Work of other queues
+//	        that takes long is stopped as by a preemption, and has its place there. If the answer to a
 //	        preemption finds one stopped inside before that of the failed queue, nothing
 //	        is aborted, and the failed one fails again when it is submitted again
 //	Returns StatusSuccess

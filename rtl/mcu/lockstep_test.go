@@ -41,7 +41,6 @@ type traffic struct {
 	beat   bool         // the header of a write is taken, its beat is not
 	now    uint64
 	events uint16
-	stop   uint32 // breakpoint of the next program, or 0
 }
 
 func (s *traffic) one(n int) bool { return s.r.IntN(n) == 0 }
@@ -83,9 +82,10 @@ func (s *traffic) program() {
 		words = append(words, rv32test.I(0x73, 6, 0, 8, 0x300))
 	}
 	start := len(words)
-	count := 20 + s.r.IntN(80)
+	count, stop := 20+s.r.IntN(80), uint32(0)
 	if s.one(5) {
-		words, count = append(words, s.leaves()...), 0
+		count, stop = 0, 0x500+4*s.r.Uint32N(0x40)
+		words = append(words, s.leaves(stop)...)
 	}
 	for range count {
 		a, d := s.address(), 3+s.r.Uint32N(27)
@@ -111,9 +111,8 @@ func (s *traffic) program() {
 	for range 2 {
 		s.write(mcureg.Base+mcureg.LoadData, s.r.Uint32())
 	}
-	if s.stop != 0 {
-		s.write(mcureg.DebugBase+mcureg.Break+4*uint32(s.r.UintN(4)), s.stop)
-		s.stop = 0
+	if stop != 0 {
+		s.write(mcureg.DebugBase+mcureg.Break+4*uint32(s.r.UintN(4)), stop|1)
 	}
 	s.write(mcureg.Base+mcureg.LoadAddr, 0)
 	for _, w := range words {
@@ -126,10 +125,8 @@ func (s *traffic) program() {
 	s.start()
 }
 
-// leaves returns a program that jumps to after all programs or outside of the memory, to the word of a breakpoint but for one bit.
-func (s *traffic) leaves() []uint32 {
-	at := 0x500 + 4*s.r.Uint32N(0x40)
-	s.stop = at | 1
+// leaves returns a program that jumps to an address but for one bit, which is after all programs or outside of the memory.
+func (s *traffic) leaves(at uint32) []uint32 {
 	return []uint32{0x1000<<[]int{0, 1, s.r.IntN(20)}[s.r.IntN(3)] | 2<<7 | 0x37, rv32test.I(0x67, 0, 0, 2, at)}
 }
 

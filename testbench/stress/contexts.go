@@ -15,8 +15,8 @@ import (
 // another one wrote.
 //
 // It is between the runtime and the graphics kernel. The driver records to the buffers of the
-// context that it made, and those are copied for another one. What the driver gets back has the
-// content of a new buffer: with the checks of the kernel, no packets.
+// context that it made, and those are copied for another one. Then its command buffer gets the
+// content of a new one, so that it has no old packets.
 type spreader struct {
 	kernel   kmt.Thunks
 	rand     *rand.Rand

@@ -58,7 +58,7 @@ func (a *Answer) before(r *Run, s *submission) {
 			next = all[i+1]
 		}
 		if r.ignored(b) {
-			a.step(b.queued, "%s, whose work it has again, enters the queue of the kernel", b.name())
+			a.step(b.queued, "%s enters the queue of the kernel; %s has the same work later", b.name(), next.name())
 			a.step(b.submitted, "the kernel gives it to the hardware")
 			a.step(b.rung, "DxgkDdiSubmitCommand rings the doorbell, %s = %#x", register(b.rungBy.offset), b.rungBy.value)
 			a.step(b.retired, "node %d has not begun it for %d clocks, and the kernel takes it back", b.node, b.stalled)

@@ -46,10 +46,10 @@ func (r *Run) missed(after, before uint64) (g eventlog.Gap, ok bool) {
 	return g, false
 }
 
-// missedSince reports whether events after one are missing.
-func (r *Run) missedSince(event uint64) bool {
-	_, ok := r.missed(event, 0)
-	return ok
+// notKnown sets the verdict on something that missing events may have changed.
+func (a *Answer) notKnown(verdict string, g eventlog.Gap) *Answer {
+	a.Verdict = verdict
+	return a.lacks(MissingUnknown, "%s", g)
 }
 
 // edges tells where the log begins and ends, if its beginning or end is missing.

@@ -40,6 +40,7 @@ func (r *Run) ownFault() *Answer {
 		return of
 	}
 	broken, stop, f := r.breaks(), unmeant(r.stops), unmeant(r.faults)
+	_, gone := r.missed(r.waiting.ID, 0)
 	switch s := r.misgiven(broken); {
 	case s != nil:
 		return r.submission(s)
@@ -56,7 +57,7 @@ func (r *Run) ownFault() *Answer {
 		a.frames(r.failed.stack)
 		a.step(Point{r.failed.ID, r.failed.Time}, "the %s of %s fails: %s", r.failed.Kind, where(r.failed.Fields[0], r.failed.Fields[1]), r.failed.Text())
 		a.lacks(MissingLink, "%s", r.unreachable())
-	case r.waiting.ID != 0 && !r.missedSince(r.waiting.ID):
+	case r.waiting.ID != 0 && !gone:
 		return r.hanging(a)
 	}
 	return r.atEnd(a)
@@ -318,19 +319,19 @@ func (r *Run) judgeList(a *Answer, c *call) {
 		a.Verdict = "it was recorded, and its list gave the GPU no work"
 	}
 	if g, ok := r.missed(c.Event, 0); ok && a.Verdict != done {
-		a.Verdict = "it was recorded; what became of its work is not known"
-		a.lacks(MissingUnknown, "%s", g)
+		a.notKnown("it was recorded; what became of its work is not known", g)
 	}
 }
 
 // judge sets the verdict on a call.
 func (r *Run) judge(a *Answer, c *call) {
+	g, gone := r.missed(c.Event, 0)
 	switch {
 	case !c.end.In():
 		if r.waiting.ID > c.Event {
 			a.step(Point{r.waiting.ID, r.waiting.Time}, "the kernel waits for %s", r.waiting.Text())
 		}
-		if g, ok := r.missed(c.Event, 0); ok {
+		if gone {
 			a.lacks(MissingUnknown, "%s", g)
 		} else if s := r.oldest(); s != nil && a.Missing == "" {
 			r.missing(a, s, map[*submission]bool{})
@@ -346,16 +347,12 @@ func (r *Run) judge(a *Answer, c *call) {
 		a.Missing = MissingSubmit
 		a.Cause = fmt.Sprintf("%d DMA buffers that it rendered wait in the software queue of their context, and none of them has a fence", c.jobs)
 		a.Verdict = "it returned, but its work has not ended"
-	case len(c.subs) == 0 && len(c.emitted) == 0 && r.missedSince(c.Event):
-		g, _ := r.missed(c.Event, 0)
-		a.Verdict = "it returned; whether it gave the GPU work is not known"
-		a.lacks(MissingUnknown, "%s", g)
+	case len(c.subs) == 0 && len(c.emitted) == 0 && gone:
+		a.notKnown("it returned; whether it gave the GPU work is not known", g)
 	case len(c.subs) == 0 && len(c.emitted) == 0:
 		a.Verdict = "it returned, and gave the GPU no work"
-	case a.Missing != "" && r.missedSince(c.Event):
-		g, _ := r.missed(c.Event, 0)
-		a.Verdict = "it returned; whether its work has ended is not known"
-		a.lacks(MissingUnknown, "%s", g)
+	case a.Missing != "" && gone:
+		a.notKnown("it returned; whether its work has ended is not known", g)
 	case a.Missing != "":
 		a.Verdict = "it returned, but its work has not ended"
 	default:

@@ -107,14 +107,13 @@ func (r *Run) submission(s *submission) *Answer {
 		r.delay(a, s)
 	}
 	a.step(s.late, "an interrupt message arrives, after the driver has asked")
-	if g, ok := r.missed(s.queued.Event, s.retired.Event); ok && (!s.retired.In() || r.unsaid(s)) {
-		a.Verdict = "what became of it is not known"
-		return a.lacks(MissingUnknown, "%s", g)
+	if s.retired.In() && !r.unsaid(s) {
+		return a
 	}
-	if !s.retired.In() || r.unsaid(s) {
-		r.missing(a, s, map[*submission]bool{})
+	if g, ok := r.missed(s.queued.Event, s.retired.Event); ok {
+		return a.notKnown("what became of it is not known", g)
 	}
-	return a
+	return r.missing(a, s, map[*submission]bool{})
 }
 
 // unsaid reports whether the end of a submission was not told as it must be: the kernel gave it

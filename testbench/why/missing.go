@@ -38,10 +38,12 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 		return r.notSubmitted(a, s, seen)
 	case !s.given.In():
 		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending(s))
-	case !s.rung.In() && !(r.rings && r.ahead(s) != nil):
+	}
+	before := r.ahead(s)
+	if !s.rung.In() && (!r.rings || before == nil) { // a queue of the firmware holds work back
 		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending(s))
 	}
-	if before := r.ahead(s); before != nil {
+	if before != nil {
 		a.step(before.submitted, "%s is before it on the node, and has not ended", before.name())
 		return r.missing(a, before, seen)
 	}

@@ -103,14 +103,16 @@ func (c *change) host(name string) uint64 {
 // lost returns the least number of frames of the host that the board did not receive, or
 // received damaged. Those that are sent while a measure is made may or may not be in it.
 func (c *change) lost() uint64 {
-	from, to := c.from.sent[1], c.to.sent[0]
-	sent, received := to-min(from, to), uint64(c.to.received-c.from.received)
-	return sent - min(sent, received)
+	return c.unreceived(c.from.sent[1], c.to.sent[0])
 }
 
 // missing returns the largest number of such frames.
 func (c *change) missing() uint64 {
-	from, to := c.from.sent[0], c.to.sent[1]
+	return c.unreceived(c.from.sent[0], c.to.sent[1])
+}
+
+// unreceived returns how many of the frames that the host sent, from one count to another, the board did not receive.
+func (c *change) unreceived(from, to uint64) uint64 {
 	sent, received := to-min(from, to), uint64(c.to.received-c.from.received)
 	return sent - min(sent, received)
 }
