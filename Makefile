@@ -72,9 +72,10 @@ lint: ## staticcheck
 # no goroutines; measurements; commands that only start simulators; drivers with mistakes,
 # which run the suite once for each; mutants of the kernel, which only start its tests; boards that an earlier host used, which differ from
 # clean ones only in their state; random calls and large images of one thread; texts of help,
-# manual and completion; and TestOneSeedOneRun, which .ci/run starts once for each build.
+# manual and completion; sweeps of the place of a stop and of rates of faults, whose single cases run
+# elsewhere; and TestOneSeedOneRun, which .ci/run starts once for each build.
 race: ## the tests under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest/(breaks|starter/module)|device/[a-z]+)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets|TestPriority|TestBoardResetsItself|TestHangs|TestPlanted|TestQuestionsAboutPlanted|TestFirmware(Hangs|StopsInQueues|IsGone)|TestKernelDraw|TestZeros|TestLinkIsCutInATable|TestExplore|TestHostMemoryInPieces' $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest/(breaks|starter/module)|device/[a-z]+|scheduling)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
@@ -129,7 +130,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 120m ./boards/pins -pins.calls 5000 -pins.bytes 100000000
 	$(GO) test -count 1 -timeout 120m ./boards/pins -v -run TestFaultsAndCuts -pins.packets 1000000 -pins.cuts 100
 	$(GO) test -count 1 -timeout 60m ./boards -run TestPinsConformance -boards.pins
-	$(GO) test -count 1 -timeout 60m ./testbench/device/bringup -run 'TestPinFaults|TestPinCauses' -bringup.sequencer 10 -bringup.seeds 8
+	$(GO) test -count 1 -timeout 60m ./testbench/device/bringup -run 'TestPinFaults|TestPinCauses' -bringup.sequencer 10 -bringup.seeds 8 -bringup.boards
 	for b in ice40-hx8k ulx3s ulx3s-mcu colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" || exit 1; done; done
 	$(GO) test -count 1 -timeout 60m ./testbench/link -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000

@@ -22,7 +22,7 @@ type pinFault struct {
 
 var pinFaults = []pinFault{
 	{"pins:ulx3s-25f", "", "", ""},
-	{"pins:ulx3s-25f?faults=bit=0.001", "link.errors", "the line has bit errors: ", "noise"},
+	{"pins:ulx3s-25f?faults=bit=0.0003", "link.errors", "the line has bit errors: ", "noise"},
 	{"pins:ulx3s-25f?faults=glitch=0.001,seed=2", "link.errors", "glitches: ", "no common ground"},
 	{"pins:ulx3s-25f?faults=break=0.0005,seed=3", "link.errors", "the line to the board was low for two bytes or more", "breaks: "},
 	{"pins:ulx3s-25f?faults=unplug=0.0003", "link.errors", "frames were lost without a wrong bit", "the cable was open for a time"},
@@ -44,7 +44,7 @@ var pinFaults = []pinFault{
 var seqFaults = []pinFault{
 	{"pins:ice40-hx8k", "", "", ""},
 	{"pins:ice40-hx8k?hostclock=999", "ident.time", "the board's clock is 0.10 % fast", "the rate is off"},
-	{"pins:ice40-hx8k?faults=bit=0.001", "link.errors", "the line has bit errors: ", "noise"},
+	{"pins:ice40-hx8k?faults=bit=0.0003", "link.errors", "the line has bit errors: ", "noise"},
 	{"pins:ice40-hx8k?faults=glitch=0.001,seed=2", "link.errors", "glitches: ", "no common ground"},
 	{"pins:ice40-hx8k?faults=break=0.0005,seed=3", "link.errors", "the line to the board was low for two bytes or more", "breaks: "},
 	{"pins:ice40-hx8k?faults=unplug=0.0003", "link.errors", "frames were lost without a wrong bit", "the cable was open for a time"},

@@ -14,7 +14,10 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
-var seedsFlag = flag.Uint64("bringup.seeds", 2, "seeds of each row of TestPinCauses; each takes the next rate")
+var (
+	seedsFlag  = flag.Uint64("bringup.seeds", 2, "seeds of each row of TestPinCauses; each takes the next rate")
+	boardsFlag = flag.Bool("bringup.boards", false, "TestPinCauses with each board of a row, and not only with the last one; TestPinFaults has the others")
+)
 
 // pinCauses are faults at the pins of boards, with two rates each, and the cause that must be named.
 var pinCauses = []struct {
@@ -38,7 +41,11 @@ var pinCauses = []struct {
 func TestPinCauses(t *testing.T) {
 	tooltest.Long(t)
 	for _, tt := range pinCauses {
-		for _, board := range tt.boards {
+		boards := tt.boards
+		if !*boardsFlag {
+			boards = boards[len(boards)-1:]
+		}
+		for _, board := range boards {
 			t.Run(board+"/"+tt.fault, func(t *testing.T) {
 				t.Parallel()
 				named := uint64(0)
