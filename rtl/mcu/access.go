@@ -136,7 +136,7 @@ func (a *access) end(fault bool) { a.state, a.fault = stateDone, fault }
 
 // step does the work of a clock. word is the output of the RAM. blocked reports that the host has
 // the RAM in this clock, rings that it rings doorbells.
-func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, now uint64, blocked, rings bool) {
+func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, now uint64, blocked, rings bool, bells uint32) {
 	if m.access.state != stateIdle && !m.host.run {
 		m.access.orphan = true
 	}
@@ -147,7 +147,7 @@ func (m *Module) step(q core.Request, bus arbiter.Answer, mem Mem, word uint32, 
 			m.access.begin(m.host.blocks)
 		}
 	case stateLocal:
-		m.local(now, rings)
+		m.local(now, rings, bells)
 	case stateRow:
 		if !blocked {
 			m.access.state, m.access.fault = stateWord, false
@@ -197,8 +197,13 @@ func (a *access) begin(blocks uint32) {
 	}
 }
 
+// kicks reports whether it is a write of KICK, in the clock in which that is done.
+func (a *access) kicks() bool {
+	return a.state == stateLocal && a.writes() && a.low&0xfc == mcureg.Kick
+}
+
 // local reads or writes a register of the program.
-func (m *Module) local(now uint64, rings bool) {
+func (m *Module) local(now uint64, rings bool, bells uint32) {
 	write, v := m.access.writes(), m.access.data
 	m.access.end(false)
 	switch m.access.low & 0xfc {
@@ -217,17 +222,15 @@ func (m *Module) local(now uint64, rings bool) {
 			m.timer.high = v
 		}
 	case mcureg.LocalDoorbell:
-		m.access.data = m.host.bells
 		if rings {
-			m.access.state, m.access.data = stateLocal, v
+			m.access.state = stateLocal
 		} else if write {
 			m.host.bells &^= v
+		} else {
+			m.access.data = bells
 		}
 	case mcureg.Kick:
 		m.access.data = 0
-		if write {
-			m.host.age = 0
-		}
 	case mcureg.Events:
 		m.access.data = uint32(m.timer.events)
 		if write {

@@ -66,34 +66,28 @@ func (d *debug) tick(sent uint32, sends bool) {
 	}
 }
 
-// access serves the registers.
-func (d *debug) access(r regbus.Req, write bool, s core.State, pc uint32) regbus.Rsp {
-	rsp := regbus.Rsp{Hit: true}
-	switch r.Off - mcureg.DebugBase {
-	case mcureg.DebugCtl:
-		rsp.Data = bit(d.halt) | bit(d.catch)<<3
+// access takes an access to a register, and reports whether the register exists.
+func (d *debug) access(r regbus.Req, write, halted bool) bool {
+	switch r.Off {
+	case mcureg.DebugBase + mcureg.DebugCtl:
 		if write {
 			d.halt, d.catch = r.Data&mcureg.CtlHalt != 0, r.Data&mcureg.CtlCatch != 0
 			d.resume = r.Data&mcureg.CtlResume != 0
 			d.step = d.resume && r.Data&mcureg.CtlStep != 0
 		}
-	case mcureg.DebugStatus:
-		rsp.Data = bit(s.Halted) | uint32(s.Cause)<<4
-	case mcureg.Exec:
+	case mcureg.DebugBase + mcureg.Exec:
 		if write {
-			d.exec, d.word = s.Halted, r.Data
+			d.exec, d.word = halted, r.Data
 		}
-	case mcureg.Data:
-		rsp.Data = d.data
+	case mcureg.DebugBase + mcureg.Data:
 		if write {
 			d.data = r.Data
 		}
-	case mcureg.PC:
-		rsp.Data = pc
+	case mcureg.DebugBase + mcureg.DebugStatus, mcureg.DebugBase + mcureg.PC:
 	default:
-		rsp.Hit = false
+		return false
 	}
-	return rsp
+	return true
 }
 
 // point sets the breakpoint or the watchpoint at an offset in BAR0. words is the size of the memory.

@@ -77,20 +77,24 @@ func masked(row uint8, v uint32) uint32 {
 	return v
 }
 
-// watch counts the clocks in which the program neither writes KICK nor sleeps.
-func (m *Module) watch(s core.State) {
-	m.host.hangs = false
+// watch counts the clocks in which the program neither writes KICK nor sleeps. There is one place
+// that clears the count: a flip-flop with a reset does that.
+func (m *Module) watch(r regbus.Req, s core.State) {
 	age := uint64(m.host.age) + 1 // never 0, so it never equals a LIMIT of 0
+	rests := !m.host.run || m.host.hung || s.Asleep || s.Halted
+	limits := r.Op == regbus.Write && r.Off == mcureg.Base+mcureg.Limit
+	m.host.hangs = !rests && age == uint64(m.host.limit)
 	m.host.age = uint32(age)
-	if !m.host.run || m.host.hung || s.Asleep || s.Halted {
+	if rests || limits || m.host.hangs || m.access.kicks() {
 		m.host.age = 0
-	} else if age == uint64(m.host.limit) {
-		m.host.hung, m.host.hangs, m.host.age = true, true, 0
+	}
+	if m.host.hangs {
+		m.host.hung = true
 	}
 }
 
 // registers serves the register bus.
-func (m *Module) registers(r regbus.Req, s core.State, pc uint32) {
+func (m *Module) registers(r regbus.Req, halted bool, was before) {
 	_, row := rowOf(r.Off)
 	m.host.rsp, m.host.row = regbus.Rsp{}, false
 	clearing := m.host.clearing()
@@ -109,21 +113,45 @@ func (m *Module) registers(r regbus.Req, s core.State, pc uint32) {
 			m.copied(r)
 		}
 	case r.Off&^(mcureg.Size-1) == mcureg.Base:
-		m.register(r, write, s)
+		m.register(r, write, was.loading)
 	case r.Off&^(mcureg.DebugSize-1) == mcureg.DebugBase:
-		m.host.rsp = m.debug.access(r, write, s, pc)
+		m.host.rsp.Hit = m.debug.access(r, write, halted)
 	default:
 	}
-	if write {
-		m.host.rsp.Data = 0
+	if read {
+		m.host.rsp.Data = was.value
 	}
+}
+
+// value returns what a register reads that is not in the RAM, and 0 for others. It is an OR of
+// terms of which at most one is not 0: that takes less logic than a choice.
+func (m *Module) value(off uint16, s core.State, pc uint32) uint32 {
+	const info = mcureg.Windows<<8 | mcureg.Breakpoints<<12 | mcureg.Watchpoints<<16
+	at := m.loader.left == 0
+	return when(off == mcureg.Base+mcureg.Info, m.memory|info) |
+		when(off == mcureg.Base+mcureg.Ctl, bit(m.host.run)) |
+		when(off == mcureg.Base+mcureg.Status, bit(s.Asleep)|bit(s.Halted)<<1|bit(m.host.hung)<<2) |
+		when(at && off == mcureg.Base+mcureg.LoadAddr, uint32(m.loader.at)<<2) |
+		when(at && off == mcureg.Base+mcureg.CRC, ^m.loader.crc) |
+		when(off == mcureg.DebugBase+mcureg.DebugCtl, bit(m.debug.halt)|bit(m.debug.catch)<<3) |
+		when(off == mcureg.DebugBase+mcureg.DebugStatus, bit(s.Halted)|uint32(s.Cause)<<4) |
+		when(off == mcureg.DebugBase+mcureg.Data, m.debug.data) |
+		when(off == mcureg.DebugBase+mcureg.PC, pc)
+}
+
+// when returns v if on, else 0.
+func when(on bool, v uint32) uint32 {
+	if on {
+		return v
+	}
+	return 0
 }
 
 // copied writes a register that the RAM has for reads only.
 func (m *Module) copied(r regbus.Req) {
 	switch r.Off {
 	case mcureg.Base + mcureg.Limit:
-		m.host.limit, m.host.age = r.Data, 0
+		m.host.limit = r.Data
 	case mcureg.Base + mcureg.Blocks:
 		if !m.host.run {
 			m.host.blocks = r.Data
@@ -137,22 +165,21 @@ func (m *Module) copied(r regbus.Req) {
 func rings(r regbus.Req) bool { return r.Op == regbus.Write && r.Off == mcureg.Base+mcureg.Doorbell }
 
 // register serves the registers that are not in the RAM.
-func (m *Module) register(r regbus.Req, write bool, s core.State) {
+func (m *Module) register(r regbus.Req, write, loading bool) {
 	m.host.rsp.Hit = true
-	switch r.Off - mcureg.Base {
-	case mcureg.Info:
-		m.host.rsp.Data = m.memory | mcureg.Windows<<8 | mcureg.Breakpoints<<12 | mcureg.Watchpoints<<16
-	case mcureg.Ctl:
-		m.host.rsp.Data = bit(m.host.run)
+	switch r.Off {
+	case mcureg.Base + mcureg.Info, mcureg.Base + mcureg.Status:
+	case mcureg.Base + mcureg.Ctl:
 		if write {
 			m.host.run = r.Data&mcureg.CtlRun != 0
 			m.host.hung = m.host.hung && m.host.run
 		}
-	case mcureg.Status:
-		m.host.rsp.Data = bit(s.Asleep) | bit(s.Halted)<<1 | bit(m.host.hung)<<2
-	case mcureg.LoadAddr, mcureg.LoadData, mcureg.CRC:
-		m.host.rsp = m.loader.access(r, write && !m.host.run)
-	case mcureg.Doorbell:
+	case mcureg.Base + mcureg.LoadAddr, mcureg.Base + mcureg.LoadData, mcureg.Base + mcureg.CRC:
+		m.host.rsp.Retry = loading
+		if write && !m.host.run && !loading {
+			m.loader.access(r)
+		}
+	case mcureg.Base + mcureg.Doorbell:
 		if write {
 			m.host.bells |= r.Data
 		}

@@ -35,24 +35,13 @@ func (l *loader) tick() {
 	}
 }
 
-// access serves the registers. open reports whether it is a write, and the processor in reset.
-func (l *loader) access(r regbus.Req, open bool) regbus.Rsp {
-	rsp := regbus.Rsp{Hit: true, Retry: l.left != 0}
-	if rsp.Retry {
-		return rsp
-	}
-	switch r.Off - mcureg.Base {
-	case mcureg.LoadAddr:
-		rsp.Data = uint32(l.at) << 2
-		if open {
-			l.at, l.crc = uint16(r.Data>>2)&(1<<14-1), crc32.Init
-		}
-	case mcureg.LoadData:
-		if open {
-			l.word, l.left = r.Data, nibbles
-		}
+// access takes a write of a register.
+func (l *loader) access(r regbus.Req) {
+	switch r.Off {
+	case mcureg.Base + mcureg.LoadAddr:
+		l.at, l.crc = uint16(r.Data>>2)&(1<<14-1), crc32.Init
+	case mcureg.Base + mcureg.LoadData:
+		l.word, l.left = r.Data, nibbles
 	default:
-		rsp.Data = ^l.crc
 	}
-	return rsp
 }

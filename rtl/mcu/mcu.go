@@ -180,6 +180,10 @@ func (m *Module) Tick(regs regbus.Req, bus arbiter.Answer, mem Mem, now uint64, 
 	irq, ctl, load := m.interrupts(events), m.control(), m.loader.load()
 	dbg := m.debug.inputs(pc, stored, stores, m.words())
 	answer, word := m.access.answer(), uint32(m.rows.Out())
+	was := before{loading: m.loader.left != 0, bells: m.host.bells}
+	if !hdl.Asleep(regs.Op == regbus.None) {
+		was.value = m.value(regs.Off, state, pc)
+	}
 
 	use := m.host.use(regs)
 	if !use.host {
@@ -188,9 +192,9 @@ func (m *Module) Tick(regs regbus.Req, bus arbiter.Answer, mem Mem, now uint64, 
 	m.timer.due = m.timer.reached(now)
 	m.loader.tick()
 	m.debug.tick(sent, sends)
-	m.watch(state)
-	m.registers(regs, state, pc)
-	m.step(request, bus, mem, word, now, use.host, rings(regs))
+	m.watch(regs, state)
+	m.registers(regs, state.Halted, was)
+	m.step(request, bus, mem, word, now, use.host, rings(regs), was.bells)
 	m.core.Tick(irq, answer, ctl, dbg, load)
 	m.rows.Tick(use.read, uint32(use.row), use.enable, uint32(use.row), uint64(use.data))
 	if rst.Whole {
@@ -219,6 +223,13 @@ func (m *Module) interrupts(events uint16) core.Interrupts {
 // control returns what starts and stops the core.
 func (m *Module) control() core.Control {
 	return core.Control{Hold: !m.host.run, Halt: m.debug.halt || m.host.hung, Resume: m.debug.resume, Step: m.debug.step}
+}
+
+// before are values of registers before this clock, which are read in it.
+type before struct {
+	value   uint32 // of the register that the host accesses, if it is not in the RAM
+	loading bool   // a word is not yet in the CRC
+	bells   uint32
 }
 
 // A rowUse is what is done with the RAM in a clock.

@@ -91,7 +91,9 @@ const controllerCells = 2850
 func TestDebugUnit(t *testing.T) {
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	root := without(t, "../..", "rtl/mcu",
-		"m.host.rsp = m.debug.access(r, write, s, pc)", "m.host.rsp = regbus.Rsp{}",
+		"m.host.rsp.Hit = m.debug.access(r, write, halted)", "m.host.rsp.Hit = false",
+		"when(off == mcureg.DebugBase+mcureg.PC, pc)", "0",
+		"bit(s.Halted)|uint32(s.Cause)<<4", "0",
 		"m.debug.point(r.Off, r.Data, m.words())", "m.host.rsp = regbus.Rsp{}",
 		"if sends {", "if sends && d.exec {")
 	m := mcu.New(mcu.Params{Bytes: core.MinBytes, HostBits: gpu.Small().HostBits, VRAMBytes: VRAMBytes})

@@ -55,10 +55,11 @@ func (m *Module) Tick(irq Interrupts, bus Answer, ctl Control, dbg Debug, load L
 // tally counts clocks and instructions. It returns the counters whose lower half wraps while
 // their upper half waits to be incremented: software wrote the lower half in between.
 func (m *Module) tally() (again uint8) {
-	if !m.cfg.Counters || m.state == stateHalt {
+	if !m.cfg.Counters {
 		return 0
 	}
-	clocks, done := uint64(m.cycle)+uint64(bit(m.state != stateWait)), uint64(m.instret)+uint64(bit(m.retired))
+	counts := m.state != stateWait && m.state != stateHalt
+	clocks, done := uint64(m.cycle)+uint64(bit(counts)), uint64(m.instret)+uint64(bit(m.retired))
 	m.cycle, m.instret = uint32(clocks), uint32(done)
 	wraps := uint8(clocks>>32)&1 | uint8(done>>32)&1<<1
 	again = m.carry & wraps
