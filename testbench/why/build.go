@@ -166,6 +166,8 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 	switch {
 	case e.Kind == eventlog.Read:
 		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}
+	case resetsOf(e.Fields[1], e.Fields[3]) != 0:
+		b.still(at, resetsOf(e.Fields[1], e.Fields[3]))
 	case b.doorbell != nil && b.inside(e, "DxgkDdiSubmitCommand"):
 		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
 		b.doorbell, b.ringing = nil, b.doorbell

@@ -48,7 +48,7 @@ func (r *Run) fetchOf(s *submission) fetch {
 
 // unread explains a submission of a board that does not tell its packets, of which no register says where the node is.
 func (r *Run) unread(a *Answer, s *submission) *Answer {
-	end := r.node(s.node) + r.ending(s)
+	end := r.node(s) + r.ending(s)
 	switch is := r.fetchOf(s); {
 	case is == notFetched:
 		return a.lacks(MissingFetch, "no read of its buffer has reached the host: node %d has not fetched it%s", s.node, end)

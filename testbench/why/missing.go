@@ -105,26 +105,29 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingDoorbell, "%s", text)
 	}
 	if p := s.inRing(); p != nil && r.Header.Observed {
-		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(p.data), r.node(s.node), r.ending(s))
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(s, p.data), r.node(s), r.ending(s))
 	}
 	switch next, is := r.following(s); {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0 && !r.onlyFence(s):
-		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s.node), r.ending(s))
+		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s), r.ending(s))
 	case next != nil && is == perhaps:
-		return a.lacks(MissingUnknown, "%s has not ended%s%s%s", s.describePacket(next), r.predicated(s, next), next.moved(), r.node(s.node)+r.ending(s))
+		return a.lacks(MissingUnknown, "%s has not ended%s%s%s", s.describePacket(next), r.predicated(s, next), next.moved(), r.node(s)+r.ending(s))
 	case next != nil:
-		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(next.data), r.node(s.node)+r.ending(s))
+		return a.lacks(MissingPacket, "%s has not ended%s%s%s", s.describePacket(next), next.moved(), r.waits(s, next.data), r.node(s)+r.ending(s))
 	}
-	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s.node), r.ending(s))
+	return a.lacks(MissingFence, "its packets have ended, but not that of its fence%s%s", r.node(s), r.ending(s))
 }
 
-// lost reports whether the doorbell of a submission that has not begun was lost: a later read of
-// WPTR returned neither its value nor that of a later doorbell.
+// lost reports whether the doorbell of a submission that has not ended was lost: a later read of WPTR returned neither its
+// value nor that of a later doorbell. A node may have begun such a submission, with an older value in WPTR. That is so only if the read
+// is before a reset of the node, which writes WPTR too.
 func (r *Run) lost(s *submission) (access, bool) {
-	read, ok := r.reads[s.rungBy.offset]
-	if !ok || s.begun.In() || s.fetched.In() || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
+	reads, stopped := r.readsOf(s)
+	read, ok := reads[s.rungBy.offset]
+	begun := s.begun.In() || s.fetched.In()
+	if !ok || begun && !stopped || read.Event < s.rung.Event || read.err != "" || !r.isWptr(s.rungBy.offset) {
 		return read, false
 	}
 	for _, other := range r.order {
@@ -135,22 +138,22 @@ func (r *Run) lost(s *submission) (access, bool) {
 	return read, true
 }
 
-// waits describes what a WAIT_FENCE waits for.
-func (r *Run) waits(p []byte) string {
+// waits describes what a WAIT_FENCE of a submission waits for.
+func (r *Run) waits(s *submission, p []byte) string {
 	d, _, err := pkt.Decode(p)
 	w, ok := d.(pkt.WaitFence)
 	if err != nil || !ok {
 		return ""
 	}
 	text := fmt.Sprintf(": it waits for timeline %d of node %d", w.Value, w.Node)
-	if v, ok := r.register(int(w.Node), cpreg.LineLo); ok {
+	if v, ok := r.register(s, uint32(w.Node), cpreg.LineLo); ok {
 		text += fmt.Sprintf(", which is %d", v)
-	} else if v, ok := r.register(int(w.Node), cpreg.Fence); ok {
+	} else if v, ok := r.register(s, uint32(w.Node), cpreg.Fence); ok {
 		text += fmt.Sprintf(", which is %d", v)
 	}
-	for _, s := range r.order {
-		if s.node == uint32(w.Node) && uint64(s.fence) == w.Value {
-			return text + "; " + s.name() + " would raise it, " + s.state()
+	for _, other := range r.order {
+		if other.node == uint32(w.Node) && uint64(other.fence) == w.Value {
+			return text + "; " + other.name() + " would raise it, " + other.state()
 		}
 	}
 	return text + "; no submission of that node would raise it"
@@ -173,15 +176,15 @@ func (s *submission) state() string {
 
 // unobserved explains a submission in a log that does not have the packets of the nodes.
 func (r *Run) unobserved(a *Answer, s *submission) *Answer {
-	if v, ok := r.register(int(s.node), cpreg.IBLo); ok {
-		hi, _ := r.register(int(s.node), cpreg.IBHi)
+	if v, ok := r.register(s, s.node, cpreg.IBLo); ok {
+		hi, _ := r.register(s, s.node, cpreg.IBHi)
 		addr := hi<<32 | v
 		if p := s.at(addr); p != nil {
-			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(p.data), r.node(s.node)+r.ending(s))
+			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(s, p.data), r.node(s)+r.ending(s))
 		}
 	}
 	if p := r.atRptr(s); p != nil {
-		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(p.data), r.node(s.node)+r.ending(s))
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(s, p.data), r.node(s)+r.ending(s))
 	}
 	return r.unread(a, s)
 }

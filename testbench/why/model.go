@@ -183,6 +183,7 @@ type Run struct {
 	repeated, refused uint64 // frames of the link
 
 	reads   map[uint64]access // of BAR0, by offset
+	stills  []still           // before resets of nodes
 	failed  happening         // the first access without an answer, with none that was answered after it
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended

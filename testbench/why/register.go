@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
@@ -34,30 +35,77 @@ func where(bar, offset uint64) string {
 	return fmt.Sprintf("BAR%d+%#x", bar, offset)
 }
 
-// register returns what the last read of a register of a node returned.
-func (r *Run) register(node int, off uint64) (uint64, bool) {
-	a, ok := r.reads[cpreg.Base+uint64(node)*cpreg.Stride+off]
+// A still has what the last reads of the registers of the nodes returned before a reset of a node.
+type still struct {
+	Point
+	nodes uint64            // that are reset: bit i for node i
+	reads map[uint64]access // by offset in BAR0
+}
+
+// resetsOf returns the nodes that a write to BAR0 resets: bit i for node i.
+func resetsOf(offset, value uint64) uint64 {
+	const all = 1<<cpreg.Nodes - 1
+	switch node := (offset - cpreg.Base) / cpreg.Stride; {
+	case offset == idreg.Base+idreg.Reset && value&idreg.ResetWhole != 0:
+		return all
+	case isNode(offset) && (offset-cpreg.Base)%cpreg.Stride == cpreg.Ctl && value&cpreg.CtlReset != 0:
+		return 1 << node
+	}
+	return 0
+}
+
+// isNode reports whether an offset in BAR0 is that of a register of a node.
+func isNode(offset uint64) bool {
+	return offset >= cpreg.Base && offset < cpreg.Base+cpreg.Nodes*cpreg.Stride
+}
+
+// still notes the registers of the nodes before a reset.
+func (b *builder) still(at Point, nodes uint64) {
+	reads := map[uint64]access{}
+	for offset, a := range b.reads {
+		if isNode(offset) {
+			reads[offset] = a
+		}
+	}
+	b.stills = append(b.stills, still{at, nodes, reads})
+}
+
+// readsOf returns the last reads of the registers while a submission was in the hardware: those before the first
+// reset of its node after it was submitted, and true. If there is none, they are the last reads of the log.
+func (r *Run) readsOf(s *submission) (reads map[uint64]access, stopped bool) {
+	for _, x := range r.stills {
+		if s.submitted.In() && x.Event > s.submitted.Event && x.nodes>>s.node&1 != 0 {
+			return x.reads, true
+		}
+	}
+	return r.reads, false
+}
+
+// register returns what the last read of a register of a node returned while a submission was in the hardware.
+func (r *Run) register(s *submission, node uint32, off uint64) (uint64, bool) {
+	reads, _ := r.readsOf(s)
+	a, ok := reads[cpreg.Base+uint64(node)*cpreg.Stride+off]
 	return a.value, ok && a.err == ""
 }
 
 // isWptr reports whether an offset is WPTR of a node.
 func (r *Run) isWptr(offset uint64) bool { return strings.HasSuffix(register(offset), ".WPTR") }
 
-// node describes what the last reads of the registers of a node say.
-func (r *Run) node(n uint32) string {
+// node describes what the last reads of the registers of its node say while a submission was in the hardware.
+func (r *Run) node(s *submission) string {
 	var parts []string
 	for _, x := range []struct {
 		off  uint64
 		name string
 	}{{cpreg.Status, "STATUS"}, {cpreg.Rptr, "RPTR"}, {cpreg.Wptr, "WPTR"}, {cpreg.Fence, "FENCE"}} {
-		if v, ok := r.register(int(n), x.off); ok {
+		if v, ok := r.register(s, s.node, x.off); ok {
 			parts = append(parts, fmt.Sprintf("%s %#x", x.name, v))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; CP%d has %s", n, strings.Join(parts, ", "))
+	return fmt.Sprintf("; CP%d has %s", s.node, strings.Join(parts, ", "))
 }
 
 // An access is the last read of a register.

@@ -64,7 +64,7 @@ func (r *Run) atRptr(s *submission) *ringPacket {
 	var v [3]uint64
 	for i, off := range []uint64{cpreg.RingLo, cpreg.RingHi, cpreg.Rptr} {
 		var ok bool
-		if v[i], ok = r.register(int(s.node), off); !ok {
+		if v[i], ok = r.register(s, s.node, off); !ok {
 			return nil
 		}
 	}

@@ -33,9 +33,9 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	cause, ok := f.Fields[2], f.Fields[2] != 0
 	addr := f.Fields[3]
 	if !ok { // from the driver: the registers that it read
-		v, known := r.register(int(s.node), cpreg.FaultInfo)
-		lo, _ := r.register(int(s.node), cpreg.FaultLo)
-		hi, _ := r.register(int(s.node), cpreg.FaultHi)
+		v, known := r.register(s, s.node, cpreg.FaultInfo)
+		lo, _ := r.register(s, s.node, cpreg.FaultLo)
+		hi, _ := r.register(s, s.node, cpreg.FaultHi)
 		cause, addr, ok = v&cpreg.FaultCause, hi<<32|lo, known
 	}
 	name := "of unknown cause"
