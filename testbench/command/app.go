@@ -91,7 +91,7 @@ func NewApp(p Program, stdout, stderr io.Writer, getenv func(name string) string
 	}
 	s := terminal.NewScreen(stderr, getenv)
 	a := &App{Stderr: s, Getenv: getenv, program: p, term: terminal.Of(stdout, getenv)}
-	a.Links = &Links{Recorder: record.Recorder{Program: p.Name, Log: s, Stopped: stopped}}
+	a.Links = &Links{Recorder: record.Recorder{Program: p.Name, Log: s, Stopped: stopped, Mistake: mistake}}
 	a.Palette = terminal.PaletteOf(a.term, getenv)
 	a.Out = answers{stdout, s}
 	return a

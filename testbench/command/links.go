@@ -174,3 +174,6 @@ func stopped(err error) bool {
 	return errors.As(err, &device) || errors.Is(err, scoreboard.ErrDiffers) || errors.Is(err, storm.ErrDiffers) ||
 		err != nil && exit.Code(err) == exit.Device
 }
+
+// mistake reports whether an error is one of the command line or of the input.
+func mistake(err error) bool { return exit.Code(err) == exit.Usage }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
@@ -156,7 +155,7 @@ func (r *Recorder) Logged() string {
 func (r *Recorder) commitLog(err error) error {
 	r.logMu.Lock()
 	defer r.logMu.Unlock()
-	if r.log == nil && r.opens && r.logs() && !errors.Is(err, boards.ErrSelector) {
+	if r.log == nil && r.opens && r.logs() && (r.Mistake == nil || !r.Mistake(err)) {
 		// No board was opened. If this fails, the error of the file is that of an earlier attempt.
 		if _, berr := r.begin(eventlog.Header{Map: regmap.Hash()}); berr != nil && err == nil {
 			return berr

@@ -40,6 +40,7 @@ type Recorder struct {
 	Program string               // name of the program, with which messages begin
 	Log     io.Writer            // gets the text of boards and messages about the wave
 	Stopped func(err error) bool // reports whether err means that a GPU stopped; nil: never
+	Mistake func(err error) bool // reports whether err is one of the command line or the input; nil: never
 
 	Outputs output.Set // all output files of the command, including those above
 
