@@ -2,11 +2,13 @@ package testbench
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -29,4 +31,19 @@ func TestRegistersBeforeAReset(t *testing.T) {
 		assert.Equal(t, why.MissingDoorbell, a.Missing, "%s: %s", tt.board, a.Text())
 		assert.Regexp(t, tt.says, a.Cause, tt.board)
 	}
+}
+
+// A link has another clock than the GPU. An answer about a clock says which cycle of the GPU it is: that of a packet has both.
+func TestCycleOfAClock(t *testing.T) {
+	log, err := plantedIn(t, planted{board: "line?baud=3000000"}, Options{}, func(d Drivers) Drivers { return d })
+	require.NoError(t, err)
+	l, err := eventlog.NewReader(bytes.NewReader(log))
+	require.NoError(t, err)
+	var e eventlog.Event
+	for e.Kind != eventlog.Executed {
+		require.NoError(t, l.Next(&e))
+	}
+	a, err := runIn(t, bytes.NewReader(log)).Cycle(e.Time)
+	require.NoError(t, err)
+	assert.Contains(t, a.Text(), fmt.Sprintf("clock %d of the log is cycle %d of the GPU", e.Time, e.Fields[3]))
 }

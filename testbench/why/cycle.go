@@ -2,7 +2,8 @@ package why
 
 import "fmt"
 
-// Cycle answers what was going on at a time, in clocks. It fails with ErrQuestion.
+// Cycle answers what was going on at a time, in clocks of the log. A note tells the cycle of the GPU if that has another clock. It
+// fails with ErrQuestion.
 func (r *Run) Cycle(at uint64) (*Answer, error) {
 	if at > r.last.Time {
 		return nil, fmt.Errorf("%w: the log ends at clock %d", ErrQuestion, r.last.Time)
@@ -11,6 +12,9 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 		return nil, fmt.Errorf("%w: the log begins at clock %d", ErrQuestion, r.first.Time)
 	}
 	a := &Answer{Question: fmt.Sprintf("clock %d", at), Verdict: "no work was in the hardware"}
+	if r.ticks > 1 {
+		a.Notes = append(a.Notes, fmt.Sprintf("clock %d of the log is cycle %d of the GPU: a cycle has %d clocks", at, at/r.ticks, r.ticks))
+	}
 	for _, c := range r.calls {
 		if c.Time <= at && (!c.end.In() || c.end.Time >= at && c.end.Time > c.Time) {
 			a.frames([]frame{c.frame})
