@@ -7,7 +7,7 @@ func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xb8ce4b21,
 		"ulx3s":         0xb7bd88f7,
-		"ulx3s-mcu":     0xc083eea0,
+		"ulx3s-mcu":     0xd0f01ad6,
 		"ulx3s-25f":     0x1ea8fdad,
 		"ulx3s-12f":     0xa9eeb4a5,
 		"colorlight-i5": 0xfa76e6d9,

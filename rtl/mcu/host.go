@@ -124,15 +124,15 @@ func (m *Module) registers(r regbus.Req, halted bool, was before) {
 }
 
 // value returns what a register reads that is not in the RAM, and 0 for others. It is an OR of
-// terms of which at most one is not 0: that takes less logic than a choice.
+// terms of which at most one is not 0: that takes less logic than a choice. The value is not used if the
+// access is to be retried.
 func (m *Module) value(off uint16, s core.State, pc uint32) uint32 {
 	const info = mcureg.Windows<<8 | mcureg.Breakpoints<<12 | mcureg.Watchpoints<<16
-	at := m.loader.left == 0
 	return when(off == mcureg.Base+mcureg.Info, m.memory|info) |
 		when(off == mcureg.Base+mcureg.Ctl, bit(m.host.run)) |
 		when(off == mcureg.Base+mcureg.Status, bit(s.Asleep)|bit(s.Halted)<<1|bit(m.host.hung)<<2) |
-		when(at && off == mcureg.Base+mcureg.LoadAddr, uint32(m.loader.at)<<2) |
-		when(at && off == mcureg.Base+mcureg.CRC, ^m.loader.crc) |
+		when(off == mcureg.Base+mcureg.LoadAddr, uint32(m.loader.at)<<2) |
+		when(off == mcureg.Base+mcureg.CRC, ^m.loader.crc) |
 		when(off == mcureg.DebugBase+mcureg.DebugCtl, bit(m.debug.halt)|bit(m.debug.catch)<<3) |
 		when(off == mcureg.DebugBase+mcureg.DebugStatus, bit(s.Halted)|uint32(s.Cause)<<4) |
 		when(off == mcureg.DebugBase+mcureg.Data, m.debug.data) |
