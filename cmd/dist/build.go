@@ -29,6 +29,20 @@ func targets() []target {
 	}
 }
 
+// chosen returns the target with a name, or all targets for "".
+func chosen(name string) ([]target, error) {
+	all := targets()
+	if name == "" {
+		return all, nil
+	}
+	for _, t := range all {
+		if t.String() == name {
+			return []target{t}, nil
+		}
+	}
+	return nil, fmt.Errorf("no system %s, want one of %v", name, all)
+}
+
 // A builder builds a source in the same way as go install: from its module,
 // with the module's version, and from the modules in its go.sum.
 type builder struct {

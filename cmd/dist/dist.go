@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// writeArchives writes an archive for each target to dir, and SHA256SUMS.
-func writeArchives(s *source, dir string) error {
+// writeArchives writes an archive for each of the targets to dir, and SHA256SUMS.
+func writeArchives(s *source, dir string, targets []target) error {
 	b, err := newBuilder(s)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func writeArchives(s *source, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range targets() {
+	for _, t := range targets {
 		program, err := b.install(t)
 		if err != nil {
 			return err

@@ -21,7 +21,14 @@ func main() {
 		SilenceUsage:  true,
 	}
 	dir := root.PersistentFlags().StringP("output", "o", filepath.Join("out", "dist"), "`directory` to write to; it is emptied first")
-	root.RunE = func(*cobra.Command, []string) error { return run(*dir, writeArchives) }
+	only := root.Flags().String("target", "", "write only the archive of this `system`, as linux_amd64")
+	root.RunE = func(*cobra.Command, []string) error {
+		systems, err := chosen(*only)
+		if err != nil {
+			return err
+		}
+		return run(*dir, func(s *source, dir string) error { return writeArchives(s, dir, systems) })
+	}
 	root.AddCommand(&cobra.Command{
 		Use:   "module",
 		Short: "Write the module of HEAD as a file-system proxy, and print its version",
