@@ -201,9 +201,7 @@ func (b *builder) hardware(e *eventlog.Event, at Point) {
 			b.messaged(at)
 		}
 	case eventlog.Executed:
-		if cycle := e.Fields[3]; cycle != 0 {
-			b.ticks = (e.Time + cycle/2) / cycle
-		}
+		b.cycle, b.clock = e.Fields[3], e.Time
 		b.executed(e, at)
 	case eventlog.Descriptor:
 		b.taken(e, at)

@@ -1,6 +1,9 @@
 package why
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Cycle answers what was going on at a time, in clocks of the log. A note tells the cycle of the GPU if that has another clock. It
 // fails with ErrQuestion.
@@ -12,8 +15,8 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 		return nil, fmt.Errorf("%w: the log begins at clock %d", ErrQuestion, r.first.Time)
 	}
 	a := &Answer{Question: fmt.Sprintf("clock %d", at), Verdict: "no work was in the hardware"}
-	if r.ticks > 1 {
-		a.Notes = append(a.Notes, fmt.Sprintf("clock %d of the log is cycle %d of the GPU: a cycle has %d clocks", at, at/r.ticks, r.ticks))
+	if note := r.cycleOf(at); note != "" {
+		a.Notes = append(a.Notes, note)
 	}
 	for _, c := range r.calls {
 		if c.Time <= at && (!c.end.In() || c.end.Time >= at && c.end.Time > c.Time) {
@@ -41,6 +44,21 @@ func (r *Run) Cycle(at uint64) (*Answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// cycleOf says which cycle of the GPU a clock of the log is, if the GPU has another clock and its cycles are known. Both begin with 0, so
+// one is in proportion to the other; the cycle is exact if it has a whole number of clocks.
+func (r *Run) cycleOf(at uint64) string {
+	if r.cycle == 0 || r.clock <= r.cycle {
+		return ""
+	}
+	hi, lo := bits.Mul64(at, r.cycle)
+	same, _ := bits.Div64(hi, lo, r.clock)
+	about := ""
+	if r.clock%r.cycle != 0 {
+		about = "about "
+	}
+	return fmt.Sprintf("clock %d of the log is %scycle %d of the GPU", at, about, same)
 }
 
 // stateAt says how far a submission was at a time.

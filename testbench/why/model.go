@@ -184,7 +184,8 @@ type Run struct {
 
 	reads   map[uint64]access // of BAR0, by offset
 	stills  []still           // before resets of nodes
-	ticks   uint64            // of the clock of the log in a cycle of the GPU; 0: not known
+	cycle   uint64            // of the GPU, of the last executed packet; 0: not known
+	clock   uint64            // of the log, of that packet
 	failed  happening         // the first access without an answer, with none that was answered after it
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
