@@ -30,7 +30,7 @@ far as the log tells. The questions:
   fence [NODE:]N    what became of a fence
   call N            what a call of the API led to; calls are numbered from 1
   ddi N             which call of the driver interfaces a broken rule means by #N
-  cycle N           what was going on at a clock of the log; on a link a cycle of the GPU has several
+  cycle N           what was going on at a clock of the log; a cycle of the GPU may be several
   address A         what was at a GPU address, and what wrote and read it;
                     also as VRAM+0x40, APERTURE+0x40 or HOST+0x40, as answers have it
   pixel X,Y         where a pixel of the last presented frame comes from`,
