@@ -115,12 +115,13 @@ func boardFaults() []planted {
 		{name: "doorbell lost, small", board: "emu?config=small&fault=lost-doorbell", missing: why.MissingDoorbell, word: "the doorbell CP0.WPTR = 0x9 at clock 1972 was lost"},
 		{name: "interrupt lost", board: "emu?fault=lost-interrupt", ask: fence(1, 2), missing: why.MissingMessage, word: "did not arrive"},
 		{name: "second interrupt lost", board: "emu?nodes=1&fault=lost-interrupt&after=1", ask: fence(0, 3), missing: why.MissingMessage, word: "did not arrive"},
+		{name: "interrupt lost, short TdrDelay", board: "emu?fault=lost-interrupt&after=3", options: Options{TdrDelay: 2_000_000}, ask: fence(0, 3), missing: why.MissingMessage, word: "did not arrive"},
 		{name: "device dies at a doorbell", board: "emu?fault=dead", missing: why.MissingFetch, word: "the device does not answer: the read of CP1.FENCE"},
 		{name: "device dies at an access", board: "emu?fault=dead-request&after=50", missing: why.MissingReport, word: "the device does not answer: the read of INTC.STATUS"},
 		{name: "read of the ring is not answered", board: "emu?fault=lost-answer", missing: why.MissingFetch, word: "READ_ERROR in the packet of the ring at HOST+0x102000: a read was answered with an error, or was not answered in time"},
 		{name: "read of a buffer is not answered", board: "emu?fault=lost-answer&after=1", missing: why.MissingPacket, word: "READ_ERROR in FILL dst=VRAM+0x0 bytes=7744 value=0x0 at IB+0x0 of submission 1: a read was answered with an error, or was not answered in time"},
 		{name: "answers come late", board: "emu?fault=late-answer", missing: why.MissingFetch, word: "READ_ERROR in the packet of the ring at HOST+0x102000: a read was answered with an error, or was not answered in time"},
-		{name: "read is not answered, no time-out", board: "emu?readtimeout=0&fault=lost-answer", missing: why.MissingFetch, word: "node 1 has not begun it; CP1 has STATUS 0x0, RPTR 0x0, WPTR 0x9"},
+		{name: "read is not answered, no time-out", board: "emu?readtimeout=0&fault=lost-answer", missing: why.MissingFetch, word: "node 1 has not begun it, and waits for a read of its ring; CP1 has STATUS 0x0, RPTR 0x0, WPTR 0x9"},
 	}
 }
 

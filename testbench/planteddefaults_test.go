@@ -34,7 +34,7 @@ var usuals = map[string]usual{
 	"wait in a buffer":                  {word: "PRIVILEGE in WAIT_FENCE node=1"},
 	"ISR reports nothing":               {missing: why.MissingRule, word: noFence},
 	"the kernel holds interrupts":       {missing: why.MissingRule, word: noFence},
-	"read is not answered, no time-out": {word: "node 1 has not begun it; CP1 has STATUS 0x0, RPTR 0x0, WPTR 0x9"},
+	"read is not answered, no time-out": {word: "node 1 has not begun it, and waits for a read of its ring; CP1 has STATUS 0x0, RPTR 0x0, WPTR 0x9"},
 }
 
 // withoutEffect are the faults of which nothing comes with the checks and the recovery: those of the first DxgkDdiPatch of a buffer, which the

@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -47,6 +48,7 @@ func (s *System) record(selector string, o *Options) error {
 		return nil
 	}
 	h := events.HeaderOf(selector, s.clock.Hz())
+	h.TdrDelay = cmp.Or(o.TdrDelay, dxgkrnl.DefaultTdrDelay(h.Hz))
 	sink, err := o.Record(h)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ func TestRegistersBeforeAReset(t *testing.T) {
 	}{
 		{"emu?fault=lost-doorbell&after=3", 2_000_000, "the doorbell CP0.WPTR = 0x12 at clock [0-9]+ was lost: a read at clock [0-9]+ returned 0x9$"},
 		{"line?baud=3000000&fault=lost-doorbell&after=3", 200_000_000, "the doorbell CP0.WPTR = 0xc at clock [0-9]+ was lost: a read at clock [0-9]+ returned 0x9$"},
+		{"line?baud=3000000&fault=lost-doorbell&after=2", 200_000_000, `^node 0 runs the ring of submission 2 again: at clock [0-9]+ it executes the packet at IB\+0x[0-9a-f]+, and submission 5 continues at IB\+0x[0-9a-f]+; CP0.WPTR = 0x0 at clock [0-9]+ was lost$`},
 		{"line?baud=3000000&fault=lost-doorbell&after=4", 200_000_000, "the doorbell CP0.WPTR = 0x15 at clock [0-9]+ was lost: a read at clock [0-9]+ returned 0x12$"},
 	} {
 		p := planted{board: tt.board}

@@ -163,10 +163,10 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		}
 		return nil, err
 	}
+	s.setTimes(&o)
 	if err = s.record(selector, &o); err != nil {
 		return nil, errors.Join(err, s.link.Close())
 	}
-	s.setTimes(&o)
 	s.trace = s.newTrace(o)
 	o.Hook = s.hook(o.Hook)
 	check := s.budgets()

@@ -61,6 +61,7 @@ func TestExitCodesOfBoards(t *testing.T) {
 		code, _, stderr := hilgpu("run", packet, "--size", "64", "--board", "emu?fault=lost-doorbell")
 		assert.Equal(t, exit.Device, code)
 		assert.Contains(t, stderr, "time-out: fences or their message missing after 2")
+		assert.Contains(t, stderr, "to see what led to it, add --record run.log, and then: hilgpu why run.log fault\n")
 	}
 }
 

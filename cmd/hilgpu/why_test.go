@@ -30,6 +30,7 @@ func TestWhy(t *testing.T) {
 		"pixel 20,15":  "uploaded it: call",
 		"fence 0:1":    "it was written, reported and retired",
 		"call 1":       "call 1, D3D11CreateDevice: it returned",
+		"call 8":       "executes its packet COPY src=HOST+",
 		"ddi 1":        "ddi 1, DxgkDdiAddDevice: it is event 2, in no call of the API",
 		"ddi #2":       "ddi 2, DxgkDdiStartDevice: ",
 		"cycle 9000":   "in the hardware",
@@ -85,6 +86,11 @@ func TestLog(t *testing.T) {
 	assert.Zero(t, code)
 	assert.Contains(t, stderr, "ends within a block")
 	assert.NotEmpty(t, cut)
+	page := filepath.Join(t.TempDir(), "x.html")
+	code, _, stderr = hilgpu("report", write(text[:len(text)-100]), "-o", page)
+	assert.Zero(t, code)
+	assert.Contains(t, stderr, "ends within a block")
+	assert.FileExists(t, page)
 	flipped := append([]byte(nil), text...)
 	flipped[len(flipped)-100] ^= 1
 	newer := append([]byte(nil), text...)

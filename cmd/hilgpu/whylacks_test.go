@@ -20,6 +20,7 @@ func TestWhyNamesWhatIsMissingFromAccesses(t *testing.T) {
 		{[]string{"copy", "--size", "4096"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x65 at clock (\d+), and read back as 0x0 at clock \d+\n`},
 		{[]string{"copy", "--size", "4096"}, "lost-interrupt", `missing: message\nbecause no interrupt message arrived: FENCE at HOST\+0x100180 is executed at clock (\d+), and no message followed it, if it asks for one\n`},
 		{[]string{"copy", "--size", "4096"}, "ignore-reset", `missing: reset\nbecause the reset of node 0 was ignored: CP0.CTL.RESET was written at clock (\d+), and CP0.RING_SIZE is still 0xc at clock \d+\n`},
+		{[]string{"copy", "--size", "4096"}, "lost-answer", `missing: fetch\nbecause node 0 is at the packet in dword 0x0 of its ring, and waits for a read of it, which was not answered: WPTR was written with 0x65 at clock (\d+), and CP0.RPTR is still 0x0 at clock \d+, with STATUS 0x0\n`},
 		{[]string{"fill", "--size", "4096"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x65 at clock (\d+), `},
 		{[]string{"storm"}, "lost-doorbell", `missing: doorbell\nbecause the doorbell was lost: CP0.WPTR was written with 0x3b at clock (\d+), and read back as 0x0 at clock \d+\n`},
 		{[]string{"storm"}, "lost-interrupt", `missing: message\nbecause no interrupt message arrived: INTC.STATUS was 0x201 at clock (\d+), and INTC.MASK is 0x387\n`},
@@ -47,10 +48,20 @@ func TestWhyNamesWhatIsMissingFromAccesses(t *testing.T) {
 	}
 }
 
-// A log that has nothing but the error says why the link is unknown.
+// A log that has nothing but the error names the link if that is the error.
 func TestWhyOfALogWithoutAccesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.log")
 	code, _, _ := hilgpu("run", "compose", "--size", "32x16", "--board", "emu?fault=dead-request", "--record", path)
 	require.NotZero(t, code)
-	assert.Contains(t, whyOf(t, path, "fault"), "missing: unknown\nbecause the log has no access of the host: those of the enumeration are in no log; the error: hal: enumeration: MSI-X vector 0: bus: completion time-out")
+	assert.Contains(t, whyOf(t, path, "fault"), "missing: link\nbecause the device did not answer: hal: enumeration: MSI-X vector 0: bus: completion time-out: no completion for ")
+}
+
+// If the miniport does not start the device, the answer is what it said.
+func TestWhyOfADeviceThatDoesNotStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.log")
+	code, _, _ := hilgpu("run", "compose", "--size", "32x16", "--board", "emu?config=full&fault=dead-lane:3", "--firmware-queues", "--record", path)
+	require.NotZero(t, code)
+	answer := whyOf(t, path, "fault")
+	assert.Contains(t, answer, "DxgkDdiStartDevice")
+	assert.Contains(t, answer, "missing: start\nbecause miniport: firmware not running: firmware: self-test failed in stage WINDOW: ")
 }

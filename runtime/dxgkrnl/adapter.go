@@ -84,6 +84,9 @@ const (
 // maxNodes is the maximum number of nodes.
 const maxNodes = 64
 
+// DefaultTdrDelay returns the TdrDelay of a device whose clock has hz ticks in a second: two seconds.
+func DefaultTdrDelay(hz uint64) uint64 { return defaultTdrSeconds * hz }
+
 // ErrStart is wrapped by errors of Start that are not a status of the miniport.
 var ErrStart = errors.New("dxgkrnl: adapter not usable")
 
@@ -93,7 +96,7 @@ type Config struct {
 	Device  *hal.Device
 	Driver  kmddi.DriverInitializationData
 
-	TdrDelay   uint64                    // ticks without progress until the GPU counts as hung; 0: two seconds
+	TdrDelay   uint64                    // ticks without progress until the GPU counts as hung; 0: DefaultTdrDelay
 	TdrDDI     uint64                    // TdrDdiDelay: ticks that a function may take which resets the GPU; 0: five seconds
 	TdrLimit   int                       // TdrLimitCount: how often the adapter may reset itself in TdrWindow; 0: 5; less than 0: always
 	TdrWindow  uint64                    // TdrLimitTime, in ticks; 0: sixty seconds
@@ -220,7 +223,7 @@ type Kernel struct {
 //	        a function or the capabilities are invalid
 func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if cfg.TdrDelay == 0 {
-		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
+		cfg.TdrDelay = DefaultTdrDelay(cfg.Device.Hz())
 	}
 	cfg.TdrDDI = cmp.Or(cfg.TdrDDI, defaultTdrDDISeconds*cfg.Device.Hz())
 	cfg.TdrLimit = cmp.Or(cfg.TdrLimit, defaultTdrLimit)

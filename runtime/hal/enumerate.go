@@ -50,11 +50,11 @@ func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device
 	d := &Device{machine: m, link: link, clock: clock}
 	e := enumerator{d: d, link: link}
 	if err := m.register(d); err != nil {
-		return nil, errors.Join(err, e.quiesce())
+		return nil, e.quiesce(err)
 	}
 	if err := e.run(); err != nil {
 		m.unregister(d)
-		return nil, errors.Join(err, e.quiesce())
+		return nil, e.quiesce(err)
 	}
 	d.Deliver(t)
 	return d, nil
@@ -72,13 +72,13 @@ func (m *Machine) register(d *Device) error {
 	return nil
 }
 
-// quiesce disables decode and bus mastering after a failure. It may fail if the
-// link has failed.
-func (e *enumerator) quiesce() error {
+// quiesce disables decode and bus mastering after a failure, and returns it. If the
+// link has failed too, the error says so.
+func (e *enumerator) quiesce(failure error) error {
 	if err := e.link.WriteConfig(pcicfg.Command, 0); err != nil {
-		return fmt.Errorf("hal: enumeration: the device may still be enabled: %w", err)
+		return fmt.Errorf("%w; the device may still be enabled: %w", failure, err)
 	}
-	return nil
+	return failure
 }
 
 // unregister makes messages to d's address errors. The address is not reused.

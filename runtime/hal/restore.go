@@ -68,7 +68,7 @@ func (d *Device) enumerateAgain() error {
 	}
 	d.drop()
 	if e.err != nil {
-		return errors.Join(d.noteDown(e.err), e.quiesce())
+		return e.quiesce(d.noteDown(e.err))
 	}
 	return nil
 }

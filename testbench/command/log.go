@@ -151,15 +151,16 @@ func (f *logFlags) print(l *eventlog.Reader) error {
 			return err
 		}
 	}
-	f.noteEnd(l)
+	f.app.noteEnd(l)
 	return l.Damage()
 }
 
 // noteEnd tells that a log ends within a block.
-func (f *logFlags) noteEnd(l *eventlog.Reader) {
-	if l.Truncated() {
-		fmt.Fprintf(f.app.Stderr, "%s: the log ends within a block: it is being written, or its writer was killed\n", f.app.program.Name)
+func (a *App) noteEnd(l interface{ Truncated() bool }) {
+	if !l.Truncated() {
+		return
 	}
+	fmt.Fprintf(a.Stderr, "%s: the log ends within a block: it is being written, or its writer was killed\n", a.program.Name)
 }
 
 // writeDDI writes the trace of the driver interfaces that is in a log. It reads the file twice.
@@ -183,7 +184,7 @@ func (f *logFlags) writeDDI(path string, w io.Writer) error {
 		err = fmt.Errorf("%s: %w: %w", path, eventlog.ErrCorrupt, err)
 	}
 	if err == nil {
-		f.noteEnd(last)
+		f.app.noteEnd(last)
 	}
 	return err
 }

@@ -60,6 +60,7 @@ func (f *reportFlags) run(path string) error {
 	if err := f.write(path, f.timeline, source.WriteTimeline); err != nil {
 		return err
 	}
+	f.app.noteEnd(source)
 	if err := source.Damage(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -105,7 +105,7 @@ func plainQuestion(what, arg string) (question, error) {
 	case "fence":
 		node, fence, ok := fenceOf(arg)
 		if !ok {
-			return bad("a fence, or NODE:FENCE")
+			return bad("a fence of 32 bits, or NODE:FENCE")
 		}
 		return func(r *why.Run) (*why.Answer, error) { return r.Fence(node, fence) }, nil
 	case "pixel":

@@ -372,3 +372,25 @@ func TestLastWithoutTheFailure(t *testing.T) {
 	}
 	assert.Regexp(t, `^the last 2 of 100001 events; the log begins at event \d+, clock 0:\n100000 0 .*\n100001 0 .*\n$`, r.Last(2))
 }
+
+// The last events have no reads of a host that polls, and no calls of a driver for accesses of registers.
+func TestLastWithoutPolls(t *testing.T) {
+	r := NewRing(1<<20, Header{})
+	read := func(offset, value uint64) { r.Add(New(Read, 0, offset, 4, value)) }
+	read(0x100, 1)
+	for range 50 {
+		r.Add(New(DDI).WithText(`{"at":"enter","name":"READ_REGISTER_ULONG"}`))
+		read(0x100, 1)
+		read(0x104, 7)
+		r.Add(New(DDIEnd).WithText(`{"at":"leave","name":"READ_REGISTER_ULONG"}`))
+	}
+	r.Add(New(Write, 0, 0x100, 4, 5))
+	read(0x100, 1)
+	r.Add(New(DDI).WithText(`{"at":"enter","name":"DxgkDdiPatch"}`))
+	read(0x100, 2)
+	lines := strings.Split(strings.TrimSpace(r.Last(5)), "\n")
+	require.Len(t, lines, 6)
+	for i, want := range []string{"offset=0x104", "write", "value=0x1", "DxgkDdiPatch", "value=0x2"} {
+		assert.Contains(t, lines[1+i], want)
+	}
+}

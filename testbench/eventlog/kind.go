@@ -153,7 +153,7 @@ var Table = []Description{
 	{Broken, "broken", "a rule of the verifier is broken; a warning does not stop the run; it may be about a submission, and about the packet at an offset of its buffer", []Field{{"stops", Flag}, {Name: "submission"}, {"packet", Flag}, {"offset", Hex}}, "rule and what was found", ""},
 	{Link, "link", "something happens to the link to the board", nil, "what happened", ""},
 	{Text, "text", "a line of the driver, or about the log", nil, "the line", ""},
-	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again", join(dec("hz"), []Field{{"observed", Flag}}), "selector", ""},
+	{Open, "open", "a board is opened: what follows is about it, and times, calls and submissions begin again; the tdr delay is that of the kernel, in clocks, or 0", join(dec("hz"), []Field{{"observed", Flag}}, dec("tdr delay")), "selector", ""},
 	{End, "end", "the command that wrote the log ends", nil, "its error, or nothing", ""},
 	{Descriptor, "descriptor", "the DMA engine takes a descriptor of a node, for the packet at an address; the source of a fill is its value", join(dec("node"), hex("packet", "to", "source"), dec("bytes"), []Field{{"fill", Flag}}, dec("cycle")), "", ""},
 	{Firmware, "firmware", "the firmware writes a line to its log; level 1 is an error, 2 an event, 3 a message", dec("number", "clocks", "level"), "the line", ""},

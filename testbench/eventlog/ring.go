@@ -147,7 +147,7 @@ func (w *Writer) newest() uint64 {
 	return w.id
 }
 
-// Last returns n events as text, the oldest first: the last ones up to the first failure, or the last ones of all if
+// Last returns n events as text, the oldest first, without those that polls makes out: the last ones up to the first failure, or the last ones of all if
 // there is no failure, or the ring does not have it any more. The first line says which they are, and where the ring
 // begins. Last returns "" if there is no event.
 func (r *Ring) Last(n int) string {
@@ -174,8 +174,9 @@ func (r *Ring) lines(last uint64, n int) (lines []string, begins string) {
 		return nil, ""
 	}
 	var e Event
+	var p polls
 	for l.Next(&e) == nil && e.ID <= last {
-		if e.ID+uint64(n) <= last {
+		if p.repeats(&e) {
 			continue
 		}
 		line := e.String()
@@ -184,8 +185,35 @@ func (r *Ring) lines(last uint64, n int) (lines []string, begins string) {
 		}
 		lines = append(lines, line)
 	}
+	lines = lines[max(0, len(lines)-n):]
 	if begins = l.Begins(); begins != "" {
 		begins = "; " + begins
 	}
 	return lines, begins
+}
+
+// polls tells the events of a host that polls: reads of a register that return what the one before did, and the calls of a driver for
+// accesses of registers, which the log has as accesses too.
+type polls struct {
+	values map[[2]uint64]uint64 // last value read, by BAR and offset
+}
+
+// repeats reports whether an event tells nothing that an earlier one does not.
+func (p *polls) repeats(e *Event) bool {
+	switch e.Kind {
+	case DDI, DDIEnd:
+		return strings.Contains(e.Text(), `"name":"READ_REGISTER_`) || strings.Contains(e.Text(), `"name":"WRITE_REGISTER_`)
+	case Write:
+		p.values = nil
+	case Read:
+		at := [2]uint64{e.Fields[0], e.Fields[1]}
+		before, ok := p.values[at]
+		if p.values == nil {
+			p.values = map[[2]uint64]uint64{}
+		}
+		p.values[at] = e.Fields[3]
+		return ok && before == e.Fields[3] && !e.HasText()
+	default:
+	}
+	return false
 }

@@ -17,11 +17,12 @@ const magic = "HILGPULG"
 
 // A Header describes the run that a log is of.
 type Header struct {
-	Program  string `json:"program"`  // name and version of what wrote the log
-	Board    string `json:"board"`    // selector
-	Hz       uint64 `json:"hz"`       // ticks of the device's clock in a second
-	Map      uint32 `json:"map"`      // hash of the register map of the program
-	Observed bool   `json:"observed"` // the packets that nodes execute are in the log
+	Program  string `json:"program"`             // name and version of what wrote the log
+	Board    string `json:"board"`               // selector
+	Hz       uint64 `json:"hz"`                  // ticks of the device's clock in a second
+	Map      uint32 `json:"map"`                 // hash of the register map of the program
+	Observed bool   `json:"observed"`            // the packets that nodes execute are in the log
+	TdrDelay uint64 `json:"tdr_delay,omitempty"` // of the kernel, in ticks; 0: there is none, or it is not known
 
 	Kinds []kindJSON `json:"kinds"` // in the order of their numbers, from 1
 }

@@ -60,7 +60,7 @@ type opened struct {
 // New returns a recorder for the board of a header. now returns the time of the device's clock; it is not called in a
 // method that the device calls.
 func New(sink Sink, h eventlog.Header, now func() uint64) *Recorder {
-	sink.Add(eventlog.New(eventlog.Open, h.Hz, flag(h.Observed)).WithText(h.Board))
+	sink.Add(eventlog.New(eventlog.Open, h.Hz, flag(h.Observed), h.TdrDelay).WithText(h.Board))
 	return &Recorder{sink: sink, now: now, hz: h.Hz, open: map[*ddi.Thread][]opened{}, packets: map[uint64]uint64{}}
 }
 

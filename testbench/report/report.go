@@ -44,6 +44,7 @@ type Source struct {
 	Log func() (io.ReadCloser, error) // opens the log; nil: there is none
 
 	damage error // see Damage
+	cut    bool  // see Truncated
 
 	// Chain explains an event: the chain of events that led to it, or "". nil: package why does.
 	Chain func(e eventlog.Event) string
@@ -161,6 +162,9 @@ func (s *Source) Write(w io.Writer) error {
 // which the page and the timeline show, or nil.
 func (s *Source) Damage() error { return s.damage }
 
+// Truncated reports whether the log that was written ends within a block, as eventlog.Reader.Truncated does.
+func (s *Source) Truncated() bool { return s.cut }
+
 // withLog calls do with a reader of the log, and keeps the damage that the reader has passed over.
 func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 	file, err := s.Log()
@@ -173,6 +177,7 @@ func (s *Source) withLog(do func(l *eventlog.Reader) error) error {
 		return err
 	}
 	err = do(l)
+	s.cut = l.Truncated()
 	if damage := l.Damage(); damage != nil {
 		s.damage = damage
 	}

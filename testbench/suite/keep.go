@@ -15,12 +15,38 @@ import (
 // ringBytes is the approximate number of bytes of the last events of a case that are kept.
 const ringBytes = 1 << 20
 
-// record keeps the last events of a system.
+// record keeps the last events of a system, also if the command writes a log.
 func (t *T) record(h eventlog.Header) (events.Sink, error) {
+	var log events.Sink
+	if t.begin != nil {
+		var err error
+		if log, err = t.begin(h); err != nil {
+			return nil, err
+		}
+	}
 	h.Program = "suite"
 	ring := eventlog.NewRing(ringBytes, h)
 	t.ring.Store(ring)
-	return ring, nil
+	if log == nil {
+		return ring, nil
+	}
+	return &copied{Sink: log, ring: ring}, nil
+}
+
+// A copied sink adds events to the log of the command and to the ring of a case, which begins later. The numbers of the
+// ring are smaller by those of the boards before.
+type copied struct {
+	events.Sink
+	ring   *eventlog.Ring
+	before uint64 // events of the log before the ring
+}
+
+// Add implements events.Sink. The number is that of the log.
+func (c *copied) Add(e eventlog.Event) uint64 {
+	id := c.Sink.Add(e)
+	e.Cause -= min(e.Cause, c.before)
+	c.before = id - c.ring.Add(e)
+	return id
 }
 
 // log returns the last events of the last opened board, which end with what failed, or nil. It may be called while

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+	"github.com/hilgpu/hilgpu/testbench/events"
 )
 
 // folderTB is a TB with a folder for artifacts.
@@ -20,6 +23,36 @@ type folderTB struct {
 }
 
 func (k *folderTB) ArtifactDir() string { return k.dir }
+
+// With a log of the command a case keeps the last events of its own systems: the log has all, and the causes of both agree.
+func TestCopiedEvents(t *testing.T) {
+	var whole bytes.Buffer
+	log, err := eventlog.NewWriter(&whole, eventlog.Header{})
+	require.NoError(t, err)
+	log.Add(eventlog.New(eventlog.Text).WithText("of an earlier board"))
+	log.Add(eventlog.New(eventlog.Text).WithText("of an earlier board"))
+	k := &T{begin: func(eventlog.Header) (events.Sink, error) { return log, nil }}
+	sink, err := k.record(eventlog.Header{})
+	require.NoError(t, err)
+	first := sink.Add(eventlog.New(eventlog.Call, 1).WithText("Flush"))
+	end := eventlog.New(eventlog.CallEnd)
+	end.Cause = first
+	assert.EqualValues(t, 4, sink.Add(end))
+	require.NoError(t, sink.Flush())
+	for name, tt := range map[string]struct {
+		log          []byte
+		number, from uint64
+	}{"the log": {whole.Bytes(), 4, 3}, "the case": {k.log("a failure"), 2, 1}} {
+		l, err := eventlog.NewReader(bytes.NewReader(tt.log))
+		require.NoError(t, err, name)
+		var e eventlog.Event
+		for e.Kind != eventlog.CallEnd {
+			require.NoError(t, l.Next(&e), name)
+		}
+		assert.Equal(t, tt.number, e.ID, name)
+		assert.Equal(t, tt.from, e.Cause, name)
+	}
+}
 
 // A failed test leaves the last clocks of the GPU, a passed one leaves nothing.
 func TestFailureLeavesAWave(t *testing.T) {

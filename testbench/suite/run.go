@@ -40,8 +40,7 @@ type Options struct {
 	NoVerify bool          // as in testbench.Options
 	Sanitize bool          // as in testbench.Options
 
-	// Record, if not nil, begins the log of every system, as in testbench.Options. A failed
-	// case then has no last events of its own.
+	// Record, if not nil, begins the log of every system, as in testbench.Options.
 	Record func(h eventlog.Header) (events.Sink, error)
 
 	Waive   []string // as in testbench.Options

@@ -94,7 +94,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		t.traces = append(t.traces, trace)
 		o.DDI, o.Record = trace, t.record
 	}
-	if t.begin != nil {
+	if o.Record == nil {
 		o.Record = t.begin
 	}
 	switch {

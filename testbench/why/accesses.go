@@ -8,12 +8,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
 // Design note: the log of a command without drivers has no submissions. It has the accesses of the host, and what the GPU
-// tells. A write of the host asks for a step, and a later read shows whether the GPU has done it: a doorbell shows in WPTR, a
-// reset clears RING_SIZE, and PREEMPTED follows PREEMPT (package cpreg).
+// tells. A write of the host asks for a step, and a later read shows whether the GPU has done it: a doorbell shows in WPTR and,
+// when its packets have ended, in RPTR, a reset clears RING_SIZE, and PREEMPTED follows PREEMPT (package cpreg).
 
 // A lack is a step that is missing in the accesses of a host.
 type lack struct {
@@ -27,16 +28,21 @@ type asking struct {
 	wrote, read *deed
 }
 
+// A duty is a doorbell, and what the last reads after it say of the node.
+type duty struct{ bell, rptr, status *deed }
+
 // An audit goes through the accesses of a host.
 type audit struct {
 	lacks   []lack
 	wptr    [cpreg.Nodes]asking
 	preempt [cpreg.Nodes]asking
 	reset   [cpreg.Nodes]asking
+	work    [cpreg.Nodes]duty
 	fence   [cpreg.Nodes]*deed // the last FENCE that was executed, if no message followed it
 	pending *deed              // the first read of INTC.STATUS with a done bit, if no message came before or followed it
 	heard   bool               // a message has arrived since INTC.STATUS was written
 	mask    uint64             // of INTC
+	patient uint64             // clocks after a doorbell in which its work may go on
 }
 
 // accesses adds what the accesses of the host say about a run without submissions that ended with an error. It reports false if they say
@@ -45,7 +51,7 @@ func (r *Run) accesses(a *Answer) bool {
 	if len(r.order) > 0 || len(r.deeds) == 0 {
 		return false
 	}
-	u := audit{}
+	u := audit{patient: r.patience()}
 	for i := range r.deeds {
 		u.see(&r.deeds[i])
 	}
@@ -83,7 +89,7 @@ func (u *audit) see(d *deed) {
 		switch off := d.fields[1] - cpreg.Base; {
 		case d.fields[1] == idreg.Reset && d.kind == eventlog.Write:
 			u.end()
-			*u = audit{lacks: u.lacks}
+			*u = audit{lacks: u.lacks, patient: u.patient}
 		case off < cpreg.Nodes*cpreg.Stride:
 			u.node(int(off/cpreg.Stride), off%cpreg.Stride, d)
 		default:
@@ -99,7 +105,7 @@ func (u *audit) node(n int, off uint64, d *deed) {
 	switch {
 	case off == cpreg.Ctl && write && value&cpreg.CtlReset != 0:
 		u.judge(n)
-		u.wptr[n], u.preempt[n], u.fence[n] = asking{}, asking{}, nil
+		u.wptr[n], u.preempt[n], u.fence[n], u.work[n] = asking{}, asking{}, nil, duty{}
 		u.reset[n] = asking{wrote: d}
 	case off == cpreg.Ctl && !write && u.reset[n].wrote != nil:
 		u.reset[n].read = nil
@@ -115,7 +121,11 @@ func (u *audit) node(n int, off uint64, d *deed) {
 			u.lacks = nil // the command goes on
 		}
 	case off == cpreg.Wptr && write:
-		u.wptr[n] = asking{wrote: d}
+		u.wptr[n], u.work[n] = asking{wrote: d}, duty{bell: d}
+	case off == cpreg.Rptr:
+		u.work[n].rptr = d
+	case off == cpreg.Status:
+		u.work[n].status = d
 	case off == cpreg.Wptr:
 		u.judgeDoorbell(n, d)
 	case off == cpreg.Preempt && write:
@@ -142,6 +152,7 @@ func (u *audit) interrupts(d *deed) {
 
 // judge ends what a node was asked for: it is reset, or the log ends.
 func (u *audit) judge(n int) {
+	u.judgeWork(n)
 	u.judgeReset(n)
 	u.judgePreempt(n)
 	u.judgeMessages()
@@ -156,11 +167,31 @@ func (u *audit) end() {
 // judgeDoorbell takes a read of WPTR.
 func (u *audit) judgeDoorbell(n int, read *deed) {
 	if w := u.wptr[n].wrote; w != nil && w.fields[3] != read.fields[3] {
+		u.work[n] = duty{}
 		u.add(MissingDoorbell, w, read, fmt.Sprintf("the doorbell was lost: %s was written with %#x at clock %d, and read back as %#x at clock %d",
 			register(w.fields[1]), w.fields[3], w.Time, read.fields[3], read.Time))
 	}
 	u.wptr[n] = asking{}
 }
+
+// judgeWork ends the work of a node. RPTR is at the first packet that has not ended.
+func (u *audit) judgeWork(n int) {
+	w := u.work[n]
+	u.work[n] = duty{}
+	if w.bell == nil || w.rptr == nil || w.status == nil || w.rptr.fields[3] == w.bell.fields[3] || w.status.fields[3]&cpreg.StatusIdle != 0 || w.rptr.Time-w.bell.Time <= u.patient {
+		return
+	}
+	state := reg.Field{Mask: cpreg.StatusState}.Get(uint32(w.status.fields[3]))
+	link, what := MissingPacket, "has not ended it"
+	if state <= stateBody {
+		link, what = MissingFetch, "waits for a read of it, which was not answered"
+	}
+	u.add(link, w.bell, w.rptr, fmt.Sprintf("node %d is at the packet in dword %#x of its ring, and %s: WPTR was written with %#x at clock %d, and CP%d.RPTR is still %#x at clock %d, with STATUS %#x",
+		n, w.rptr.fields[3], what, w.bell.fields[3], w.bell.Time, n, w.rptr.fields[3], w.rptr.Time, w.status.fields[3]))
+}
+
+// stateBody is the last value of STATUS.STATE in which a node fetches a packet: NEXT and BODY (package cpreg).
+const stateBody = 1
 
 // judgeReset ends a reset of a node.
 func (u *audit) judgeReset(n int) {
@@ -210,6 +241,9 @@ func (u *audit) add(link string, asked, seen *deed, text string) {
 // unanswerable explains an error of a command of which the log has too little.
 func (r *Run) unanswerable(a *Answer) {
 	text := "the accesses of the log show no step that is missing"
+	if r.notStarted(a) {
+		return
+	}
 	switch {
 	case len(r.order) > 0:
 		text = "all work of the log has ended"

@@ -20,6 +20,7 @@ func TestAccesses(t *testing.T) {
 	rd := func(off, value uint64) deed { return reg(eventlog.Read, off, value) }
 	const (
 		wptr, ctl, size = cpreg.Base + cpreg.Wptr, cpreg.Base + cpreg.Ctl, cpreg.Base + cpreg.RingSize
+		rptr, state     = cpreg.Base + cpreg.Rptr, cpreg.Base + cpreg.Status
 		ask, done       = cpreg.Base + cpreg.Preempt, cpreg.Base + cpreg.Preempted
 		status, mask    = intcreg.Base + intcreg.Status, intcreg.Base + intcreg.Mask
 	)
@@ -29,24 +30,31 @@ func TestAccesses(t *testing.T) {
 		deeds []deed
 		want  string
 	}{
-		"a doorbell arrives":           {[]deed{w(wptr, 8), rd(wptr, 8)}, ""},
-		"a doorbell is lost":           {[]deed{w(wptr, 8), rd(wptr, 0)}, MissingDoorbell},
-		"the node is reset after it":   {[]deed{w(wptr, 8), w(ctl, 2), rd(wptr, 0)}, ""},
-		"the device is reset after it": {[]deed{w(wptr, 8), w(idreg.Reset, 1), rd(wptr, 0)}, ""},
-		"the command goes on":          {[]deed{w(wptr, 8), rd(wptr, 0), w(ctl, 1)}, ""},
-		"the last doorbell counts":     {[]deed{w(wptr, 8), w(wptr, 16), rd(wptr, 16)}, ""},
-		"a reset":                      {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 0), rd(size, 0)}, ""},
-		"a reset that does not end":    {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 2)}, MissingReset},
-		"a reset without effect":       {[]deed{w(ctl, 2), rd(ctl, 0), rd(size, 12), w(ctl, 0)}, MissingReset},
-		"a preemption":                 {[]deed{w(ask, 7), rd(done, 0), rd(done, 7)}, ""},
-		"a preemption without effect":  {[]deed{w(ask, 7), rd(done, 0), rd(done, 0), w(ctl, 2)}, MissingPreempt},
-		"a message":                    {[]deed{w(mask, 1), fence, message}, ""},
-		"no message":                   {[]deed{w(mask, 1), message, fence}, MissingMessage},
-		"messages are masked":          {[]deed{w(mask, 0), fence}, ""},
-		"a status after its message":   {[]deed{w(mask, 1), message, rd(status, 1)}, ""},
-		"a status before its message":  {[]deed{w(mask, 1), rd(status, 1), message}, ""},
-		"a status without a message":   {[]deed{w(mask, 1), message, w(status, 1), rd(status, 1)}, MissingMessage},
-		"the first lack counts":        {[]deed{w(wptr, 8), rd(wptr, 0), w(ask, 7), rd(done, 0)}, MissingDoorbell},
+		"a doorbell arrives":            {[]deed{w(wptr, 8), rd(wptr, 8)}, ""},
+		"a doorbell is lost":            {[]deed{w(wptr, 8), rd(wptr, 0)}, MissingDoorbell},
+		"the node is reset after it":    {[]deed{w(wptr, 8), w(ctl, 2), rd(wptr, 0)}, ""},
+		"the device is reset after it":  {[]deed{w(wptr, 8), w(idreg.Reset, 1), rd(wptr, 0)}, ""},
+		"the command goes on":           {[]deed{w(wptr, 8), rd(wptr, 0), w(ctl, 1)}, ""},
+		"the last doorbell counts":      {[]deed{w(wptr, 8), w(wptr, 16), rd(wptr, 16)}, ""},
+		"the work has ended":            {[]deed{w(wptr, 8), rd(state, 1), rd(rptr, 8), w(ctl, 2)}, ""},
+		"a node waits for its ring":     {[]deed{w(wptr, 8), rd(state, 0), rd(rptr, 4), w(ctl, 2)}, MissingFetch},
+		"and for a body":                {[]deed{w(wptr, 8), rd(state, 0x10), rd(rptr, 4)}, MissingFetch},
+		"a packet does not end":         {[]deed{w(wptr, 8), rd(state, 0x40), rd(rptr, 4), w(ctl, 2), rd(ctl, 2)}, MissingPacket},
+		"an idle node":                  {[]deed{w(wptr, 8), rd(state, 1), rd(rptr, 4)}, ""},
+		"work before the last doorbell": {[]deed{w(wptr, 8), rd(state, 0), rd(rptr, 4), w(wptr, 16)}, ""},
+		"a lost doorbell comes first":   {[]deed{w(wptr, 8), rd(state, 0), rd(rptr, 4), rd(wptr, 0)}, MissingDoorbell},
+		"a reset":                       {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 0), rd(size, 0)}, ""},
+		"a reset that does not end":     {[]deed{w(ctl, 2), rd(ctl, 2), rd(ctl, 2)}, MissingReset},
+		"a reset without effect":        {[]deed{w(ctl, 2), rd(ctl, 0), rd(size, 12), w(ctl, 0)}, MissingReset},
+		"a preemption":                  {[]deed{w(ask, 7), rd(done, 0), rd(done, 7)}, ""},
+		"a preemption without effect":   {[]deed{w(ask, 7), rd(done, 0), rd(done, 0), w(ctl, 2)}, MissingPreempt},
+		"a message":                     {[]deed{w(mask, 1), fence, message}, ""},
+		"no message":                    {[]deed{w(mask, 1), message, fence}, MissingMessage},
+		"messages are masked":           {[]deed{w(mask, 0), fence}, ""},
+		"a status after its message":    {[]deed{w(mask, 1), message, rd(status, 1)}, ""},
+		"a status before its message":   {[]deed{w(mask, 1), rd(status, 1), message}, ""},
+		"a status without a message":    {[]deed{w(mask, 1), message, w(status, 1), rd(status, 1)}, MissingMessage},
+		"the first lack counts":         {[]deed{w(wptr, 8), rd(wptr, 0), w(ask, 7), rd(done, 0)}, MissingDoorbell},
 	} {
 		for i := range tt.deeds {
 			tt.deeds[i].Point = Point{Event: uint64(i + 1), Time: uint64(i)}

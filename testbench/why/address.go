@@ -49,8 +49,11 @@ func (r *Run) Address(addr uint64) (*Answer, error) {
 	r.perhaps(a, unsure, "read")
 	a.sort()
 	a.once()
+	if len(writes)+len(reads) > 0 {
+		r.untimed(a)
+	}
 	if n := len(writes) - maxTouches; n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("the first %d writes are left out", n))
+		a.Notes = append(a.Notes, fmt.Sprintf("earlier writes that are left out: %d", n))
 	}
 	return a, nil
 }

@@ -18,7 +18,7 @@ func (b *builder) add(e *eventlog.Event) {
 	}
 	switch e.Kind {
 	case eventlog.Open:
-		b.Header.Board, b.Header.Hz, b.Header.Observed = e.Text(), e.Fields[0], e.Fields[1] != 0
+		b.Header.Board, b.Header.Hz, b.Header.Observed, b.Header.TdrDelay = e.Text(), e.Fields[0], e.Fields[1] != 0, e.Fields[2]
 		b.opened = true
 	case eventlog.CallFailed:
 		if c := b.known[e.Cause]; c != nil {
@@ -44,6 +44,8 @@ func (b *builder) add(e *eventlog.Event) {
 		b.place(&place{address: pkt.Host | e.Fields[0], size: e.Fields[1], from: at, driver: true})
 	case eventlog.Allocate, eventlog.Free, eventlog.Place, eventlog.Evict, eventlog.Lock, eventlog.Unlock:
 		b.memory(e, at)
+	case eventlog.Text:
+		b.saying(e)
 	case eventlog.Wait, eventlog.WaitEnd, eventlog.Fault, eventlog.Stop, eventlog.Reset, eventlog.Broken, eventlog.Link, eventlog.FrameRepeated, eventlog.FrameRefused, eventlog.Expect, eventlog.Inject, eventlog.Restart, eventlog.End:
 		b.happened(e)
 	default:
@@ -168,6 +170,8 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}
 	case resetsOf(e.Fields[1], e.Fields[3]) != 0:
 		b.still(at, resetsOf(e.Fields[1], e.Fields[3]))
+	case b.isWptr(e.Fields[1]) && !b.inside(e, "DxgkDdiSubmitCommand"):
+		b.rewinds[e.Fields[1]] = access{Point: at, value: e.Fields[3]}
 	case b.doorbell != nil && b.inside(e, "DxgkDdiSubmitCommand"):
 		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
 		b.doorbell, b.ringing = nil, b.doorbell
@@ -226,6 +230,9 @@ func (b *builder) executed(e *eventlog.Event, at Point) {
 	b.worked[uint32(e.Fields[0])] = at.Time
 	for _, s := range node {
 		if p := s.at(e.Fields[1]); p != nil {
+			if b.repeats(s, p, at) {
+				return
+			}
 			p.executed = at
 			delete(b.pieces, e.Cause)
 			if !s.begun.In() {

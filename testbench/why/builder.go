@@ -35,6 +35,7 @@ type builder struct {
 	lists    map[string]*list    // by process and name
 	records  map[uint64]*list    // not yet finished, by process and deferred context
 	doorbell *submission         // submitted last, and no register was written since
+	rewinds  map[uint64]access   // last writes of WPTR that were no doorbell, by offset
 	ringing  *submission         // whose doorbell was written last
 	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
 	queues   [][]*submission     // by node: queued and not submitted
@@ -62,7 +63,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}, pieces: map[uint64][]store{}, stored: map[uint64][]stored{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
 		fences: map[uint64]store{}, locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
-		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{},
+		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{}, rewinds: map[uint64]access{},
 	}
 }
 

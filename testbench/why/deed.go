@@ -147,12 +147,12 @@ func (r *Run) touched(a *Answer, addr uint64) (written int) {
 		all = append(all, Step{Event: d.Event, Time: d.Time, What: d.String()})
 	}
 	if n := len(all) - maxTouches; n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("what happened there before is left out: %d times", n))
+		a.Notes = append(a.Notes, "what happened there before is left out: "+often(n))
 		all = all[n:]
 	}
 	a.Chain = append(a.Chain, all...)
 	if read > 0 {
-		a.step(last.Point, "%s: the last of %d reads of the host", last, read)
+		a.step(last.Point, "%s: the last of %s", last, count(read, "read of the host", "reads of the host"))
 	}
 	return written
 }

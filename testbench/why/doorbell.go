@@ -10,10 +10,14 @@ func (r *Run) preceding(s *submission) (all []*submission) {
 	return all
 }
 
-// ignored reports whether a node did not get the doorbell of a submission that it gave back: for a tenth of a second it had nothing else to do,
-// and it has not begun it.
+// ignored reports whether a node did not get the doorbell of a submission that it gave back: for a tenth of a second, or half of TdrDelay if that
+// is less, it had nothing else to do, and it has not begun it.
 func (r *Run) ignored(s *submission) bool {
-	if s.stalled <= r.Header.Hz/10 || r.Header.Hz == 0 || !r.isWptr(s.rungBy.offset) {
+	long := r.Header.Hz / 10
+	if delay := r.Header.TdrDelay; delay != 0 {
+		long = min(long, delay/2)
+	}
+	if s.stalled <= long || r.Header.Hz == 0 || !r.isWptr(s.rungBy.offset) {
 		return false
 	}
 	return r.Header.Observed || r.unmoved(s) && s.rptr.Event > s.rung.Event && s.rptr.value != s.rungBy.value
@@ -31,6 +35,9 @@ func (r *Run) ignoredText(s *submission) string {
 
 // lostDoorbell says which doorbell of a submission that has not begun was lost, or "". That of a submission that it continues comes first.
 func (r *Run) lostDoorbell(s *submission) string {
+	if text := r.ranAgain(s); text != "" {
+		return text
+	}
 	read, lost := r.lost(s)
 	if !lost {
 		return ""
@@ -49,7 +56,7 @@ func (r *Run) lostDoorbell(s *submission) string {
 func (a *Answer) before(r *Run, s *submission) {
 	all := r.preceding(s)
 	if n := len(all) - maxTouches; n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("it was preempted %d times: the first %d are left out", len(all), n))
+		a.Notes = append(a.Notes, fmt.Sprintf("it was preempted %s; earlier ones that are left out: %d", often(len(all)), n))
 		all = all[n:]
 	}
 	for i, b := range all {

@@ -43,7 +43,12 @@ func (r *Run) ownFault() *Answer {
 	_, gone := r.missed(r.waiting.ID, 0)
 	switch s := r.misgiven(broken); {
 	case s != nil:
-		return r.submission(s)
+		of := r.submission(s)
+		of.Question, of.Verdict = a.Question, s.name()+": "+of.Verdict
+		if broken != nil {
+			of.step(Point{broken.ID, broken.Time}, "%s", strings.TrimPrefix(firstLine(broken.Text()), verifierSays))
+		}
+		return of
 	case broken != nil && (stop == nil || broken.ID < stop.ID):
 		return r.rule(a, broken)
 	case stop != nil:
@@ -73,7 +78,7 @@ func (r *Run) atEnd(a *Answer) *Answer {
 		if signal, ok := strings.CutPrefix(text, signalled); ok && a.Missing == "" {
 			a.Verdict = "nothing stopped the run; a signal ended the command: " + signal
 		} else if a.Missing == "" {
-			a.Verdict = "the command ended with an error: " + text
+			a.Verdict = "the command ended with an error: " + short(text)
 			if !r.cut(a) && !r.accesses(a) {
 				r.unanswerable(a)
 			}
@@ -83,9 +88,23 @@ func (r *Run) atEnd(a *Answer) *Answer {
 	}
 	r.onPurpose(a)
 	if n := len(r.broken); n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("warnings: %d, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), "verifier: ")))
+		a.Notes = append(a.Notes, fmt.Sprintf("warnings: %d, the first: %s", n, strings.TrimPrefix(firstLine(r.broken[0].Text()), verifierSays)))
 	}
 	return a
+}
+
+// maxVerdict bounds the text of an error in a verdict, in bytes.
+const maxVerdict = 300
+
+// short cuts a long text after a part of it.
+func short(text string) string {
+	if len(text) <= maxVerdict {
+		return text
+	}
+	if i := strings.LastIndexAny(text[:maxVerdict], ":;"); i > 0 {
+		return text[:i] + " ..."
+	}
+	return strings.ToValidUTF8(text[:maxVerdict], "") + " ..."
 }
 
 // hanging explains a run whose log ends in a wait.
@@ -136,9 +155,12 @@ func (r *Run) next() int {
 	return r.number
 }
 
+// verifierSays begins the text of a broken rule.
+const verifierSays = "verifier: "
+
 // rule explains a broken rule.
 func (r *Run) rule(a *Answer, broken *happening) *Answer {
-	text := strings.TrimPrefix(broken.Text(), "verifier: ")
+	text := strings.TrimPrefix(broken.Text(), verifierSays)
 	a.Verdict = "a rule was broken: " + firstLine(text)
 	a.frames(broken.stack)
 	a.step(Point{broken.ID, broken.Time}, "%s", firstLine(text))
@@ -256,15 +278,14 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 	for _, serial := range c.subs {
 		s := r.subs[serial]
 		a.step(s.queued, "it made %s: %s", s.name(), s.describe())
-		a.step(s.submitted, "submission %d goes to the hardware", serial)
-		a.end(s)
+		r.led(a, s, c)
 	}
 	a.step(c.failed, "the runtime %s it", map[bool]string{true: "drops", false: "refuses"}[c.dropped()])
 	a.step(c.end, "it returns")
 	for _, e := range c.emitted {
 		s := r.subs[e.serial]
-		a.step(s.queued, "%d of its packets enter the queue in %s", e.packets, s.name())
-		a.end(s)
+		a.step(s.queued, "%s in %s", count(int(e.packets), "of its packets enters the queue", "of its packets enter the queue"), s.name())
+		r.led(a, s, c)
 	}
 	if c.list != nil && c.hr == "" && !c.failed.In() {
 		r.judgeList(a, c)

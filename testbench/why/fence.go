@@ -84,15 +84,15 @@ func (r *Run) submission(s *submission) *Answer {
 	a.step(s.submitted, "the kernel gives it to the hardware")
 	a.step(s.rung, "DxgkDdiSubmitCommand rings the doorbell, %s = %#x", register(s.rungBy.offset), s.rungBy.value)
 	a.step(s.fetched, "node %d begins to fetch it: the host serves its read of %d bytes at %s", s.node, s.reads.value, pkt.FormatAddr(pkt.Host|s.reads.addr))
+	if !r.Header.Observed && s.submitted.In() && r.fetchOf(s) != notFetched {
+		a.unknown("what node %d did, since this board does not tell", s.node)
+	}
 	a.step(s.begun, "node %d begins it", s.node)
 	if p := s.lastExecuted(); p != nil {
 		a.step(p.executed, "node %d executes %s", s.node, s.describePacket(p))
 	}
 	a.step(s.fenced, "node %d executes the packet of its fence", s.node)
 	a.step(s.written, "the fence is in host memory")
-	if !r.Header.Observed && s.submitted.In() && r.fetchOf(s) != notFetched {
-		a.unknown("what node %d did, since this board does not tell", s.node)
-	}
 	a.step(s.message, "an interrupt message arrives")
 	if s.reported.In() {
 		a.meanwhile(after(s.reportStack, s.submitted))
@@ -122,20 +122,28 @@ func (r *Run) unsaid(s *submission) bool {
 	return s.retired.In() && !s.back && (s.mistake() != "" || r.unwritten(s) || r.askedFence(s) || r.askedEnd(s))
 }
 
-// askedFence reports whether the kernel asked for the fence of a submission, a tenth of a second after it,
-// and no interrupt has reported it.
+// patience returns the clocks after which a step counts as late: a tenth of a second, or a twentieth of TdrDelay if that is less.
+func (r *Run) patience() uint64 {
+	late := r.Header.Hz / 10
+	if delay := r.Header.TdrDelay; delay != 0 {
+		late = min(late, delay/20)
+	}
+	return late
+}
+
+// askedFence reports whether the kernel asked for the fence of a submission when it was late, and no interrupt has reported it.
 func (r *Run) askedFence(s *submission) bool {
 	done := s.fenced
 	if !done.In() {
 		done = s.written
 	}
-	return done.In() && s.reported.Time-done.Time > r.Header.Hz/10 && !within(s.reportStack, "DxgkDdiInterruptRoutine")
+	return done.In() && s.reported.Time-done.Time > r.patience() && !within(s.reportStack, "DxgkDdiInterruptRoutine")
 }
 
-// askedEnd reports whether a submission was retired only after the kernel asked for its fence, a tenth of a
-// second after the report. On a slow link a DPC may take as long.
+// askedEnd reports whether a submission was retired only after the kernel asked for its fence, and late after the report. On a slow link a
+// DPC may take as long.
 func (r *Run) askedEnd(s *submission) bool {
-	return s.asked.In() && s.retired.Time-s.reported.Time > r.Header.Hz/10
+	return s.asked.In() && s.retired.Time-s.reported.Time > r.patience()
 }
 
 // within reports whether a function was open.
@@ -165,7 +173,7 @@ func (s *submission) lastExecuted() (last *packet) {
 
 // describe describes the buffer of a submission.
 func (s *submission) describe() string {
-	text := fmt.Sprintf("%s, %d packets at host memory %#x, bytes %#x to %#x", s.kind, len(s.packets), s.buffer, s.start, s.end)
+	text := fmt.Sprintf("%s, %s at host memory %#x, bytes %#x to %#x", s.kind, count(len(s.packets), "packet", "packets"), s.buffer, s.start, s.end)
 	for i, p := range s.pagings {
 		if i == 3 {
 			text += fmt.Sprintf("; %d more", len(s.pagings)-i)

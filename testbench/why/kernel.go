@@ -145,14 +145,14 @@ func (b *builder) inOrder(s *submission) {
 	}
 }
 
-// misgiven returns the first submission that the kernel gave to the hardware wrongly, or nil. broken is the rule
-// that stopped the run, or nil.
+// misgiven returns the first submission that the kernel gave to the hardware wrongly, or in whose place a node did other work, or nil. broken is
+// the rule that stopped the run, or nil.
 func (r *Run) misgiven(broken *happening) *submission {
 	for _, s := range r.order {
 		if s.mistake() == "" && broken != nil && strings.Contains(broken.Text(), "access-address") {
 			s.wrong = r.mispatched(s)
 		}
-		if s.wrong != "" {
+		if s.wrong != "" || s.rerun.In() && broken != nil {
 			return s
 		}
 	}

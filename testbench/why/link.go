@@ -48,15 +48,20 @@ const ends = "session ends: "
 // cut explains a run that ended with an error of the link, such as one of the enumeration, whose accesses are in no log.
 // It reports false if that was another error.
 func (r *Run) cut(a *Answer) bool {
-	_, cause, found := strings.Cut(firstLine(r.end.Text()), bus.ErrLinkDown.Error())
+	text := firstLine(r.end.Text())
+	_, cause, found := strings.Cut(text, bus.ErrLinkDown.Error())
+	cause = "the link is down" + cause
+	if !found && len(r.deeds) == 0 && len(r.order) == 0 && strings.Contains(text, bus.ErrTimeout.Error()) {
+		cause, found = "the device did not answer: "+text, true
+	}
 	if !found {
 		return false
 	}
 	if r.closed.ID != 0 {
 		a.step(Point{r.closed.ID, r.closed.Time}, "the link: %s", firstLine(r.closed.Text()))
 	}
-	a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", firstLine(r.end.Text()))
-	a.lacks(MissingLink, "the link is down%s%s", cause, r.harmed())
+	a.step(Point{r.end.ID, r.last.Time}, "the command ends: %s", text)
+	a.lacks(MissingLink, "%s%s", cause, r.harmed())
 	return true
 }
 

@@ -48,7 +48,7 @@ func TestLinksAreDocumented(t *testing.T) {
 		names = append(names, string(name[1]))
 	}
 	all := links(t)[1:]
-	require.Len(t, all, 16)
+	require.Len(t, all, 17)
 	assert.Equal(t, all, names)
 }
 

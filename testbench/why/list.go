@@ -134,7 +134,7 @@ func (r *Run) played(a *Answer, l *list, of part, seen map[*call]bool) bool {
 		for _, e := range x.emitted {
 			given = true
 			s := r.subs[e.serial]
-			a.step(s.queued, "%d packets of the list enter the queue in %s", e.packets, s.name())
+			a.step(s.queued, "%s in %s", count(int(e.packets), "packet of the list enters the queue", "packets of the list enter the queue"), s.name())
 			first := r.chain(s)[0]
 			for i := range mine {
 				p := s.sameAs(mine[i].packet)

@@ -111,7 +111,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	case !r.Header.Observed:
 		return r.unobserved(a, s)
 	case !s.begun.In() && len(s.packets) > 0 && !r.onlyFence(s):
-		return a.lacks(MissingFetch, "node %d has not begun it%s%s", s.node, r.node(s), r.ending(s))
+		return a.lacks(MissingFetch, "node %d has not begun it%s%s%s", s.node, r.reading(s), r.node(s), r.ending(s))
 	case next != nil && is == perhaps:
 		return a.lacks(MissingUnknown, "%s has not ended%s%s%s", s.describePacket(next), r.predicated(s, next), next.moved(), r.node(s)+r.ending(s))
 	case next != nil:
@@ -187,6 +187,15 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(s, p.data), r.node(s)+r.ending(s))
 	}
 	return r.unread(a, s)
+}
+
+// reading says that a node waits for a read of its ring, if its registers do.
+func (r *Run) reading(s *submission) string {
+	status, ok := r.register(s, s.node, cpreg.Status)
+	if !ok || status&(cpreg.StatusIdle|cpreg.StatusFault|cpreg.StatusState) != 0 {
+		return ""
+	}
+	return ", and waits for a read of its ring"
 }
 
 // breaks returns the first broken rule that stopped the run, or nil.

@@ -75,6 +75,7 @@ type submission struct {
 	finished uint64 // last event at which a packet of it was executed, see ended
 	stalled  uint64 // clocks in which its node did not begin it, though it was the next, until it was taken back
 	rptr     access // the last read of RPTR before that
+	rerun    rerun  // its node did earlier work again in its place
 	late     Point  // the message, if it arrived after the report
 	back     bool   // retired is when it was taken back
 	epoch    int    // stops of the adapter before
@@ -187,6 +188,7 @@ type Run struct {
 	cycle   uint64            // of the GPU, of the last executed packet; 0: not known
 	clock   uint64            // of the log, of that packet
 	failed  happening         // the first access without an answer, with none that was answered after it
+	said    happening         // the last line of the miniport in DxgkDdiStartDevice
 	end     happening         // the end of the command
 	waiting happening         // the wait that has not ended
 	hosted  bool              // the miniport has memory for fences

@@ -17,6 +17,22 @@ const maxHops = 1000
 // the fill, or to the memory that the CPU wrote. The newest link is first. It fails with
 // ErrQuestion if the log has no such pixel.
 func (r *Run) Pixel(x, y uint16) (*Answer, error) {
+	a, err := r.pixel(x, y)
+	if err == nil {
+		r.untimed(a)
+	}
+	return a, err
+}
+
+// untimed adds a note on the time of packets if the board does not tell them.
+func (r *Run) untimed(a *Answer) {
+	if !r.Header.Observed && len(r.order) > 0 {
+		a.Notes = append(a.Notes, "this board does not tell when its packets end: each has the time at which its submission ended")
+	}
+}
+
+// pixel is Pixel without the notes about the log.
+func (r *Run) pixel(x, y uint16) (*Answer, error) {
 	m, ok := r.presented(x, y)
 	doubts := r.doubts()
 	if !ok {
@@ -153,7 +169,7 @@ func (r *Run) frame() string {
 		height = max(height, at/m.to.pitch+m.rows)
 	})
 	if height == 0 {
-		return "no present has ended"
+		return "no present is known to have ended"
 	}
 	return fmt.Sprintf("the last frame has %d x %d pixels", width, height)
 }

@@ -78,7 +78,7 @@ func (c *command) works() []work {
 func (c *command) describe() string {
 	text := fmt.Sprintf("call %d, %s, gave the GPU no packet: %s returned and wrote none", c.call.number, c.call.name, c.name)
 	if c.list != nil {
-		text += fmt.Sprintf(", and %s has %d functions that move data", c.list.name, len(c.list.moves))
+		text += fmt.Sprintf(", and %s has %s", c.list.name, count(len(c.list.moves), "function that moves data", "functions that move data"))
 	}
 	return text
 }

@@ -62,7 +62,7 @@ func TestSkipped(t *testing.T) {
 	r.silent[2].list = &list{name: "list 1.1", moves: []work{{line: r.silent[1].line}}}
 	require.Equal(t, r.silent[2], r.skipped(0x11, 0, 100), "a list that writes it")
 	assert.Equal(t, r.silent[0], r.skipped(0x10, 0, 100))
-	assert.Equal(t, "call 3, CopyResource, gave the GPU no packet: pfnResourceCopy returned and wrote none, and list 1.1 has 1 functions that move data", r.silent[2].describe())
+	assert.Equal(t, "call 3, CopyResource, gave the GPU no packet: pfnResourceCopy returned and wrote none, and list 1.1 has 1 function that moves data", r.silent[2].describe())
 }
 
 // The INDIRECT of a ring has the bytes of the submission, unless it continues a preempted one.

@@ -58,6 +58,9 @@ func compare(old, now []byte) ([]Change, error) {
 		if len(m.to.Blocks) == 0 {
 			return nil, fmt.Errorf("%w: it has no blocks", ErrMap)
 		}
+		if err := m.to.valid(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMap, err)
+		}
 	}
 	c := comparison{}
 	pairs(&c, a.Blocks, b.Blocks, "", "block", func(x jsonBlock) string { return x.Name }, c.block)

@@ -2,6 +2,7 @@ package regmap
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,7 +54,7 @@ func TestCompare(t *testing.T) {
 		{func(m *jsonMap) { m.Blocks[0].Regs = m.Blocks[0].Regs[:1] }, "breaks  A.COUNT: the register is gone"},
 		{func(m *jsonMap) { m.Blocks[0].Regs[1].Unit = "bytes" }, "breaks  A.COUNT: the unit was clocks, is bytes"},
 		{func(m *jsonMap) { m.Blocks[0].Regs[1].Fields = []jsonField{{Mask: 1, Name: "X"}} }, "breaks  A.COUNT: it had no fields, so all bits were the value"},
-		{func(m *jsonMap) { m.Blocks[0].Regs = append(m.Blocks[0].Regs, jsonReg{Off: 8, Name: "NEW"}) }, "adds    A.NEW: the register is new"},
+		{func(m *jsonMap) { m.Blocks[0].Regs = append(m.Blocks[0].Regs, jsonReg{Off: 8, Name: "NEW", Access: "ro"}) }, "adds    A.NEW: the register is new"},
 		{func(m *jsonMap) { run(m).Mask = 3 }, "breaks  A.CTL.RUN: the mask was 0x1, is 0x3"},
 		{func(m *jsonMap) { run(m).Enum = []string{"OFF", "ON", "SLOW"} }, "adds    A.CTL.RUN: the value 2 is new: SLOW"},
 		{func(m *jsonMap) { run(m).Enum = []string{"OFF"} }, "breaks  A.CTL.RUN: the value 1, ON, is gone"},
@@ -84,5 +85,18 @@ func TestCompareRefuses(t *testing.T) {
 	for _, text := range []string{"", string(Canonical()) + "x", "{", "{}", `{"blocks":[]}`, `{"registers":[]}`, "\x7fELF"} {
 		_, err := Compare([]byte(text))
 		assert.ErrorIs(t, err, ErrMap, "%q", text)
+	}
+	for edit, want := range map[[2]string]string{
+		{`"name":"SCRATCH1"`, `"name":"SCRATCH0"`}: "it has the register ID.SCRATCH0 twice",
+		{`"access":"rw"`, `"access":"wr"`}:         `is unknown: "wr"`,
+		{`"name":"CP1"`, `"name":"CP0"`}:           "it has the block CP0 twice",
+		{`"write":"trigger"`, `"write":"starts"`}:  `is unknown: "starts"`,
+		{`"name":"FILL"`, `"name":"COPY"`}:         "it has the packet COPY twice",
+	} {
+		text := strings.Replace(string(Canonical()), edit[0], edit[1], 1)
+		require.NotEqual(t, string(Canonical()), text, edit)
+		_, err := Compare([]byte(text))
+		require.ErrorIs(t, err, ErrMap, edit)
+		assert.Contains(t, err.Error(), want)
 	}
 }

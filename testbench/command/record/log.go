@@ -27,7 +27,7 @@ func (r *Recorder) AddTimeline(fl *pflag.FlagSet) {
 // Events returns what begins the log of a system: testbench.Options.Record. It is nil without
 // --record, --timeline, Tail and KeepLast. A second board goes on in the log of the first.
 func (r *Recorder) Events() func(h eventlog.Header) (events.Sink, error) {
-	r.asked, r.opens = true, true
+	r.opens = true
 	if !r.logs() {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (r *Recorder) Expect(node int, cause uint32, addr uint64) {
 	}
 }
 
-// CanRecord reports whether the command asked for what begins a log.
-func (r *Recorder) CanRecord() bool { return r.asked }
+// CanRecord reports whether the command opens a board, so that it can write a log.
+func (r *Recorder) CanRecord() bool { return r.opens }
 
 // Logged returns the file of the log, or "" if there is none.
 func (r *Recorder) Logged() string {

@@ -48,7 +48,6 @@ type Recorder struct {
 	noticed sync.Once
 	trace   *output.Live
 
-	asked bool // Events was called
 	opens bool // Events or Options was called, so that the command opens a board
 	keeps bool // KeepLast was called
 

@@ -1,0 +1,30 @@
+package why
+
+import (
+	"strings"
+
+	"github.com/hilgpu/hilgpu/testbench/eventlog"
+)
+
+// startDevice is the function of the miniport that starts the device.
+const startDevice = "DxgkDdiStartDevice"
+
+// saying keeps the last line that the miniport prints while it starts the device.
+func (b *builder) saying(e *eventlog.Event) {
+	if b.inside(e, startDevice) {
+		b.said = b.happening(e)
+	}
+}
+
+// notStarted explains an error of a device that the miniport did not start, with what the miniport said. It reports false if that is not the error, or
+// if it said nothing.
+func (r *Run) notStarted(a *Answer) bool {
+	if r.said.ID == 0 || len(r.order) > 0 || !strings.Contains(r.end.Text(), startDevice) {
+		return false
+	}
+	a.frames(r.said.stack)
+	a.step(Point{r.said.ID, r.said.Time}, "the miniport says: %s", firstLine(r.said.Text()))
+	a.step(Point{r.end.ID, r.last.Time}, "the command ends")
+	a.lacks(MissingStart, "%s", firstLine(r.said.Text()))
+	return true
+}
