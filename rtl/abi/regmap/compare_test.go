@@ -54,7 +54,9 @@ func TestCompare(t *testing.T) {
 		{func(m *jsonMap) { m.Blocks[0].Regs = m.Blocks[0].Regs[:1] }, "breaks  A.COUNT: the register is gone"},
 		{func(m *jsonMap) { m.Blocks[0].Regs[1].Unit = "bytes" }, "breaks  A.COUNT: the unit was clocks, is bytes"},
 		{func(m *jsonMap) { m.Blocks[0].Regs[1].Fields = []jsonField{{Mask: 1, Name: "X"}} }, "breaks  A.COUNT: it had no fields, so all bits were the value"},
-		{func(m *jsonMap) { m.Blocks[0].Regs = append(m.Blocks[0].Regs, jsonReg{Off: 8, Name: "NEW", Access: "ro"}) }, "adds    A.NEW: the register is new"},
+		{func(m *jsonMap) {
+			m.Blocks[0].Regs = append(m.Blocks[0].Regs, jsonReg{Off: 8, Name: "NEW", Access: "ro"})
+		}, "adds    A.NEW: the register is new"},
 		{func(m *jsonMap) { run(m).Mask = 3 }, "breaks  A.CTL.RUN: the mask was 0x1, is 0x3"},
 		{func(m *jsonMap) { run(m).Enum = []string{"OFF", "ON", "SLOW"} }, "adds    A.CTL.RUN: the value 2 is new: SLOW"},
 		{func(m *jsonMap) { run(m).Enum = []string{"OFF"} }, "breaks  A.CTL.RUN: the value 1, ON, is gone"},
