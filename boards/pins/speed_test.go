@@ -15,27 +15,39 @@ import (
 // each clock of the loop of the program. Its bytes on the line are bounded too, with the
 // acknowledgements.
 func TestReadClocks(t *testing.T) {
-	for clocks, most := range map[uint64]uint64{2: 300, 16: 640} {
-		w, err := New(both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: clocks})
-		require.NoError(t, err)
-		link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
-		require.NoError(t, err)
-		require.NoError(t, bustest.Enumerate(link))
-		w.Run(200_000)
-		for _, reg := range []uint64{bustest.RegMagic, bustest.RegTime} {
-			least, last := uint64(1000), uint64(0)
-			for phase := range uint64(32) {
-				w.Run(5_000 + phase)
-				down, up, at := w.BytesDown, w.BytesUp, w.clock
-				require.NoError(t, link.Read(0, reg, make([]byte, 4)))
-				least, last = min(least, w.clock-at), max(last, w.clock-at)
-				w.Run(15_000)
-				require.LessOrEqual(t, w.BytesDown-down+w.BytesUp-up, uint64(40), "bytes with all acknowledgements")
-			}
-			t.Logf("%d clocks a byte, register %#x: %d to %d clocks", clocks, reg, least, last)
-			require.LessOrEqual(t, last, most, "%d clocks a byte, register %#x", clocks, reg)
-		}
+	for clocks, most := range map[uint64]uint64{portClocks: mostRead, 16: 640} {
+		require.LessOrEqual(t, readClocks(t, clocks), most, "%d clocks a byte", clocks)
 	}
+}
+
+// At the byte port, a byte takes portClocks clocks, and the read of a register at most mostRead.
+const (
+	portClocks = 2
+	mostRead   = 300
+)
+
+// readClocks returns the most clocks of a register read with the sequencer, at a number of clocks a byte.
+func readClocks(t testing.TB, clocks uint64) (most uint64) {
+	w, err := New(both[0].newDevice(t, bustest.NewDevice(bustest.DeviceOptions{})), Options{Clocks: clocks})
+	require.NoError(t, err)
+	link, err := rootport.New(w.Dial, bustest.NewHost(64<<10), rootport.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	w.Run(200_000)
+	for _, reg := range []uint64{bustest.RegMagic, bustest.RegTime} {
+		least, last := uint64(1000), uint64(0)
+		for phase := range uint64(32) {
+			w.Run(5_000 + phase)
+			down, up, at := w.BytesDown, w.BytesUp, w.clock
+			require.NoError(t, link.Read(0, reg, make([]byte, 4)))
+			least, last = min(least, w.clock-at), max(last, w.clock-at)
+			w.Run(15_000)
+			require.LessOrEqual(t, w.BytesDown-down+w.BytesUp-up, uint64(40), "bytes with all acknowledgements")
+		}
+		t.Logf("%d clocks a byte, register %#x: %d to %d clocks", clocks, reg, least, last)
+		most = max(most, last)
+	}
+	return most
 }
 
 // A transfer moves data in one direction over a line.
@@ -88,8 +100,8 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// BenchmarkUART prints what bulk transfers get of a line of 8 clocks a bit. The figures are
-// counts of clocks, the same in each run.
+// BenchmarkUART prints what bulk transfers get of a line of 8 clocks a bit, and the clocks of a register read at the
+// byte port of the sequencer. The figures are counts of clocks, the same in each run.
 func BenchmarkUART(b *testing.B) {
 	least := map[string]float64{"sequencer": 0.7, "hardwired": 0.83}
 	for _, m := range both {
@@ -102,6 +114,12 @@ func BenchmarkUART(b *testing.B) {
 			}
 		})
 	}
+	b.Run("register", func(b *testing.B) {
+		for b.Loop() {
+			n := readClocks(b, portClocks)
+			bustest.Figure(b, "register read, sequencer", float64(n), "clocks", n <= mostRead, fmt.Sprintf("at most %d", mostRead))
+		}
+	})
 }
 
 // BenchmarkHardwired prints the clocks of the hardwired link at its byte port.
