@@ -44,6 +44,7 @@ func TestFaultsAtThePins(t *testing.T) {
 		"runt":     {Runt: 0.05, Seed: 2},
 		"oversize": {Oversize: 0.05, Seed: 3},
 		"carrier":  {Carrier: 0.05, Seed: 4},
+		"unplug":   {Unplug: 0.05, Seed: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, e, _, link := opened(t, f)

@@ -54,7 +54,7 @@ func (w *watched) frame(f []byte) {
 // frame that the link refuses is one that it has received.
 func TestRegisters(t *testing.T) {
 	for name, f := range map[string]pins.EtherFaults{
-		"none": {}, "fcs": {FCS: .1, Seed: 1}, "runt": {Runt: .1, Seed: 2}, "oversize": {Oversize: .1, Seed: 3}, "carrier": {Carrier: .1, Seed: 4},
+		"none": {}, "fcs": {FCS: .1, Seed: 1}, "runt": {Runt: .1, Seed: 2}, "oversize": {Oversize: .1, Seed: 3}, "carrier": {Carrier: .1, Seed: 4}, "unplug": {Unplug: .1, Seed: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := New(Address(), 0)

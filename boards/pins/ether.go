@@ -91,6 +91,10 @@ func (e *Ether) send(f []byte, from uint64) {
 	f = binary.LittleEndian.AppendUint32(f, crc32.ChecksumIEEE(f))
 	f = e.faults.change(f)
 	begin := max(e.next, e.now+Delay, from)
+	if e.faults.out(begin) {
+		e.next = begin + uint64(mac.PreambleBytes+len(f)+mac.GapBytes)
+		return
+	}
 	at := begin
 	put := func(b mac.Byte) {
 		e.queue = append(e.queue, etherByte{at, b})
@@ -142,6 +146,9 @@ func (e *Ether) Tick() []byte {
 	}
 	f := e.line
 	e.line = nil
+	if e.now <= e.faults.in+uint64(len(f)) { // it began before the cable was in again
+		return nil
+	}
 	return whole(f)
 }
 

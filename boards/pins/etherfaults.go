@@ -14,11 +14,12 @@ import (
 //	Runt      the frame ends before its 64th byte
 //	Oversize  bytes follow the frame, up to more than an Ethernet carries
 //	Carrier   the carrier is lost within the frame
+//	Unplug    the cable is out for 10 to 1000 frames' time, both ways; this frame is lost
 //	Reset     the board is reset
 //	Seed      of the random numbers
 type EtherFaults struct {
-	FCS, Runt, Oversize, Carrier, Reset float64
-	Seed                                uint64
+	FCS, Runt, Oversize, Carrier, Unplug, Reset float64
+	Seed                                        uint64
 }
 
 // fields returns the probabilities with their names in a selector.
@@ -28,6 +29,7 @@ func (f *EtherFaults) fields() []field {
 		{"runt", &f.Runt, "Ethernet: a frame ends before its 64th byte"},
 		{"oversize", &f.Oversize, "Ethernet: bytes follow a frame, up to more than an Ethernet carries"},
 		{"carrier", &f.Carrier, "Ethernet: the carrier is lost within a frame"},
+		{"unplug", &f.Unplug, "Ethernet: the cable is out for 10 to 1000 frames' time"},
 		{"reset", &f.Reset, "the board is reset"},
 	}
 }
@@ -36,7 +38,8 @@ func (f *EtherFaults) fields() []field {
 type etherFaulter struct {
 	opt   EtherFaults
 	rng   *rand.Rand
-	due   bool // a reset
+	due   bool   // a reset
+	in    uint64 // clock in which the cable is in again
 	stats FaultStats
 }
 
@@ -74,6 +77,18 @@ func (e *etherFaulter) change(f []byte) []byte {
 	}
 	return f
 }
+
+// out reports whether the cable is out when a frame begins in a clock, at the host's end.
+func (e *etherFaulter) out(clock uint64) bool {
+	if clock >= e.in && e.hits(e.opt.Unplug) {
+		e.stats.Unplugs++
+		e.in = clock + uint64(10+e.rng.IntN(991))*leastFrame
+	}
+	return clock < e.in
+}
+
+// leastFrame is the time of the smallest frame on the line, in clocks.
+const leastFrame = mac.PreambleBytes + mac.MinFrame + mac.GapBytes
 
 // resets reports whether the board is reset now.
 func (e *etherFaulter) resets() bool {

@@ -25,9 +25,9 @@ type Faults struct {
 
 // FaultStats counts the faults injected at the pins.
 type FaultStats struct {
-	Bits, Glitches, Breaks, Unplugs uint64 // of a UART
+	Bits, Glitches, Breaks          uint64 // of a UART
 	FCS, Runts, Oversizes, Carriers uint64 // of an Ethernet
-	Resets                          uint64
+	Unplugs, Resets                 uint64
 }
 
 // All returns their sum.

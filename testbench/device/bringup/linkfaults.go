@@ -203,6 +203,6 @@ func ethernetFaults(f *finding, short, long change) {
 		f.add("the cable or the network was interrupted", "the session ended and began again, %d times", n)
 	}
 	if n := short.lost() + long.lost(); n != 0 && len(f.details) == 0 {
-		f.add("a switch, an adapter or a host that drops frames", "frames were lost without a wrong one at the PHY: %d", n)
+		f.add("a cable that was out, or a switch, an adapter or a host that drops frames", "frames were lost without a wrong one at the PHY: %d", n)
 	}
 }

@@ -36,6 +36,7 @@ var pinFaults = []pinFault{
 	{"pins:colorlight-i5?faults=runt=0.05,seed=2", "link.errors", "frames were too short (runts)", "a collision"},
 	{"pins:colorlight-i5?faults=oversize=0.05,seed=3", "link.errors", "frames were too long", "above 1518 bytes"},
 	{"pins:colorlight-i5?faults=carrier=0.05,seed=4", "link.errors", "frames end early", "the carrier was lost"},
+	{"pins:colorlight-i5?faults=unplug=0.01,seed=5", "link.errors", "frames were lost without a wrong one at the PHY", "a cable that was out"},
 	{"pins:colorlight-i5?faults=reset=0.001,seed=8", "link.errors", "the board was reset during the run", "its supply drops"},
 }
 

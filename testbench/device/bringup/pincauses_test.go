@@ -33,6 +33,7 @@ var pinCauses = []struct {
 	{[]string{"colorlight-i5"}, "fcs", [2]float64{0.005, 0.05}, "wrong bits between the PHY"},
 	{[]string{"colorlight-i5"}, "runt", [2]float64{0.005, 0.05}, "frames that end before their 64th byte"},
 	{[]string{"colorlight-i5"}, "oversize", [2]float64{0.005, 0.05}, "frames above 1518 bytes"},
+	{[]string{"colorlight-i5"}, "unplug", [2]float64{0.005, 0.05}, "a cable that was out"},
 	{[]string{"colorlight-i5"}, "carrier", [2]float64{0.005, 0.05}, "the carrier was lost"},
 }
 
