@@ -18,7 +18,7 @@ var gatewareSim = flag.String("gateware.sim", "go", "simulation of TestGateware:
 
 // TestGateware: gateware in a process is a station of a network. In another network
 // namespace, the driver stack composes a frame through it over raw Ethernet and over UDP, and
-// stages of bring-up pass. It has the addresses of its selector, and a probe prints them.
+// stages of bring-up and cases of the suite pass. It has the addresses of its selector, and a probe prints them.
 func TestGateware(t *testing.T) {
 	tooltest.Long(t)
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
@@ -32,6 +32,11 @@ func TestGateware(t *testing.T) {
 				var out, errs bytes.Buffer
 				require.Equal(t, exit.OK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
 			}
+		}
+		for _, board := range []string{raw + "?timeout=10000", "udp:10.0.0.9:4000?timeout=10000"} {
+			var out, errs bytes.Buffer
+			assert.Equal(t, exit.OK, run([]string{"test", "--filter", "^(clears|present)$", "--board", board}, &out, &errs), "%s%s", out.String(), errs.String())
+			assert.Contains(t, out.String(), "2 passed, 0 failed, 0 skipped")
 		}
 		for _, board := range []string{raw, "udp:10.0.0.9:4000"} {
 			var out, errs bytes.Buffer
