@@ -186,8 +186,8 @@ func (u *audit) judgeWork(n int) {
 	if state <= stateBody {
 		link, what = MissingFetch, "waits for a read of it, which was not answered"
 	}
-	u.add(link, w.bell, w.rptr, fmt.Sprintf("node %d is at the packet in dword %#x of its ring, and %s: WPTR was written with %#x at clock %d, and CP%d.RPTR is still %#x at clock %d, with STATUS %#x",
-		n, w.rptr.fields[3], what, w.bell.fields[3], w.bell.Time, n, w.rptr.fields[3], w.rptr.Time, w.status.fields[3]))
+	u.add(link, w.bell, w.rptr, fmt.Sprintf("node %d is at the packet in dword %#x of its ring, and %s: WPTR was written with %#x at clock %d, and CP%d.RPTR is still %#x at clock %d, with STATUS %#x (%s)",
+		n, w.rptr.fields[3], what, w.bell.fields[3], w.bell.Time, n, w.rptr.fields[3], w.rptr.Time, w.status.fields[3], units(uint32(w.status.fields[3]))))
 }
 
 // stateBody is the last value of STATUS.STATE in which a node fetches a packet: NEXT and BODY (package cpreg).

@@ -2,11 +2,13 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
@@ -33,6 +35,19 @@ func where(bar, offset uint64) string {
 		return register(offset)
 	}
 	return fmt.Sprintf("BAR%d+%#x", bar, offset)
+}
+
+// units names the state of a node in a value of STATUS, and the states of its units that are not idle.
+func units(status uint32) string {
+	regs := cpreg.Block(0).Regs
+	i := slices.IndexFunc(regs, func(r reg.Reg) bool { return r.Off == cpreg.Status })
+	var parts []string
+	for _, f := range regs[i].Fields {
+		if v := f.Get(status); f.Mask == cpreg.StatusState || v != 0 && int(v) < len(f.Enum) {
+			parts = append(parts, f.Name+"="+f.Enum[v])
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // A still has what the last reads of the registers of the nodes returned before a reset of a node.
