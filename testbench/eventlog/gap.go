@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Gap is a place of a log where blocks of events fail their check, and what is known of the missing events.
@@ -54,9 +55,9 @@ func (l *Reader) Damage() error {
 	}
 }
 
-// WithDamage returns an error of Next with what is missing before the place of the reader. It returns other errors, and nil, as they are.
+// WithDamage returns an error of Next with what is missing before the place of the reader. It returns other errors, one that says it, and nil, as they are.
 func (l *Reader) WithDamage(err error) error {
-	if before := l.Damage(); before != nil && errors.Is(err, ErrCorrupt) {
+	if before := l.Damage(); before != nil && errors.Is(err, ErrCorrupt) && !strings.Contains(err.Error(), before.Error()) {
 		return fmt.Errorf("%w; before that, %w", err, before)
 	}
 	return err

@@ -16,6 +16,9 @@ import (
 // tells. A write of the host asks for a step, and a later read shows whether the GPU has done it: a doorbell shows in WPTR and,
 // when its packets have ended, in RPTR, a reset clears RING_SIZE, and PREEMPTED follows PREEMPT (package cpreg).
 
+// vectors is the number of interrupt messages (package intcreg).
+const vectors = 2
+
 // A lack is a step that is missing in the accesses of a host.
 type lack struct {
 	asked, seen Point // the write that asked for it, and the read that shows it
@@ -39,9 +42,11 @@ type audit struct {
 	reset   [cpreg.Nodes]asking
 	work    [cpreg.Nodes]duty
 	fence   [cpreg.Nodes]*deed // the last FENCE that was executed, if no message followed it
-	pending *deed              // the first read of INTC.STATUS with a done bit, if no message came before or followed it
-	heard   bool               // a message has arrived since INTC.STATUS was written
+	pending [vectors]*deed     // by vector: the first read of INTC.STATUS with a bit of it, if no message came before or followed it
+	heard   [vectors]bool      // a message has arrived since INTC.STATUS was written
 	mask    uint64             // of INTC
+	whole   *deed              // the last write of ID.RESET, if ID.SCRATCH0 was not written after it
+	scratch uint64             // what was written to ID.SCRATCH0 last
 	patient uint64             // clocks after a doorbell in which its work may go on
 }
 
@@ -75,8 +80,11 @@ func (r *Run) accesses(a *Answer) bool {
 func (u *audit) see(d *deed) {
 	switch d.kind {
 	case eventlog.Message:
+		if v := d.fields[0]; v < vectors {
+			u.pending[v], u.heard[v] = nil, true
+		}
 		if d.fields[0] == completions {
-			u.fence, u.pending, u.heard = [cpreg.Nodes]*deed{}, nil, true
+			u.fence = [cpreg.Nodes]*deed{}
 		}
 	case eventlog.Executed:
 		if n := d.fields[0]; n < cpreg.Nodes && uint8(d.fields[2]>>24) == pkt.OpFence {
@@ -89,7 +97,9 @@ func (u *audit) see(d *deed) {
 		switch off := d.fields[1] - cpreg.Base; {
 		case d.fields[1] == idreg.Reset && d.kind == eventlog.Write:
 			u.end()
-			*u = audit{lacks: u.lacks, patient: u.patient}
+			*u = audit{lacks: u.lacks, patient: u.patient, whole: d, scratch: u.scratch}
+		case d.fields[1] == idreg.Base+idreg.Scratch0:
+			u.scratched(d)
 		case off < cpreg.Nodes*cpreg.Stride:
 			u.node(int(off/cpreg.Stride), off%cpreg.Stride, d)
 		default:
@@ -144,9 +154,13 @@ func (u *audit) interrupts(d *deed) {
 		u.mask = value
 	case off == intcreg.Status && write:
 		u.judgeMessages()
-		u.pending, u.heard = nil, false
-	case off == intcreg.Status && value&u.mask&intcreg.DoneAll != 0 && u.pending == nil && !u.heard:
-		u.pending = d
+		u.pending, u.heard = [vectors]*deed{}, [vectors]bool{}
+	case off == intcreg.Status:
+		for v, bits := range [vectors]uint64{completions: intcreg.DoneAll, intcreg.VectorFault: intcreg.FaultAll} {
+			if value&u.mask&bits != 0 && u.pending[v] == nil && !u.heard[v] {
+				u.pending[v] = d
+			}
+		}
 	}
 }
 
@@ -206,6 +220,18 @@ func (u *audit) judgeReset(n int) {
 	u.reset[n].read = nil
 }
 
+// scratched takes an access of ID.SCRATCH0, which a reset of the device clears.
+func (u *audit) scratched(d *deed) {
+	value := d.fields[3]
+	switch {
+	case d.kind == eventlog.Write:
+		u.whole, u.scratch = nil, value
+	case u.whole != nil && value == u.scratch && value != 0:
+		u.add(MissingReset, u.whole, d, fmt.Sprintf("the reset of the device was ignored: ID.RESET was written at clock %d, and ID.SCRATCH0 is still %#x at clock %d", u.whole.Time, value, d.Time))
+		u.whole = nil
+	}
+}
+
 // judgePreempt ends a preemption of a node.
 func (u *audit) judgePreempt(n int) {
 	if a := u.preempt[n]; a.wrote != nil && a.read != nil && a.read.fields[3] != a.wrote.fields[3] {
@@ -217,9 +243,15 @@ func (u *audit) judgePreempt(n int) {
 
 // judgeMessages ends the time in which an interrupt message may follow. A FENCE in the log does not say whether it asks for one.
 func (u *audit) judgeMessages() {
-	if p := u.pending; p != nil {
-		u.add(MissingMessage, p, p, fmt.Sprintf("no interrupt message arrived: INTC.STATUS was %#x at clock %d, and INTC.MASK is %#x", p.fields[3], p.Time, u.mask))
-		u.pending, u.fence = nil, [cpreg.Nodes]*deed{}
+	pending := u.pending
+	u.pending = [vectors]*deed{}
+	for v, p := range pending {
+		if p != nil {
+			u.add(MissingMessage, p, p, fmt.Sprintf("no interrupt message of vector %d arrived: INTC.STATUS was %#x at clock %d, and INTC.MASK is %#x", v, p.fields[3], p.Time, u.mask))
+		}
+	}
+	if pending[completions] != nil {
+		u.fence = [cpreg.Nodes]*deed{}
 		return
 	}
 	for n, d := range u.fence {

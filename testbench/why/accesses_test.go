@@ -25,6 +25,7 @@ func TestAccesses(t *testing.T) {
 		status, mask    = intcreg.Base + intcreg.Status, intcreg.Base + intcreg.Mask
 	)
 	message := deed{kind: eventlog.Message}
+	faulty := deed{kind: eventlog.Message, fields: [6]uint64{intcreg.VectorFault}}
 	fence := deed{kind: eventlog.Executed, fields: [6]uint64{0, 0x1000, 0x10000004}}
 	for name, tt := range map[string]struct {
 		deeds []deed
@@ -53,6 +54,10 @@ func TestAccesses(t *testing.T) {
 		"messages are masked":           {[]deed{w(mask, 0), fence}, ""},
 		"a status after its message":    {[]deed{w(mask, 1), message, rd(status, 1)}, ""},
 		"a status before its message":   {[]deed{w(mask, 1), rd(status, 1), message}, ""},
+		"a fault without a message":     {[]deed{w(mask, 0x101), rd(status, 0x100)}, MissingMessage},
+		"a fault and its message":       {[]deed{w(mask, 0x101), rd(status, 0x100), faulty}, ""},
+		"a reset of the device":         {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 1), rd(idreg.Scratch0, 0)}, ""},
+		"one that is ignored":           {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 1), rd(idreg.Scratch0, 7)}, MissingReset},
 		"a status without a message":    {[]deed{w(mask, 1), message, w(status, 1), rd(status, 1)}, MissingMessage},
 		"the first lack counts":         {[]deed{w(wptr, 8), rd(wptr, 0), w(ask, 7), rd(done, 0)}, MissingDoorbell},
 	} {

@@ -168,13 +168,24 @@ func (b *builder) accessed(e *eventlog.Event, at Point) {
 	switch {
 	case e.Kind == eventlog.Read:
 		b.reads[e.Fields[1]] = access{at, e.Fields[3], err}
+		if e.Fields[1] == mcureg.Base+mcureg.Status && err == "" && e.Fields[3]&mcureg.StatusHung != 0 {
+			b.hung = append(b.hung, access{at, e.Fields[3], ""})
+		}
 	case resetsOf(e.Fields[1], e.Fields[3]) != 0:
 		b.still(at, resetsOf(e.Fields[1], e.Fields[3]))
 	case b.isWptr(e.Fields[1]) && !b.inside(e, "DxgkDdiSubmitCommand"):
 		b.rewinds[e.Fields[1]] = access{Point: at, value: e.Fields[3]}
 	case b.doorbell != nil && b.inside(e, "DxgkDdiSubmitCommand"):
-		b.doorbell.rung, b.doorbell.rungBy = at, write{e.Fields[1], e.Fields[3]}
-		b.doorbell, b.ringing = nil, b.doorbell
+		b.rang(e, at)
+	}
+}
+
+// rang notes a write in DxgkDdiSubmitCommand. The doorbell is that of WPTR or of the firmware, or else the last write.
+func (b *builder) rang(e *eventlog.Event, at Point) {
+	b.ringing = b.doorbell
+	b.ringing.rung, b.ringing.rungBy = at, write{e.Fields[1], e.Fields[3]}
+	if b.isWptr(e.Fields[1]) || e.Fields[1] == mcureg.Base+mcureg.Doorbell {
+		b.doorbell = nil
 	}
 }
 
@@ -203,6 +214,8 @@ func (b *builder) hardware(e *eventlog.Event, at Point) {
 	case eventlog.Message:
 		if e.Fields[0] == completions {
 			b.messaged(at)
+		} else {
+			b.toldFaults(at)
 		}
 	case eventlog.Executed:
 		b.cycle, b.clock = e.Fields[3], e.Time
@@ -310,6 +323,9 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		return
 	case eventlog.Pending:
 		b.pending(e, at)
+		return
+	case eventlog.Preempt:
+		b.asks = append(b.asks, asked{at, uint32(f[0]), uint32(f[1])})
 		return
 	}
 	s := b.subs[f[0]]

@@ -166,6 +166,9 @@ func (r *Run) rule(a *Answer, broken *happening) *Answer {
 	a.step(Point{broken.ID, broken.Time}, "%s", firstLine(text))
 	r.about(a, broken)
 	a.names(firstLine(text))
+	if of := (&Answer{}); r.accesses(of) {
+		a.Notes = append(a.Notes, "the accesses of the host show: "+of.Cause)
+	}
 	return a.lacks(MissingRule, "%s", firstLine(text))
 }
 

@@ -29,6 +29,11 @@ func (r *Run) Fence(node int, fence uint32) (*Answer, error) {
 	for _, s := range found {
 		nodes[s.node] = true
 	}
+	if len(found) == 0 {
+		if a := r.preemption(node, fence); a != nil {
+			return a, nil
+		}
+	}
 	switch {
 	case len(found) == 0 && node >= 0:
 		return nil, fmt.Errorf("%w: no submission of node %d has fence %d; %s", ErrQuestion, node, fence, r.fences())
@@ -110,7 +115,7 @@ func (r *Run) submission(s *submission) *Answer {
 	if s.retired.In() && !r.unsaid(s) {
 		return a
 	}
-	if g, ok := r.missed(s.queued.Event, s.retired.Event); ok {
+	if g, ok := r.missed(s.queued.Event, r.leaves(s)); ok {
 		return a.notKnown("what became of it is not known", g)
 	}
 	return r.missing(a, s, map[*submission]bool{})

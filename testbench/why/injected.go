@@ -96,7 +96,10 @@ func (r *Run) byBench(a *Answer) {
 		a.step(Point{s.ID, s.Time}, "%s", s.because())
 	}
 	if len(r.injected) > 0 {
-		text := fmt.Sprintf("injected by the bench: %s; they explain %d of %s", r.kinds(), n, count(len(r.stops), "stop or reset that ended work", "stops and resets that ended work"))
+		text := "injected by the bench: " + r.kinds()
+		if len(r.stops) > 0 {
+			text += fmt.Sprintf("; they explain %d of %s", n, count(len(r.stops), "stop or reset that ended work", "stops and resets that ended work"))
+		}
 		if len(r.idle) > 0 {
 			text += "; " + count(len(r.idle), "reset of a node ended no work", "resets of a node ended no work")
 		}

@@ -93,9 +93,9 @@ func TestIdleResets(t *testing.T) {
 		all           []eventlog.Event
 	}{
 		{"injected", "nothing stopped the run; no fault but those injected by the bench is in the log",
-			[]string{"injected by the bench: 1 ignore-preempt; they explain 0 of 0 stops and resets that ended work; 1 reset of a node ended no work"}, []eventlog.Event{lostPreempt, idle(40)}},
+			[]string{"injected by the bench: 1 ignore-preempt; 1 reset of a node ended no work"}, []eventlog.Event{lostPreempt, idle(40)}},
 		{"one more", "nothing stopped the run; " + one,
-			[]string{"injected by the bench: 1 ignore-preempt; they explain 0 of 0 stops and resets that ended work; 2 resets of a node ended no work"}, []eventlog.Event{lostPreempt, idle(20), idle(40)}},
+			[]string{"injected by the bench: 1 ignore-preempt; 2 resets of a node ended no work"}, []eventlog.Event{lostPreempt, idle(20), idle(40)}},
 		{"none injected", "nothing stopped the run; " + two, nil, []eventlog.Event{idle(40), idle(50)}},
 		{"with a stop", "link failure: the board was unplugged", []string{one}, []eventlog.Event{idle(40), pulled}},
 		{"of another kind", "nothing stopped the run; " + one,

@@ -101,6 +101,9 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 	if reason := r.unreachable(); reason != "" {
 		return r.silenced(a, s, reason)
 	}
+	if text := r.stuckFirmware(s); text != "" {
+		return a.lacks(MissingFetch, "%s%s", text, r.ending(s))
+	}
 	if text := r.lostDoorbell(s); text != "" {
 		return a.lacks(MissingDoorbell, "%s", text)
 	}
@@ -176,10 +179,8 @@ func (s *submission) state() string {
 
 // unobserved explains a submission in a log that does not have the packets of the nodes.
 func (r *Run) unobserved(a *Answer, s *submission) *Answer {
-	if v, ok := r.register(s, s.node, cpreg.IBLo); ok {
-		hi, _ := r.register(s, s.node, cpreg.IBHi)
-		addr := hi<<32 | v
-		if p := s.at(addr); p != nil {
+	if left, ok := r.register(s, s.node, cpreg.IBLeft); ok && left != 0 {
+		if p := s.atLeft(left); p != nil {
 			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(s, p.data), r.node(s)+r.ending(s))
 		}
 	}
@@ -189,6 +190,17 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 	return r.unread(a, s)
 }
 
+// stuckFirmware says that the firmware, which gives the node its work, hung before the node began a submission, or "".
+func (r *Run) stuckFirmware(s *submission) string {
+	stop := r.endOf(s)
+	for _, x := range r.hung {
+		if r.rings && !s.begun.In() && x.Event > s.submitted.Event && (stop == nil || x.Event < stop.ID) {
+			return fmt.Sprintf("the firmware, which gives node %d its work, hung: MCU.STATUS was %#x at clock %d", s.node, x.value, x.Time)
+		}
+	}
+	return ""
+}
+
 // reading says that a node waits for a read of its ring, if its registers do.
 func (r *Run) reading(s *submission) string {
 	status, ok := r.register(s, s.node, cpreg.Status)
@@ -196,6 +208,14 @@ func (r *Run) reading(s *submission) string {
 		return ""
 	}
 	return ", and waits for a read of its ring"
+}
+
+// atLeft returns the first packet of a submission that has not retired, if a number of dwords of its buffer have not, or nil.
+func (s *submission) atLeft(dwords uint64) *packet {
+	if 4*dwords > s.end-s.start {
+		return nil
+	}
+	return s.at(pkt.Host | s.buffer + s.end - 4*dwords)
 }
 
 // breaks returns the first broken rule that stopped the run, or nil.

@@ -155,6 +155,7 @@ type happening struct {
 	stack []frame
 	began Point      // DxgkDdiCollectDbgInfo before it, of a stop or a reset
 	meant *injection // that it comes of, of a stop, a reset or a fault; nil: none
+	told  Point      // the message of a fault of the hardware
 }
 
 // A Run is what a log says.
@@ -185,6 +186,8 @@ type Run struct {
 
 	reads   map[uint64]access // of BAR0, by offset
 	stills  []still           // before resets of nodes
+	asks    []asked           // of nodes to stop for other work
+	hung    []access          // reads of MCU.STATUS that say that the firmware hangs
 	cycle   uint64            // of the GPU, of the last executed packet; 0: not known
 	clock   uint64            // of the log, of that packet
 	failed  happening         // the first access without an answer, with none that was answered after it

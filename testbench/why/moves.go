@@ -136,14 +136,25 @@ func (r *Run) untold(s *submission, offset uint64) (fate, Point) {
 	return is, when
 }
 
-// leaving returns when a submission left the hardware, or the end of the log.
+// leaving returns when a submission left the hardware, also with a stop of the adapter, or the end of the log.
 func (r *Run) leaving(s *submission) Point {
 	for _, at := range []Point{s.aborted, s.retired} {
 		if at.In() {
 			return at
 		}
 	}
+	if stop := r.endOf(s); stop != nil {
+		return Point{stop.ID, stop.Time}
+	}
 	return r.last
+}
+
+// leaves returns the event with which a submission left the hardware, or 0.
+func (r *Run) leaves(s *submission) uint64 {
+	if at := r.leaving(s); at != r.last {
+		return at.Event
+	}
+	return 0
 }
 
 // reached reports whether a move may have written an address. Of one in which its node stopped the DMA engine has taken some descriptors.

@@ -16,15 +16,19 @@ func (b *builder) saying(e *eventlog.Event) {
 	}
 }
 
-// notStarted explains an error of a device that the miniport did not start, with what the miniport said. It reports false if that is not the error, or
-// if it said nothing.
+// notStarted explains an error of a device that the miniport did not start, with what the miniport said, or with the error if it said nothing. It
+// reports false if that is not the error.
 func (r *Run) notStarted(a *Answer) bool {
-	if r.said.ID == 0 || len(r.order) > 0 || !strings.Contains(r.end.Text(), startDevice) {
+	if len(r.order) > 0 || !strings.Contains(r.end.Text(), startDevice) {
 		return false
 	}
-	a.frames(r.said.stack)
-	a.step(Point{r.said.ID, r.said.Time}, "the miniport says: %s", firstLine(r.said.Text()))
+	cause := firstLine(r.end.Text())
+	if r.said.ID != 0 {
+		cause = firstLine(r.said.Text())
+		a.frames(r.said.stack)
+		a.step(Point{r.said.ID, r.said.Time}, "the miniport says: %s", cause)
+	}
 	a.step(Point{r.end.ID, r.last.Time}, "the command ends")
-	a.lacks(MissingStart, "%s", firstLine(r.said.Text()))
+	a.lacks(MissingStart, "%s", cause)
 	return true
 }

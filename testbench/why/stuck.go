@@ -51,6 +51,9 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 	if ok && cause == cpreg.CauseReadError {
 		wrong += r.harmed()
 	}
+	if stop := r.endOf(s); f.Fields[2] != 0 && !f.told.In() && stop != nil && stop.Time-f.Time > r.patience() {
+		wrong += fmt.Sprintf("; no interrupt message about the fault arrived in %d clocks", stop.Time-f.Time)
+	}
 	link, where := MissingPacket, "the packet at "+pkt.FormatAddr(addr)
 	switch p := s.at(addr); {
 	case p != nil:
@@ -66,11 +69,14 @@ func (r *Run) faulted(a *Answer, s *submission, f *happening) *Answer {
 
 // gaveUp returns when TdrDelay had ended and the kernel began with a stop, or the zero Point if it was no time-out.
 func (h *happening) gaveUp() Point {
-	if !strings.Contains(firstLine(h.Text()), "time-out") {
+	if !timedOut(h) {
 		return Point{}
 	}
 	return h.began
 }
+
+// timedOut reports whether a stop or a reset came of a time-out.
+func timedOut(h *happening) bool { return strings.Contains(firstLine(h.Text()), "time-out") }
 
 // until returns a submission as it was at an event: what happened later is left out. With the zero Point it is s.
 func (s *submission) until(p Point) *submission {
@@ -115,7 +121,7 @@ func (s *submission) lastStep() Point {
 
 // hasty returns a note if the node's last step was after the time-out, or nearer to it than to the submission; otherwise "".
 func (r *Run) hasty(s *submission, stop *happening) string {
-	if !strings.Contains(firstLine(stop.Text()), "time-out") {
+	if !timedOut(stop) {
 		return ""
 	}
 	end, last := stop.gaveUp(), s.lastStep()

@@ -2,6 +2,15 @@ package why
 
 import "github.com/hilgpu/hilgpu/testbench/eventlog"
 
+// toldFaults notes a message about faults.
+func (b *builder) toldFaults(at Point) {
+	for i := range b.faults {
+		if f := &b.faults[i]; !f.told.In() {
+			f.told = at
+		}
+	}
+}
+
 // completions is the vector of the messages about completed work (package intcreg).
 const completions = 0
 

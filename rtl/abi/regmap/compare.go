@@ -181,12 +181,22 @@ func (c *comparison) packet(name string, a, b jsonPacket) {
 	pairs(c, a.Fields, b.Fields, name+".", "field", func(f jsonPacketPart) string { return f.Name }, c.part)
 }
 
+// most is the largest value of a part of a packet; 0: that of its bits.
+type most uint64
+
+func (m most) String() string {
+	if m == 0 {
+		return "that of its bits"
+	}
+	return fmt.Sprint(uint64(m))
+}
+
 func (c *comparison) part(name string, a, b jsonPacketPart) {
 	c.value(name, "the dword", a.Dword, b.Dword)
 	c.value(name, "the mask", hex(a.Mask), hex(b.Mask))
 	c.value(name, "the kind", a.Kind, b.Kind)
 	if a.Max != b.Max {
-		c.add(b.Max != 0 && (a.Max == 0 || b.Max < a.Max), name, "the largest value was %d, is %d", a.Max, b.Max)
+		c.add(b.Max != 0 && (a.Max == 0 || b.Max < a.Max), name, "the largest value was %v, is %v", most(a.Max), most(b.Max))
 	}
 	if a.Align != b.Align {
 		c.add(b.Align > a.Align, name, "the alignment was %d, is %d", a.Align, b.Align)

@@ -65,7 +65,7 @@ func TestCompare(t *testing.T) {
 		{func(m *jsonMap) { m.Packets[0].Op = 5 }, "breaks  packet COPY: the opcode was 0x4, is 0x5"},
 		{func(m *jsonMap) { m.Packets[0].Privileged = true }, "breaks  packet COPY: that it is legal in the ring only was false, is true"},
 		{func(m *jsonMap) { m.Packets[0].Fields[0].Max = 8 }, "breaks  packet COPY.Src: the largest value was 9, is 8"},
-		{func(m *jsonMap) { m.Packets[0].Fields[0].Max = 0 }, "adds    packet COPY.Src: the largest value was 9, is 0"},
+		{func(m *jsonMap) { m.Packets[0].Fields[0].Max = 0 }, "adds    packet COPY.Src: the largest value was 9, is that of its bits"},
 		{func(m *jsonMap) { m.Packets[0].Fields[0].Align = 8 }, "breaks  packet COPY.Src: the alignment was 4, is 8"},
 		{func(m *jsonMap) { m.Packets[0].Fields[0].Align = 1 }, "adds    packet COPY.Src: the alignment was 4, is 1"},
 	} {
