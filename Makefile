@@ -85,6 +85,7 @@ bench: build ## print the figures and fail if one misses its target; cycles are 
 	HILGPU_FIGURES=strict $(GO) test -pgo $(CURDIR)/cmd/hilgpu/default.pgo -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./hostdriver/miniport ./bus/line ./boards/pins ./boards/serve ./testbench ./testbench/link ./testbench/why
 
 soak: build ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
+	.ci/dist all
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run 'TestRandomDevice$$' -device.seed 1 -device.runs 4 -device.cycles 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -29,18 +30,21 @@ func targets() []target {
 	}
 }
 
-// chosen returns the target with a name, or all targets for "".
-func chosen(name string) ([]target, error) {
+// chosen returns the targets with names, or all targets for none.
+func chosen(names []string) ([]target, error) {
 	all := targets()
-	if name == "" {
+	if len(names) == 0 {
 		return all, nil
 	}
-	for _, t := range all {
-		if t.String() == name {
-			return []target{t}, nil
+	var some []target
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(t target) bool { return t.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no system %s, want one of %v", name, all)
 		}
+		some = append(some, all[i])
 	}
-	return nil, fmt.Errorf("no system %s, want one of %v", name, all)
+	return some, nil
 }
 
 // A builder builds a source in the same way as go install: from its module,

@@ -21,7 +21,7 @@ func main() {
 		SilenceUsage:  true,
 	}
 	dir := root.PersistentFlags().StringP("output", "o", filepath.Join("out", "dist"), "`directory` to write to; it is emptied first")
-	only := root.Flags().String("target", "", "write only the archive of this `system`, as linux_amd64")
+	only := root.Flags().StringSlice("target", nil, "write only the archives of these `systems`, as linux_amd64")
 	root.RunE = func(*cobra.Command, []string) error {
 		systems, err := chosen(*only)
 		if err != nil {

@@ -79,3 +79,12 @@ func TestWhyOfADeviceThatDoesNotStart(t *testing.T) {
 	assert.Contains(t, answer, "DxgkDdiStartDevice")
 	assert.Contains(t, answer, "missing: start\nbecause miniport: firmware not running: firmware: self-test failed in stage WINDOW: ")
 }
+
+// VRAM that does not keep its values shows in no step: the answers about the run and the pixel say where to look.
+func TestWhyOfAWrongFrame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.log")
+	code, _, _ := hilgpu("run", "compose", "--check", "--size", "64x48", "--board", "emu?fault=stuck-address:A10=0", "--record", path)
+	require.NotZero(t, code)
+	assert.Contains(t, whyOf(t, path, "fault"), "note: the frame is wrong: ask for pixel 0,0\n")
+	assert.Contains(t, whyOf(t, path, "pixel", "0,0"), "note: the command read a wrong frame back, ")
+}

@@ -105,7 +105,7 @@ func TestPage(t *testing.T) {
 		"stop":            `it &lt;stopped&gt;<details><summary>details</summary><pre>ring` + "\nmore</pre>",
 		"rule":            `rule-of-three: two`,
 		"chain":           `chain of broken 17`,
-		"submission":      `1: DxgkDdiRender, node 0, fence 7, context 0x10, buffer HOST&#43;0x1000: <span class="changed">in the hardware</span>`,
+		"submission":      `1: DxgkDdiRender, node 0, fence 7, context 0x10, buffer HOST&#43;0x1000: <span class="changed">in the hardware until the adapter was stopped</span>`,
 		"packet":          `0x8000000000001040 COPY src=VRAM&#43;0x100 dst=VRAM&#43;0x200 bytes=48`,
 		"executed":        `0x8000000000001040 COPY src=VRAM&#43;0x100 dst=VRAM&#43;0x200 bytes=48, until`,
 		"other executed":  `0x8000000000002000 FENCE header 0x10000004`,

@@ -143,6 +143,7 @@ func (r *run) add(e *eventlog.Event, chain func(eventlog.Event) string) {
 		r.open(e)
 	case eventlog.Stop:
 		r.work.stopped(e)
+		r.work.stopAll()
 		r.incident(e, chain)
 	case eventlog.End:
 		if e.HasText() {

@@ -97,10 +97,16 @@ func (w *work) add(e *eventlog.Event) {
 }
 
 // gap notes that events are missing: how far a submission has come that had not ended is not known.
-func (w *work) gap() {
+func (w *work) gap() { w.open(" before the gap of the log, and unknown after it") }
+
+// stopAll notes that the kernel stops the adapter, with which the work of all submissions ends.
+func (w *work) stopAll() { w.open(" until the adapter was stopped") }
+
+// open adds a text to the state of each submission that has not ended.
+func (w *work) open(text string) {
 	for _, s := range w.submissions {
-		if s.State == "queued" || strings.HasPrefix(s.State, "in the hardware") || s.State == "reported" {
-			s.State += " before the gap of the log, and unknown after it"
+		if s.State == "queued" || strings.HasPrefix(s.State, "in the hardware") && !strings.HasSuffix(s.State, text) || s.State == "reported" {
+			s.State += text
 		}
 	}
 }

@@ -282,5 +282,8 @@ func (r *Run) unanswerable(a *Answer) {
 	case len(r.deeds) == 0:
 		text = "the log has no access of the host: those of the enumeration are in no log"
 	}
+	if m := wrongPixel.FindStringSubmatch(r.end.Text()); m != nil {
+		a.Notes = append(a.Notes, "the frame is wrong: ask for pixel "+m[1])
+	}
 	a.lacks(MissingUnknown, "%s; the error: %s", text, strings.TrimPrefix(firstLine(r.end.Text()), kernelSays))
 }

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -20,9 +21,15 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	a, err := r.pixel(x, y)
 	if err == nil {
 		r.untimed(a)
+		if wrongPixel.MatchString(r.end.Text()) {
+			a.Notes = append(a.Notes, "the command read a wrong frame back, and the chain is what the GPU was told to do: if that is right, the memory is suspect, or a read of it, which bringup tests")
+		}
 	}
 	return a, err
 }
+
+// wrongPixel finds the first pixel in the error of a command that has read a wrong frame.
+var wrongPixel = regexp.MustCompile(`pixels differ, the first at (\d+,\d+)`)
 
 // untimed adds a note on the time of packets if the board does not tell them.
 func (r *Run) untimed(a *Answer) {
