@@ -42,7 +42,7 @@ type audit struct {
 	reset   [cpreg.Nodes]asking
 	work    [cpreg.Nodes]duty
 	fence   [cpreg.Nodes]*deed // the last FENCE that was executed, if no message followed it
-	pending [vectors]*deed     // by vector: the first read of INTC.STATUS with a bit of it, if no message came before or followed it
+	pending [vectors]*deed     // by vector: the first read of INTC.STATUS with a bit of it, with no message before or after
 	heard   [vectors]bool      // a message has arrived since INTC.STATUS was written
 	mask    uint64             // of INTC
 	whole   *deed              // the last write of ID.RESET, if ID.SCRATCH0 was not written after it
