@@ -69,7 +69,7 @@ func TestPinsServedRefuses(t *testing.T) {
 		"pins:ice40-hx8k?hostclock=900":            "hostclock=900",
 		"pins:ice40-hx8k?sim=verilator&source=/-":  "source",
 		"pins:ice40-hx8k?faults=fcs=0.1":           "bit, glitch, break, unplug, reset",
-		"pins:colorlight-i5?faults=bit=0.1":        "fcs, runt, oversize, carrier, reset",
+		"pins:colorlight-i5?faults=bit=0.1":        "fcs, runt, oversize, carrier, unplug, reset",
 		"pins:colorlight-i5?hostclock=1000":        "a board with a UART",
 		"pins:colorlight-i5?mac=ff:ff:ff:ff:ff:ff": "mac=ff:ff:ff:ff:ff:ff, want that of one station",
 		"pins:colorlight-i5?ip=127.0.0.1":          "ip=127.0.0.1, want an IPv4 address",

@@ -77,7 +77,7 @@ func TestWhyOfADeviceThatDoesNotStart(t *testing.T) {
 	require.NotZero(t, code)
 	answer := whyOf(t, path, "fault")
 	assert.Contains(t, answer, "DxgkDdiStartDevice")
-	assert.Contains(t, answer, "missing: start\nbecause miniport: firmware not running: firmware: self-test failed in stage WINDOW: ")
+	assert.Contains(t, answer, "; the miniport said last: miniport: firmware not running: firmware: self-test failed in stage WINDOW: ")
 }
 
 // VRAM that does not keep its values shows in no step: the answers about the run and the pixel say where to look.

@@ -147,7 +147,7 @@ func (w *Writer) newest() uint64 {
 	return w.id
 }
 
-// Last returns n events as text, the oldest first, without those that polls makes out: the last ones up to the first failure, or the last ones of all if
+// Last returns n events as text, the oldest first, without what polls leaves out: the last ones up to the first failure, or the last ones of all if
 // there is no failure, or the ring does not have it any more. The first line says which they are, and where the ring
 // begins. Last returns "" if there is no event.
 func (r *Ring) Last(n int) string {
@@ -212,7 +212,7 @@ func (p *polls) repeats(e *Event) bool {
 			p.values = map[[2]uint64]uint64{}
 		}
 		p.values[at] = e.Fields[3]
-		return ok && before == e.Fields[3] && !e.HasText()
+		return ok && before == e.Fields[3] && e.Fields[2] <= 4 && !e.HasText()
 	default:
 	}
 	return false

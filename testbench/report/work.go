@@ -49,6 +49,14 @@ type executed struct {
 	data          []byte // the packet, if the log has it
 }
 
+// States of a submission that has not ended.
+const (
+	queued    = "queued"
+	submitted = "in the hardware"
+	fetched   = "in the hardware, which has begun to fetch it"
+	reported  = "reported"
+)
+
 // work has the last submissions and packets.
 type work struct {
 	submissions []*Submission
@@ -65,7 +73,7 @@ func (w *work) add(e *eventlog.Event) {
 		w.forget(false)
 		w.submissions = append(w.submissions, &Submission{
 			Number: e.Fields[0], Node: e.Fields[1], Fence: e.Fields[2], Context: fmt.Sprintf("%#x", e.Fields[3]), Buffer: pkt.FormatAddr(pkt.Host | e.Fields[4]),
-			Kind: e.Text(), State: "queued", address: e.Fields[4], start: e.Fields[5],
+			Kind: e.Text(), State: queued, address: e.Fields[4], start: e.Fields[5],
 		})
 		return
 	}
@@ -80,11 +88,11 @@ func (w *work) add(e *eventlog.Event) {
 	case eventlog.Packet:
 		s.packets = append(s.packets, packet{e.Fields[1], slices.Clone(e.Data)})
 	case eventlog.Submit:
-		s.State = "in the hardware"
+		s.State = submitted
 	case eventlog.Fetched:
-		s.State = "in the hardware, which has begun to fetch it"
+		s.State = fetched
 	case eventlog.Report:
-		s.State = "reported"
+		s.State = reported
 	case eventlog.Retire:
 		s.State = "retired"
 	case eventlog.Preempted:
@@ -97,15 +105,16 @@ func (w *work) add(e *eventlog.Event) {
 }
 
 // gap notes that events are missing: how far a submission has come that had not ended is not known.
-func (w *work) gap() { w.open(" before the gap of the log, and unknown after it") }
+func (w *work) gap() { w.note(" before the gap of the log, and unknown after it") }
 
 // stopAll notes that the kernel stops the adapter, with which the work of all submissions ends.
-func (w *work) stopAll() { w.open(" until the adapter was stopped") }
+func (w *work) stopAll() { w.note(" until the adapter was stopped") }
 
-// open adds a text to the state of each submission that has not ended.
-func (w *work) open(text string) {
+// note adds a text to the state of each submission that has not ended, unless it has one.
+func (w *work) note(text string) {
 	for _, s := range w.submissions {
-		if s.State == "queued" || strings.HasPrefix(s.State, "in the hardware") && !strings.HasSuffix(s.State, text) || s.State == "reported" {
+		switch s.State {
+		case queued, submitted, fetched, reported:
 			s.State += text
 		}
 	}

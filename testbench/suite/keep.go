@@ -34,7 +34,7 @@ func (t *T) record(h eventlog.Header) (events.Sink, error) {
 }
 
 // A copied sink adds events to the log of the command and to the ring of a case, which begins later. The numbers of the
-// ring are smaller by those of the boards before.
+// ring are smaller by those of the boards before. While it is used, nothing else adds events to the log.
 type copied struct {
 	events.Sink
 	ring   *eventlog.Ring

@@ -2,13 +2,13 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
 
@@ -18,6 +18,9 @@ import (
 
 // vectors is the number of interrupt messages (package intcreg).
 const vectors = 2
+
+// eventsOf are the events of each message.
+var eventsOf = [vectors]uint64{completions: intcreg.DoneAll, intcreg.VectorFault: intcreg.FaultAll}
 
 // A lack is a step that is missing in the accesses of a host.
 type lack struct {
@@ -31,9 +34,6 @@ type asking struct {
 	wrote, read *deed
 }
 
-// A duty is a doorbell, and what the last reads after it say of the node.
-type duty struct{ bell, rptr, status *deed }
-
 // An audit goes through the accesses of a host.
 type audit struct {
 	lacks   []lack
@@ -45,7 +45,7 @@ type audit struct {
 	pending [vectors]*deed     // by vector: the first read of INTC.STATUS with a bit of it, with no message before or after
 	heard   [vectors]bool      // a message has arrived since INTC.STATUS was written
 	mask    uint64             // of INTC
-	whole   *deed              // the last write of ID.RESET, if ID.SCRATCH0 was not written after it
+	whole   asking             // the last write of ID.RESET, and a read of ID.SCRATCH0 that returned what it was before
 	scratch uint64             // what was written to ID.SCRATCH0 last
 	patient uint64             // clocks after a doorbell in which its work may go on
 }
@@ -95,9 +95,9 @@ func (u *audit) see(d *deed) {
 			return
 		}
 		switch off := d.fields[1] - cpreg.Base; {
-		case d.fields[1] == idreg.Reset && d.kind == eventlog.Write:
+		case d.fields[1] == idreg.Reset && d.kind == eventlog.Write && d.fields[3]&idreg.ResetWhole != 0:
 			u.end()
-			*u = audit{lacks: u.lacks, patient: u.patient, whole: d, scratch: u.scratch}
+			*u = audit{lacks: u.lacks, patient: u.patient, whole: asking{wrote: d}, scratch: u.scratch}
 		case d.fields[1] == idreg.Base+idreg.Scratch0:
 			u.scratched(d)
 		case off < cpreg.Nodes*cpreg.Stride:
@@ -128,12 +128,12 @@ func (u *audit) node(n int, off uint64, d *deed) {
 		u.judgeReset(n)
 		u.reset[n] = asking{}
 		if off == cpreg.Ctl && value&cpreg.CtlRun != 0 {
-			u.lacks = nil // the command goes on
+			u.lacks, u.whole = nil, asking{} // the command goes on
 		}
 	case off == cpreg.Wptr && write:
 		u.wptr[n], u.work[n] = asking{wrote: d}, duty{bell: d}
 	case off == cpreg.Rptr:
-		u.work[n].rptr = d
+		u.work[n].moves(d)
 	case off == cpreg.Status:
 		u.work[n].status = d
 	case off == cpreg.Wptr:
@@ -153,10 +153,12 @@ func (u *audit) interrupts(d *deed) {
 	case off == intcreg.Mask && write:
 		u.mask = value
 	case off == intcreg.Status && write:
-		u.judgeMessages()
-		u.pending, u.heard = [vectors]*deed{}, [vectors]bool{}
+		u.judgeMessages(value)
+		for v, bits := range eventsOf {
+			u.heard[v] = u.heard[v] && value&bits == 0
+		}
 	case off == intcreg.Status:
-		for v, bits := range [vectors]uint64{completions: intcreg.DoneAll, intcreg.VectorFault: intcreg.FaultAll} {
+		for v, bits := range eventsOf {
 			if value&u.mask&bits != 0 && u.pending[v] == nil && !u.heard[v] {
 				u.pending[v] = d
 			}
@@ -169,10 +171,11 @@ func (u *audit) judge(n int) {
 	u.judgeWork(n)
 	u.judgeReset(n)
 	u.judgePreempt(n)
-	u.judgeMessages()
+	u.judgeMessages(intcreg.All)
 }
 
 func (u *audit) end() {
+	u.judgeWhole()
 	for n := range cpreg.Nodes {
 		u.judge(n)
 	}
@@ -187,25 +190,6 @@ func (u *audit) judgeDoorbell(n int, read *deed) {
 	}
 	u.wptr[n] = asking{}
 }
-
-// judgeWork ends the work of a node. RPTR is at the first packet that has not ended.
-func (u *audit) judgeWork(n int) {
-	w := u.work[n]
-	u.work[n] = duty{}
-	if w.bell == nil || w.rptr == nil || w.status == nil || w.rptr.fields[3] == w.bell.fields[3] || w.status.fields[3]&cpreg.StatusIdle != 0 || w.rptr.Time-w.bell.Time <= u.patient {
-		return
-	}
-	state := reg.Field{Mask: cpreg.StatusState}.Get(uint32(w.status.fields[3]))
-	link, what := MissingPacket, "has not ended it"
-	if state <= stateBody {
-		link, what = MissingFetch, "waits for a read of it, which was not answered"
-	}
-	u.add(link, w.bell, w.rptr, fmt.Sprintf("node %d is at the packet in dword %#x of its ring, and %s: WPTR was written with %#x at clock %d, and CP%d.RPTR is still %#x at clock %d, with STATUS %#x (%s)",
-		n, w.rptr.fields[3], what, w.bell.fields[3], w.bell.Time, n, w.rptr.fields[3], w.rptr.Time, w.status.fields[3], units(uint32(w.status.fields[3]))))
-}
-
-// stateBody is the last value of STATUS.STATE in which a node fetches a packet: NEXT and BODY (package cpreg).
-const stateBody = 1
 
 // judgeReset ends a reset of a node.
 func (u *audit) judgeReset(n int) {
@@ -225,11 +209,21 @@ func (u *audit) scratched(d *deed) {
 	value := d.fields[3]
 	switch {
 	case d.kind == eventlog.Write:
-		u.whole, u.scratch = nil, value
-	case u.whole != nil && value == u.scratch && value != 0:
-		u.add(MissingReset, u.whole, d, fmt.Sprintf("the reset of the device was ignored: ID.RESET was written at clock %d, and ID.SCRATCH0 is still %#x at clock %d", u.whole.Time, value, d.Time))
-		u.whole = nil
+		u.judgeWhole()
+		u.scratch = value
+	case value == u.scratch && value != 0:
+		u.whole.read = d
+	default:
+		u.whole = asking{}
 	}
+}
+
+// judgeWhole ends a reset of the device.
+func (u *audit) judgeWhole() {
+	if a := u.whole; a.wrote != nil && a.read != nil {
+		u.add(MissingReset, a.wrote, a.read, fmt.Sprintf("the reset of the device was ignored: ID.RESET was written at clock %d, and ID.SCRATCH0 is still %#x at clock %d", a.wrote.Time, a.read.fields[3], a.read.Time))
+	}
+	u.whole = asking{}
 }
 
 // judgePreempt ends a preemption of a node.
@@ -241,16 +235,19 @@ func (u *audit) judgePreempt(n int) {
 	u.preempt[n] = asking{}
 }
 
-// judgeMessages ends the time in which an interrupt message may follow. A FENCE in the log does not say whether it asks for one.
-func (u *audit) judgeMessages() {
+// judgeMessages ends the time in which the interrupt messages of events may follow. A FENCE in the log does not say whether it asks for one.
+func (u *audit) judgeMessages(events uint64) {
 	pending := u.pending
-	u.pending = [vectors]*deed{}
-	for v, p := range pending {
-		if p != nil {
+	for v, bits := range eventsOf {
+		if p := pending[v]; p != nil && events&bits != 0 {
+			u.pending[v] = nil
 			u.add(MissingMessage, p, p, fmt.Sprintf("no interrupt message of vector %d arrived: INTC.STATUS was %#x at clock %d, and INTC.MASK is %#x", v, p.fields[3], p.Time, u.mask))
 		}
 	}
-	if pending[completions] != nil {
+	switch {
+	case events&intcreg.DoneAll == 0:
+		return
+	case pending[completions] != nil:
 		u.fence = [cpreg.Nodes]*deed{}
 		return
 	}
@@ -273,10 +270,19 @@ func (u *audit) add(link string, asked, seen *deed, text string) {
 // unanswerable explains an error of a command of which the log has too little.
 func (r *Run) unanswerable(a *Answer) {
 	text := "the accesses of the log show no step that is missing"
-	if r.notStarted(a) {
-		return
+	s := r.oldest()
+	if i := slices.IndexFunc(r.order, func(s *submission) bool { return s.rerun.In() && !s.over() }); i >= 0 {
+		s = r.order[i]
 	}
 	switch {
+	case r.notStarted(a):
+		return
+	case s != nil:
+		verdict := a.Verdict
+		a.step(s.queued, "%s has not ended", s.name())
+		r.missing(a, s, map[*submission]bool{})
+		a.Verdict = verdict
+		return
 	case len(r.order) > 0:
 		text = "all work of the log has ended"
 	case len(r.deeds) == 0:

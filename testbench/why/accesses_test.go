@@ -58,6 +58,12 @@ func TestAccesses(t *testing.T) {
 		"a fault and its message":       {[]deed{w(mask, 0x101), rd(status, 0x100), faulty}, ""},
 		"a reset of the device":         {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 1), rd(idreg.Scratch0, 0)}, ""},
 		"one that is ignored":           {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 1), rd(idreg.Scratch0, 7)}, MissingReset},
+		"one event of two is left":      {[]deed{w(mask, 0x101), message, faulty, rd(status, 0x101), w(status, 1), rd(status, 0x100)}, ""},
+		"a reset that takes a while":    {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 1), rd(idreg.Scratch0, 7), rd(idreg.Scratch0, 0)}, ""},
+		"a write that resets nothing":   {[]deed{w(idreg.Scratch0, 7), w(idreg.Reset, 0), rd(idreg.Scratch0, 7)}, ""},
+		"a node in a buffer":            {[]deed{w(wptr, 8), rd(state, 0x200), rd(rptr, 4)}, MissingFetch},
+		"a node on a fault":             {[]deed{w(wptr, 8), rd(state, 0x72), rd(rptr, 4)}, MissingPacket},
+		"a wait for the other node":     {[]deed{w(wptr+cpreg.Stride, 8), w(wptr, 8), rd(state+cpreg.Stride, 0x400040), rd(rptr+cpreg.Stride, 0), rd(wptr, 0)}, MissingDoorbell},
 		"a status without a message":    {[]deed{w(mask, 1), message, w(status, 1), rd(status, 1)}, MissingMessage},
 		"the first lack counts":         {[]deed{w(wptr, 8), rd(wptr, 0), w(ask, 7), rd(done, 0)}, MissingDoorbell},
 	} {
@@ -67,6 +73,32 @@ func TestAccesses(t *testing.T) {
 		a := &Answer{}
 		(&Run{deeds: tt.deeds}).accesses(a)
 		assert.Equal(t, tt.want, a.Missing, "%s: %s", name, a.Cause)
+	}
+}
+
+// A node is stuck only if its registers say so later than a tenth of a second after its doorbell, and if RPTR has not moved in the last one.
+func TestStuckNode(t *testing.T) {
+	const hz = 100
+	at := func(kind eventlog.Kind, time, off, value uint64) deed {
+		return deed{Point{time + 1, time}, kind, [6]uint64{0, cpreg.Base + off, 4, value}}
+	}
+	bell := at(eventlog.Write, 0, cpreg.Wptr, 8)
+	status := func(time uint64) deed { return at(eventlog.Read, time, cpreg.Status, 0x40) }
+	rptr := func(time, value uint64) deed { return at(eventlog.Read, time, cpreg.Rptr, value) }
+	for name, tt := range map[string]struct {
+		deeds []deed
+		stuck bool
+	}{
+		"for long":            {[]deed{bell, status(20), rptr(21, 4)}, true},
+		"a young doorbell":    {[]deed{bell, status(5), rptr(6, 4)}, false},
+		"an old status":       {[]deed{bell, status(5), rptr(21, 4)}, false},
+		"it goes on":          {[]deed{bell, status(20), rptr(21, 4), rptr(25, 5)}, false},
+		"it went on long ago": {[]deed{bell, status(20), rptr(21, 4), rptr(25, 5), rptr(40, 5)}, true},
+		"it has ended":        {[]deed{bell, status(20), rptr(21, 8)}, false},
+	} {
+		a := &Answer{}
+		(&Run{Header: eventlog.Header{Hz: hz}, deeds: tt.deeds}).accesses(a)
+		assert.Equal(t, tt.stuck, a.Missing == MissingPacket, "%s: %s", name, a.Cause)
 	}
 }
 

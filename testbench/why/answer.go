@@ -19,7 +19,7 @@ type Step struct {
 // The names of missing links, in the order of a chain.
 const (
 	MissingOpen     = "open"     // no board was opened
-	MissingStart    = "start"    // the driver did not start the device
+	MissingStart    = "start"    // the miniport did not start the device
 	MissingRule     = "rule"     // a rule was broken before
 	MissingCommand  = "command"  // the driver wrote no packet for a call
 	MissingPatch    = "patch"    // an address of a packet is not that of its allocation

@@ -13,7 +13,7 @@ import (
 func TestFenceOfAPreemption(t *testing.T) {
 	reset := happening{Event: eventlog.New(eventlog.Reset, 0, 0, 11).WithText("dxgkrnl: GPU time-out: node 0, fence 12: STATUS_IO_TIMEOUT")}
 	reset.ID, reset.Time = 90, 900
-	r := &Run{asks: []asked{{Point{50, 500}, 0, 12}, {Point{60, 600}, 1, 13}}, idle: []happening{reset}}
+	r := &Run{asks: []asked{{Point: Point{50, 500}, fence: 12}, {Point: Point{60, 600}, node: 1, fence: 13, stopped: Point{70, 700}}}, idle: []happening{reset}}
 	a, err := r.Fence(0, 12)
 	require.NoError(t, err)
 	assert.Equal(t, MissingPreempt, a.Missing)
@@ -22,6 +22,7 @@ func TestFenceOfAPreemption(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, a.Missing)
 	assert.Equal(t, "fence 13 of node 1", a.Question)
+	assert.Contains(t, a.Verdict, "and the node stopped for it")
 	_, err = r.Fence(1, 12)
 	assert.ErrorIs(t, err, ErrQuestion)
 }
@@ -41,4 +42,48 @@ func TestDoorbellAmongWrites(t *testing.T) {
 		add(eventlog.New(eventlog.Write, 0, w[0], 4, w[1]))
 	}
 	assert.Equal(t, write{0x1118, 9}, b.order[0].rungBy)
+}
+
+// The miniport's report of a preemption is that of the node and the fence that it names.
+func TestAnswerOfAPreemption(t *testing.T) {
+	b := newBuilder(eventlog.Header{}, nil)
+	b.asks = []asked{{node: 0, fence: 2}, {node: 1, fence: 2}, {node: 1, fence: 3}}
+	e := eventlog.New(eventlog.DDI, 1).WithText(`{"name":"DxgkCbNotifyInterrupt","args":{"arg":{"InterruptType":"InterruptDMAPreempted","FenceID":2,"NodeOrdinal":1}}}`)
+	b.answered(&e, Point{9, 90})
+	other := eventlog.New(eventlog.DDI, 1).WithText(`{"name":"DxgkCbNotifyInterrupt","args":{"arg":{"InterruptType":"InterruptDMACompleted","FenceID":3,"NodeOrdinal":1}}}`)
+	b.answered(&other, Point{10, 100})
+	assert.Equal(t, []bool{false, true, false}, []bool{b.asks[0].stopped.In(), b.asks[1].stopped.In(), b.asks[2].stopped.In()})
+}
+
+// A fault without its message is told if the driver learned of it late, and if the message of a later fault does not count for it.
+func TestToldFaults(t *testing.T) {
+	b := newBuilder(eventlog.Header{}, nil)
+	b.faults = make([]happening, 3)
+	b.faults[0].told = Point{1, 1}
+	b.toldFaults(Point{5, 50})
+	assert.Equal(t, []uint64{1, 5, 5}, []uint64{b.faults[0].told.Event, b.faults[1].told.Event, b.faults[2].told.Event})
+}
+
+// Firmware that hangs is the reason only for work that its node has neither begun nor fetched, while it was in the hardware.
+func TestStuckFirmware(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(r *Run, s *submission)
+		says bool
+	}{
+		"it hangs":                {func(*Run, *submission) {}, true},
+		"the node has begun":      {func(_ *Run, s *submission) { s.begun = Point{25, 0} }, false},
+		"the node has fetched it": {func(_ *Run, s *submission) { s.fetched = Point{25, 0} }, false},
+		"before it":               {func(r *Run, _ *submission) { r.hung[0].Event = 5 }, false},
+		"after a stop": {func(r *Run, _ *submission) {
+			stop := happening{Event: eventlog.New(eventlog.Stop)}
+			stop.ID = 28
+			r.stops = append(r.stops, stop)
+		}, false},
+		"no queues of the firmware": {func(r *Run, _ *submission) { r.rings = false }, false},
+	} {
+		s := &submission{queued: Point{10, 0}, submitted: Point{20, 0}}
+		r := &Run{rings: true, hung: []access{{Point{30, 300}, 6, ""}}}
+		tt.edit(r, s)
+		assert.Equal(t, tt.says, r.stuckFirmware(s) != "", name)
+	}
 }

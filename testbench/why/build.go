@@ -325,7 +325,7 @@ func (b *builder) scheduler(e *eventlog.Event, at Point) {
 		b.pending(e, at)
 		return
 	case eventlog.Preempt:
-		b.asks = append(b.asks, asked{at, uint32(f[0]), uint32(f[1])})
+		b.asks = append(b.asks, asked{Point: at, node: uint32(f[0]), fence: uint32(f[1])})
 		return
 	}
 	s := b.subs[f[0]]

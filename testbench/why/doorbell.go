@@ -11,13 +11,9 @@ func (r *Run) preceding(s *submission) (all []*submission) {
 }
 
 // ignored reports whether a node did not get the doorbell of a submission that it gave back: for a tenth of a second, or half of TdrDelay if that
-// is less, it had nothing else to do, and it has not begun it.
+// is less (see lateAfter), it had nothing else to do, and it has not begun it.
 func (r *Run) ignored(s *submission) bool {
-	long := r.Header.Hz / 10
-	if delay := r.Header.TdrDelay; delay != 0 {
-		long = min(long, delay/2)
-	}
-	if s.stalled <= long || r.Header.Hz == 0 || !r.isWptr(s.rungBy.offset) {
+	if s.stalled <= r.lateAfter(r.Header.TdrDelay/2) || r.Header.Hz == 0 || !r.isWptr(s.rungBy.offset) {
 		return false
 	}
 	return r.Header.Observed || r.unmoved(s) && s.rptr.Event > s.rung.Event && s.rptr.value != s.rungBy.value

@@ -47,6 +47,7 @@ func (r *Run) ownFault() *Answer {
 		of.Question, of.Verdict = a.Question, s.name()+": "+of.Verdict
 		if broken != nil {
 			of.step(Point{broken.ID, broken.Time}, "%s", strings.TrimPrefix(firstLine(broken.Text()), verifierSays))
+			of.sort()
 		}
 		return of
 	case broken != nil && (stop == nil || broken.ID < stop.ID):
@@ -101,7 +102,7 @@ func short(text string) string {
 	if len(text) <= maxVerdict {
 		return text
 	}
-	if i := strings.LastIndexAny(text[:maxVerdict], ":;"); i > 0 {
+	if i := strings.LastIndexAny(text[:maxVerdict], ":;"); i > maxVerdict/2 {
 		return text[:i] + " ..."
 	}
 	return strings.ToValidUTF8(text[:maxVerdict], "") + " ..."
@@ -216,7 +217,11 @@ func (h *happening) stopped() (node, fence uint32, what string) {
 	if h.Kind != eventlog.Reset {
 		return uint32(f[0]), uint32(f[1]), "stops the adapter"
 	}
-	return uint32(f[1]), uint32(f[2]), fmt.Sprintf("resets node %d and takes device %#x away", f[1], f[3])
+	what = fmt.Sprintf("resets node %d", f[1])
+	if f[3] != 0 {
+		what += fmt.Sprintf(" and takes device %#x away", f[3])
+	}
+	return uint32(f[1]), uint32(f[2]), what
 }
 
 // stopped explains why the kernel stopped the adapter or reset a node.
@@ -301,6 +306,7 @@ func (r *Run) Call(number uint64) (*Answer, error) {
 		r.unended(a, r.subs[e.serial])
 	}
 	r.judge(a, c)
+	a.sort()
 	return a, nil
 }
 

@@ -127,13 +127,16 @@ func (r *Run) unsaid(s *submission) bool {
 	return s.retired.In() && !s.back && (s.mistake() != "" || r.unwritten(s) || r.askedFence(s) || r.askedEnd(s))
 }
 
-// patience returns the clocks after which a step counts as late: a tenth of a second, or a twentieth of TdrDelay if that is less.
-func (r *Run) patience() uint64 {
-	late := r.Header.Hz / 10
-	if delay := r.Header.TdrDelay; delay != 0 {
-		late = min(late, delay/20)
+// patience returns the clocks after which a step counts as late: a tenth of a second, or a twentieth of TdrDelay if that is less, but at least a
+// hundredth of a second.
+func (r *Run) patience() uint64 { return r.lateAfter(r.Header.TdrDelay / 20) }
+
+// lateAfter returns a tenth of a second in clocks, or a number of clocks that is not 0 if that is less, but at least a hundredth of a second.
+func (r *Run) lateAfter(clocks uint64) uint64 {
+	if clocks == 0 {
+		return r.Header.Hz / 10
 	}
-	return late
+	return min(r.Header.Hz/10, max(clocks, r.Header.Hz/100))
 }
 
 // askedFence reports whether the kernel asked for the fence of a submission when it was late, and no interrupt has reported it.

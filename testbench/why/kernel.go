@@ -23,6 +23,7 @@ func (b *builder) entered(e *eventlog.Event, at Point, name string) {
 		}
 	case "DxgkCbNotifyInterrupt":
 		b.untaken()
+		b.answered(e, at)
 		c := e.Clone()
 		b.notice = &c
 	case "DxgkDdiCollectDbgInfo":
@@ -152,7 +153,7 @@ func (r *Run) misgiven(broken *happening) *submission {
 		if s.mistake() == "" && broken != nil && strings.Contains(broken.Text(), "access-address") {
 			s.wrong = r.mispatched(s)
 		}
-		if s.wrong != "" || s.rerun.In() && broken != nil {
+		if s.wrong != "" || s.rerun.In() && !s.over() && broken != nil && s.rerun.Event < broken.ID {
 			return s
 		}
 	}

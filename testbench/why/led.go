@@ -23,7 +23,7 @@ func (r *Run) led(a *Answer, s *submission, c *call) {
 		}
 	}
 	if left > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("%s of it in submission %d", count(left, "more packet", "more packets"), s.serial))
+		a.Notes = append(a.Notes, fmt.Sprintf("of submission %d, %s of the call", s.serial, count(left, "more packet is", "more packets are")))
 	}
 	a.step(s.fenced, "node %d executes the packet of its fence", s.node)
 	a.step(s.written, "the fence is in host memory")

@@ -40,7 +40,14 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 		return a.lacks(MissingSubmit, "%s%s", notGiven, r.ending(s))
 	}
 	before := r.ahead(s)
-	if !s.rung.In() && (!r.rings || before == nil) { // a queue of the firmware holds work back
+	if !s.rung.In() && r.rings && before == nil {
+		text := r.stuckFirmware(s)
+		if text == "" {
+			text = "DxgkDdiSubmitCommand rang no doorbell for it: a queue of the firmware holds work back, and the log does not tell for which work a later doorbell was"
+		}
+		return a.lacks(MissingDoorbell, "%s%s", text, r.ending(s))
+	}
+	if !s.rung.In() && !r.rings {
 		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending(s))
 	}
 	if before != nil {
@@ -108,7 +115,7 @@ func (r *Run) notEnded(a *Answer, s *submission) *Answer {
 		return a.lacks(MissingDoorbell, "%s", text)
 	}
 	if p := s.inRing(); p != nil && r.Header.Observed {
-		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s", p, s.node, r.waits(s, p.data), r.node(s), r.ending(s))
+		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended%s%s%s%s", p, s.node, r.waits(s, p.data), r.reading(s), r.node(s), r.ending(s))
 	}
 	switch next, is := r.following(s); {
 	case !r.Header.Observed:
@@ -179,10 +186,8 @@ func (s *submission) state() string {
 
 // unobserved explains a submission in a log that does not have the packets of the nodes.
 func (r *Run) unobserved(a *Answer, s *submission) *Answer {
-	if left, ok := r.register(s, s.node, cpreg.IBLeft); ok && left != 0 {
-		if p := s.atLeft(left); p != nil {
-			return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(s, p.data), r.node(s)+r.ending(s))
-		}
+	if p := r.atLeft(s); p != nil {
+		return a.lacks(MissingPacket, "%s has not ended, as the registers say%s%s", s.describePacket(p), r.waits(s, p.data), r.node(s)+r.ending(s))
 	}
 	if p := r.atRptr(s); p != nil {
 		return a.lacks(MissingPacket, "%s in the ring of node %d has not ended, as the registers say%s%s", p, s.node, r.waits(s, p.data), r.node(s)+r.ending(s))
@@ -194,7 +199,7 @@ func (r *Run) unobserved(a *Answer, s *submission) *Answer {
 func (r *Run) stuckFirmware(s *submission) string {
 	stop := r.endOf(s)
 	for _, x := range r.hung {
-		if r.rings && !s.begun.In() && x.Event > s.submitted.Event && (stop == nil || x.Event < stop.ID) {
+		if r.rings && !s.begun.In() && !s.fetched.In() && x.Event > s.submitted.Event && (stop == nil || x.Event < stop.ID) {
 			return fmt.Sprintf("the firmware, which gives node %d its work, hung: MCU.STATUS was %#x at clock %d", s.node, x.value, x.Time)
 		}
 	}
@@ -203,19 +208,22 @@ func (r *Run) stuckFirmware(s *submission) string {
 
 // reading says that a node waits for a read of its ring, if its registers do.
 func (r *Run) reading(s *submission) string {
-	status, ok := r.register(s, s.node, cpreg.Status)
+	status, ok := r.since(s, cpreg.Status)
 	if !ok || status&(cpreg.StatusIdle|cpreg.StatusFault|cpreg.StatusState) != 0 {
 		return ""
 	}
 	return ", and waits for a read of its ring"
 }
 
-// atLeft returns the first packet of a submission that has not retired, if a number of dwords of its buffer have not, or nil.
-func (s *submission) atLeft(dwords uint64) *packet {
-	if 4*dwords > s.end-s.start {
+// atLeft returns the first packet of a submission that has not retired, as IB_LEFT tells while IB_ADDR is in its buffer, or nil.
+func (r *Run) atLeft(s *submission) *packet {
+	left, known := r.since(s, cpreg.IBLeft)
+	lo, known2 := r.since(s, cpreg.IBLo)
+	hi, known3 := r.since(s, cpreg.IBHi)
+	if !known || !known2 || !known3 || left == 0 || 4*left > s.end-s.start || (hi<<32|lo)-(pkt.Host|s.buffer+s.start) > s.end-s.start {
 		return nil
 	}
-	return s.at(pkt.Host | s.buffer + s.end - 4*dwords)
+	return s.at(pkt.Host | s.buffer + s.end - 4*left)
 }
 
 // breaks returns the first broken rule that stopped the run, or nil.

@@ -22,7 +22,7 @@ func (r *Run) Pixel(x, y uint16) (*Answer, error) {
 	if err == nil {
 		r.untimed(a)
 		if wrongPixel.MatchString(r.end.Text()) {
-			a.Notes = append(a.Notes, "the command read a wrong frame back, and the chain is what the GPU was told to do: if that is right, the memory is suspect, or a read of it, which bringup tests")
+			a.Notes = append(a.Notes, "the command read a wrong frame back, and the chain is what the GPU was told to do: if that is right, the memory may be wrong, or a read of it: bringup tests both")
 		}
 	}
 	return a, err

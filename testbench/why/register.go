@@ -43,8 +43,12 @@ func units(status uint32) string {
 	i := slices.IndexFunc(regs, func(r reg.Reg) bool { return r.Off == cpreg.Status })
 	var parts []string
 	for _, f := range regs[i].Fields {
-		if v := f.Get(status); f.Mask == cpreg.StatusState || v != 0 && int(v) < len(f.Enum) {
+		switch v := f.Get(status); {
+		case v == 0 && f.Mask != cpreg.StatusState:
+		case int(v) < len(f.Enum):
 			parts = append(parts, f.Name+"="+f.Enum[v])
+		default:
+			parts = append(parts, fmt.Sprintf("%s=%d", f.Name, v))
 		}
 	}
 	return strings.Join(parts, " ")
@@ -101,6 +105,13 @@ func (r *Run) register(s *submission, node uint32, off uint64) (uint64, bool) {
 	reads, _ := r.readsOf(s)
 	a, ok := reads[cpreg.Base+uint64(node)*cpreg.Stride+off]
 	return a.value, ok && a.err == ""
+}
+
+// since is register for the node of a submission, and a read after it was submitted.
+func (r *Run) since(s *submission, off uint64) (uint64, bool) {
+	reads, _ := r.readsOf(s)
+	a, ok := reads[cpreg.Base+uint64(s.node)*cpreg.Stride+off]
+	return a.value, ok && a.err == "" && s.submitted.In() && a.Event > s.submitted.Event
 }
 
 // isWptr reports whether an offset is WPTR of a node.

@@ -9,18 +9,20 @@ import "fmt"
 type rerun struct {
 	Point
 	offset uint64 // of the first packet
-	rewind access // the last write of WPTR before the doorbell
+	rewind access // the last write of WPTR before the doorbell, after the one of the work before
 }
 
 // repeats reports whether a packet that a node executes is one of the work before a submission that continues it.
 func (b *builder) repeats(s *submission, p *packet, at Point) bool {
-	if s.rerun.In() {
-		return true
-	}
 	if from, known := b.beginsAt(s); s.again == 0 || !known || len(s.ring) == 0 || uint64(p.offset) >= from {
 		return false
 	}
-	s.rerun = rerun{at, uint64(p.offset), b.rewinds[s.rungBy.offset]}
+	if !s.rerun.In() {
+		s.rerun = rerun{Point: at, offset: uint64(p.offset)}
+		if w := b.rewinds[s.rungBy.offset]; b.subs[s.again] != nil && w.Event > b.subs[s.again].rung.Event {
+			s.rerun.rewind = w
+		}
+	}
 	return true
 }
 

@@ -16,7 +16,7 @@ func (b *builder) saying(e *eventlog.Event) {
 	}
 }
 
-// notStarted explains an error of a device that the miniport did not start, with what the miniport said, or with the error if it said nothing. It
+// notStarted explains an error of a device that the miniport did not start, and what the miniport said last. It
 // reports false if that is not the error.
 func (r *Run) notStarted(a *Answer) bool {
 	if len(r.order) > 0 || !strings.Contains(r.end.Text(), startDevice) {
@@ -24,9 +24,10 @@ func (r *Run) notStarted(a *Answer) bool {
 	}
 	cause := firstLine(r.end.Text())
 	if r.said.ID != 0 {
-		cause = firstLine(r.said.Text())
+		said := firstLine(r.said.Text())
+		cause += "; the miniport said last: " + said
 		a.frames(r.said.stack)
-		a.step(Point{r.said.ID, r.said.Time}, "the miniport says: %s", cause)
+		a.step(Point{r.said.ID, r.said.Time}, "the miniport says: %s", said)
 	}
 	a.step(Point{r.end.ID, r.last.Time}, "the command ends")
 	a.lacks(MissingStart, "%s", cause)

@@ -13,9 +13,10 @@ import (
 // faultOf returns the fault of the hardware that stopped a submission, or that of the driver.
 func (r *Run) faultOf(s *submission) *happening {
 	var found *happening
+	stop := r.endOf(s)
 	for i := range r.faults {
 		f := &r.faults[i]
-		if f.ID < s.submitted.Event || s.aborted.In() && f.ID > s.aborted.Event || f.Fields[0] != uint64(s.node) {
+		if f.ID < s.submitted.Event || stop != nil && f.ID > stop.ID || s.aborted.In() && f.ID > s.aborted.Event || f.Fields[0] != uint64(s.node) {
 			continue
 		}
 		if hardware := f.Fields[2] != 0; hardware || found == nil {

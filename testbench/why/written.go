@@ -4,10 +4,8 @@ import "github.com/hilgpu/hilgpu/testbench/eventlog"
 
 // toldFaults notes a message about faults.
 func (b *builder) toldFaults(at Point) {
-	for i := range b.faults {
-		if f := &b.faults[i]; !f.told.In() {
-			f.told = at
-		}
+	for i := len(b.faults) - 1; i >= 0 && !b.faults[i].told.In(); i-- {
+		b.faults[i].told = at
 	}
 }
 
