@@ -67,7 +67,7 @@ func TestServerComesBack(t *testing.T) {
 	require.NoError(t, err)
 	composes(t, s, tinyPlan(t, 1))
 	composes(t, s, tinyPlan(t, 1))
-	used, grown := s.machine.InUse(), 0
+	used, grown, held := s.machine.InUse(), 0, s.kernel.Holdings()
 	for round := range 6 {
 		plan := tinyPlan(t, 2)
 		time.AfterFunc(time.Duration(round)*3*time.Millisecond, server.stop)
@@ -91,6 +91,7 @@ func TestServerComesBack(t *testing.T) {
 		server.plugIn(t)
 		require.NoError(t, s.Recover())
 		composes(t, s, tinyPlan(t, 3))
+		assert.Equal(t, held, s.kernel.Holdings())
 		if now := s.machine.InUse(); now != used {
 			used, grown = now, grown+1
 		}

@@ -36,7 +36,7 @@ func (b *builder) answered(e *eventlog.Event, at Point) {
 
 // preemption answers what became of a preemption with a fence. node is -1 for any. It returns nil if the log has none.
 func (r *Run) preemption(node int, fence uint32) *Answer {
-	for _, p := range r.asks {
+	for _, p := range slices.Backward(r.asks) {
 		if p.fence != fence || node >= 0 && p.node != uint32(node) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,6 +63,21 @@ func TestToldFaults(t *testing.T) {
 	b.faults[0].told = Point{1, 1}
 	b.toldFaults(Point{5, 50})
 	assert.Equal(t, []uint64{1, 5, 5}, []uint64{b.faults[0].told.Event, b.faults[1].told.Event, b.faults[2].told.Event})
+}
+
+// Work that a queue of the firmware holds back has no doorbell. If the firmware hangs, that is the reason.
+func TestHeldBack(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		s := &submission{queued: Point{10, 0}, submitted: Point{20, 0}, given: Point{21, 0}}
+		r := &Run{rings: true, order: []*submission{s}, subs: map[uint64]*submission{}}
+		want := MissingDoorbell
+		if hangs {
+			r.hung, want = []access{{Point{30, 300}, 6, ""}}, MissingFetch
+		}
+		a := r.missing(&Answer{}, s, map[*submission]bool{})
+		assert.Equal(t, want, a.Missing, a.Cause)
+		assert.Equal(t, hangs, strings.Contains(a.Cause, "hung: MCU.STATUS was 0x6"), a.Cause)
+	}
 }
 
 // Firmware that hangs is the reason only for work that its node has neither begun nor fetched, while it was in the hardware.

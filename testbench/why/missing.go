@@ -41,11 +41,10 @@ func (r *Run) missing(a *Answer, s *submission, seen map[*submission]bool) *Answ
 	}
 	before := r.ahead(s)
 	if !s.rung.In() && r.rings && before == nil {
-		text := r.stuckFirmware(s)
-		if text == "" {
-			text = "DxgkDdiSubmitCommand rang no doorbell for it: a queue of the firmware holds work back, and the log does not tell for which work a later doorbell was"
+		if text := r.stuckFirmware(s); text != "" {
+			return a.lacks(MissingFetch, "%s%s", text, r.ending(s))
 		}
-		return a.lacks(MissingDoorbell, "%s%s", text, r.ending(s))
+		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand rang no doorbell for it: a queue of the firmware holds work back, and the log does not tell for which work a later doorbell was%s", r.ending(s))
 	}
 	if !s.rung.In() && !r.rings {
 		return a.lacks(MissingDoorbell, "DxgkDdiSubmitCommand wrote no register%s", r.ending(s))
@@ -217,10 +216,15 @@ func (r *Run) reading(s *submission) string {
 
 // atLeft returns the first packet of a submission that has not retired, as IB_LEFT tells while IB_ADDR is in its buffer, or nil.
 func (r *Run) atLeft(s *submission) *packet {
-	left, known := r.since(s, cpreg.IBLeft)
-	lo, known2 := r.since(s, cpreg.IBLo)
-	hi, known3 := r.since(s, cpreg.IBHi)
-	if !known || !known2 || !known3 || left == 0 || 4*left > s.end-s.start || (hi<<32|lo)-(pkt.Host|s.buffer+s.start) > s.end-s.start {
+	var v [3]uint64
+	for i, off := range []uint64{cpreg.IBLo, cpreg.IBHi, cpreg.IBLeft} {
+		var ok bool
+		if v[i], ok = r.since(s, off); !ok {
+			return nil
+		}
+	}
+	next, left, size := v[1]<<32|v[0], v[2], s.end-s.start
+	if left == 0 || 4*left > size || next-(pkt.Host|s.buffer+s.start) > size {
 		return nil
 	}
 	return s.at(pkt.Host | s.buffer + s.end - 4*left)

@@ -102,16 +102,21 @@ func (r *Run) readsOf(s *submission) (reads map[uint64]access, stopped bool) {
 
 // register returns what the last read of a register of a node returned while a submission was in the hardware.
 func (r *Run) register(s *submission, node uint32, off uint64) (uint64, bool) {
+	a, ok := r.lastRead(s, node, off)
+	return a.value, ok
+}
+
+// lastRead returns that read. It reports false if there is none, or if it failed.
+func (r *Run) lastRead(s *submission, node uint32, off uint64) (access, bool) {
 	reads, _ := r.readsOf(s)
 	a, ok := reads[cpreg.Base+uint64(node)*cpreg.Stride+off]
-	return a.value, ok && a.err == ""
+	return a, ok && a.err == ""
 }
 
 // since is register for the node of a submission, and a read after it was submitted.
 func (r *Run) since(s *submission, off uint64) (uint64, bool) {
-	reads, _ := r.readsOf(s)
-	a, ok := reads[cpreg.Base+uint64(s.node)*cpreg.Stride+off]
-	return a.value, ok && a.err == "" && s.submitted.In() && a.Event > s.submitted.Event
+	a, ok := r.lastRead(s, s.node, off)
+	return a.value, ok && s.submitted.In() && a.Event > s.submitted.Event
 }
 
 // isWptr reports whether an offset is WPTR of a node.
