@@ -61,21 +61,22 @@ func (s *session) serve() error {
 	return errors.Join(s.failure, s.target.Detach())
 }
 
-// begin halts the processor. If that is in reset, begin may wait for a program, and handles
-// the messages that arrive meanwhile when it has halted.
+// begin halts the processor. If that is in reset, begin may wait for a program. It acknowledges
+// the packets that arrive meanwhile, so that the client does not send them again, and answers
+// them when the program has halted.
 func (s *session) begin() error {
 	err := s.target.Halt()
 	if !errors.Is(err, mcu.ErrReset) {
 		return err
 	}
-	var early []message
+	var early []string
 	for s.await {
 		select {
 		case m, ok := <-s.messages:
 			if !ok {
 				return errLost
 			}
-			if early = append(early, m); len(early) > maxEarly {
+			if early = s.early(early, m); len(early) > maxEarly {
 				return errEarly
 			}
 			continue
@@ -89,14 +90,27 @@ func (s *session) begin() error {
 			break
 		}
 	}
-	for _, m := range early {
-		s.handle(m)
+	for _, packet := range early {
+		s.request(packet)
 	}
 	return nil
 }
 
-// maxEarly is how many messages a client may send before the program has started. gdb repeats
-// its first packet a few times.
+// early acknowledges a message that arrives before the program has started, and returns the
+// packets to answer with it. A client that waits too long for an answer asks to repeat it. The
+// answer that it waits for still comes only once.
+func (s *session) early(packets []string, m message) []string {
+	switch m.kind {
+	case broken:
+		s.write([]byte("-"))
+	case request:
+		s.write([]byte("+"))
+		packets = append(packets, m.data)
+	}
+	return packets
+}
+
+// maxEarly is how many packets a client may send before the program has started.
 const maxEarly = 100
 
 // look returns the state of a running program after a pause.

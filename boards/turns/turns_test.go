@@ -1,6 +1,7 @@
 package turns_test
 
 import (
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -271,5 +272,42 @@ func TestEarlyClients(t *testing.T) {
 		return mcu.Run(mcu.Over(f.Link()))
 	})
 	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+// A client that waits for a program longer than its timeout asks to repeat the answer. It has
+// the acknowledgment at once, and gets the answer once (Debugging with GDB, appendix E.1).
+func TestClientWaits(t *testing.T) {
+	s, err := turns.Serve("0,wait", func(err error) { t.Errorf("%v", err) })
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", s.Addr)
+	require.NoError(t, err)
+	exchange := func(send, want string) {
+		t.Helper()
+		_, err := io.WriteString(conn, send)
+		require.NoError(t, err)
+		got := make([]byte, len(want))
+		_, err = io.ReadFull(conn, got)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(got))
+	}
+	exchange("$qC#b4", "+")
+	exchange("--$qC#b5", "-")
+	done := make(chan error, 1)
+	go func() {
+		done <- boards.WithRegisters(emu, boards.Options{Share: s.Share}, regs.Options{}, func(f *regs.Function) error {
+			r := mcu.Over(f.Link())
+			if err := mcu.Run(r); err != nil {
+				return err
+			}
+			_, err := r.Read(mcureg.Base + mcureg.Status)
+			return err
+		})
+	}()
+	exchange("", "$QC1#c5")
+	exchange("+$qAttached#8f", "+$1#31")
+	exchange("+$D#44", "+$OK#9a")
+	assert.NoError(t, conn.Close())
+	require.NoError(t, <-done)
 	require.NoError(t, s.Close())
 }

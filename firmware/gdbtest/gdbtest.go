@@ -50,10 +50,14 @@ type Session struct {
 	printed bytes.Buffer
 }
 
+// patience is how long GDB waits for an answer, in seconds. The server answers when the program
+// has started, which takes long on a busy machine.
+const patience = "120"
+
 // Begin starts GDB with arguments, which are its files and commands before the steps.
 func Begin(t testing.TB, steps []Step, args ...string) *Session {
 	t.Helper()
-	args = append([]string{"-nx", "-batch", "-ex", "set confirm off", "-ex", "set width 0"}, args...)
+	args = append([]string{"-nx", "-batch", "-l", patience, "-ex", "set confirm off", "-ex", "set width 0"}, args...)
 	for i, s := range steps {
 		args = append(args, "-ex", fmt.Sprintf("echo \\n<step %d>\\n", i), "-ex", s[0])
 	}
