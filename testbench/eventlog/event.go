@@ -48,8 +48,11 @@ func (e *Event) HasText() bool { return e.text != "" || e.template != "" }
 
 // Text returns the text.
 func (e *Event) Text() string {
-	if e.text != "" || e.template == "" {
+	switch {
+	case e.text != "" || e.template == "":
 		return e.text
+	case len(e.numbers) == 0:
+		return e.template
 	}
 	s, _ := fill(e.template, e.numbers) // the reader has checked their number
 	return s
@@ -87,6 +90,27 @@ func (e *Event) Pattern() (number int, pattern string) {
 		return 0, e.text
 	}
 	return e.number, e.template
+}
+
+// Value returns the string of a key in a text that is a line of a trace, or "".
+func (e *Event) Value(key string) string {
+	whole := e.text != "" || e.template == ""
+	text := e.template
+	if whole {
+		text = e.text
+	}
+	before, rest, _ := strings.Cut(text, `"`+key+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	if whole || value == "" {
+		return value
+	}
+	numbers := e.numbers
+	for range holes(before) {
+		_, used := binary.Uvarint(numbers)
+		numbers = numbers[max(used, 0):]
+	}
+	value, _ = fill(value, numbers)
+	return value
 }
 
 // Number returns the nth number that is left out of the pattern of the text, from 0. It reports false if

@@ -3,6 +3,7 @@ package why
 import (
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 )
@@ -10,7 +11,7 @@ import (
 // A batch is the last command buffer of a context: which calls wrote which part of it, and how
 // far the kernel has made submissions of it.
 type batch struct {
-	emits []emit
+	emits []emit // in the order of the buffer
 
 	render uint64 // event of the pfnRenderCb that submits it
 	buffer uint64 // DMA buffer of the last submission
@@ -180,12 +181,12 @@ func (b *builder) origin(s *submission, offset uint64) []frame {
 	if s.kind != renderKind {
 		return nil
 	}
-	for _, e := range s.batch {
-		if at := s.base + offset; at >= e.start && at < e.end {
-			return e.stack
-		}
+	at := s.base + offset
+	i := sort.Search(len(s.batch), func(i int) bool { return s.batch[i].end > at })
+	if i == len(s.batch) || at < s.batch[i].start {
+		return nil
 	}
-	return nil
+	return s.batch[i].stack
 }
 
 // calls returns the calls that wrote a packet, or else those that submitted it.

@@ -59,7 +59,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 	case eventlog.Call:
 		name := e.Text()
 		b.enter(e, name, e.Fields[0])
-		c := &call{frame: frame{at, name, e.Fields[0], e.Process, e.Thread}}
+		c := b.kept.add(call{frame: frame{at, name, e.Fields[0], e.Process, e.Thread}})
 		b.calls, b.known[e.ID] = append(b.calls, c), c
 	case eventlog.CallEnd:
 		if c := b.known[e.Cause]; c != nil {
@@ -71,11 +71,15 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 		p, name := b.pattern(e), b.name(e)
 		b.enter(e, name, 0)
 		b.numbered(e, at, name)
+		var executed *list
+		if name == executes {
+			executed = b.lists[keyOf(e, "list")]
+		}
 		if p.deferred || name == executes {
-			b.recorded(e, p, name)
+			b.recorded(e, p, name, executed)
 		}
 		if p.commands && !p.deferred {
-			b.begins(e, at, name)
+			b.begins(e, at, name, executed)
 		}
 		if name == "pfnCreateResource" {
 			b.make(e)
@@ -94,7 +98,7 @@ func (b *builder) called(e *eventlog.Event, at Point) {
 
 // make keeps a line about a resource.
 func (b *builder) make(e *eventlog.Event) {
-	b.made = append(b.made, made{e.Process, e.Kind == eventlog.DDIEnd, e.Line()})
+	b.made.add(made{e.Process, e.Kind == eventlog.DDIEnd, e.Line()})
 }
 
 // happened keeps what ends a run, and what it waits for.

@@ -3,6 +3,7 @@ package why
 import (
 	"errors"
 	"io"
+	"sort"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -28,20 +29,21 @@ type builder struct {
 	placed   map[uint64]*place   // of allocations in a segment
 	homes    map[uint64][]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
+	kept     sequence[call]
 	known    map[uint64]*call    // by the number of the event
 	commands map[uint64]*command // that have not returned, and have written nothing
 	batches  map[uint64]*batch   // by context
 	making   map[uint64]uint64   // by context: the job of its last submission
-	lists    map[string]*list    // by process and name
-	records  map[uint64]*list    // not yet finished, by process and deferred context
-	doorbell *submission         // submitted last, and no register was written since
-	rewinds  map[uint64]access   // last writes of WPTR that were no doorbell, by offset
-	ringing  *submission         // whose doorbell was written last
-	giving   *submission         // submitted last, and DxgkDdiSubmitCommand was not called since
-	queues   [][]*submission     // by node: queued and not submitted
-	patch    *eventlog.Event     // the last DxgkDdiPatch
-	resting  *injection          // the injected fault that has stopped the adapter, until the kernel restarts it
-	collect  Point               // the last DxgkDdiCollectDbgInfo, if no stop or reset followed
+	lists    map[listKey]*list
+	records  map[uint64]*list  // not yet finished, by process and deferred context
+	doorbell *submission       // submitted last, and no register was written since
+	rewinds  map[uint64]access // last writes of WPTR that were no doorbell, by offset
+	ringing  *submission       // whose doorbell was written last
+	giving   *submission       // submitted last, and DxgkDdiSubmitCommand was not called since
+	queues   [][]*submission   // by node: queued and not submitted
+	patch    *eventlog.Event   // the last DxgkDdiPatch
+	resting  *injection        // the injected fault that has stopped the adapter, until the kernel restarts it
+	collect  Point             // the last DxgkDdiCollectDbgInfo, if no stop or reset followed
 }
 
 // A pattern is what is known of the texts with the same pattern.
@@ -63,7 +65,7 @@ func newBuilder(h eventlog.Header, earlier *Run) *builder {
 		Run:    &Run{Header: h, earlier: earlier, number: earlier.next(), subs: map[uint64]*submission{}, jobs: map[uint64]*job{}, reads: map[uint64]access{}, mapped: map[uint64]bool{}, pieces: map[uint64][]store{}, stored: map[uint64][]stored{}},
 		stacks: map[uint64]*stack{}, placed: map[uint64]*place{}, homes: map[uint64][]*place{},
 		fences: map[uint64]store{}, locked: map[uint64]*cpuWrite{}, known: map[uint64]*call{}, commands: map[uint64]*command{}, batches: map[uint64]*batch{}, making: map[uint64]uint64{},
-		lists: map[string]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{}, rewinds: map[uint64]access{},
+		lists: map[listKey]*list{}, records: map[uint64]*list{}, words: map[uint32]uint64{}, worked: map[uint32]uint64{}, driver: map[uint64]uint64{}, rewinds: map[uint64]access{},
 	}
 }
 
@@ -124,10 +126,11 @@ func (b *builder) open(e *eventlog.Event) []frame {
 }
 
 // pattern returns what is known of the text of an event.
-func (b *builder) pattern(e *eventlog.Event) pattern {
+func (b *builder) pattern(e *eventlog.Event) *pattern {
 	n, text := e.Pattern()
 	if n == 0 {
-		return patternOf(text)
+		p := patternOf(text)
+		return &p
 	}
 	for len(b.patterns) <= n {
 		b.patterns = append(b.patterns, pattern{})
@@ -136,7 +139,7 @@ func (b *builder) pattern(e *eventlog.Event) pattern {
 	if !p.known {
 		*p = patternOf(text)
 	}
-	return *p
+	return p
 }
 
 func patternOf(text string) pattern {
@@ -158,7 +161,7 @@ func (b *builder) name(e *eventlog.Event) string {
 	if p := b.pattern(e); p.name != "" {
 		return p.name
 	}
-	return nameIn(e.Text())
+	return e.Value("name")
 }
 
 // keep returns a copy of the data of a packet.
@@ -226,10 +229,9 @@ func (s *submission) at(addr uint64) *packet {
 	if offset < s.start || offset >= s.end {
 		return nil
 	}
-	for i := range s.packets {
-		if uint64(s.packets[i].offset) == offset {
-			return &s.packets[i]
-		}
+	i := sort.Search(len(s.packets), func(i int) bool { return uint64(s.packets[i].offset) >= offset })
+	if i == len(s.packets) || uint64(s.packets[i].offset) != offset {
+		return nil
 	}
-	return nil
+	return &s.packets[i]
 }

@@ -28,29 +28,28 @@ var moving = map[string]bool{
 	"pfnResourceCopyRegion": false, "pfnResourceCopy": false, "pfnResourceUpdateSubresourceUP": false, "pfnClearRenderTargetView": true,
 }
 
-// recorded notes a function that a deferred context or a command list is given to.
-func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
+// recorded notes a function that a deferred context or a command list is given to. executed is the list that it
+// executes, or nil.
+func (b *builder) recorded(e *eventlog.Event, p *pattern, name string, executed *list) {
 	c := b.caller(e)
 	if _, ok := e.Number(0); c == nil || p.deferred && !ok {
 		return
 	}
-	var executed *list
 	switch {
 	case p.deferred && name == "pfnCreateCommandList" && strings.Contains(e.Text(), `"arg":null`):
 		// A context opens the list of another one, to execute it.
-		b.lists[listKey(e, valueOf(e.Text(), "list"))] = b.lists[listKey(e, valueOf(e.Text(), "rt"))]
+		b.lists[keyOf(e, "list")] = b.lists[keyOf(e, "rt")]
 		return
 	case p.deferred && name == "pfnCreateCommandList":
 		l := b.recording(e)
-		l.name, l.finished = valueOf(e.Text(), "list"), c
-		b.lists[listKey(e, l.name)] = l
+		key := keyOf(e, "list")
+		l.name, l.finished = key.name, c
+		b.lists[key] = l
 		delete(b.records, contextKey(e))
 	case p.deferred && name == "pfnAbandonCommandList":
 		delete(b.records, contextKey(e))
-	case name == executes:
-		if executed = b.lists[listKey(e, valueOf(e.Text(), "list"))]; executed != nil {
-			executed.executed = append(executed.executed, c)
-		}
+	case executed != nil:
+		executed.executed = append(executed.executed, c)
 	}
 	if p.deferred && c.list == nil && c.name != finishes {
 		c.list = b.recording(e)
@@ -62,8 +61,7 @@ func (b *builder) recorded(e *eventlog.Event, p pattern, name string) {
 	}
 	var moves []work
 	if fills, ok := moving[name]; ok {
-		line := e.Clone()
-		moves = []work{{fills, &line}}
+		moves = []work{{fills, e.Line()}}
 	} else if executed != nil && executed != c.list {
 		moves = executed.moves
 	}
@@ -86,14 +84,14 @@ func contextKey(e *eventlog.Event) uint64 {
 	return uint64(e.Process)<<32 | n
 }
 
-func listKey(e *eventlog.Event, name string) string { return fmt.Sprintf("%d %s", e.Process, name) }
-
-// valueOf returns the string of a key in a line of the trace.
-func valueOf(line, key string) string {
-	_, rest, _ := strings.Cut(line, `"`+key+`":"`)
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
+// A listKey identifies a command list.
+type listKey struct {
+	process uint32
+	name    string
 }
+
+// keyOf returns the list whose name an event has for a key.
+func keyOf(e *eventlog.Event, key string) listKey { return listKey{e.Process, e.Value(key)} }
 
 // A part is what a call moves in a list, also through other lists: a number of moves, after a number of others.
 type part struct{ before, moves int }

@@ -211,7 +211,7 @@ type Run struct {
 
 	pieces map[uint64][]store // descriptors of the packets that have not been executed, by the event of the packet
 
-	made []made // entries of pfnCreateResource, and returns of pfnAllocateCb
+	made sequence[made] // entries of pfnCreateResource, and returns of pfnAllocateCb
 
 	asked    uint64    // see Reading
 	function *function // that it asks for, or nil

@@ -11,19 +11,15 @@ import (
 type command struct {
 	frame
 	call *call
-	line *eventlog.Event // its entry
-	list *list           // that it executes, or nil
+	line eventlog.Line // its entry
+	list *list         // that it executes, or nil
 }
 
-// begins notes a function of the immediate context that must write packets.
-func (b *builder) begins(e *eventlog.Event, at Point, name string) {
-	c := &command{frame: frame{Point: at, name: name, process: e.Process, thread: e.Thread}, call: b.caller(e)}
-	if name == executes {
-		c.list = b.lists[listKey(e, valueOf(e.Text(), "list"))]
-	}
-	line := e.Clone()
-	c.line = &line
-	b.commands[e.ID] = c
+// begins notes a function of the immediate context that must write packets. executed is the list that it executes,
+// or nil.
+func (b *builder) begins(e *eventlog.Event, at Point, name string, executed *list) {
+	f := frame{Point: at, name: name, process: e.Process, thread: e.Thread}
+	b.commands[e.ID] = &command{frame: f, call: b.caller(e), line: e.Line(), list: executed}
 }
 
 // ends takes the return of a function of the driver. A command that is still in commands then has written no packet. Only

@@ -25,16 +25,15 @@ func silentRun() *Run {
 	for process, allocations := range map[uint32][]string{1: {"0x10", "0x11"}, 2: {"0x20"}} {
 		for i, a := range allocations {
 			name := string(rune('1' + i))
-			r.made = append(r.made,
-				made{process, false, line(eventlog.DDI, process, `{"args":{"arg":{"MipInfoList":[{"TexelWidth":8}],"ResourceDimension":"Buffer"},"res":"resource `+name+`","rt":"rt `+name+`"}}`).Line()},
-				made{process, true, line(eventlog.DDIEnd, process, `{"args":{"arg":{"Resource":"rt `+name+`","AllocationInfo":[{"Allocation":"`+a+`"}]}}}`).Line()})
+			r.made.add(made{process, false, line(eventlog.DDI, process, `{"args":{"arg":{"MipInfoList":[{"TexelWidth":8}],"ResourceDimension":"Buffer"},"res":"resource `+name+`","rt":"rt `+name+`"}}`).Line()})
+			r.made.add(made{process, true, line(eventlog.DDIEnd, process, `{"args":{"arg":{"Resource":"rt `+name+`","AllocationInfo":[{"Allocation":"`+a+`"}]}}}`).Line()})
 		}
 	}
 	for event, resource := range []string{"1", "2", "1"} {
 		r.silent = append(r.silent, &command{
 			frame: frame{Point: Point{Event: uint64(10 * (event + 1))}, name: "pfnResourceCopy", process: 1},
 			call:  &call{frame: frame{number: uint64(event + 1), name: "CopyResource"}},
-			line:  line(eventlog.DDI, 1, `{"name":"pfnResourceCopy","args":{"dst":"resource `+resource+`"}}`),
+			line:  line(eventlog.DDI, 1, `{"name":"pfnResourceCopy","args":{"dst":"resource `+resource+`"}}`).Line(),
 		})
 	}
 	return r

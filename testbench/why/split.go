@@ -16,7 +16,7 @@ import (
 // A work is a function of the driver that moves data, as a deferred context recorded it.
 type work struct {
 	fills bool
-	line  *eventlog.Event // its entry
+	line  eventlog.Line // its entry
 }
 
 // A piece is a packet that moves data: part of a work.
@@ -89,7 +89,7 @@ type owners struct {
 // resources returns the resources of a process.
 func (r *Run) resources(process uint32) owners {
 	o := owners{map[string]string{}, map[string]string{}, map[string]*resourceInfo{}}
-	for _, e := range r.made {
+	for e := range r.made.all() {
 		if e.process != process {
 			continue
 		}
@@ -117,7 +117,7 @@ func (r *Run) resources(process uint32) owners {
 func (o owners) task(w work) task {
 	t := task{fills: w.fills}
 	var l workLine
-	if json.Unmarshal([]byte(w.line.Text()), &l) != nil {
+	if json.Unmarshal([]byte(w.line.String()), &l) != nil {
 		return t
 	}
 	t.name, t.owner, t.box, t.x, t.y = l.Name, o.runtime[l.Args.Dst], l.Args.Box, l.Args.X, l.Args.Y
