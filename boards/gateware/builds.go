@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xb8ce4b21,
+		"ice40-hx8k":    0xc901b87a,
 		"ulx3s":         0xb7bd88f7,
 		"ulx3s-mcu":     0xd0f01ad6,
 		"ulx3s-25f":     0x1ea8fdad,

@@ -17,7 +17,7 @@ func hx8k() *Board {
 		Source:   "Lattice EB85, appendix A",
 		Tried:    "not tried",
 		Programs: "ice40_generic", Iceprog: true,
-		Seed:  3,
+		Seed:  1,
 		Shell: ice40hx8k.Shell,
 		Macros: [][2]string{
 			{"DIVF", fmt.Sprintf("7'd%d", ice40hx8k.DivF)},

@@ -22,7 +22,7 @@ const Name = "ice40-hx8k"
 // PinHz * (DivF+1) / 2^DivQ.
 const (
 	PinHz = 12_000_000
-	DivF  = 55
+	DivF  = 53
 	DivQ  = 5
 	Hz    = PinHz * (DivF + 1) >> DivQ
 )

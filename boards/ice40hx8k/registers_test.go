@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// bitClocks is the clocks of a bit: 21 MHz at 1.5 Mbit/s.
-const bitClocks = 14
+// bitClocks is the clocks of a bit in 1/16: 20.25 MHz at 1.5 Mbit/s.
+const bitClocks = 216
 
 // A watched is the board with a count of the levels that it receives.
 type watched struct {
@@ -58,7 +58,7 @@ func TestRegisters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := New(0)
 			require.NoError(t, err)
-			board := &watched{Module: m, level: true, clocks: bitClocks}
+			board := &watched{Module: m, level: true, clocks: bitClocks / 16}
 			w, err := pins.New(pins.NewBatched(pins.Clocked(board), Hz, []int{115_200, 1_500_000}, 0, f), pins.Options{Hz: Hz})
 			require.NoError(t, err)
 			link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
@@ -71,7 +71,7 @@ func TestRegisters(t *testing.T) {
 			st, err := linkstat.Read(link)
 			require.NoError(t, err)
 			assert.Equal(t, &linkstat.State{
-				Up: true, Cause: "NONE", ClockHz: 21_000_000, Period: 16 * bitClocks, Baud: 1_500_000,
+				Up: true, Cause: "NONE", ClockHz: 20_250_000, Period: bitClocks, Baud: 1_500_000,
 				Counters: st.Counters, UART: st.UART,
 			}, st)
 			u, n := st.UART, st.Counters

@@ -15,7 +15,7 @@ import (
 // each clock of the loop of the program. Its bytes on the line are bounded too, with the
 // acknowledgements.
 func TestReadClocks(t *testing.T) {
-	for clocks, most := range map[uint64]uint64{portClocks: mostRead, 16: 640} {
+	for clocks, most := range map[uint64]uint64{portClocks: mostRead, 16: 660} {
 		require.LessOrEqual(t, readClocks(t, clocks), most, "%d clocks a byte", clocks)
 	}
 }

@@ -45,7 +45,7 @@ func TestBoards(t *testing.T) {
 	b.Reset()
 	require.NoError(t, WriteBoards(&b, all))
 	assert.Regexp(t, `\npins:ice40-hx8k +1234:4847 v[0-9.]+, map [0-9a-f]{8}, build [0-9a-f]{8} \(ice40-hx8k\), 1 nodes, 4 KiB VRAM  ready\n`+
-		`pins:ice40-hx8k\n  link up, cause of the last end NONE, 2000000 bit/s, clock 21000000 Hz\n`+
+		`pins:ice40-hx8k\n  link up, cause of the last end NONE, 2000000 bit/s, clock 20250000 Hz\n`+
 		`  sessions 1, received [0-9]+, refused 0, repeated 0, naks 0, packets 0\n  framing 0, glitches 0, breaks 0\n$`, b.String())
 	assert.Equal(t, "build 00000001 (of another source), ", build("00000001", nil))
 

@@ -36,6 +36,7 @@ type bench struct {
 	acked  uint16      // data frames that were acknowledged
 	stalls bool        // the target port takes nothing
 	slow   bool        // the framing takes a byte in every fourth clock
+	held   bool        // it takes none
 	clock  int
 	link   engine // m, or another one in its place
 	pace   int    // clocks of the bench for one of m
@@ -94,7 +95,7 @@ func (b *bench) tick(in linkport.Piece) {
 	b.each()
 	defer func() { b.count.add(b.m.Status()) }()
 	b.clock++
-	ready := !b.slow || b.clock%4 == 0
+	ready := !b.held && (!b.slow || b.clock%4 == 0)
 	if s := b.link.Sent(); s.Valid && ready {
 		if b.frame = append(b.frame, s.Data); s.Last {
 			b.frames, b.frame = append(b.frames, b.frame), nil

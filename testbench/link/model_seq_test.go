@@ -18,9 +18,8 @@ import (
 var seqShape = shape{window: seq.Window, replay: 20, settled: 25, pace: 12, view: ordered}
 
 func newSeqBoard(t *testing.T) *board {
-	p, err := seq.Program(seq.Options{MapHash: 0x12345678, Replay: uint8(seqShape.replay)})
-	require.NoError(t, err)
-	m := link.New(p.Words, uint32(tickClocks*seqShape.pace))
+	words := assembled(seq.Options{MapHash: 0x12345678, Replay: uint8(seqShape.replay)})
+	m := link.New(words, uint32(tickClocks*seqShape.pace))
 	return &board{link: newByteEnd(&m, &alone{link: &m}, 2), up: func() bool { return m.Status().Up }, pace: seqShape.pace}
 }
 

@@ -92,11 +92,7 @@ func freshHard() any {
 const seqTick = 500
 
 func freshSeq() any {
-	p, err := seq.Program(seq.Options{MapHash: busy.MapHash, Replay: 8})
-	if err != nil {
-		panic(err)
-	}
-	m := link.New(p.Words, seqTick)
+	m := link.New(assembled(seq.Options{MapHash: busy.MapHash, Replay: 8}), seqTick)
 	return &m
 }
 
@@ -236,8 +232,15 @@ type rig struct {
 	greeting []byte // the last hello
 
 	restless bool
-	ended    int // reads of the devices before the present one
+	begins   bool // a session is to begin
+	broken   int  // resets since then
+	storms   int  // resets of a restless rig
+	ended    int  // reads of the devices before the present one
 }
+
+// room is the resets that a beginning session must stand from a restless rig. Then the rig leaves
+// it room.
+const room = 8
 
 func newRig(t *testing.T, line *byteEnd, tick int) *rig {
 	b := newBench(t, busy)
@@ -263,14 +266,19 @@ func (g *rig) reset() {
 	if (now-g.from)%g.tick < 4 {
 		often = 1500
 	}
-	if _, takes, _ := g.line.Takes(); takes && g.restless {
+	restless := g.restless && (!g.begins || g.broken < room)
+	if _, takes, _ := g.line.Takes(); takes && restless {
 		often = 60
 	}
-	if up := g.line.LEDs()&1 != 0; up && g.restless && len(g.line.line) == 0 && g.line.past >= 1 && g.line.past < 6 {
+	if up := g.line.LEDs()&1 != 0; up && restless && len(g.line.line) == 0 && g.line.past >= 1 && g.line.past < 6 {
 		often = 30
 	}
 	if g.r.IntN(often) != 0 {
 		return
+	}
+	g.broken++
+	if restless {
+		g.storms++
 	}
 	g.line.both.Reset()
 	g.line.line, g.line.sent, g.frame = nil, nil, nil
@@ -294,7 +302,9 @@ func TestHostileSequencer(t *testing.T) {
 	m := freshSeq().(*link.Module)
 	g := newSeqRig(t, m, &alone{link: m})
 	g.run(*hostileFlag/8, 4)
+	t.Log(g.ended+g.dev.ended, "reads of the device,", g.storms, "resets of a restless rig")
 	require.Greater(t, g.ended+g.dev.ended, *hostileFlag/40)
+	require.Greater(t, g.storms, *hostileFlag/40)
 }
 
 // TestHostileHard: the same for the hardwired link.
@@ -323,7 +333,9 @@ func (g *rig) run(frames, pace int) {
 			return false
 		}
 		g.greeting = g.hello(uint32(n) + 1)
+		g.begins, g.broken = true, 0
 		g.begin(g.greeting)
+		g.begins = false
 		return true
 	})
 }
@@ -344,7 +356,7 @@ func (g *rig) hello(nonce uint32) []byte {
 
 // disturb is what happens besides frames.
 func (g *rig) disturb(n int) {
-	g.slow, g.restless = n/50%3 == 2, n/500%4 == 3
+	g.slow, g.restless = n/50%3 == 2, n/100%5 == 3
 	switch g.r.IntN(200) {
 	case 0:
 		g.bench.run(g.r.IntN(7000))

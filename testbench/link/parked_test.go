@@ -159,10 +159,12 @@ func TestSequencerParksParts(t *testing.T) {
 	p.data(0, 0, 0, 0, 33, 0x7e, 0x7e, 1, 0xff, 0, 0, 0x10, 0)
 	p.gpu = answers(0x0000000200000001, false)
 	for len(p.reqs) == 0 || p.gpu.Cpl.Status == port.CplNone {
+		require.Less(t, p.clock, 100_000)
 		p.run(1)
 	}
 	for range 15 {
 		for p.gpu.Cpl.Status != port.CplNone {
+			require.Less(t, p.clock, 100_000)
 			p.run(1)
 		}
 		p.gpu.Cpl = answers(0x0000000200000001, true).Cpl

@@ -28,9 +28,7 @@ const (
 type rated struct{ *counted }
 
 func newRated(t *testing.T) rated {
-	p, err := seq.Program(seq.Options{MapHash: busy.MapHash, Replay: 8, Slow: 7})
-	require.NoError(t, err)
-	module := link.New(p.Words, seqTick)
+	module := link.New(assembled(seq.Options{MapHash: busy.MapHash, Replay: 8, Slow: 7}), seqTick)
 	m := &module
 	c := &counted{bench: newBench(t, busy), m: m, line: newByteEnd(m, &alone{link: m}, 2)}
 	c.link, c.pace = c.line, 4

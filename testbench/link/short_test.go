@@ -56,6 +56,19 @@ func TestSequencerShort(t *testing.T) {
 	f[0][2+2+6] = 0 // the tag of a write has no meaning
 	require.Equal(t, c.want(0xc, 2, "40000001"+"0100"+"00"+"0f"+"00001000"+"99000000")[:20], f[0][:20])
 	require.Equal(t, c.want(0xf, 3, "c0"+"21"+"08"+"55000000"), f[1])
+	c.control(0, 4)
+
+	c.gpu.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: 0x88776655}
+	c.short()
+	answer = c.want(0xf, 4, "c0"+"21"+"08"+"55667788")
+	require.Equal(t, [][]byte{answer}, c.sent())
+	c.run(1000)
+	require.Equal(t, [][]byte{answer}, c.sent(), "in the other slot")
+	c.control(0, 5)
+
+	c.gpu.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: 0x4433221100000099}
+	c.data(0, unhex("04000001000031"+"0f"+"01000004")...)
+	require.Equal(t, [][]byte{c.want(0xf, 5, "c0"+"31"+"00"+"11223344")}, c.sent(), "of the configuration")
 }
 
 // TestSequencerPlace: a board at another place than 01:00.0 sends whole headers.

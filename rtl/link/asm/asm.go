@@ -94,6 +94,7 @@ var conditions = []string{"", "z", "nz", "c", "nc", "frame", "other", "room", "r
 // A Program is the result of Assemble.
 type Program struct {
 	Words  []uint64       // instructions of 16 bits
+	Source []string       // the text of each, without space around it and comment
 	Labels map[string]int // addresses by name
 }
 
@@ -101,7 +102,7 @@ type Program struct {
 func Assemble(text string) (*Program, error) {
 	p := &program{names: map[string]int{}, out: Program{Labels: map[string]int{}}}
 	for _, pass := range []bool{false, true} {
-		p.words, p.last = nil, pass
+		p.words, p.out.Source, p.last = nil, nil, pass
 		for i, line := range strings.Split(text, "\n") {
 			line, _, _ = strings.Cut(line, ";")
 			if err := p.line(strings.TrimSpace(line)); err != nil {
@@ -141,6 +142,7 @@ func (p *program) line(s string) error {
 	op, operand, _ := strings.Cut(s, " ")
 	w, err := p.instruction(op, strings.TrimSpace(operand))
 	p.words = append(p.words, uint64(w))
+	p.out.Source = append(p.out.Source, s)
 	return err
 }
 

@@ -50,6 +50,8 @@ end:
 		0x8000, 0x901a, 0xb81a, 0xf800,
 	}, p.Words)
 	assert.Equal(t, map[string]int{"start": 0, "end": 26}, p.Labels)
+	assert.Len(t, p.Source, 26)
+	assert.Equal(t, []string{"ld #0x41", "ld seven", "call start"}, []string{p.Source[0], p.Source[1], p.Source[25]})
 }
 
 func TestErrors(t *testing.T) {
