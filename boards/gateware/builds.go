@@ -6,10 +6,10 @@ package gateware
 func builds() map[string]uint32 {
 	return map[string]uint32{
 		"ice40-hx8k":    0xc901b87a,
-		"ulx3s":         0xb7bd88f7,
-		"ulx3s-mcu":     0xd0f01ad6,
-		"ulx3s-25f":     0x1ea8fdad,
-		"ulx3s-12f":     0xa9eeb4a5,
-		"colorlight-i5": 0xfa76e6d9,
+		"ulx3s":         0x7ac9dd3b,
+		"ulx3s-mcu":     0x5dcbd465,
+		"ulx3s-25f":     0x33eaefd3,
+		"ulx3s-12f":     0xcffcf3d4,
+		"colorlight-i5": 0xaaea7065,
 	}
 }

@@ -41,6 +41,33 @@ func TestReadExpires(t *testing.T) {
 	require.Len(t, b.cpls, start+2, "a second answer is dropped")
 }
 
+// A late answer is dropped also if the GPU takes its tag again in any clock in which the answer arrives.
+func TestTagAgainWhileLate(t *testing.T) {
+	for n := 1; n <= 60; n++ {
+		b := newBench(t, quick)
+		b.open(1)
+		first := b.read(33, 0)
+		b.run(20_000)
+		require.Len(t, b.cpls, 1)
+		require.Equal(t, port.CplAbort, b.cpls[0].Status)
+		b.sent()
+		clock := 0
+		b.each = func() {
+			if clock++; clock == n {
+				b.gpu.Req = port.Request{Kind: port.MemRead, Tag: 33, Len: 2, Addr: 0x1000}
+			}
+		}
+		b.send(answer(0, first[6]), b.epoch, 300)
+		require.Len(t, b.cpls, 1, "the read is offered %d clocks after the answer begins", n)
+		b.each = func() {}
+		second := b.sent()
+		require.Len(t, second, 1)
+		b.send(answer(1, packetOf(second[0])[6]), b.epoch, 300)
+		require.Len(t, b.cpls, 2, "%d clocks", n)
+		require.Equal(t, port.Completion{Tag: 33, Status: port.CplSuccess, Last: true, Data: 0x0706050403020100}, b.cpls[1])
+	}
+}
+
 // Without a session the GPU's writes and completions are lost and its reads are aborted,
 // each within 200 clocks.
 func TestDrain(t *testing.T) {

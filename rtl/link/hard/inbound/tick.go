@@ -38,6 +38,7 @@ func (m *Module) Tick(p receive.Packet, up bool, issue Issue, answered, failed, 
 			m.state = stateMatch
 		}
 	case stateMatch:
+		m.state = stateLook // again, if a read was issued, which may have the same tag
 		if matches {
 			m.complete(word, fits)
 		}
