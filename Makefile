@@ -69,14 +69,15 @@ lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
 # Excluded: RTL, gateware at its pins, work without drivers, proofs and generators, which have
-# no goroutines; measurements; commands that only start simulators; drivers with mistakes,
-# and mistakes that are only named, which run the suite or a frame once for each; mutants of the kernel, which only start its tests; boards that an earlier host used, which differ from
-# clean ones only in their state; random calls and large images of one thread; texts of help,
-# manual and completion; sweeps of the place of a stop and of rates of faults, whose single cases run
-# elsewhere; and TestOneSeedOneRun, which .ci/run starts once for each build. The two packages that take
-# longest begin first.
+# no goroutines; measurements; commands that only start simulators; drivers with mistakes, and
+# mistakes that are only named, which run the suite or a frame once for each; mutants of the
+# kernel, which only start its tests; boards that an earlier host used, which differ from clean
+# ones only in their state; random calls and large images of one thread; texts of help, manual and
+# completion; sweeps of the place of a stop and of rates of faults, whose single cases run
+# elsewhere; pages, damaged logs and long texts; and TestOneSeedOneRun, which .ci/run starts once
+# for each build. The two packages that take longest begin first.
 race: ## the tests under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets|TestPriority|TestBoardResetsItself|TestHangs|TestPlanted|TestQuestionsAboutPlanted|TestFirmware(Hangs|StopsInQueues|IsGone)|TestKernelDraw|TestZeros|TestLinkIsCutInATable|TestExplore|TestHostMemoryInPieces' ./testbench ./testbench/stress $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest|drivertest/.*|device/[a-z]+|scheduling|sanitize|why)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets|TestPriority|TestBoardResetsItself|TestHangs|TestPlanted|TestQuestionsAboutPlanted|TestFirmware(Hangs|StopsInQueues|IsGone)|TestKernelDraw|TestZeros|TestLinkIsCutInATable|TestExplore|TestHostMemoryInPieces|TestModel$$$$|TestPage(OfSamples)?$$$$|TestDamaged|TestWrongLogs|TestNative$$|TestEscapeRandom|TestManualIs|TestGeneratedCommands|TestPlaybackIsBounded|TestLimits|TestLongTexts' ./testbench ./testbench/stress $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest|drivertest/.*|device/[a-z]+|scheduling|sanitize|why)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
 	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
@@ -95,6 +96,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestWorkingSets -workingsets 100
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500
+	$(BIN) test --board 'verilated?config=small&dirty=1'
 	$(GO) test -count 1 -timeout 60m ./boards/dirty -dirty.seeds 20000
 	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000

@@ -33,7 +33,7 @@ func TestFaultsAtThePins(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		s, link := faulty(t, pins.Faults{Reset: 0.001, Seed: 5})
 		lost := 0
-		for range 12 {
+		for range 6 {
 			if err := bustest.Enumerate(link); err != nil {
 				require.ErrorIs(t, err, bus.ErrLinkDown)
 				lost++

@@ -55,7 +55,7 @@ var seqFaults = []pinFault{
 	{"pins:ice40-hx8k?hostclock=1020", "ident.time", "the board's clock is 2.00 % slow", "the rate is off"},
 }
 
-var sequencerFlag = flag.Int("bringup.sequencer", 3, "rows of TestPinFaults with ice40-hx8k; 10 are all")
+var sequencerFlag = flag.Int("bringup.sequencer", 2, "rows of TestPinFaults with ice40-hx8k; 10 are all")
 
 // Each fault at the pins of a board is named, with its likely cause, and no other one. Without
 // a fault there is no name.
