@@ -330,6 +330,9 @@ func (s *script) step() {
 		}
 	}
 	s.run(600 + long*tickClocks)
+	if at, ok := s.soft.Next(); ok && at-s.now <= tickTime {
+		s.run(2 * tickClocks) // the hardware counts ticks, and its timer may end one tick earlier
+	}
 	s.compare(what)
 }
 
