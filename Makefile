@@ -26,9 +26,11 @@ STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 
 # "make vet" runs go vet. Without debug information the linker takes half the time.
 TESTFLAGS = -vet=off -ldflags=-w
+PACKAGES  = ./...
+TESTSUM   =
 
 test: ## all tests of the fast set; the last line counts the skipped tests
-	HILGPU_FAST=1 $(GO) run ./cmd/testsum $(TESTFLAGS) -timeout 30m ./...
+	HILGPU_FAST=1 $(GO) run ./cmd/testsum $(TESTSUM) $(TESTFLAGS) -timeout 30m $(PACKAGES)
 
 test-long: ## the tests that are not in the fast set, and main paths without a log
 	$(GO) run ./cmd/testsum -long $(TESTFLAGS)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -40,9 +39,7 @@ func longTests(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names)
-	run := "^(" + strings.Join(slices.Compact(names), "|") + ")$"
-	return append([]string{"-timeout", "40m", "-run", run}, slices.Compact(packages)...), nil
+	return append([]string{"-timeout", "40m"}, selection(names, packages)...), nil
 }
 
 // longTestsOf returns the tests of a file that call tooltest.Long. It fails if another function calls it, whose tests

@@ -4,8 +4,12 @@
 //
 //	testsum [arguments of go test]
 //	testsum -long [flags of go test]
+//	testsum -skipped FILE [arguments of go test]
+//	testsum -again FILE [flags of go test]
 //
 // With -long it runs only the tests of the module that call tooltest.Long, which HILGPU_FAST=1 skips.
+// With -skipped it writes which tests were skipped because this system cannot run them, and with -again
+// it runs only these.
 //
 // It exits as go test does, or with 1 if a test was skipped and CI=true is set
 // in the environment. A case that is not applicable to a driver, because the driver or its
@@ -28,15 +32,28 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// arguments returns the arguments of go test, and the file for the skipped tests or "".
+func arguments(args []string) (all []string, skipped string, err error) {
+	var tests []string
+	switch {
+	case len(args) > 0 && args[0] == "-long":
+		tests, err = longTests(".")
+		args = args[1:]
+	case len(args) > 1 && args[0] == "-skipped":
+		skipped, args = args[1], args[2:]
+	case len(args) > 1 && args[0] == "-again":
+		tests, err = skippedTests(args[1])
+		args = args[2:]
+	}
+	return slices.Concat(args, tests), skipped, err
+}
+
 // run runs go test and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "-long" {
-		long, err := longTests(".")
-		if err != nil {
-			fmt.Fprintf(stderr, "testsum: %v\n", err)
-			return 1
-		}
-		args = slices.Concat(args[1:], long)
+	args, skipped, err := arguments(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "testsum: %v\n", err)
+		return 1
 	}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = stderr
@@ -50,6 +67,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	s := newSum(stdout)
 	read := s.read(pipe)
+	if skipped != "" {
+		read = errors.Join(read, s.writeSkipped(skipped))
+	}
 	err = cmd.Wait()
 	code := cmd.ProcessState.ExitCode()
 	var exit *exec.ExitError

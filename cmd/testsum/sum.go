@@ -42,6 +42,7 @@ type sum struct {
 	err     error // first write error
 	running map[string]*pkg
 	skips   map[string]int // by reason
+	skipped []string       // see note
 	failed  bool           // a package has failed
 	missing bool           // skipLine found a test that this system could not run
 }
@@ -104,6 +105,7 @@ func (s *sum) take(e event) {
 		t.over = true
 		if e.Test != "" {
 			s.skips[t.reason()]++
+			s.note(e, t.reason())
 		}
 	case "fail":
 	default:

@@ -180,6 +180,35 @@ func TestSkips(t *testing.T) {
 	}
 }
 
+// The tests that were skipped for a missing tool, and no others, can be run again.
+func TestAgain(t *testing.T) {
+	inModule(t, map[string]string{"a/a_test.go": inTest(skips), "b/b_test.go": inTest(passes)})
+	list := filepath.Join(t.TempDir(), "skipped")
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run([]string{"-skipped", list, "./..."}, &stdout, &stderr), stderr.String())
+	text, err := os.ReadFile(list)
+	require.NoError(t, err)
+	assert.Equal(t, "m/a TestMute\nm/a TestOther\nm/a TestSub\nm/a TestTool\n", string(text))
+	require.NoError(t, os.WriteFile("a/a_test.go", []byte(strings.ReplaceAll(strings.ReplaceAll(inTest(skips+passes), "t.Skip(", "t.Error("), "t.SkipNow(", "t.Fail(")), 0o644))
+	stdout.Reset()
+	assert.Equal(t, 1, run([]string{"-again", list}, &stdout, &stderr))
+	for _, name := range []string{"TestTool", "TestOther", "TestMute", "TestSub", "TestSub/x"} {
+		assert.Contains(t, stdout.String(), "--- FAIL: "+name+" (")
+	}
+	assert.NotContains(t, stdout.String(), "stderr", "TestA was not skipped")
+	assert.NotContains(t, stdout.String(), "m/b")
+
+	for content, want := range map[string]string{"": " has no test\n", "m/a\n": ": want lines of a package and a test\n"} {
+		require.NoError(t, os.WriteFile(list, []byte(content), 0o644))
+		stderr.Reset()
+		assert.Equal(t, 1, run([]string{"-again", list}, &stdout, &stderr))
+		assert.Equal(t, "testsum: "+list+want, stderr.String())
+	}
+	stderr.Reset()
+	assert.Equal(t, 1, run([]string{"-again", "no-such-file"}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "no-such-file")
+}
+
 func TestNoGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
