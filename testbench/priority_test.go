@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
@@ -118,6 +119,7 @@ func stoppedAndContinued(t *testing.T, ring *eventlog.Ring) (stopped []uint32) {
 //
 // docs/properties.md: S3.
 func TestPriorityLatency(t *testing.T) {
+	tooltest.Long(t)
 	const copies, limit = 100, 20_000
 	for _, tt := range []struct {
 		name, board string

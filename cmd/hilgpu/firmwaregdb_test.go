@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/firmware/gdbtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command"
 )
 
@@ -50,6 +51,7 @@ func debugged(t *testing.T, elf string, steps []gdbtest.Step, args ...string) (c
 // gdb attaches to a firmware that already runs, in commands that only look, and its detach leaves
 // them their work.
 func TestGDBAttach(t *testing.T) {
+	tooltest.Long(t)
 	gdbtest.Need(t)
 	image, board, core := gdbtest.ELF(t, "../.."), served(t), filepath.Join(t.TempDir(), "core")
 	sleeps := []gdbtest.Step{

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware/gdbtest"
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -92,6 +93,7 @@ func (d *queuesRun) run(s *turns.Server, sources []compose.Source) {
 // gdb debugs the firmware while the drivers use its queues: it stops in the request that creates a queue, and
 // interrupts the firmware in its sleep. The frame is complete.
 func TestGDBInQueues(t *testing.T) {
+	tooltest.Long(t)
 	gdbtest.Need(t)
 	elf := gdbtest.ELF(t, "../..")
 	s, err := turns.Serve("0,wait", func(err error) { t.Errorf("%v", err) })

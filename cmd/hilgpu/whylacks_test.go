@@ -8,10 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Without submissions why names the step that is missing from the accesses: its clock is that of the write which asked for it.
 func TestWhyNamesWhatIsMissingFromAccesses(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		words []string
 		fault string

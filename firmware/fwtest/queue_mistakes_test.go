@@ -54,6 +54,7 @@ var mistakes = []mistake{
 // The campaign finds mistakes of the scheduler with its default number of operations. Few of its yields are inside a packet, so another test
 // finds those of places.
 func TestQueueMistakes(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "riscv64-unknown-elf-gcc")
 	tool := filepath.Join(t.TempDir(), "build")
 	out, err := exec.Command("go", "build", "-o", tool, "../build").CombinedOutput()
