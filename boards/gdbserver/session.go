@@ -70,15 +70,16 @@ func (s *session) begin() error {
 		return err
 	}
 	var early []string
-	for s.await {
+	for count := 0; s.await; {
 		select {
 		case m, ok := <-s.messages:
 			if !ok {
 				return errLost
 			}
-			if early = s.early(early, m); len(early) > maxEarly {
+			if count++; count > maxEarly {
 				return errEarly
 			}
+			early = s.early(early, m)
 			continue
 		default:
 		}
@@ -110,7 +111,7 @@ func (s *session) early(packets []string, m message) []string {
 	return packets
 }
 
-// maxEarly is how many packets a client may send before the program has started.
+// maxEarly is how many messages a client may send before the program has started.
 const maxEarly = 100
 
 // look returns the state of a running program after a pause.

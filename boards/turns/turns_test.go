@@ -3,6 +3,7 @@ package turns_test
 import (
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -309,5 +310,21 @@ func TestClientWaits(t *testing.T) {
 	exchange("+$D#44", "+$OK#9a")
 	assert.NoError(t, conn.Close())
 	require.NoError(t, <-done)
+	require.NoError(t, s.Close())
+}
+
+// A client that sends without end before there is a program is dropped, whatever it sends.
+func TestClientFloods(t *testing.T) {
+	reports := make(chan error, 10)
+	s, err := turns.Serve("0", func(err error) { reports <- err })
+	require.NoError(t, err)
+	for _, message := range []string{"-", "\x03", "$qC#b4", "$qC#b5"} {
+		conn, err := net.Dial("tcp", s.Addr)
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, strings.Repeat(message, 200))
+		require.NoError(t, err)
+		require.ErrorContains(t, <-reports, "too many packets before the program has started")
+		require.NoError(t, conn.Close())
+	}
 	require.NoError(t, s.Close())
 }

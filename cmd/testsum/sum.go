@@ -104,8 +104,9 @@ func (s *sum) take(e event) {
 	case "skip":
 		t.over = true
 		if e.Test != "" {
-			s.skips[t.reason()]++
-			s.note(e, t.reason())
+			reason := t.reason()
+			s.skips[reason]++
+			s.note(e, reason)
 		}
 	case "fail":
 	default:

@@ -29,7 +29,7 @@ type builder struct {
 	placed   map[uint64]*place   // of allocations in a segment
 	homes    map[uint64][]*place // host memory of allocations
 	locked   map[uint64]*cpuWrite
-	kept     sequence[call]
+	kept     sequence[call]      // the calls themselves
 	known    map[uint64]*call    // by the number of the event
 	commands map[uint64]*command // that have not returned, and have written nothing
 	batches  map[uint64]*batch   // by context
