@@ -349,8 +349,8 @@ func part(memory []byte, at, n int) []byte {
 	return memory[at : at+n]
 }
 
-// bareSend returns the time that datagrams of some sizes take, of which at most window are
-// not acknowledged. A short datagram acknowledges each every of them.
+// bareSend returns the time that datagrams of some sizes take. At most window of them, and
+// linkWindow bytes, are not acknowledged. A short datagram acknowledges each every of them.
 func bareSend(b *testing.B, e *bareEnds, sizes []int, window, every int) time.Duration {
 	n := len(sizes)
 	go func() {
@@ -370,17 +370,20 @@ func bareSend(b *testing.B, e *bareEnds, sizes []int, window, every int) time.Du
 	ack := make([]byte, 10)
 	begun := time.Now()
 	require.NoError(b, e.sender.SetReadDeadline(begun.Add(20*time.Second)))
-	for sent, acked, at := 0, 0, 0; acked < n; {
-		if sent < n && sent-acked < window {
+	for sent, acked, at, flying := 0, 0, 0, 0; acked < n; {
+		if sent < n && sent-acked < window && flying+sizes[sent] <= linkWindow {
 			_, err := e.sender.Write(part(e.source, at, sizes[sent]))
 			require.NoError(b, err)
 			at += sizes[sent]
+			flying += sizes[sent]
 			sent++
 			continue
 		}
 		_, err := e.sender.Read(ack)
 		require.NoError(b, err)
-		acked = int(binary.BigEndian.Uint32(ack))
+		for all := int(binary.BigEndian.Uint32(ack)); acked < all; acked++ {
+			flying -= sizes[acked]
+		}
 	}
 	return time.Since(begun)
 }
