@@ -324,3 +324,11 @@ func TestDrawingsAtRandom(t *testing.T) {
 		q.finish()
 	}
 }
+
+// A stopped kernel has no device that could be lost, also none of its own.
+func TestNothingIsLostAfterStop(t *testing.T) {
+	r := newRig(t, options{})
+	r.finish()
+	assert.NoError(t, r.kernel.Lost(0))
+	assert.NoError(t, r.kernel.Lost(r.dev))
+}

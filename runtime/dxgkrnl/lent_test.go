@@ -93,3 +93,18 @@ func TestPrivateDataAreZeroAtFirst(t *testing.T) {
 	r.wait()
 	r.finish()
 }
+
+// The command buffer that a driver gets has nothing of what it wrote before.
+func TestCommandBuffersAreSpoiled(t *testing.T) {
+	r := newRig(t, options{})
+	a := r.alloc(64, system)
+	c := r.kernel.devices[1].contexts[0]
+	for i := range 2 * len(c.users) {
+		command := c.users[c.current].command
+		assert.Equal(t, repeat(poison, len(command)), command)
+		r.render(fill(a, 0, 64, byte(i)))
+		assert.NotEqual(t, byte(poison), command[0])
+	}
+	r.wait()
+	r.finish()
+}

@@ -136,3 +136,37 @@ func TestResetIsAlone(t *testing.T) {
 		assert.EqualValues(t, 1, k.Stats().Recoveries)
 	}
 }
+
+// Of two threads that find a stopped adapter, one resets it, and the other goes on.
+//
+// docs/properties.md: T6.
+func TestOneOfTwoThreadsResets(t *testing.T) {
+	for seed := range uint64(16) {
+		r := newRig(t, options{})
+		k := r.kernel
+		stopped, come := false, 0
+		finds := func(th *ddi.Thread) {
+			for !stopped {
+				v := k.enter(th)
+				k.leave(th, &v)
+			}
+			v := k.enter(th)
+			defer k.leave(th, &v)
+			come++
+			k.recoverItself(th)
+			assert.Nil(t, k.err, "seed %d", seed)
+		}
+		k.Run(seed, []Task{
+			{r.thread, func(th *ddi.Thread) {
+				v := k.enter(th)
+				k.stop(th, reasonTimeout, k.timeOutOf(&k.nodes[0]))
+				stopped = true
+				k.until(th, func() bool { return come == 2 })
+				k.leave(th, &v)
+			}},
+			{r.process(2).thread, finds},
+			{r.process(3).thread, finds},
+		})
+		assert.EqualValues(t, 1, k.Stats().Recoveries)
+	}
+}
