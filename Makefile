@@ -138,6 +138,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./boards -run TestPinsConformance -boards.pins
 	$(GO) test -count 1 -timeout 60m ./testbench/device/bringup -run 'TestPinFaults|TestPinCauses' -bringup.sequencer 10 -bringup.seeds 8 -bringup.boards
 	for b in ice40-hx8k ulx3s ulx3s-mcu colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" && $(BIN) bringup --board "pins:$$b?sim=$$s" || exit 1; done; done
+	.ci/gateware whole
 	$(GO) test -count 1 -timeout 60m ./testbench/link -skip TestProgramMutants -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestProgramMutants -link.mistakes 200 -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000

@@ -2,13 +2,13 @@ package ice40hx8k
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards/pins"
+	"github.com/hilgpu/hilgpu/boards/pins/pinstest"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -49,27 +49,5 @@ func TestPins(t *testing.T) {
 func TestShare(t *testing.T) {
 	m, err := New(0)
 	require.NoError(t, err)
-	w, err := pins.New(pins.NewSerial(m, Hz, Rates(), 0), pins.Options{Hz: Hz})
-	require.NoError(t, err)
-	link, err := rootport.New(w.Dial, bustest.NewHost(8192), rootport.Options{})
-	require.NoError(t, err)
-	require.NoError(t, bustest.Enumerate(link))
-	data := make([]byte, VRAMBytes)
-	const most = 2_000_000
-	for _, tt := range []struct {
-		name string
-		move func() error
-	}{
-		{"writes", func() error { return errors.Join(link.Write(2, 0, data), link.Read(2, 0, data[:4])) }},
-		{"reads", func() error { return link.Read(2, 0, data) }},
-	} {
-		for i := range data {
-			data[i] = byte(1 + i%255)
-		}
-		at := w.Clocks()
-		require.NoError(t, tt.move())
-		share := float64(len(data)) * 10 * Hz / most / float64(w.Clocks()-at)
-		t.Logf("%s: %.3f of %d bit/s / 10", tt.name, share, most)
-		require.GreaterOrEqual(t, share, 0.7, tt.name)
-	}
+	pinstest.VRAMShare(t, pins.NewSerial(m, Hz, Rates(), 0), Hz, 2_000_000, VRAMBytes, 0.7)
 }

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards/pins"
+	"github.com/hilgpu/hilgpu/boards/pins/pinstest"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // config returns the configuration default with nodes and bytes of VRAM.
@@ -49,6 +51,14 @@ func TestPins(t *testing.T) {
 		m.Reset()
 		assert.Zero(t, m.LEDs())
 	}
+}
+
+// Bulk transfers between the host and VRAM get at least 83 % of the line as payload, at the highest rate.
+func TestShare(t *testing.T) {
+	tooltest.Long(t)
+	m, err := New(config(2, 64<<10), 0)
+	require.NoError(t, err)
+	pinstest.VRAMShare(t, pins.NewSerial(m, Hz, []int{115_200, 3_000_000}, 0), Hz, 3_000_000, 48<<10, 0.83)
 }
 
 // A board that is reset during a session is found again by the next Dial, at the first rate.

@@ -73,9 +73,8 @@ one process: latency, bandwidth and timeout. Link faults are injected in both di
 see "hilgpu help selectors". With pins:NAME, the gateware of a board is served: what the host
 sends goes to its pins, and its own end of the link answers. A board with a UART is served on
 a pty or on TCP. One with an Ethernet is served on UDP, or is a station of its own at eth:IFACE,
-with the addresses of docs/boards.md. Gateware in Go needs many times the time of a board, and
-longer on a busy machine. On a pty, a host then needs longer times in its selector, as in
-serial:/tmp/board0?maxbaud=2000000&timeout=60000&silence=5000.
+with the addresses of docs/boards.md. Simulated gateware needs many times the time of a board, and
+longer on a busy machine. The selector that is printed has timeout= and silence= for that.
 
 --capture, --record and --inspect watch one emulated board, as its hosts use it.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
@@ -231,6 +230,15 @@ func rawListener(where string, g *boards.Gateware) (serve.Listener, error) {
 type gatewareListener struct {
 	serve.Listener
 	end func() error // ends the gateware, once
+}
+
+// Selector implements serve.Listener. Simulated gateware needs more time than a board.
+func (l gatewareListener) Selector() string {
+	at, sep := l.Listener.Selector(), "?"
+	if strings.Contains(at, sep) {
+		sep = "&"
+	}
+	return at + sep + "timeout=60000&silence=15000"
 }
 
 // Serve implements serve.Listener.

@@ -14,7 +14,10 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-var gatewareSim = flag.String("gateware.sim", "go", "simulation of TestGateware: go or verilator")
+var (
+	gatewareSim   = flag.String("gateware.sim", "go", "simulation of TestGateware: go or verilator")
+	gatewareWhole = flag.Bool("gateware.whole", false, "TestGateware runs all stages of bring-up and the whole suite")
+)
 
 // TestGateware: gateware in a process is a station of a network. In another network
 // namespace, the driver stack composes a frame through it over raw Ethernet and over UDP, and
@@ -24,7 +27,15 @@ func TestGateware(t *testing.T) {
 	ethertest.Run(t, func(t *testing.T, n *ethertest.Net) {
 		raw := startBoard(t, n, "pins:colorlight-i5?source=../..&mac=02:00:00:00:07:09&ip=10.0.0.9&sim="+*gatewareSim+" --listen eth:"+ethertest.BoardInterface)
 		raw = strings.ReplaceAll(raw, "IFACE", ethertest.HostInterface)
-		for _, board := range []string{raw + "?timeout=10000", "udp:10.0.0.9:4000?timeout=10000", "udp:10.0.0.9:4000?timeout=10000&mtu=576"} {
+		if *gatewareWhole {
+			for _, args := range [][]string{{"bringup", "--board", raw}, {"test", "--board", raw}} {
+				var out, errs bytes.Buffer
+				assert.Equal(t, exit.OK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
+				t.Logf("%q: %s", args, out.String())
+			}
+			return
+		}
+		for _, board := range []string{raw, "udp:10.0.0.9:4000?timeout=10000", "udp:10.0.0.9:4000?timeout=10000&mtu=576"} {
 			for _, args := range [][]string{
 				{"run", "compose", "--check", "--size", "24x24", "--board", board},
 				{"bringup", "--only", "link,ident,config,regs", "--board", board},
@@ -33,7 +44,7 @@ func TestGateware(t *testing.T) {
 				require.Equal(t, exit.OK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
 			}
 		}
-		for _, board := range []string{raw + "?timeout=10000", "udp:10.0.0.9:4000?timeout=10000"} {
+		for _, board := range []string{raw, "udp:10.0.0.9:4000?timeout=10000"} {
 			var out, errs bytes.Buffer
 			assert.Equal(t, exit.OK, run([]string{"test", "--filter", "^(clears|present)$", "--board", board}, &out, &errs), "%s%s", out.String(), errs.String())
 			assert.Contains(t, out.String(), "2 passed, 0 failed, 0 skipped")
