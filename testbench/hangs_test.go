@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/gartreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -28,6 +31,7 @@ var hangs = flag.Int("recovery.hangs", 5, "injected hangs of each kind")
 //	spoil   spoils what DxgkDdiPatch has patched; nil: nothing does
 //	system  set when it is open
 //	heal    is called before DxgkDdiResetEngine; nil: nothing is
+//	again   spoils work of other devices that is submitted again; nil: nothing does
 //	buffer  address of the DMA buffer of what was spoiled; 0: all of the device
 //	fences  that submissions of it have had
 //	others  fences of other devices in the hardware, by node, except those that have been reported
@@ -37,6 +41,7 @@ var hangs = flag.Int("recovery.hangs", 5, "injected hangs of each kind")
 type spoiler struct {
 	spoil  func(arg kmddi.Patch)
 	heal   func()
+	again  func(arg kmddi.Patch)
 	system *System
 	device kmddi.HDevice
 	owners map[kmddi.HContext]kmddi.HDevice
@@ -145,6 +150,9 @@ func after(fences []uint32, last uint32) []uint32 {
 // patched notes a submission, and spoils it if it is the one.
 func (s *spoiler) patched(arg kmddi.Patch) {
 	if s.owners[arg.Context] != s.device {
+		if s.again != nil && arg.Flags.Resubmission {
+			s.again(arg)
+		}
 		s.others[arg.NodeOrdinal] = append(s.others[arg.NodeOrdinal], arg.SubmissionFenceID)
 		return
 	}
@@ -174,6 +182,26 @@ func unknownPacket(arg kmddi.Patch) {
 	copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], []byte{1, 0, 0, 0x7e})
 }
 
+// missingPage makes a submission begin with a copy to a page of the aperture that has no entry.
+func missingPage(arg kmddi.Patch) {
+	p, _ := pkt.Copy{Dst: missingAddr(arg.SubmissionFenceID), Bytes: 64}.Append(nil)
+	copy(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], p)
+}
+
+// missingAddr returns the address that missingPage uses in the submission of a fence.
+func missingAddr(fence uint32) uint64 {
+	return gartreg.Start + (gartreg.MaxPages-1)*gartreg.PageBytes + uint64(fence%32*64)
+}
+
+// missingInDump returns what the dump has of the page that missingPage has used.
+func missingInDump(fence uint32) []string {
+	addr := missingAddr(fence)
+	return []string{
+		"GART.FAULT=0x15 (VALID=1 NODE=0 WRITE=1 LOST=0 KIND=INVALID)",
+		fmt.Sprintf("GART.FAULT_LO=%#x\n", uint32(addr)), fmt.Sprintf("GART.FAULT_HI=%#x\n", addr>>32),
+	}
+}
+
 // A hangKind is a kind of hang that one reset of a node ends.
 type hangKind struct {
 	name, board string
@@ -183,7 +211,9 @@ type hangKind struct {
 	alone       bool                  // later work of the node would end the hang
 	quantum     uint64                // of a context in clocks; 0: the default
 	kind        dxgkrnl.Kind
-	most        int // hangs that a GPU can have, after which another one goes on; 0: any number
+	most        int                         // hangs that a GPU can have, after which another one goes on; 0: any number
+	dumped      func(fence uint32) []string // what the dump has; nil: not checked
+	unverified  bool                        // the verifier calls DxgkDdiPatch twice, and the second call would mend the spoiled address
 }
 
 // hangKinds returns the kinds of TestHangsAreRecovered.
@@ -204,6 +234,9 @@ func hangKinds(injector *inject.Injector) []hangKind {
 		{name: "one node, no preemption", board: "emu?vram=64KiB&nodes=1&preemption=0", spoil: unknownPacket, kind: dxgkrnl.Fault},
 		{name: "fault in a queue of the firmware", board: "emu?config=full&vram=64KiB", queues: Queues{Use: true}, spoil: unknownPacket, kind: dxgkrnl.Fault},
 		{name: "long work in a queue of the firmware", board: "emu?config=full&vram=1MiB", queues: Queues{Use: true}, kind: dxgkrnl.Timeout},
+		{name: "page fault", board: "emu?vram=64KiB&gart=1", spoil: missingPage, kind: dxgkrnl.Fault, dumped: missingInDump, unverified: true},
+		{name: "page fault in a queue of the firmware", board: "emu?config=full&vram=64KiB", queues: Queues{Use: true}, spoil: missingPage, kind: dxgkrnl.Fault, dumped: missingInDump, unverified: true},
+		{name: "host read", board: "emu?vram=64KiB&gart=1&readtimeout=1", spoil: read, quantum: math.MaxUint32, kind: dxgkrnl.Fault, most: 4},
 		{name: "fault on a line", board: "line?vram=64KiB", spoil: unknownPacket, kind: dxgkrnl.Fault},
 		{name: "host read on a line", board: "line?vram=64KiB", spoil: read, quantum: math.MaxUint32, kind: dxgkrnl.Fault, most: 4}, // the end of a turn would end the read; each retires a tag, and there are 4 spare ones (docs/registers.md, ID.READ_TIMEOUT)
 	}
@@ -228,7 +261,7 @@ func TestHangsAreRecovered(t *testing.T) {
 
 // recovers makes devices of a new system hang, one after the other.
 func recovers(t *testing.T, k hangKind, injector *inject.Injector, seed uint64, hangs int) {
-	o := Options{Seed: seed, Queues: k.queues, quantum: k.quantum, Sanitize: true, Inject: injector, Record: eventstest.Record(t)}
+	o := Options{Seed: seed, Queues: k.queues, quantum: k.quantum, Sanitize: true, NoVerify: k.unverified, Inject: injector, Record: eventstest.Record(t)}
 	if k.spoil == nil {
 		o.TdrDelay = 100_000
 	}
@@ -236,10 +269,7 @@ func recovers(t *testing.T, k hangKind, injector *inject.Injector, seed uint64, 
 	sys, err := Open(k.board, s.drivers(), o)
 	require.NoError(t, err)
 	s.system = sys
-	r := &recoveries{T: t, kind: k, spoiler: s, others: []*copier{newCopier(t, sys, 1000, 3), newCopier(t, sys, 2000, 5)}}
-	for _, p := range r.others {
-		p.copies(1)
-	}
+	r := newRecoveries(t, k, s)
 	for n := range hangs {
 		r.hang(n)
 		r.leaks(n)
@@ -254,10 +284,7 @@ func recovers(t *testing.T, k hangKind, injector *inject.Injector, seed uint64, 
 	for _, f := range sys.Findings() {
 		assert.Contains(t, expected, f.Rule, "%v", f)
 	}
-	for _, p := range r.others {
-		p.dev.Close()
-	}
-	require.NoError(t, sys.Close())
+	r.close()
 }
 
 // warmUp is the number of hangs after which nothing may grow. Until then the contexts of
@@ -269,45 +296,74 @@ type recoveries struct {
 	*testing.T
 	kind     hangKind
 	spoiler  *spoiler
-	others   []*copier
+	others   []*bystander
 	least    int // submissions of others that had not ended in a hang
 	holdings dxgkrnl.Holdings
 	memory   uint64
 }
 
-// hang makes a device hang while the others work, and checks all of them.
-func (r *recoveries) hang(n int) {
+// newRecoveries returns the hangs of a kind in the system of a spoiler, with two other devices.
+func newRecoveries(t *testing.T, k hangKind, s *spoiler) *recoveries {
+	r := &recoveries{T: t, kind: k, spoiler: s, others: []*bystander{newBystander(t, s.system, 1000), newBystander(t, s.system, 2000)}}
+	for _, b := range r.others {
+		b.fresh(0)
+		b.moves(1)
+	}
+	return r
+}
+
+// close closes the other devices and the system.
+func (r *recoveries) close() {
+	for _, b := range r.others {
+		b.dev.Close()
+	}
+	require.NoError(r, r.spoiler.system.Close())
+}
+
+// meet makes a device hang while the others work.
+func (r *recoveries) meet(n int) (guilty *copier) {
 	t, s := r.T, r.spoiler
 	size, copies := 1500, 1
 	if r.kind.spoil == nil {
 		size, copies = 128<<10, 60
 	}
-	guilty := newCopier(t, s.system, size, 7)
+	guilty = newCopier(t, s.system, size, 7)
 	guilty.copies(1)
 	require.NoError(t, s.system.WaitForIdle()) // its buffers are resident
 	s.ahead, s.beside = 0, 0
 	s.armed, s.buffer, s.fences, s.nodes = s.spoil != nil, 0, nil, map[uint32]bool{}
-	r.others[0].copies(60) // while the node does that, the rest is queued
+	r.others[0].fresh(n + 1)
+	r.others[0].moves(60) // while the node does that, the rest is queued
+	r.others[1].fresh(n + 1)
 	if r.kind.alone {
-		r.others[1].copies(3)
+		r.others[1].moves(3)
 	}
 	guilty.copies(copies)
-	unfinished := &s.beside
 	if r.kind.alone {
 		require.NoError(t, s.system.WaitForIdle())
-		unfinished = &s.ahead
 	} else {
-		r.others[1].copies(3)
+		r.others[1].moves(3)
 	}
 	guilty.copies(1)
-	for _, p := range r.others {
-		require.Equal(t, p.data, p.result(t), "hang %d", n)
-		require.NoError(t, p.dev.GetDeviceRemovedReason())
+	return guilty
+}
+
+// hang makes a device hang while the others work, and checks all of them.
+func (r *recoveries) hang(n int) {
+	t, s := r.T, r.spoiler
+	guilty := r.meet(n)
+	for _, b := range r.others {
+		require.Equal(t, b.data, b.result(t), "hang %d", n)
+		require.NoError(t, b.dev.GetDeviceRemovedReason())
 	}
 	require.NoError(t, s.system.WaitForIdle())
-	require.Positive(t, *unfinished, "hang %d: the others have unfinished work", n)
-	if r.least == 0 || *unfinished < r.least {
-		r.least = *unfinished
+	unfinished := s.beside
+	if r.kind.alone {
+		unfinished = s.ahead
+	}
+	require.Positive(t, unfinished, "hang %d: the others have unfinished work", n)
+	if r.least == 0 || unfinished < r.least {
+		r.least = unfinished
 	}
 	guilty.copies(1) // here the driver learns of it
 	var e *dxgkrnl.DeviceError
@@ -315,9 +371,12 @@ func (r *recoveries) hang(n int) {
 	require.Equal(t, r.kind.kind, e.Kind, "%v: %s", e, e.Dump)
 	require.Contains(t, s.fences, e.Fence, "%v: %s", e, e.Dump)
 	require.ErrorIs(t, guilty.dev.GetDeviceRemovedReason(), ddi.DXGIDeviceHung)
-	guilty.source.Release()
-	guilty.target.Release()
-	guilty.dev.Close()
+	if r.kind.dumped != nil {
+		for _, want := range r.kind.dumped(s.fences[0]) {
+			require.Contains(t, e.Dump, want, "hang %d", n)
+		}
+	}
+	guilty.close()
 }
 
 // leaks checks that the kernel and the PC hold what they held after warmUp hangs.

@@ -50,6 +50,13 @@ func (p *copier) copies(n int) {
 	p.ctx.Flush()
 }
 
+// close releases the buffers that a device with work in the hardware holds, and the device.
+func (p *copier) close() {
+	p.source.Release()
+	p.target.Release()
+	p.dev.Close()
+}
+
 // Work of a device with a higher priority stops a node in the middle of a long buffer. Both
 // devices have their results.
 func TestPriorityOfDevices(t *testing.T) {

@@ -74,6 +74,19 @@ func (a *adapter) startAperture(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
+// forgetPageFault clears the record of a page fault of a node that will be reset. GART.FAULT keeps
+// the first fault until then, and one of the other node is left for its own reset.
+func (a *adapter) forgetPageFault(t *ddi.Thread, node uint32) ddi.Status {
+	if !a.translates() {
+		return ddi.StatusSuccess
+	}
+	v, s := a.regs.ReadRegister(t, gartreg.Base+gartreg.Fault)
+	if s != ddi.StatusSuccess || v&gartreg.FaultValid == 0 || v&gartreg.FaultNode != 0 != (node != 0) {
+		return s
+	}
+	return a.regs.WriteRegister(t, gartreg.Base+gartreg.Fault, 0)
+}
+
 // releaseAperture unmaps the table.
 func (a *adapter) releaseAperture(t *ddi.Thread) {
 	if a.aperture.table.cb != nil {

@@ -269,3 +269,26 @@ func TestWordsAreNotTranslated(t *testing.T) {
 		}
 	}
 }
+
+// TestResetForgetsAPageFault: a reset of a node clears the record of its own page fault, and leaves one of the other node.
+func TestResetForgetsAPageFault(t *testing.T) {
+	const fault, other = 0x514, 1 << 1 // GART.FAULT, and its NODE
+	for _, tt := range []struct {
+		name    string
+		has     uint32
+		node    uint32
+		forgets bool
+	}{
+		{"no fault", 0, 0, false},
+		{"of node 0", 1, 0, true}, {"of node 0, reset of node 1", 1, 1, false},
+		{"of node 1", 1 | other, 1, true}, {"of node 1, reset of node 0", 1 | other, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := translating(t)
+			k.gpu.regs[fault] = tt.has
+			_, s := k.resetNode(tt.node)
+			require.Equal(t, ddi.StatusSuccess, s)
+			assert.Equal(t, tt.forgets || tt.has == 0, k.gpu.regs[fault] == 0)
+		})
+	}
+}

@@ -83,7 +83,8 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 //	Out     LastAbortedFenceID: the submission that the node executed; all before
 //	        it have completed, also those that were not yet reported. Without one
 //	        the last completed fence
-//	Effect  what completes before the reset is reported, and nothing else of the node
+//	Effect  GART.FAULT no longer has a page fault of the node.
+//	        What completes before the reset is reported, and nothing else of the node
 //	        from the call on. A preemption that is due is dropped. On success the node takes fences after
 //	        LastAbortedFenceID; on a failure none until RestartFromTimeout. With
 //	        the queues of the firmware, RESET, unless the firmware has done it
@@ -103,6 +104,9 @@ func queryDependentEngineGroup(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryD
 func resetEngine(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.ResetEngine) (kmddi.ResetEngineOut, ddi.Status) {
 	a, r, s := engine(h, arg.NodeOrdinal, arg.EngineOrdinal)
 	if s != ddi.StatusSuccess {
+		return kmddi.ResetEngineOut{}, s
+	}
+	if s := a.forgetPageFault(t, arg.NodeOrdinal); s != ddi.StatusSuccess {
 		return kmddi.ResetEngineOut{}, s
 	}
 	last, s := a.resetNode(t, arg.NodeOrdinal, r)
