@@ -139,6 +139,8 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./testbench/device/bringup -run 'TestPinFaults|TestPinCauses' -bringup.sequencer 10 -bringup.seeds 8 -bringup.boards
 	for b in ice40-hx8k ulx3s ulx3s-mcu colorlight-i5; do for s in go verilator; do $(BIN) test --board "pins:$$b?sim=$$s" && $(BIN) bringup --board "pins:$$b?sim=$$s" || exit 1; done; done
 	.ci/gateware whole
+	$(MAKE) board
+	$(BIN) board build ice40-hx8k -o out/again && cmp out/again/ice40-hx8k.bin out/ice40-hx8k/ice40-hx8k.bin
 	$(GO) test -count 1 -timeout 60m ./testbench/link -skip TestProgramMutants -link.steps 20000 -link.packets 1000000 -link.frames 1000000
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestProgramMutants -link.mistakes 200 -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
@@ -63,6 +64,12 @@ type Reopener interface {
 type Rated interface {
 	// BytesPerSecond returns the approximate rate of the link; not 0.
 	BytesPerSecond() uint64
+}
+
+// Limited is implemented by links whose time-out is an option of the selector.
+type Limited interface {
+	// Timeout returns how long a request may take before it fails.
+	Timeout() time.Duration
 }
 
 // A Rater is implemented by links over a serial line.

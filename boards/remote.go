@@ -42,7 +42,7 @@ func tcpSocket() scheme {
 }
 
 func remoteOptions() []option {
-	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 by default"}}
+	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 by default; bring-up waits as long for what the board does, at least 2 s"}}
 }
 
 // streamOptions are the options of a board in another process.

@@ -227,6 +227,9 @@ func (r *RootPort) Now() uint64 {
 // Hz returns 1e9.
 func (r *RootPort) Hz() uint64 { return 1e9 }
 
+// Timeout returns Options.Timeout.
+func (r *RootPort) Timeout() time.Duration { return r.opt.Timeout }
+
 // maxWait is the longest Wait, so that time cannot wrap.
 const maxWait = 1 << 48
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/arbreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
@@ -25,7 +27,7 @@ const (
 )
 
 // TimeoutSeconds limits the wait for an action that the board performs at once, in
-// seconds.
+// seconds. If the time-out of a request is longer, as for a simulation in another process, that limits it.
 const TimeoutSeconds = 2
 
 // CommandOn is the value of COMMAND for a device in use.
@@ -135,11 +137,19 @@ func (a *Access) Wait(deadline uint64) {
 	}
 }
 
+// Limit returns the limit of the wait for an action that the board performs at once, in seconds.
+func (a *Access) Limit() uint64 {
+	if l, ok := bus.As[boards.Limited](a.Link); ok {
+		return max(TimeoutSeconds, uint64(l.Timeout()/time.Second))
+	}
+	return TimeoutSeconds
+}
+
 // Until waits until done returns true, and reports whether it did within
-// TimeoutSeconds. It calls done at growing intervals.
+// Limit. It calls done at growing intervals.
 func (a *Access) Until(done func() bool) bool {
 	hz := a.Clock.Hz()
-	end := a.Clock.Now() + TimeoutSeconds*hz
+	end := a.Clock.Now() + a.Limit()*hz
 	for step := max(1, hz/1_000_000); a.Alive(); step = min(2*step, max(1, hz/1000)) {
 		if done() {
 			return a.Err == nil

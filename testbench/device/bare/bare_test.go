@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -220,4 +221,31 @@ func TestCapabilities(t *testing.T) {
 		}
 	}
 	assert.True(t, open(t, "emu").Capabilities().Has(caps.Node1))
+}
+
+// patient is a link with a time-out.
+type patient struct {
+	bus.Link
+	timeout time.Duration
+}
+
+func (p patient) Timeout() time.Duration { return p.timeout }
+func (p patient) Unwrap() bus.Link       { return p.Link }
+
+// A board gets the time that its selector allows for a request, and not less than TimeoutSeconds.
+func TestLimit(t *testing.T) {
+	for timeout, want := range map[time.Duration]uint64{time.Second: 2, 7 * time.Second: 7} {
+		b, err := bare.Open(context.Background(), "emu", bare.NewHost(1<<16), func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			link, clock, err := bare.With(boards.Options{})(selector, host)
+			return patient{link, timeout}, clock, err
+		})
+		require.NoError(t, err)
+		hz, at := b.Clock.Hz(), b.Clock.Now()
+		assert.False(t, b.Until(func() bool { return false }))
+		assert.Equal(t, want, (b.Clock.Now()-at)/hz)
+		at = b.Clock.Now()
+		assert.False(t, b.Await(0, func() bool { return false }))
+		assert.Equal(t, want, (b.Clock.Now()-at)/hz)
+		require.NoError(t, b.Close())
+	}
 }

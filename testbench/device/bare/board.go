@@ -120,7 +120,7 @@ func (b *Board) interrupts() {
 }
 
 // Await waits until done returns true, and reports whether it did before the
-// deadline: TimeoutSeconds plus four times the link's transfer time of the given
+// deadline: Limit plus four times the link's transfer time of the given
 // bytes. It calls done after every message and at growing intervals.
 func (b *Board) Await(bytes uint64, done func() bool) bool {
 	hz := b.Clock.Hz()
@@ -129,7 +129,7 @@ func (b *Board) Await(bytes uint64, done func() bool) bool {
 		if done() {
 			return b.Err == nil
 		}
-		now, end := b.Clock.Now(), began+TimeoutSeconds*hz
+		now, end := b.Clock.Now(), began+b.Limit()*hz
 		if b.rated != nil {
 			end += 4 * bytes * max(1, hz/b.rated.BytesPerSecond())
 		}

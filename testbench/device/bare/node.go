@@ -151,7 +151,7 @@ func (n *Node) Settle() error {
 	case fault:
 		return fmt.Errorf("%w: node %d: %s", ErrFault, n.id, n.State())
 	case !done:
-		return fmt.Errorf("%w: node %d is not done after %d s: %s", ErrStuck, n.id, TimeoutSeconds, n.State())
+		return fmt.Errorf("%w: node %d is not done after %d s: %s", ErrStuck, n.id, n.a.Limit(), n.State())
 	case len(n.a.Host.Refused()) > 0:
 		return n.a.Host.Refused()[0]
 	}

@@ -149,7 +149,7 @@ func (q *irq) await(e event, gate string) bool {
 		if s.Err == nil {
 			status, _ := regmap.New().Lookup(intcreg.Base + intcreg.Status)
 			q.f.add("the message is lost between the device and the host: bus mastering, the message window, or the link",
-				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, bare.TimeoutSeconds,
+				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, s.Limit(),
 				status.Format(s.Reg(intcreg.Base+intcreg.Status)), s.Reg(msixreg.PendingBase))
 		}
 		return false
