@@ -164,21 +164,27 @@ func flowChecks() []check {
 // docs/validator.md: V03, V28.
 func TestV03(t *testing.T) {
 	f := newFixture(t)
-	for failAt := range 3 {
-		m, p := &userMemory{b: words(copyOf(8)...)}, &userPatches{list: patches{at(source, 0, 4, 0), at(target, 0, 12, 0)}, failAt: failAt}
-		if failAt == 0 {
+	for part, name := range []string{"the command", "the first patch", "the last patch"} {
+		m, p := &userMemory{b: words(copyOf(8)...)}, &userPatches{list: patches{at(source, 0, 4, 0), at(target, 0, 12, 0)}, failAt: part}
+		if part == 0 {
 			m.status = ddi.StatusUnsuccessful
 		}
-		_, _, _, s := f.render(t, m, p, 4096, 64, 0)
-		assert.Equal(t, userBuffer, s, failAt)
+		t.Run("refused, "+name, func(t *testing.T) {
+			_, _, _, s := f.render(t, m, p, 4096, 64, 0)
+			assert.Equal(t, userBuffer, s)
+		})
 		m.status, p.failAt = success, 0
-		_, _, _, s = f.render(t, m, p, 4096, 64, 0)
-		assert.Equal(t, success, s, failAt)
+		t.Run("accepted, "+name, func(t *testing.T) {
+			_, dma, _, s := f.render(t, m, p, 24, 2, 0)
+			assert.Equal(t, success, s)
+			assert.Equal(t, words(0x04000005, 0x1000, 0, 0x40000, 0x80000000, 8), dma)
+		})
 	}
 }
 
 // TestV16 patches a buffer again after its allocation has moved to and fro: equal addresses
-// give equal bytes. An address that was never patched is not mapped.
+// give equal bytes. An address that was never patched is not mapped, and a buffer whose
+// allocation has no place is never submitted.
 //
 // docs/validator.md: V16.
 func TestV16(t *testing.T) {
@@ -186,17 +192,33 @@ func TestV16(t *testing.T) {
 	f.list[target].SegmentID = kmddi.SegmentNone
 	_, dma, list, s := f.render(t, &userMemory{b: words(fillOf(8)...)}, &userPatches{list: onTarget(16)}, 24, 1, 0)
 	require.Equal(t, success, s)
-	require.Equal(t, words(0x06000005, 0, 0x7fffffff, 8, 0x11, 0x22), dma, "the address of an allocation without a place")
-	patch := func(address uint64) []byte {
-		f.list[target].SegmentID, f.list[target].PhysicalAddress = 1, address
+	unmapped := words(0x06000005, 0, 0x7fffffff, 8, 0x11, 0x22)
+	require.Equal(t, unmapped, dma, "the address of an allocation without a place")
+	patch := func(t *testing.T) []byte {
 		require.Equal(t, success, f.k.table.Patch(f.k.thread, f.k.adapter, kmddi.Patch{
 			DmaBuffer: dma, DmaBufferSubmissionEndOffset: 24, AllocationList: f.list,
 			PatchLocationList: list, PatchLocationListSubmissionLength: 1,
-		}))
+		}), "any other status is a bugcheck")
 		return slices.Clone(dma)
 	}
-	first := patch(0x5000)
-	require.Equal(t, words(0x06000005, 0x5010, 0, 8, 0x11, 0x22), first)
-	require.NotEqual(t, first, patch(0x9000))
-	require.Equal(t, first, patch(0x5000))
+	move := func(t *testing.T, address uint64) []byte {
+		f.list[target].SegmentID, f.list[target].PhysicalAddress = 1, address
+		return patch(t)
+	}
+	t.Run("accepted", func(t *testing.T) {
+		first := move(t, 0x5000)
+		require.Equal(t, words(0x06000005, 0x5010, 0, 8, 0x11, 0x22), first)
+		require.NotEqual(t, first, move(t, 0x9000))
+		require.Equal(t, first, move(t, 0x5000))
+		f.k.submit(t, 0, 0, 24, 1)
+		require.NotZero(t, f.k.gpu.regs[cp0Wptr])
+	})
+	t.Run("refused", func(t *testing.T) {
+		before := f.k.gpu.regs[cp0Wptr]
+		f.list[target].SegmentID = kmddi.SegmentNone
+		patch(t)
+		f.k.submit(t, 0, 0, 24, 2)
+		require.Equal(t, before, f.k.gpu.regs[cp0Wptr])
+		require.Contains(t, f.k.debug(t), "CP0: the ring has failed")
+	})
 }

@@ -52,7 +52,6 @@ func render(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut,
 	if !ok {
 		return kmddi.RenderOut{}, ddi.StatusInvalidHandle
 	}
-	place{}.put(arg.DmaBufferPrivateData)
 	v := &c.check
 	v.reset(c.device, arg.AllocationList)
 	if s := v.fetch(arg.Command, arg.PatchLocationListIn); s != ddi.StatusSuccess {
@@ -104,6 +103,7 @@ func (v *validator) fit(first, bytes, patches int) int {
 
 // emit writes the portions [first, end), which fit.
 func (v *validator) emit(first, end int, arg kmddi.Render) kmddi.RenderOut {
+	place{}.put(arg.DmaBufferPrivateData)
 	from, to := v.portions[first], v.portions[end]
 	used := to.start - from.start
 	copy(arg.DmaBuffer, v.cmd[from.start:to.start])

@@ -67,9 +67,10 @@ func (f *fixture) render(t testing.TB, cmd ddi.UserMemory, patches kmddi.UserPat
 	const tail = 16
 	dma := bytes.Repeat([]byte{guard}, size+tail)
 	list := slices.Repeat([]kmddi.PatchLocation{{AllocationIndex: guard}}, entries+tail)
+	private := bytes.Repeat([]byte{guard}, 80)
 	out, s := f.k.table.Render(f.k.thread, f.ctx, kmddi.Render{
 		Command: cmd, PatchLocationListIn: patches, AllocationList: f.list,
-		DmaBuffer: dma[:size:size], PatchLocationListOut: list[:entries:entries], MultipassOffset: multipass,
+		DmaBuffer: dma[:size:size], DmaBufferPrivateData: private, PatchLocationListOut: list[:entries:entries], MultipassOffset: multipass,
 	})
 	require.LessOrEqual(t, int(out.DmaBufferUsed), size)
 	require.LessOrEqual(t, int(out.PatchesUsed), entries)
@@ -81,6 +82,7 @@ func (f *fixture) render(t testing.TB, cmd ddi.UserMemory, patches kmddi.UserPat
 	}
 	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
 		require.Equal(t, kmddi.RenderOut{}, out)
+		require.Equal(t, bytes.Repeat([]byte{guard}, len(private)), private, "a refused command changes nothing")
 	}
 	return out, dma[:out.DmaBufferUsed], list[:out.PatchesUsed], s
 }
@@ -351,7 +353,7 @@ func TestPredicates(t *testing.T) {
 // TestEveryOpcode checks the validator against the packet table and all headers
 // that the table does not contain.
 //
-// docs/validator.md: V09, V18, V19.
+// docs/validator.md: V18, V19.
 func TestEveryOpcode(t *testing.T) {
 	f := newFixture(t)
 	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2, 0x0a: 3} // to a body
@@ -359,16 +361,26 @@ func TestEveryOpcode(t *testing.T) {
 	for _, l := range pkt.Table {
 		known[uint32(l.Op)] = true
 	}
-	for op := range uint32(256) {
-		body, ok := allowed[op]
-		_, _, _, s := f.render(t, &userMemory{b: words(op<<24 | body)}, &userPatches{}, 64, 4, 0)
-		switch {
-		case ok:
-			assert.Equal(t, userBuffer, s, "opcode %#x: the body is missing", op)
-		case known[op]:
-			assert.Equal(t, privileged, s, "opcode %#x", op)
-		default:
-			assert.Equal(t, illegal, s, "opcode %#x", op)
-		}
+	verdict := func(cmd []uint32, list patches) ddi.Status { // with a DMA buffer and a patch list that just fit
+		_, _, _, s := f.render(t, &userMemory{b: words(cmd...)}, &userPatches{list: list}, 4*len(cmd), len(list), 0)
+		return s
 	}
+	t.Run("V09/refused", func(t *testing.T) {
+		for op := range uint32(256) {
+			body, ok := allowed[op]
+			want := illegal
+			switch {
+			case ok:
+				want = userBuffer // the body is missing
+			case known[op]:
+				want = privileged
+			}
+			assert.Equal(t, want, verdict([]uint32{op<<24 | body}, nil), "opcode %#x", op)
+		}
+	})
+	t.Run("V09/accepted", func(t *testing.T) {
+		for op, body := range allowed {
+			assert.Equal(t, success, verdict(leastOf(op, body)), "opcode %#x", op)
+		}
+	})
 }

@@ -191,6 +191,11 @@ func lengths(n int) []int {
 	if *allHeaders {
 		n = 0xfffd
 	}
+	return lengthsTo(n)
+}
+
+// lengthsTo returns lengths to n+2, and edges.
+func lengthsTo(n int) []int {
 	var all []int
 	for i := range n + 3 {
 		all = append(all, i)
@@ -198,9 +203,30 @@ func lengths(n int) []int {
 	return append(all, 0xff, 0x100, 0xffff)
 }
 
+// holes returns opcodes that are not in the table: those next to one that is, and the last.
+func holes() (all []uint32) {
+	for op := range uint32(256) {
+		next := whole[uint8(op-1)] != nil || whole[uint8(op+1)] != nil
+		if whole[uint8(op)] == nil && (next || op == 0xff) {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// sized gives both a packet with another length of its body, also without its last dword.
+func (d *decoders) sized(packet []uint32, n int) {
+	packet = append(slices.Clone(packet), make([]uint32, 1<<16)...)[:1+n]
+	packet[0] = packet[0]&0xffff0000 | uint32(n)
+	require.NoError(d.t, d.check(packet, false))
+	if n < 16 {
+		require.NoError(d.t, d.check(packet[:max(1, n)], false), "a dword is missing")
+	}
+}
+
 // TestDecoders compares the validator with the command processor of an emulated GPU: each
-// opcode with reserved bits of the header and with other lengths, and each legal packet with
-// each bit of its operands changed. What one calls malformed, the other does too.
+// opcode with reserved bits of the header, and the opcodes of the table and their neighbors
+// with other lengths. What one calls malformed, the other does too.
 //
 // docs/validator.md: V06, V07.
 func TestDecoders(t *testing.T) {
@@ -220,14 +246,19 @@ func TestDecoders(t *testing.T) {
 	}
 	for _, op := range slices.Sorted(maps.Keys(whole)) {
 		for _, n := range lengths(len(whole[op])) {
-			packet := append(slices.Clone(whole[op]), make([]uint32, 1<<16)...)[:1+n]
-			packet[0] = packet[0]&0xffff0000 | uint32(n)
-			require.NoError(t, d.check(packet, false))
-			if n < 16 {
-				require.NoError(t, d.check(packet[:max(1, n)], false), "a dword is missing")
-			}
+			d.sized(whole[op], n)
 		}
 	}
+	known := maps.Clone(d.status)
+	for _, op := range holes() {
+		for _, n := range lengthsTo(8) {
+			d.sized([]uint32{op << 24}, n)
+		}
+	}
+	unknown := d.status[ddi.StatusIllegalInstruction] - known[ddi.StatusIllegalInstruction]
+	known[ddi.StatusIllegalInstruction] += unknown
+	assert.Equal(t, known, d.status, "a status of an unknown opcode")
+	assert.Positive(t, unknown)
 	t.Logf("%d accepted, %d refused; by status: %v", d.accepted, d.refused, d.status)
 }
 

@@ -78,18 +78,19 @@ func TestCommands(t *testing.T) {
 }
 
 // TestCommandsInRTL gives mutated commands to the miniport, and what it accepts to the RTL of the GPU. No
-// packet stops the node, and it writes and reads in host memory, and writes in VRAM, only what the submission lists.
+// packet stops the node, and it reads and writes, in host memory and in VRAM, only what the submission lists.
 //
-// docs/validator.md: V06.
+// docs/validator.md: V06, V27.
 func TestCommandsInRTL(t *testing.T) {
 	c, err := newCommands(false)
 	require.NoError(t, err)
 	c.rtl, err = newHardware(false)
 	require.NoError(t, err)
 	each(t, *inRTL, c.mutated)
-	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.Clocks)
+	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d words of VRAM read, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.read, c.rtl.Clocks)
 	assert.Greater(t, c.rtl.portions, *inRTL/2)
 	assert.Greater(t, c.rtl.accesses, *inRTL)
+	assert.Greater(t, c.rtl.read, *inRTL/2)
 }
 
 // TestCommandsInAperture does the same on a GPU whose allocations in host memory are in an aperture. Each access to host memory is looked
@@ -105,41 +106,59 @@ func TestCommandsInAperture(t *testing.T) {
 	t.Logf("%d accepted, %d refused; %d portions, %d accesses, %d through the table, %d clocks in RTL", c.legal, c.refused, c.rtl.portions, c.rtl.accesses, c.rtl.looked, c.rtl.Clocks)
 	assert.Greater(t, c.rtl.portions, *inRTL/4)
 	assert.Greater(t, c.rtl.looked, *inRTL/10)
+	assert.Greater(t, c.rtl.read, *inRTL/4)
 	for _, op := range []uint32{pkt.OpTimestamp, pkt.OpPredicate} {
 		assert.Greater(t, c.ops[op], *inRTL/100, "opcode %d", op)
 	}
 }
 
-// The hardware tells a packet that stops it, and each kind of access that is not allowed.
+// The hardware tells a packet that stops it, and each kind of access that is not allowed. 4 KiB from 0x1000 on may be read.
 func TestHardwareTells(t *testing.T) {
 	copies := func(src, dst uint64) []byte {
 		b, err := pkt.Copy{Src: src, Dst: dst, Bytes: 64}.Append(nil)
 		require.NoError(t, err)
 		return b
 	}
+	depends := func(at uint64) []byte {
+		b, err := pkt.Predicate{Addr: at}.Append(nil)
+		require.NoError(t, err)
+		return b
+	}
 	const inPage = gartreg.Start + firstMapped*gartreg.PageBytes
+	says := func(bytes, at uint64, write bool) string {
+		return fmt.Sprintf("the RTL accesses %d bytes at %#x, write %t, which the submission does not list", bytes, at, write)
+	}
 	for _, tt := range []struct {
 		name    string
 		dma     []byte
-		allowed uint64 // the only allocation, of 4 KiB
+		allowed uint64 // the allocation that may be written, of 4 KiB
 		says    string
 	}{
 		{"page of the aperture", copies(0x1000, inPage), inPage, ""},
-		{"read of another page", copies(inPage+0x1000, inPage), inPage, "the RTL accesses 64 bytes at 0x10000003000, write false, which the submission does not list"},
-		{"write of another page", copies(inPage, inPage+0x1000), inPage, "the RTL accesses 64 bytes at 0x10000003000, write true, which the submission does not list"},
+		{"read of another page", copies(inPage+0x1000, inPage), inPage, says(64, inPage+0x1000, false)},
+		{"write of another page", copies(inPage, inPage+0x1000), inPage, says(64, inPage+0x1000, true)},
 		{"page without an entry", copies(0x1000, inPage-64), inPage - 0x1000, fmt.Sprintf("the RTL stops at packet 0x4000005 with cause %d", cpreg.CausePage)},
 		{"page outside of the table", copies(0x1000, gartreg.Start+hostPages*gartreg.PageBytes), inPage, fmt.Sprintf("the RTL stops at packet 0x4000005 with cause %d", cpreg.CausePage)},
-		{"legal", copies(0x1000, 0x2000), 0x2000, ""},
+		{"legal", copies(0x1fc0, 0x3000), 0x3000, ""},
 		{"opcode", []byte{0, 0, 0, 0xee}, 0, "the RTL stops at packet 0xee000000 with cause 1"},
-		{"write of VRAM", copies(0x1000, 0x2ff8), 0x2000, "the RTL accesses 1 bytes at 0x3000, write true, which the submission does not list"},
-		{"write of host memory", copies(0x1000, pkt.Host|0x40000), 0x2000, "the RTL accesses 64 bytes at 0x8000000000040000, write true, which the submission does not list"},
-		{"read of host memory", copies(pkt.Host|0x40000, 0x2000), 0x2000, "the RTL accesses 64 bytes at 0x8000000000040000, write false, which the submission does not list"},
+		{"write of VRAM", copies(0x1000, 0x3ff8), 0x3000, says(1, 0x4000, true)},
+		{"write of what may only be read", copies(0x1000, 0x1ff8), 0x3000, says(1, 0x1ff8, true)},
+		{"read of VRAM", copies(0x1fc8, 0x3000), 0x3000, says(8, 0x2000, false)},
+		{"read of VRAM before", copies(0xfff, 0x3000), 0x3000, says(8, 0xff8, false)},
+		{"copy of the ring", copies(ringAt, 0x3000), 0x3000, says(8, ringAt, false)},
+		{"copy of the buffer", copies(bufferAt, 0x3000), 0x3000, says(8, bufferAt, false)},
+		{"copy of the aperture's table", copies(tableAt, inPage), inPage, says(8, tableAt, false)},
+		{"PREDICATE in the ring", depends(ringAt), 0x3000, says(8, ringAt, false)},
+		{"PREDICATE in the buffer", depends(bufferAt), 0x3000, says(8, bufferAt, false)},
+		{"PREDICATE in the allocation", depends(0x1ff8), 0x3000, ""},
+		{"write of host memory", copies(0x1000, pkt.Host|0x40000), 0x3000, says(64, pkt.Host|0x40000, true)},
+		{"read of host memory", copies(pkt.Host|0x40000, 0x3000), 0x3000, says(64, pkt.Host|0x40000, false)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := newHardware(tt.allowed&gartreg.Start != 0)
 			require.NoError(t, err)
-			err = h.run(tt.dma, func(a refmodel.Range, _ bool) bool {
-				return refmodel.Range{At: tt.allowed, N: 4096}.Holds(a.At, a.N)
+			err = h.run(tt.dma, func(a refmodel.Range, write bool) bool {
+				return refmodel.Range{At: tt.allowed, N: 4096}.Holds(a.At, a.N) || !write && refmodel.Range{At: 0x1000, N: 4096}.Holds(a.At, a.N)
 			})
 			if tt.says == "" {
 				require.NoError(t, err)

@@ -35,9 +35,12 @@ type hardware struct {
 	allowed func(a refmodel.Range, write bool) bool
 	bad     error // the first access that is not allowed
 
+	reads readChannel
+	bytes uint64 // of the indirect buffer
+
 	aperture bool // all host memory is looked up in the table
 
-	portions, accesses, looked int // looked: accesses through the table
+	portions, accesses, looked, read int // looked: accesses through the table; read: words of VRAM
 }
 
 // newHardware returns a GPU whose node 0 runs, perhaps with an aperture.
@@ -52,6 +55,9 @@ func newHardware(aperture bool) (*hardware, error) {
 		return nil, fmt.Errorf("hostile: %w", err)
 	}
 	h := &hardware{g: g}
+	if h.reads, err = newReadChannel(g); err != nil {
+		return nil, err
+	}
 	g.PokeVRAM(0, memory())
 	h.Bus = &hostbfm.Bus{Dev: watched{g, h}, Rng: rand.New(rand.NewPCG(1, 1)), Mem: memory(), Base: hostAt, BARs: hostbfm.BARs{BAR0: barAt}}
 	h.Took = func(r port.Request) {
@@ -68,7 +74,7 @@ func newHardware(aperture bool) (*hardware, error) {
 	return h, h.mapAperture()
 }
 
-// A watched is a GPU whose writes to VRAM are noted.
+// A watched is a GPU whose reads and writes of VRAM are noted.
 type watched struct {
 	*gpu.GPU
 	h *hardware
@@ -84,6 +90,9 @@ func (w watched) Tick(req port.Request, data port.Beat, cplReady bool, cpl port.
 		}
 	}
 	w.GPU.Tick(req, data, cplReady, cpl, reqReady, dataReady)
+	if word, tag, ok := w.h.reads.next(w.GPU); ok {
+		w.h.readVRAM(word, tag)
+	}
 }
 
 func (h *hardware) accessed(a refmodel.Range, write bool) {
@@ -122,7 +131,8 @@ func (h *hardware) reg(off uint64) (v uint32, err error) {
 }
 
 // run executes packets after another context has used the node: its surfaces are where no allocation is. No packet may
-// stop the node, and allowed decides about each read of host memory and each write.
+// stop the node, and allowed decides about each read and each write, but not about fetches of packets and reads of the
+// aperture's table.
 func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bool) error {
 	if len(dma) > bufferBytes {
 		return fmt.Errorf("hostile: a portion has %d bytes, want at most %d", len(dma), bufferBytes)
@@ -132,6 +142,7 @@ func (h *hardware) run(dma []byte, allowed func(a refmodel.Range, write bool) bo
 		return err
 	}
 	h.portions++
+	h.bytes = uint64(len(dma))
 	h.g.PokeVRAM(bufferAt, dma)
 	for i := 0; i < len(ring); i += 4 {
 		at := ringAt + uint64(4*h.write&(1<<ringLog2-1))

@@ -285,7 +285,8 @@ func presentSubmitsPendingWorkFirst(t *T) {
 }
 
 // orderOnOneNode checks that a paging buffer precedes its DMA buffer in the same
-// ring, without a wait.
+// ring, without a wait. The second may complete at any time after the first, so their interrupts may
+// be reported together.
 func orderOnOneNode(t *T) {
 	r := newRig(t)
 	if r.sys.Nodes() != 1 {
@@ -295,6 +296,25 @@ func orderOnOneNode(t *T) {
 	r.ctx.CopyResource(r.local, r.write)
 	r.ctx.Flush()
 	require.NoError(t, r.sys.WaitForIdle(), "the GPU becomes idle")
-	assert.Equal(t, slices.Concat([]string{"1 copy", "1 Flush", "2 RenderCb", "3 Render"}, shared, done, done), onePaging(r.since(n)),
+	want := slices.Concat([]string{"1 copy", "1 Flush", "2 RenderCb", "3 Render"}, shared)
+	got := onePaging(r.since(n))
+	if startsWith(got, want) && together(got[len(want):]) {
+		return
+	}
+	assert.Equal(t, slices.Concat(want, done, done), got,
 		"the steps of a submission in order; the paging buffer and the DMA buffer share a ring")
+}
+
+// together reports whether the list has the steps of two completions, the second of which comes before the
+// DPC of the first one: with a report of its own, or in that of the first one.
+func together(list []string) bool {
+	first, dpc := done[:3], done[3:]
+	for _, second := range [][]string{first[:1], first[:2], first} {
+		for _, all := range [][]string{slices.Concat(first, second, dpc), slices.Concat(first, dpc, second[:1])} {
+			if slices.Equal(list, all) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -42,3 +42,19 @@ func TestOnePaging(t *testing.T) {
 	two := slices.Concat(begin, shared[:1], shared[:3], shared[2:], done, done, done)
 	assert.Equal(t, one, onePaging(two), "on one node")
 }
+
+// The second of two interrupts may come at any time after the first. Each needs a DPC after the report.
+func TestTogether(t *testing.T) {
+	steps := func(numbers ...int) (list []string) {
+		for _, n := range numbers {
+			list = append(list, done[n-8])
+		}
+		return list
+	}
+	for _, list := range [][]int{{8, 9, 10, 8, 11}, {8, 9, 10, 8, 9, 11}, {8, 9, 10, 8, 9, 10, 11}, {8, 9, 10, 11, 8}} {
+		assert.True(t, together(steps(list...)), list)
+	}
+	for _, list := range [][]int{{}, {8, 9, 10}, {8, 9, 10, 11}, {8, 9, 10, 8}, {8, 10, 8, 11}, {8, 9, 10, 11, 8, 9}, {8, 8, 9, 10, 11, 11}, {9, 10, 11}} {
+		assert.False(t, together(steps(list...)), list)
+	}
+}
