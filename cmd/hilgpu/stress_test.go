@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal/terminaltest"
 )
 
 // Run stress prints a line for each round, the seed first, and as many JSON lines and one more. A
@@ -46,6 +50,74 @@ func TestStress(t *testing.T) {
 		assert.Equal(t, exit.Usage, code, bad)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
+}
+
+// Run stress refuses what the board or the directory of --dump does not allow in one line, before the first round.
+func TestStressRefuses(t *testing.T) {
+	for _, tt := range []struct{ flags, says string }{
+		{"--board emu?vram=64KiB&readtimeout=0 --faults host-read=0.02", "stress: invalid options: the fault host-read on the board emu?vram=64KiB&readtimeout=0, want a GPU with CAPS2.READTIMEOUT, "},
+		{"--board emu?config=small --faults bad-packet=0.1,host-read=0.5", "stress: invalid options: the fault host-read on the board emu?config=small, want "},
+		{"--board emu?config=small --faults ignore-preempt=0.5", "stress: invalid options: the fault ignore-preempt on the board emu?config=small, want a GPU whose driver claims preemption, "},
+		{"--firmware-queues", "testbench: no firmware queues: the GPU lacks mcu; want "},
+		{"--faults bad-packet=0.05,bad-packet=0", `stress: invalid options: fault "bad-packet" twice in "bad-packet=0.05,bad-packet=0", want each fault once`},
+		{"--dump " + os.DevNull, "bad input: cannot write " + os.DevNull + ": not a directory"},
+		{"--dump /proc/self --faults bad-packet=0.05", "bad input: cannot write /proc/self/reset-1.txt: "},
+	} {
+		if strings.Contains(tt.flags, "/proc/") && runtime.GOOS != "linux" {
+			continue
+		}
+		args := append([]string{"run", "stress"}, strings.Fields(tt.flags)...)
+		code, stdout, stderr := hilgpu(args...)
+		assert.Equal(t, exit.Usage, code, tt.flags)
+		assert.True(t, strings.HasPrefix(stderr, "hilgpu: "+tt.says), stderr)
+		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		assert.Empty(t, stdout)
+
+		code, stdout, stderr = hilgpu(append(args, "--json")...)
+		assert.Equal(t, exit.Usage, code, tt.flags)
+		all := lines(t, stdout)
+		require.Len(t, all, 1)
+		wantError(t, all[0], exit.Usage, "usage", stderr)
+	}
+	dir := t.TempDir()
+	code, _, stderr := hilgpu("run", "stress", "--processes", "1", "--frames", "1", "--rounds", "1", "--board", "emu?vram=32KiB", "--dump", dir)
+	require.Zero(t, code, stderr)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// A slow run shows its frames on standard error, the seed first, and the answer stays the same. A terminal has them as
+// progress. The help of --json is that of lines.
+func TestStressShowsFrames(t *testing.T) {
+	run := strings.Fields("run stress --processes 2 --frames 2 --rounds 1 --seed 7 --board emu?vram=32KiB")
+	for _, args := range [][]string{run, append(run, "--json")} {
+		_, want, _ := hilgpu(args...)
+		var out, errs bytes.Buffer
+		a := newApp(&out, &errs, nil)
+		slow := 0
+		a.Stderr.Time.After = func(_ time.Duration, f func()) func() bool {
+			if slow++; slow == 1 {
+				go f()
+			}
+			return func() bool { return true }
+		}
+		require.Zero(t, a.Run(args))
+		assert.Equal(t, want, out.String())
+		assert.Regexp(t, `^hilgpu: seed 7: round [012]: [0-4] of 4 frames\n$`, errs.String())
+	}
+	x := terminaltest.Open(t)
+	var out strings.Builder
+	a := newApp(&out, x.Out, nil)
+	at := time.Unix(0, 0)
+	a.Stderr.Time.Now = func() time.Time { at = at.Add(time.Second); return at }
+	a.Stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } }
+	got := x.Text(func() { assert.Zero(t, a.Run(run)) })
+	assert.Regexp(t, `seed 7, round 1, [\dhms]+s +\d+% .*\(\d/4\)`, got)
+	assert.NotContains(t, terminaltest.Seen(got), "%", "the line is cleared")
+
+	_, help, _ := hilgpu("run", "stress", "--help")
+	assert.Contains(t, strings.Join(strings.Fields(help), " "), "--json print JSON lines: one per round, and a last one with any error ")
 }
 
 // misplaced returns drivers with a miniport that patches a wrong address into each submission that

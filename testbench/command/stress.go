@@ -2,12 +2,14 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/stress"
 )
 
@@ -53,6 +55,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	fl.Float64Var(&f.Pressure, "pressure", 1.5, "`ratio` of all resources to VRAM, up to 16")
 	fl.StringVar(&f.faults, "faults", "", "`faults` of submissions, each with its probability, as in unplug=0.001: "+strings.Join(stress.FaultNames(), ", "))
 	a.AddJSON(fl)
+	fl.Lookup("json").Usage = "print JSON lines: one per round, and a last one with any error"
 	return c
 }
 
@@ -67,6 +70,7 @@ func contexts(p Program) int {
 
 func runStress(f *stressFlags) error {
 	o := f.Options
+	o.Progress = f.rounds()
 	var err error
 	if o.Faults, err = stress.ParseFaults(f.faults); err != nil {
 		return err
@@ -85,22 +89,55 @@ func runStress(f *stressFlags) error {
 	}
 	o.System.Record = f.app.Links.Events()
 	dumped, err := f.app.Links.Dump(&o.System)
+	if err == nil {
+		err = f.app.Links.takesDumps()
+	}
 	if err != nil {
 		return err
 	}
-	print := func(r stress.Round) error {
-		_, err := fmt.Fprintln(f.app.Out, r)
-		return err
-	}
-	if f.app.JSON {
-		add := f.app.Lines("rounds")
-		print = func(r stress.Round) error { return add(r) }
-	}
-	o.Progress, o.Failed = print, f.app.Links.Failed
+	o.Failed = f.app.Links.Failed
 	o.Findings = func(all []verifier.Finding) { f.app.printFindings(all, nil) }
+	var end func()
+	o.Step, end = f.steps()
+	defer end()
 	_, err = stress.Run(o)
 	if derr := dumped(); err == nil {
 		err = derr
 	}
 	return exit.Checked(err)
+}
+
+// rounds returns what prints the line of a round.
+func (f *stressFlags) rounds() func(stress.Round) error {
+	if f.app.JSON {
+		add := f.app.Lines("rounds")
+		return func(r stress.Round) error { return add(r) }
+	}
+	return func(r stress.Round) error {
+		_, err := fmt.Fprintln(f.app.Out, r)
+		return err
+	}
+}
+
+// steps returns what shows the frames of a slow run on standard error: as progress on a terminal, and as lines elsewhere. end
+// ends that.
+func (f *stressFlags) steps() (step func(stress.Step), end func()) {
+	w := f.app.Progress(fmt.Sprintf("seed %d", f.Seed)) // the line has no room for more
+	if w.Shown() {
+		return func(s stress.Step) {
+			w.At(fmt.Sprintf("round %d", s.Round))
+			w.To(s.Done, s.Of)
+		}, w.End
+	}
+	return stress.Tell(f.app.Stderr.Time.After, func(s stress.Step) {
+		fmt.Fprintf(f.app.Stderr, "%s: %v\n", f.app.program.Name, s)
+	})
+}
+
+// takesDumps fails with output.ErrWrite if no file can be created in the directory of --dump. It leaves none.
+func (l *Links) takesDumps() error {
+	if l.dump == "" {
+		return nil
+	}
+	return output.Check(filepath.Join(l.dump, "reset-1.txt"))
 }

@@ -29,11 +29,13 @@ type bench struct {
 	injector *inject.Injector
 	spoil    *spoiler
 	judge    *judge
+	claims   claims
 
 	processes []*process
 	piece     int // bytes of a resource
 	pieces    int // of a device
 	round     int // from 1; 0: the baseline
+	done      int // frames of the round
 	calm      bool
 	totals    Totals
 	tdr       uint64 // time-out of a node in clocks; 0: the time of the board is not counted in clocks
@@ -55,11 +57,14 @@ func open(o Options) (*bench, error) {
 	if b.tdr, _ = o.timeOut(); b.tdr != 0 {
 		s.TdrDelay = b.tdr
 	}
-	var err error
-	if b.sys, err = testbench.Open(o.Board, b.spoil.drivers(o.Drivers), s); err != nil {
+	err := b.openSystem(s)
+	if err != nil {
 		return nil, err
 	}
-	if err = b.prepareHangs(); err != nil {
+	if err = b.checkFaults(); err == nil {
+		err = b.prepareHangs()
+	}
+	if err != nil {
 		b.sys.Close() // err is the reason to close: a link that is down fails Close too, and no run has begun that Close could judge
 		return nil, err
 	}
@@ -74,6 +79,15 @@ func open(o Options) (*bench, error) {
 	}
 	b.sys.RefuseMemory(b.refuses)
 	return b, b.baseline()
+}
+
+// openSystem opens the board. What the miniport logs meanwhile is told afterwards, without what the error says too.
+func (b *bench) openSystem(o testbench.Options) (err error) {
+	log, release := hold(o.Log)
+	o.Log = log
+	defer func() { release(err) }()
+	b.sys, err = testbench.Open(b.Board, b.spoil.drivers(b.Drivers), o)
+	return err
 }
 
 // baseline runs round 0, without injections, closes the devices and notes the memory that is in
@@ -130,6 +144,7 @@ func (b *bench) over(passed time.Duration) bool {
 
 // next runs a round of all processes.
 func (b *bench) next() error {
+	b.step(0)
 	tasks := make([]testbench.Task, len(b.processes))
 	for i, p := range b.processes {
 		tasks[i] = testbench.Task{Process: p.system, Run: p.round}

@@ -31,7 +31,7 @@ type Injection struct {
 	Rate  float64
 }
 
-// ParseFaults parses injections as in "bad-packet=0.01,unplug=0.001". Errors wrap ErrInput.
+// ParseFaults parses injections as in "bad-packet=0.01,unplug=0.001", of different faults. Errors wrap ErrInput.
 func ParseFaults(text string) ([]Injection, error) {
 	if text == "" {
 		return nil, nil
@@ -45,6 +45,9 @@ func ParseFaults(text string) ([]Injection, error) {
 		}
 		if !slices.Contains(faults, Fault(name)) {
 			return nil, fmt.Errorf("%w: fault %q, want %s", ErrInput, name, strings.Join(FaultNames(), ", "))
+		}
+		if slices.ContainsFunc(all, func(i Injection) bool { return i.Fault == Fault(name) }) {
+			return nil, fmt.Errorf("%w: fault %q twice in %q, want each fault once", ErrInput, name, text)
 		}
 		all = append(all, Injection{Fault(name), rate})
 	}

@@ -36,6 +36,7 @@ func (p *process) round() {
 			p.bench.fail(p, err)
 			return
 		}
+		p.bench.step(p.bench.done + 1)
 	}
 }
 

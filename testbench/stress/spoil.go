@@ -49,6 +49,7 @@ func (s *spoiler) drivers(d testbench.Drivers) testbench.Drivers {
 	d.KernelMode = func() kmddi.DriverInitializationData {
 		table := entry()
 		s.bench.judge.watch(&table)
+		s.bench.claims.watch(&table)
 		s.watch(&table)
 		create, destroy, patch := table.CreateContext, table.DestroyContext, table.Patch
 		table.CreateContext = func(t *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {

@@ -53,6 +53,7 @@ type Options struct {
 	KernelDraws bool // the kernel draws to textures, too; DxgkDdiRenderKm must take those
 
 	Progress func(Round) error // is called after each round, and may end the run; nil: it is not called
+	Step     func(Step)        // is called before each round and after each frame; nil: it is not called
 	Failed   func(error)       // gets the first failure before the system is closed; nil: nothing does
 
 	Findings func([]verifier.Finding) // gets the findings of the verifier at the end; nil: nothing does

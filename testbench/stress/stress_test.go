@@ -279,7 +279,7 @@ func TestOptions(t *testing.T) {
 	all, err := ParseFaults("bad-packet=0.5,unplug=1")
 	require.NoError(t, err)
 	assert.Equal(t, []Injection{{BadPacket, 0.5}, {Unplug, 1}}, all)
-	for _, bad := range []string{"unplug", "unplug=x", "unplug=2", "unplug=NaN", "rain=0.1", ","} {
+	for _, bad := range []string{"unplug", "unplug=x", "unplug=2", "unplug=NaN", "rain=0.1", ",", "unplug=0.1,unplug=0.1", "unplug=0.1,bad-packet=0,unplug=0"} {
 		_, err := ParseFaults(bad)
 		assert.ErrorIs(t, err, ErrInput, bad)
 	}
