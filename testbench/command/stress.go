@@ -2,14 +2,12 @@ package command
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
-	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/stress"
 )
 
@@ -89,9 +87,6 @@ func runStress(f *stressFlags) error {
 	}
 	o.System.Record = f.app.Links.Events()
 	dumped, err := f.app.Links.Dump(&o.System)
-	if err == nil {
-		err = f.app.Links.takesDumps()
-	}
 	if err != nil {
 		return err
 	}
@@ -132,12 +127,4 @@ func (f *stressFlags) steps() (step func(stress.Step), end func()) {
 	return stress.Tell(f.app.Stderr.Time.After, func(s stress.Step) {
 		fmt.Fprintf(f.app.Stderr, "%s: %v\n", f.app.program.Name, s)
 	})
-}
-
-// takesDumps fails with output.ErrWrite if no file can be created in the directory of --dump. It leaves none.
-func (l *Links) takesDumps() error {
-	if l.dump == "" {
-		return nil
-	}
-	return output.Check(filepath.Join(l.dump, "reset-1.txt"))
 }
