@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware/message"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A changing host has a ring of one request. When the firmware has read a dword of it, the dword is that of another request.
@@ -147,4 +148,7 @@ var rereads = []mistake{
 }
 
 // TestV25 finds each mistake.
-func TestRereads(t *testing.T) { findMistakes(t, rereads) }
+func TestRereads(t *testing.T) {
+	tooltest.Long(t)
+	findMistakes(t, rereads)
+}

@@ -54,12 +54,14 @@ var mistakes = []mistake{
 
 // The campaign finds mistakes of the scheduler with its default number of operations. Few of its yields are inside a packet, so another test
 // finds those of places.
-func TestQueueMistakes(t *testing.T) { findMistakes(t, mistakes) }
+func TestQueueMistakes(t *testing.T) {
+	tooltest.Long(t)
+	findMistakes(t, mistakes)
+}
 
 // findMistakes builds the firmware with each mistake, and checks that its test finds it.
 func findMistakes(t *testing.T, mistakes []mistake) {
 	t.Helper()
-	tooltest.Long(t)
 	tooltest.Need(t, "riscv64-unknown-elf-gcc")
 	tool := filepath.Join(t.TempDir(), "build")
 	out, err := exec.Command("go", "build", "-o", tool, "../build").CombinedOutput()
