@@ -81,7 +81,7 @@ func open(o Options) (*bench, error) {
 	return b, b.baseline()
 }
 
-// openSystem opens the board. What the miniport logs meanwhile is told afterwards, without what the error says too.
+// openSystem opens the board, and then passes on what the miniport has logged, except what the error already says.
 func (b *bench) openSystem(o testbench.Options) (err error) {
 	log, release := hold(o.Log)
 	o.Log = log

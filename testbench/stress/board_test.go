@@ -95,7 +95,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// What the miniport logs is told after the start of the system, without what the error has.
+// A heldLog passes on what the miniport has logged after the start of the system, except what the error already says.
 func TestHeldLog(t *testing.T) {
 	lacks := "miniport: no firmware queues: the GPU lacks mcu"
 	for _, tt := range []struct {
