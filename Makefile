@@ -11,8 +11,9 @@ SEED          ?= 1
 MUTANTS       ?= 200
 DRIVERMUTANTS ?= 0
 KERNELMUTANTS ?= 200
+SEEDS         ?= 4
 
-.PHONY: help run test test-long build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race bench soak clean tools lockstep synth board mutants drivermutants kernelmutants verilog dist
+.PHONY: help run test test-long build pgo pgo-check gen gen-check firmware firmware-check fmt-check vet lint race seeds bench soak clean tools lockstep synth board mutants drivermutants kernelmutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -28,6 +29,11 @@ STRESS = $(STRESS_FIRMWARE),ignore-preempt=0.02,ignore-reset=0.002
 TESTFLAGS = -vet=off -ldflags=-w
 PACKAGES  = ./...
 TESTSUM   =
+
+# The race detector does not watch the RTL, which has no goroutines: the link that owns it is
+# watched. Runs of the emulator take about half the time so.
+RTL  = github.com/hilgpu/hilgpu/rtl
+RACE = CGO_ENABLED=1 $(GO) test -race -gcflags $(RTL)/...=-race=false -gcflags $(RTL)/verilog/...= -gcflags $(RTL)/lockstep/...= -gcflags $(RTL)/wave=
 
 test: ## all tests of the fast set; the last line counts the skipped tests
 	HILGPU_FAST=1 $(GO) run ./cmd/testsum $(TESTSUM) $(TESTFLAGS) -timeout 30m $(PACKAGES)
@@ -76,11 +82,19 @@ lint: ## staticcheck
 # kernel, which only start its tests; boards that an earlier host used, which differ from clean
 # ones only in their state; random calls and large images of one thread; texts of help, manual and
 # completion; sweeps of the place of a stop and of rates of faults, whose single cases run
-# elsewhere; pages, damaged logs and long texts; and TestOneSeedOneRun, which .ci/run starts once
+# elsewhere; pages, damaged logs and long texts; and TestOneSeedOneRun, which make seeds starts once
 # for each build. The two packages that take longest begin first.
 race: ## the tests under the race detector, except tests without goroutines (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets|TestPriority|TestBoardResetsItself|TestHangs|TestPlanted|TestQuestionsAboutPlanted|TestFirmware(Hangs|StopsInQueues|IsGone)|TestKernelDraw|TestZeros|TestLinkIsCutInATable|TestExplore|TestHostMemoryInPieces|TestModel$$|TestPage(OfSamples)?$$|TestDamaged|TestWrongLogs|TestEscapeRandom|TestManualIs|TestGeneratedCommands|TestPlaybackIsBounded|TestLimits|TestLongTexts|TestDevicesInQueues|TestQueuesOfOtherBoards' ./testbench ./testbench/stress $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest|drivertest/.*|device/[a-z]+|scheduling|sanitize|why)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
-	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) -timeout 20m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
+	$(RACE) $(TESTFLAGS) -timeout 20m -skip 'TestOneSeedOneRun|TestLockstep|TestProve|TestVerilog|TestVerilated(Is|Left|Without|Composes)|TestGateware|TestDirty|TestPin|TestWords|TestShape|TestSuite/(random|order)|TestCompose/images|TestDecoders|TestOperandsOfDecoders|TestWorkload|TestChildPasses|TestCommands|TestWaive|TestEachFault|TestWorkingSets|TestPriority|TestBoardResetsItself|TestHangs|TestPlanted|TestQuestionsAboutPlanted|TestFirmware(Hangs|StopsInQueues|IsGone)|TestKernelDraw|TestZeros|TestLinkIsCutInATable|TestExplore|TestHostMemoryInPieces|TestModel$$|TestPage(OfSamples)?$$|TestDamaged|TestWrongLogs|TestEscapeRandom|TestManualIs|TestGeneratedCommands|TestPlaybackIsBounded|TestLimits|TestLongTexts|TestDevicesInQueues|TestQueuesOfOtherBoards' ./testbench ./testbench/stress $$($(GO) list ./... | grep -vE '/(boards/(pins|gateware|ice40hx8k|ulx3s|colorlighti5|shell)|cmd/(dist|gen|hilgpu|pgo|rtlvet|testsum|typecheck)|boards/dirty|firmware/(build|fwtest)|testbench/(link|figures|drivermutant|kernelmutant|drivertest|drivertest/.*|device/[a-z]+|scheduling|sanitize|why)|rtl/(abi|arbiter|cp|crc32|dma|eth|fence|gart|gpu|hostbfm|ident|intc|link|lockstep|mcu|mem|noc|pcie|perf|refmodel|regram|reset|synth|uart|verilog|watchdog)(/.*)?)$$')
+	$(RACE) $(TESTFLAGS) -timeout 20m ./cmd/hilgpu -run 'Serve|Network|Killed|GDB|Inspect|InUse|NetTLP|Soak|Lists|LostInterrupts'
+
+SEEDRUN = ./testbench/stress -run TestOneSeedOneRun -stress.seeds $(SEEDS) -stress.digests $(CURDIR)/out/digests
+
+seeds: ## one digest for each seed of hilgpu run stress: with one and two processors, waves, without sleep, and with the race detector; SEEDS
+	@mkdir -p out && rm -f out/digests
+	$(GO) test -count 1 -timeout 0 $(SEEDRUN)
+	$(GO) test -count 1 -timeout 0 -tags awake $(SEEDRUN)
+	$(RACE) -count 1 -timeout 0 $(SEEDRUN)
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
@@ -145,10 +159,8 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 0 ./testbench/link -v -run TestProgramMutants -link.mistakes 200 -link.seed $(SEED)
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000
-	@mkdir -p out && rm -f out/digests
-	$(GO) test -count 1 -timeout 120m ./testbench/stress -run 'TestOneSeedOneRun|TestVerilog' -stress.seeds 1000 -stress.verilog 20 -stress.digests $(CURDIR)/out/digests
-	$(GO) test -count 1 -timeout 120m -tags awake ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
-	CGO_ENABLED=1 $(GO) test -count 1 -timeout 360m -race ./testbench/stress -run TestOneSeedOneRun -stress.seeds 1000 -stress.digests $(CURDIR)/out/digests
+	$(GO) test -count 1 -timeout 120m ./testbench/stress -v -run TestVerilog -stress.verilog 20
+	$(MAKE) seeds SEEDS=1000
 	$(BIN) run stress --board 'emu?vram=1MiB' --rounds 0 --time 1h $(STRESS)
 	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS_FIRMWARE),firmware=0.002
 	$(BIN) run stress --board 'line?vram=64KiB' --rounds 0 --time 10m --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05

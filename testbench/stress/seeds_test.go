@@ -107,7 +107,7 @@ func (h how) run(t *testing.T, k kind, seed uint64) Round {
 }
 
 // One seed gives one run, with one processor and with two, and with waves, and another seed gives another. A build that compares its
-// digests with those of another one runs each seed once, with two processors and waves.
+// digests with those of another one runs each seed once, in the last of the chosen ways.
 func TestOneSeedOneRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	hows := []how{{1, false}, {2, false}, {2, true}}
@@ -115,7 +115,7 @@ func TestOneSeedOneRun(t *testing.T) {
 	hows = hows[:*ways]
 	before := digestsBefore(t)
 	if before != nil {
-		hows = []how{{2, true}}
+		hows = hows[len(hows)-1:]
 	}
 	var digests []string
 	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
