@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +27,24 @@ func features() gpu.Config {
 	return c
 }
 
+// made has the designs that gpuOf has returned.
+var made = struct {
+	sync.Mutex
+	of map[gpu.Config]*Design
+}{of: map[gpu.Config]*Design{}}
+
+// gpuOf returns the design of a configuration, which tests share and do not change.
 func gpuOf(t *testing.T, c gpu.Config) *Design {
+	t.Helper()
+	made.Lock()
+	defer made.Unlock()
+	if made.of[c] == nil {
+		made.of[c] = translated(t, c)
+	}
+	return made.of[c]
+}
+
+func translated(t *testing.T, c gpu.Config) *Design {
 	t.Helper()
 	g, err := gpu.New(c)
 	require.NoError(t, err)
@@ -37,7 +55,7 @@ func gpuOf(t *testing.T, c gpu.Config) *Design {
 
 func TestTranslateIsDeterministic(t *testing.T) {
 	tooltest.Long(t)
-	assert.Equal(t, gpuOf(t, gpu.Default()), gpuOf(t, gpu.Default()))
+	assert.Equal(t, translated(t, gpu.Default()), translated(t, gpu.Default()))
 }
 
 func TestManifest(t *testing.T) {
