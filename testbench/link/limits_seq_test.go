@@ -135,6 +135,7 @@ func TestSequencerCredits(t *testing.T) {
 		want   int
 	}{
 		{[]uint16{260}, 1, 260}, {[]uint16{0, 600}, 32, 75}, {[]uint16{3, 600}, 32, 3}, {[]uint16{0, 7}, 1, 0},
+		{[]uint16{256}, 1, 256}, {[]uint16{0, 512}, 32, 64},
 	} {
 		c := newCounted(t)
 		c.send(hello(9, tt.grants...), helloWord, 5000)

@@ -18,6 +18,11 @@ var equals = []equal{
 	{"unsupported+3", "call refusal_unsupported", "the target and 1", "the event of a packet is 0x20 too"},
 	{"queued+4", "st since", "the place and 1", "since and tries are 0 while no frame is in flight"},
 	{"short_later+11", "st (p+)", "(p+) becomes (p)", "nothing is stored after it"},
+	{"form_rest+1", "st (p+)", "(p+) becomes (p)", "the pointer is set before it is used again"},
+	{"more+13", "call answer", "the target and 1", "answer+1 is a jump to answer"},
+	{"completion_fits+8", "call push4", "without", "a beat that begins in its upper half has no data in the lower one"},
+	{"short_now+0", "clr since", "the place and 1", "since and tries are 0 while no frame is in flight"},
+	{"age_done+3", "ret", "without", "at_low, which follows, only sets the pointer and i, which the caller does not use"},
 }
 
 // equivalent returns why the program does the same with a mistake, or "" if it does not.

@@ -115,25 +115,37 @@ func TestSequencerNoRate(t *testing.T) {
 }
 
 // TestSequencerSilence: silence at a new rate, or no session after the host has kept it, ends it
-// in time. So does a session that was only offered.
+// 400 or 1,000 ticks after the last message, or up to 4 earlier, since the board counts units of 4 ticks.
 func TestSequencerSilence(t *testing.T) {
 	for _, last := range []struct {
-		what []byte
-		kind byte
-		most int
-	}{{nil, 0, 400}, {message(msgEcho, 230_400, 1, 2), msgEchoed, 400}, {message(msgKeep, 230_400), msgKept, 1000}} {
-		r := newRated(t)
-		r.says(message(msgAsk, 230_400), message(msgYes, 230_400))
-		if last.what != nil {
-			r.ticks(300)
-			answer := bytes.Clone(last.what)
-			answer[2] = last.kind
-			r.says(last.what, answer)
+		what  []byte
+		ticks int
+	}{{nil, 400}, {message(msgEcho, 230_400, 1, 2), 400}, {message(msgKeep, 230_400), 1000}} {
+		for _, phase := range []int{0, 2} {
+			r := newRated(t)
+			r.ticks(phase)
+			r.answers(message(msgAsk, 230_400))
+			if last.what != nil {
+				r.ticks(300)
+				r.answers(last.what)
+			}
+			begin := r.line.both.Clocks()
+			for r.isAt(1); r.m.Rate() != 0; r.run(1) {
+				require.Less(t, r.clock, 1_000_000)
+			}
+			ticks := float64(r.line.both.Clocks()-begin) / seqTick
+			assert.InDelta(t, last.ticks-2, ticks, 2+1, "%x after %d ticks", last.what, phase)
 		}
-		r.ticks(last.most - 15)
-		r.isAt(1)
-		r.ticks(16)
-		r.isAt(0)
+	}
+}
+
+// answers sends a message and runs until the rate is that of 230,400 bit/s and its answer has left.
+func (r rated) answers(m []byte) {
+	r.sent()
+	r.send(m, 0, 0)
+	for len(r.frames) == 0 || r.m.Rate() == 0 {
+		require.Less(r.t, r.clock, 1_000_000)
+		r.run(1)
 	}
 }
 
