@@ -32,7 +32,7 @@ func pinBoard() scheme {
 			{name: "sim", doc: "go for the design in Go, verilator for its Verilog, in a process that is built on first use; go by default", values: []string{"go", simVerilator}},
 			{name: "source", doc: "directory in the source tree of this program, for sim=verilator, . by default"},
 			{name: "faults", doc: "faults at the pins and in frames, as in bit=0.001,loss=0.05,seed=7", values: pins.FaultNames()},
-			{name: "mac", doc: "MAC address of a board at an Ethernet, as board build --mac"},
+			{name: "mac", doc: "MAC address of a board on Ethernet, as board build --mac"},
 			{name: "ip", doc: "its IP address, as board build --ip"},
 			{name: "port", doc: "its UDP port, as board build --port"},
 			{name: "hostclock", doc: "rate of the host's clock in thousandths of the nominal rate, 980 to 1020, 1000 by default"},
@@ -117,7 +117,7 @@ func (g *gate) openSerial(o *values) error {
 	return nil
 }
 
-// openEther opens a board at an Ethernet.
+// openEther opens a board on Ethernet.
 func (g *gate) openEther(o *values) error {
 	var at pins.EtherFaults
 	var err error
@@ -287,7 +287,7 @@ func OpenGateware(selector string) (*Gateware, error) {
 // IsGateware reports whether a selector is of gateware at its pins.
 func IsGateware(selector string) bool { return strings.HasPrefix(selector, pinBoard().name+":") }
 
-// Ether returns the addresses of a board at an Ethernet, and whether it has one.
+// Ether returns the addresses of a board on Ethernet, and whether it has one.
 func (g *Gateware) Ether() (at ip.Params, has bool) { return g.gate.board.Address, g.gate.ether != nil }
 
 // Rates returns the rates of a board with a UART, see gateware.Board.

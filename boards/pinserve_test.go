@@ -74,7 +74,7 @@ func TestPinsServedRefuses(t *testing.T) {
 		"pins:colorlight-i5?mac=ff:ff:ff:ff:ff:ff": "mac=ff:ff:ff:ff:ff:ff, want that of one station",
 		"pins:colorlight-i5?ip=127.0.0.1":          "ip=127.0.0.1, want an IPv4 address",
 		"pins:colorlight-i5?port=65536":            "port=65536, want a number from 1 to 65535",
-		"pins:ice40-hx8k?mac=02:00:00:00:00:09":    "mac=02:00:00:00:00:09, want a board at an Ethernet",
+		"pins:ice40-hx8k?mac=02:00:00:00:00:09":    "mac=02:00:00:00:00:09, want a board on Ethernet",
 	} {
 		_, err := OpenGateware(selector)
 		require.ErrorContains(t, err, says)

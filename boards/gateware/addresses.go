@@ -15,7 +15,7 @@ import (
 // ErrAddress is wrapped by an AddressError.
 var ErrAddress = errors.New("gateware: bad address")
 
-// Addresses are those of a board at an Ethernet, in text. An empty one is the usual one.
+// Addresses are those of a board on Ethernet, in text. An empty one is the usual one.
 //
 //	MAC   of one station, as 02:68:69:6c:00:05
 //	IP    of one host, IPv4, as 10.0.0.5
@@ -38,7 +38,7 @@ func (e *AddressError) Error() string {
 func (e *AddressError) Unwrap() error { return ErrAddress }
 
 // At returns the board with other addresses, which are constants of its gateware. It fails
-// with an AddressError, also if the board is not at an Ethernet.
+// with an AddressError, also if the board is not on Ethernet.
 func (b *Board) At(a Addresses) (*Board, error) {
 	out := *b
 	for _, o := range []struct {
@@ -53,7 +53,7 @@ func (b *Board) At(a Addresses) (*Board, error) {
 			continue
 		}
 		if b.NewEther == nil {
-			return nil, &AddressError{o.name, o.value, "a board at an Ethernet"}
+			return nil, &AddressError{o.name, o.value, "a board on Ethernet"}
 		}
 		if !o.set(&out.Address, o.value) {
 			return nil, &AddressError{o.name, o.value, o.want}

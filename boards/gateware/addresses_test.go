@@ -40,7 +40,7 @@ func TestAt(t *testing.T) {
 	uart, err := Find("ulx3s")
 	require.NoError(t, err)
 	_, err = uart.At(Addresses{Port: "1"})
-	assert.EqualError(t, err, "gateware: bad address: port=1, want a board at an Ethernet")
+	assert.EqualError(t, err, "gateware: bad address: port=1, want a board on Ethernet")
 	_, err = uart.At(Addresses{})
 	assert.NoError(t, err)
 }

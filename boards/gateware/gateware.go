@@ -47,7 +47,7 @@ type PinClock struct {
 //	PinHz     clock of the board
 //	Hz        clock of the design
 //	Rates     of the UART, bits per second, in ascending order; the first one is that of a
-//	          board without a session. None of a board at an Ethernet
+//	          board without a session. None of a board on Ethernet
 //	Address   at the Ethernet, see At
 //	Config    of the GPU, in words
 //	Pins      all pins in use
@@ -63,7 +63,7 @@ type PinClock struct {
 //	Outputs   methods of the design that are ports
 //	New       returns the design after reset of a board with a UART; build is the value of
 //	          ID.BUILD
-//	NewEther  that of a board at an Ethernet with its addresses, which has no New
+//	NewEther  that of a board on Ethernet with its addresses, which has no New
 type Board struct {
 	Name, Title string
 	Part        synth.Part
@@ -144,7 +144,7 @@ func Find(name string) (*Board, error) {
 func (b *Board) Build() uint32 { return b.with(builds()[b.Name]) }
 
 // ByBuild returns the name of the board whose gateware has a value of ID.BUILD in this
-// program, or "" if there is none. at has the addresses of a board at an Ethernet, as far as
+// program, or "" if there is none. at has the addresses of a board on Ethernet, as far as
 // they are known, as At takes them.
 func ByBuild(build uint32, at Addresses) string {
 	for _, b := range All() {

@@ -49,7 +49,7 @@ func TestTable(t *testing.T) {
 
 // The hash of the source does not depend on itself, and pins has that of the bitstream. Of
 // boards with the same shell the first one is tested; make gen-check compares all hashes. A board
-// at an Ethernet has other addresses here, which are in its Verilog.
+// on Ethernet has other addresses here, which are in its Verilog.
 func TestBuild(t *testing.T) {
 	tooltest.Long(t)
 	seen := map[string]bool{}

@@ -28,7 +28,7 @@ type locked struct {
 
 func (l locked) Tick(rx bool) { l.both.Tick(rx) }
 
-// lockedEther is the same for a board at an Ethernet.
+// lockedEther is the same for a board on Ethernet.
 type lockedEther struct {
 	pins.EtherTop
 	both *lockstep.Module

@@ -18,10 +18,10 @@ type State struct {
 	Up       bool     `json:"up"`
 	Cause    string   `json:"cause"` // why the last session ended
 	ClockHz  uint32   `json:"clock_hz"`
-	Period   uint32   `json:"period,omitempty"` // of a bit, in 1/16 clocks; 0 at an Ethernet
-	Baud     uint32   `json:"baud,omitempty"`   // bits per second, rounded; 0 at an Ethernet
+	Period   uint32   `json:"period,omitempty"` // of a bit, in 1/16 clocks; 0 on Ethernet
+	Baud     uint32   `json:"baud,omitempty"`   // bits per second, rounded; 0 on Ethernet
 	Counters Counters `json:"counters"`
-	UART     *UART    `json:"uart,omitempty"`     // nil at an Ethernet
+	UART     *UART    `json:"uart,omitempty"`     // nil on Ethernet
 	MAC      *MAC     `json:"ethernet,omitempty"` // nil at a UART
 }
 

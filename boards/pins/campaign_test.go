@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	campaignFlag = flag.Uint64("pins.packets", 2000, "packets of TestFaultsAndCuts at each byte port and at an Ethernet, and a hundredth of them, but at least 600, at the pins of each UART")
+	campaignFlag = flag.Uint64("pins.packets", 2000, "packets of TestFaultsAndCuts at each byte port and on Ethernet, and a hundredth of them, but at least 600, at the pins of each UART")
 	cutsFlag     = flag.Uint64("pins.cuts", 2, "cuts in each run of TestFaultsAndCuts")
 )
 
@@ -244,8 +244,8 @@ func atEthernet(name string, c dlink.Config) path {
 func paths() []path {
 	return []path{
 		atBytes("sequencer", 16, seqOf), atBytes("hardwired", 4, hardOf),
-		atEthernet("hardwired at an Ethernet", etherConfig),
-		atEthernet("hardwired at an Ethernet, large windows", colorlighti5.Link()),
+		atEthernet("hardwired on Ethernet", etherConfig),
+		atEthernet("hardwired on Ethernet, large windows", colorlighti5.Link()),
 		atUART("sequencer", seqOf), atUART("hardwired", hardOf),
 	}
 }

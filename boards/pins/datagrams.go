@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/eth/ip"
 )
 
-// NewEtherWire returns a wire to a board at an Ethernet, whose addresses are at. The largest
+// NewEtherWire returns a wire to a board on Ethernet, whose addresses are at. The largest
 // datagram of the host is opt.Link.Datagram (ip.MaxData).
 func NewEtherWire(dev *Ether, at ip.Params, opt Options) (*Wire, error) {
 	opt.Clocks = 1

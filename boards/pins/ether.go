@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/eth/mac"
 )
 
-// An EtherTop is the top of a board at an Ethernet.
+// An EtherTop is the top of a board on Ethernet.
 type EtherTop interface {
 	// Symbol returns what the board sends.
 	Symbol() (valid bool, s mac.Symbol)

@@ -19,7 +19,7 @@ var etherConfig = dlink.Config{
 	Ack: 3, Replay: 100, Limit: 100, Nak: 20, Ping: 1024, Dead: 5000, Expiry: 10_000,
 }
 
-// An etherBoard is a device with the hardwired link at an Ethernet.
+// An etherBoard is a device with the hardwired link on Ethernet.
 type etherBoard struct {
 	eth  *eth.Module
 	rx   datagram.Decoder

@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/uart"
 )
 
-var bytesFlag = flag.Int("pins.bytes", 500_000, "bytes of TestMutatedBytes at each byte port and at an Ethernet, and a hundredth of them at the pins of each UART")
+var bytesFlag = flag.Int("pins.bytes", 500_000, "bytes of TestMutatedBytes at each byte port and on Ethernet, and a hundredth of them at the pins of each UART")
 
 // finder reports whether a stream has a frame.
 type finder struct {
@@ -83,7 +83,7 @@ func victims() []victim {
 	}
 	return []victim{
 		{"hardwired at bytes", 1, bytesOf(both[1], 1), attackBytes}, {"sequencer at bytes", 1, bytesOf(both[0], 2), attackBytes},
-		{"hardwired at an Ethernet", 1, func(_ *testing.T, dev port.Device) (*Wire, error) {
+		{"hardwired on Ethernet", 1, func(_ *testing.T, dev port.Device) (*Wire, error) {
 			return NewEtherWire(NewEther(EtherClocked(newEtherBoard(newSixBits(dev), colorlighti5.Link())), EtherFaults{}), etherAddress, Options{})
 		}, attackEther},
 		{"hardwired at a UART", 100, uartOf(both[1]), attackBytes}, {"sequencer at a UART", 100, uartOf(both[0]), attackBytes},

@@ -33,7 +33,7 @@ type Verilated struct {
 	line *sim.Signal
 }
 
-// EtherVerilated is the same for a board at an Ethernet. It implements EtherBatch.
+// EtherVerilated is the same for a board on Ethernet. It implements EtherBatch.
 type EtherVerilated struct {
 	chip
 	symbol [4]*sim.Signal // valid, Enable, Last, Data
@@ -58,7 +58,7 @@ func NewVerilated(root string, top any, o sim.BuildOptions, outputs ...string) (
 	return v, nil
 }
 
-// NewEtherVerilated is NewVerilated for a board at an Ethernet, which has the output Symbol.
+// NewEtherVerilated is NewVerilated for a board on Ethernet, which has the output Symbol.
 func NewEtherVerilated(root string, top any, o sim.BuildOptions, outputs ...string) (*EtherVerilated, error) {
 	v := &EtherVerilated{}
 	found, err := v.start(root, top, 5, o, outputs, symbolOutputs()...)

@@ -76,7 +76,7 @@ func TestWaveSerial(t *testing.T) {
 	assert.ErrorIs(t, err, wave.ErrOptions)
 }
 
-// The wave of a board at an Ethernet has the bytes of its PHY, and the frame that answers.
+// The wave of a board on Ethernet has the bytes of its PHY, and the frame that answers.
 func TestWaveEther(t *testing.T) {
 	top, err := colorlighti5.New(etherAddress, 0)
 	require.NoError(t, err)

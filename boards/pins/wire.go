@@ -1,5 +1,5 @@
-// Package pins has boards as their gateware: the exact top of a board in Go, driven at
-// its pins, in virtual time and in this process.
+// Package pins runs the gateware of a board: its exact top in Go, driven at its pins, in
+// virtual time and in this process.
 package pins
 
 import (
@@ -31,7 +31,7 @@ type Gateware interface {
 //	Clocks  clocks of a byte on the line, at least 2 (80: 8 clocks a bit)
 //	Faults  injected into the frames of both directions; their seed also seeds the nonces
 //	Link    of the host's end, except Role and Credits
-//	UDP     the host of a board at an Ethernet uses UDP and not raw frames
+//	UDP     the host of a board on Ethernet uses UDP and not raw frames
 type Options struct {
 	Hz     uint64
 	Clocks uint64

@@ -1,6 +1,6 @@
-// Package serve runs a board in a process: a device connected to the
-// transaction layer, the data link and a byte stream, for one host after
-// another.
+// Package serve runs a board in a process, for one host after another: it
+// connects a device, through the transaction layer and the data link, to a byte
+// stream or to datagrams.
 //
 // All work on the device happens on the goroutine that is inside Serve. A
 // packet goes from the stream to the device and its completion back at once,

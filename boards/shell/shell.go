@@ -1,5 +1,5 @@
-// Package shell has the hand-written Verilog that the shells of several boards need: what has
-// two clocks, and so is no module of the RTL.
+// Package shell has the hand-written Verilog that the shells of several boards need: modules
+// with two clocks, which the RTL cannot express.
 package shell
 
 import _ "embed" // the Verilog

@@ -36,7 +36,7 @@ func boardsDoc() ([]byte, error) {
 	p := newPage("Boards")
 	p.text("The boards that have gateware. `hilgpu board build NAME` makes the bitstream, `hilgpu board flash NAME` writes it to the board, and\n" +
 		"`pins:NAME` is a selector of the same gateware without the board, driven at its pins. `boards/gateware` has this table.")
-	p.text("A board at an Ethernet has its addresses from the build: `hilgpu board build colorlight-i5 --mac 02:00:00:00:00:07 --ip 192.168.1.7 --port 4000`.\n" +
+	p.text("A board on Ethernet has its addresses from the build: `hilgpu board build colorlight-i5 --mac 02:00:00:00:00:07 --ip 192.168.1.7 --port 4000`.\n" +
 		"The table has those of a build without these options. The selector `pins` has options with the same names, and `ID.BUILD` depends on them.\n" +
 		"`hilgpu board probe` prints the addresses of the board that answers, from the registers of its link. A MAC address must be\n" +
 		"that of one station, and an IP address that of one host. Two boards in one network need different ones.")

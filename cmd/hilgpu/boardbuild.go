@@ -39,7 +39,7 @@ name of the board if the gateware is of the source of this program. docs/boards.
 boards. Debian does not have the tools that place an ECP5. If they are not on the path, the
 build ends after the synthesis, with its resources and exit code 2.
 
-A board at an Ethernet has its addresses from the build, and ID.BUILD depends on them. The
+A board on Ethernet has its addresses from the build, and ID.BUILD depends on them. The
 selector pins has the same options.`,
 		Example: `  hilgpu board build ice40-hx8k
   hilgpu board build ice40-hx8k -o /tmp/board --json
@@ -49,7 +49,7 @@ selector pins has the same options.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.StringVar(&f.at.MAC, "mac", "", "MAC `address` of a board at an Ethernet, that of docs/boards.md by default")
+	fl.StringVar(&f.at.MAC, "mac", "", "MAC `address` of a board on Ethernet, that of docs/boards.md by default")
 	fl.StringVar(&f.at.IP, "ip", "", "its IPv4 `address`, that of docs/boards.md by default")
 	fl.StringVar(&f.at.Port, "port", "", "its UDP `port`, 1 to 65535, that of docs/boards.md by default")
 	addBuildDir(c, &f.out)

@@ -32,7 +32,7 @@ func TestBoardBuildRefuses(t *testing.T) {
 		{"no MAC address", "build colorlight-i5 --mac 00:00:00:00:00:00", "mac=00:00:00:00:00:00"},
 		{"an IP address of a group", "build colorlight-i5 --ip 224.0.0.1", "ip=224.0.0.1, want an IPv4 address of one host"},
 		{"port 0", "build colorlight-i5 --port 0", "port=0, want a number from 1 to 65535"},
-		{"an address without an Ethernet", "build ulx3s --ip 10.0.0.9", "ip=10.0.0.9, want a board at an Ethernet"},
+		{"an address without an Ethernet", "build ulx3s --ip 10.0.0.9", "ip=10.0.0.9, want a board on Ethernet"},
 		{"a board to flash that is unknown", "flash vapour", `gateware: unknown board: "vapour", want ice40-hx8k`},
 		{"no bitstream", "flash ice40-hx8k -o " + dir, "ice40-hx8k.bin: build it with: hilgpu board build ice40-hx8k"},
 	} {

@@ -3,7 +3,7 @@
 //	go run ./cmd/typecheck OS/ARCH...
 //
 // It reads the source of every package, also those of Go and of the libraries, and compiles
-// nothing. So it takes seconds where go build takes a minute. Packages with cgo are read
+// nothing, so it is faster than go build. Packages with cgo are read
 // without it. It prints each error with its system, and exits 1 if there is one. It exits 2
 // on bad usage, and if a package cannot be read.
 package main

@@ -4,7 +4,7 @@
 // point; the packets are those of package [github.com/hilgpu/hilgpu/rtl/abi/pkt].
 //
 // Recording must run on the immediate context's thread. It enters the kernel
-// only to get memory or when a buffer is full. Create and Destroy functions are
+// only to get memory or when a buffer is full. That of a deferred context does not. Create and Destroy functions are
 // free-threaded. Draws are not supported: pipeline state is tracked, and
 // clears, copies, updates and queries go to the GPU.
 //

@@ -1,4 +1,4 @@
-// Package eth is the end of a board at an Ethernet: it answers ARP and ping, and carries
+// Package eth is the Ethernet end of a board: it answers ARP and ping, and carries
 // datagrams between a host and the link, in UDP or in raw frames.
 package eth
 

@@ -17,7 +17,7 @@
 //	                                                     │
 //	               pcie ── aperture ─────────────────── vram
 //
-// The beats of all writes except those of the aperture share one channel, which beats arbitrates.
+// The beats of all writes except those of the aperture share one channel, for which the block beats arbitrates.
 package gpu
 
 import (

@@ -6,8 +6,8 @@
 //	                     │                                     ├── first Divergence
 //	                     └── batches ── Simulation, a process ─┘
 //
-// Inputs flow only to the Verilog, so a stimulus can react to the outputs of the Go
-// side: clocks are recorded in batches and replayed while the Go side continues.
+// A stimulus gets only the outputs of the Go side. So clocks are recorded in batches,
+// and the Verilog replays them while the Go side continues.
 package lockstep
 
 import (

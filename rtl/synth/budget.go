@@ -6,7 +6,7 @@ import (
 )
 
 // LimitLUT is the most LUTs of the configuration default on ECP5, carries and LUT RAMs
-// counted. With it the GPU and a link fit into an LFE5U-25F, which has 24288.
+// counted: three quarters of the 24288 of an LFE5U-25F.
 const LimitLUT = 18000
 
 // partsLUT is the most that the parts of the blocks may add up to. A block alone takes more

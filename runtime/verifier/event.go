@@ -27,11 +27,11 @@ var ErrTrace = errors.New("verifier: not a DDI trace")
 // their names in winerror.h and ntstatus.h.
 //
 // Context selects the order of calls that the line belongs to. Calls of the
-// kernel are in the order of the executing context. The two lines of a call have
+// kernel are in the order of the immediate context. The two lines of a call have
 // the same Seq.
 type Event struct {
 	At      string `json:"at"`      // "enter" or "leave"
-	Context int    `json:"context"` // deferred context, 0 for the executing context
+	Context int    `json:"context"` // deferred context, 0 for the immediate context
 	Seq     uint64 `json:"seq"`     // of the call in that order, from 1
 	Name    string `json:"name"`    // as in the WDK
 	Process uint32 `json:"process"` // 0: the system

@@ -12,7 +12,7 @@ import (
 // Merge reads a trace and writes its lines in an order that depends on the
 // calls alone, not on the timing of threads.
 //
-// Lines of the executing context and the kernel keep their order. Lines of a
+// Lines of the immediate context and the kernel keep their order. Lines of a
 // deferred context are written before the first line that needs them: a line
 // that names an object created in the context, such as the execution of its
 // command list, or the line that ends the context. Merge writes only the lines
@@ -138,7 +138,7 @@ func (m *merger) add(l traceLine) {
 	m.orders[l.Context] = append(m.orders[l.Context], &mergedLine{l.text, objectsOf(l), endedContext(l.Event)})
 }
 
-// advance writes the lines of the executing context and the kernel up to the first that needs a line
+// advance writes the lines of the immediate context and the kernel up to the first that needs a line
 // which was not taken.
 func (m *merger) advance() {
 	for n := m.done[0]; m.err == nil && n < len(m.orders[0]) && m.taken(need{0, n + 1}, map[int]int{}); n++ {

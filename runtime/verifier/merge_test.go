@@ -189,7 +189,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return copy(p, r.lines[r.read-1]), nil
 }
 
-// MergeFrom writes a line of the executing context when it has read the line, also the execution of a list
+// MergeFrom writes a line of the immediate context when it has read the line, also the execution of a list
 // whose lines it has read.
 func TestMergeFromHoldsLittle(t *testing.T) {
 	all := []string{traceHeader}

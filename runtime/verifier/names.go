@@ -12,7 +12,7 @@ import (
 // names gives objects names that are the same in each run, by their handles: a
 // kind and a number, counted from 1 in each order of calls. The third resource
 // in the order of deferred context 2 is "resource 2.3"; in the order of the
-// executing context it is "resource 3".
+// immediate context it is "resource 3".
 type names struct {
 	of          map[any]string // by *ddi.Root, *ddi.Object, or runtimeHandle
 	given       map[numbering]int

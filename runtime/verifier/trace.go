@@ -42,7 +42,7 @@ type Trace struct {
 // A tracedCall is a call that has not returned.
 type tracedCall struct {
 	f       *Func
-	context int // order of calls that it belongs to; 0: the executing context's
+	context int // order of calls that it belongs to; 0: the immediate context's
 	seq     uint64
 	args    []any
 	shown   []byte // the arguments as shown at its entry
@@ -216,9 +216,9 @@ func nameAt(of []string, i int) string {
 }
 
 // contextOf returns the deferred context whose order a call belongs to, or 0
-// for the order of the executing context and the kernel. A nested call belongs
+// for the order of the immediate context and the kernel. A nested call belongs
 // to the order of its outer call. Calls that create or end a context belong to
-// the order of the executing context.
+// the order of the immediate context.
 //
 // A few functions called during recording do not name the context; it follows
 // from the thread.

@@ -1,5 +1,4 @@
-// Package doorbell follows the rings that the host gives the nodes of a GPU, by its writes of their
-// registers.
+// Package doorbell tracks the rings of the nodes of a GPU, from the host's writes of their registers.
 package doorbell
 
 import (

@@ -96,7 +96,7 @@ func (c *carried) add(clock uint64, byte, last bool, data uint8, all *[]carried)
 	}
 }
 
-// An etherRig is a host at an Ethernet with the Colorlight i5 at its byte port.
+// An etherRig is a host on Ethernet with the Colorlight i5 at its byte port.
 type etherRig struct {
 	t     testing.TB
 	cable *cabled

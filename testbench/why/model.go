@@ -69,7 +69,7 @@ type submission struct {
 	fetched  Point  // that read
 	reads    store  // and what it read
 	aborted  Point  // a reset of its node has ended it
-	lost     Point  // it was taken back and does not go on, since its device is lost
+	lost     Point  // it was taken back and does not continue, since its device is lost
 	again    uint64 // the preempted submission that it continues; 0: none
 	onward   uint64 // the submission that continues it; 0: none
 	finished uint64 // last event at which a packet of it was executed, see ended

@@ -1,5 +1,5 @@
 // Package fwabi declares what the firmware of the microcontroller and its host agree on: the
-// header of an image, the mail words during the boot, the stages of the boot and their results.
+// header of an image, the mail words, the stages of the boot and their results, and the messages.
 // The headers in C are generated from it.
 package fwabi
 

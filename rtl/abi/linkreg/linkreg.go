@@ -91,7 +91,7 @@ var Block = reg.Block{Name: "LINK", Base: Base, Size: Size, Doc: "link between t
 		{Mask: StateMAC, Name: "MAC", Doc: "the line is an Ethernet: the addresses and the counters from RUNTS to INVALID are present"},
 	}},
 	{Off: Rate, Name: "RATE", Config: true, Volatile: true, Doc: "present rate of the UART: CLOCK * 16 / PERIOD bits per second", Fields: []reg.Field{
-		{Mask: RatePeriod, Name: "PERIOD", Unit: "1/16 clocks", Doc: "of a bit; 0 at an Ethernet"},
+		{Mask: RatePeriod, Name: "PERIOD", Unit: "1/16 clocks", Doc: "of a bit; 0 on Ethernet"},
 	}},
 	{Off: Clock, Name: "CLOCK", Config: true, Unit: "Hz", Doc: "clock of the link"},
 	{Off: Station, Name: "STATION", Config: true, Doc: "port of the station, and its MAC address. The first byte of an address is the most significant one", Fields: []reg.Field{

@@ -95,9 +95,9 @@ type exit struct {
 func exits() []exit {
 	return []exit{
 		OK:       {"", "success"},
-		Check:    {"check", "a check failed, or hilgpu itself"},
+		Check:    {"check", "a check failed, or hilgpu has an internal error"},
 		Usage:    {"usage", "usage or bad input"},
-		NoDevice: {"no_device", "no device, or another one"},
+		NoDevice: {"no_device", "no device answered, or it is not this GPU"},
 		Link:     {"link", "the link to the device failed"},
 		Device:   {"device", "the device faulted, did not start or did not answer in time"},
 		Map:      {"register_map", "the device has another register map"},

@@ -1,4 +1,4 @@
-// Package signals ends a command by an interrupt or a termination: at once, or
+// Package signals ends a command on an interrupt or a termination signal: at once, or
 // after it has reported the results so far.
 package signals
 

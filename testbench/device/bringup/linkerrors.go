@@ -49,7 +49,7 @@ func linkErrors(s *session) outcome {
 	return o
 }
 
-// work sends short frames, and long ones to a board at an Ethernet. It sends more of those that
+// work sends short frames, and long ones to a board on Ethernet. It sends more of those that
 // may tell a cause which is not clear yet.
 func (s *session) work(before measure) (middle, after measure, err error) {
 	for i := 0; i == 0 || i < burstTries && undecided(between(before, middle)); i++ {

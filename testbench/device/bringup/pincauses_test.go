@@ -66,7 +66,7 @@ func TestPinCauses(t *testing.T) {
 	}
 }
 
-// All stages pass on a board at an Ethernet and on one with the hardwired link at a UART.
+// All stages pass on a board on Ethernet and on one with the hardwired link at a UART.
 func TestAllStagesAtPins(t *testing.T) {
 	tooltest.Long(t)
 	for _, board := range []string{"pins:colorlight-i5", "pins:ulx3s-25f"} {
