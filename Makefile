@@ -4,6 +4,9 @@ GO    ?= go
 BIN   := bin/hilgpu
 FRAME := out/frame.png
 
+# No package needs cgo. Without it a machine with a C compiler builds the same program.
+export CGO_ENABLED = 0
+
 # Clocks of make lockstep, for each configuration.
 CYCLES        ?= 500000
 ICARUS_CYCLES ?= 10000
@@ -31,7 +34,7 @@ PACKAGES  = ./...
 TESTSUM   =
 
 # The race detector does not watch the RTL, which has no goroutines: the link that owns it is
-# watched. Runs of the emulator take about half the time so. "make seeds" watches the RTL too.
+# watched. Runs of the emulator take about half the time so. In "make soak" the seeds watch it too.
 RTL  = github.com/hilgpu/hilgpu/rtl
 RACE = CGO_ENABLED=1 $(GO) test -race -gcflags $(RTL)/...=-race=false -gcflags $(RTL)/verilog/...= -gcflags $(RTL)/lockstep/...= -gcflags $(RTL)/wave=
 
@@ -94,7 +97,7 @@ seeds: ## one digest for each seed of hilgpu run stress: with one and two proces
 	@mkdir -p out && rm -f out/digests
 	$(GO) test -count 1 -timeout 0 $(SEEDRUN)
 	$(GO) test -count 1 -timeout 0 -tags awake $(SEEDRUN)
-	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 0 $(SEEDRUN)
+	$(RACE) -count 1 -timeout 0 $(SEEDRUN)
 
 bench: build ## print the figures and fail if one misses its target; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
@@ -160,7 +163,7 @@ soak: build ## the long campaigns: random devices, API calls and links, fuzzing,
 	$(GO) test -count 1 -timeout 60m ./rtl/mcu/core -v -run "TestQEMU|TestLockstep|TestModel" -core.qemu 10000000 -core.clocks 10000000 -core.model 10000000
 	$(GO) test -count 1 -timeout 120m ./testbench -v -run TestHangsAreRecovered -recovery.hangs 1000
 	$(GO) test -count 1 -timeout 120m ./testbench/stress -v -run TestVerilog -stress.verilog 20
-	$(MAKE) seeds SEEDS=1000
+	$(MAKE) seeds SEEDS=1000 RACE='CGO_ENABLED=1 $(GO) test -race'
 	$(BIN) run stress --board 'emu?vram=1MiB' --rounds 0 --time 1h $(STRESS)
 	$(BIN) run stress --board 'emu?config=full&vram=128KiB' --firmware-queues --rounds 0 --time 20m $(STRESS_FIRMWARE),firmware=0.002
 	$(BIN) run stress --board 'line?vram=64KiB' --rounds 0 --time 10m --faults bad-packet=0.01,host-read=0.001,lost-interrupt=0.05

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -40,6 +41,7 @@ func hanging() []byte {
 // The watchdog halts a firmware that hangs. The miniport keeps its core file and loads it again, once, and
 // applications do not notice it.
 func TestFirmwareHangs(t *testing.T) {
+	tooltest.Long(t)
 	var cores [][]byte
 	d := HostDrivers()
 	d.Observed = func(o miniport.Observer) kmddi.DriverEntry {

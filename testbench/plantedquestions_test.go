@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
@@ -316,6 +317,7 @@ func sizeOf(e eventlog.Event) uint64 {
 
 // Each question about the log of a planted fault has an answer that is true of the log, or an error of one line.
 func TestQuestionsAboutPlantedFaults(t *testing.T) {
+	tooltest.Long(t)
 	all := slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), droppedFaults(), hastyFaults(), otherFaults())
 	require.GreaterOrEqual(t, len(all), 30)
 	sound := map[string]bool{}

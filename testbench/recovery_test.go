@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
@@ -97,6 +98,7 @@ func (w *wired) poke() error {
 //
 // docs/properties.md: T6.
 func TestLineIsCutInRecovery(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	w := newWired(t, "emu?vram=8KiB")
 	composes(t, w.System, tinyPlan(t, 0))

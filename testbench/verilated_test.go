@@ -15,6 +15,7 @@ import (
 // The driver stack sees no difference between the Go RTL and its Verilog: the frame
 // and all counts outside the board are equal, and so are the cycles.
 func TestVerilatedComposesAsTheEmulator(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(20, 20), image.Pt(9, 33))}
 	want, counts := composed(t, "emu?config=small", o, testbench.Options{})

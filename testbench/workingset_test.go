@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -98,6 +99,7 @@ func (p *passes) drivers() Drivers {
 // one alone has more than VRAM, and uses all of that in one buffer: so the buffer is split on
 // each board, at least so often that each part fits. Buffers are written in several passes.
 func TestWorkingSets(t *testing.T) {
+	tooltest.Long(t)
 	for _, board := range []string{"emu?config=small&vram=64KiB", "emu?config=full&vram=64KiB", "emu?vram=64KiB&gart=1"} {
 		for _, factor := range []float64{1.1, 2, 8} {
 			for seed := range uint64(*workingSets) {

@@ -31,6 +31,7 @@ func files(t *testing.T, names ...string) []verilog.File {
 
 // TestSize synthesises the shell. Both queues are in block RAM, and the log has no finding.
 func TestSize(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	s := synth.Source{Files: files(t, "board.vh", "wires.v"), Top: "shell", Cells: true, MHz: 25}
 	r, err := synth.Run(s, synth.ECP5, synth.Expectation{RAM: 3, LUT: mostLUT, Memories: []synth.Memory{

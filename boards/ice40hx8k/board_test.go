@@ -12,11 +12,13 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // TestPins: a host opens the board at its pins and reads its identity, also with a clock
 // that is off by 2 %, and at each rate. After a session the board is at the first rate.
 func TestPins(t *testing.T) {
+	tooltest.Long(t)
 	for _, baud := range Rates() {
 		clocks := []int{0}
 		if baud == 2_000_000 {

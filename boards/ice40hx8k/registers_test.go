@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // bitClocks is the clocks of a bit in 1/16: 20.25 MHz at 1.5 Mbit/s.
@@ -52,6 +53,7 @@ func (w *watched) Tick(rx bool) {
 // TestRegisters: a host reads the registers of the link at the pins, and finds there what the
 // line did.
 func TestRegisters(t *testing.T) {
+	tooltest.Long(t)
 	for name, f := range map[string]pins.Faults{
 		"none": {}, "bit": {Bit: .002, Seed: 1}, "glitch": {Glitch: .01, Seed: 2}, "break": {Break: .001, Seed: 3},
 	} {

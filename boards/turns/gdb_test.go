@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // line returns the place of the only line of selftest.c that has a text.
@@ -44,6 +45,7 @@ func options() firmware.Options {
 
 // gdb debugs the boot of the firmware while a command loads it. TestGDBInQueues of cmd/hilgpu debugs its loop.
 func TestGDB(t *testing.T) {
+	tooltest.Long(t)
 	gdbtest.Need(t)
 	path := gdbtest.ELF(t, "../..")
 	s, err := turns.Serve("0,wait", func(err error) { t.Errorf("%v", err) })
@@ -92,6 +94,7 @@ func TestGDB(t *testing.T) {
 
 // An exception shows the instruction that caused it.
 func TestGDBTrap(t *testing.T) {
+	tooltest.Long(t)
 	gdbtest.Need(t)
 	path := gdbtest.ELF(t, "../..")
 	s, err := turns.Serve("127.0.0.1:0,wait", func(err error) { t.Errorf("%v", err) })

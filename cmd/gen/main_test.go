@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // fake returns an output with fixed text.
@@ -90,6 +92,7 @@ func TestUnknownFlag(t *testing.T) {
 
 // TestOutputsAreCurrent generates every file and compares it with the one in the tree.
 func TestOutputsAreCurrent(t *testing.T) {
+	tooltest.Long(t)
 	var stdout, stderr bytes.Buffer
 	assert.Zero(t, run(outputs, []string{"-root", "../..", "-check"}, &stdout, &stderr))
 	assert.Empty(t, stdout.String())

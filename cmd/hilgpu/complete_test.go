@@ -30,6 +30,7 @@ func candidates(t *testing.T, args ...string) (all []string, directive string) {
 }
 
 func TestCompletion(t *testing.T) {
+	tooltest.Long(t)
 	const (
 		files   = ":0"
 		nothing = ":4"
@@ -128,6 +129,7 @@ func TestCompletion(t *testing.T) {
 // TestBashCompletion makes bash complete lines with the script. The test binary
 // is also the program that the script calls.
 func TestBashCompletion(t *testing.T) {
+	tooltest.Long(t)
 	const child = "HILGPU_TEST_BASH"
 	if os.Getenv(child) != "" {
 		os.Exit(run(flag.Args(), os.Stdout, os.Stderr))

@@ -31,6 +31,7 @@ const dissectedIn = "HILGPU_TEST_DISSECTED"
 // TestDissectedCaptures: Wireshark with the dissector of docs/wireshark decodes each frame
 // of a link and each PCIe packet in the captures of sessions over UDP and raw Ethernet.
 func TestDissectedCaptures(t *testing.T) {
+	tooltest.Long(t)
 	if os.Getenv(dissectedIn) == "" {
 		t.Setenv(dissectedIn, t.TempDir())
 	}

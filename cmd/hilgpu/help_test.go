@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // Help fits a terminal and refers to the topics.
 func TestHelpIsShort(t *testing.T) {
+	tooltest.Long(t)
 	n := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

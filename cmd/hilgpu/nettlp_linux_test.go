@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/nettlp"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/session"
@@ -25,6 +26,7 @@ const notice = "hilgpu: " + nettlp.Notice + "\n"
 // The driver stack produces the emulator's frame over NetTLP, and cases of the suite pass.
 // Each command says once what cannot be known. A capture has the packets of the wire.
 func TestNetTLPBoard(t *testing.T) {
+	tooltest.Long(t)
 	board := servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"nettlp:127.0.20.1?local=127.0.20.2"}, pace: "free"}, "emu")[0]
 	require.Equal(t, "nettlp:127.0.20.2", board)
 	board += "?local=127.0.20.1"

@@ -36,6 +36,7 @@ func TestProveBadInput(t *testing.T) {
 
 // A property of a block that the configuration leaves out is reported as absent.
 func TestProveSmall(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	code, stdout, _ := hilgpu("lockstep", "prove", "--source", "../..", "--config", "small", "--filter", "^(reset|watchdog|fence.once)")
 	assert.Zero(t, code)

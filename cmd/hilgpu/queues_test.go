@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // --firmware-queues has the same errors in each command that runs the drivers. A board that cannot do it is bad
 // input.
 func TestFirmwareQueues(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		board, flags, says string
 		want               int

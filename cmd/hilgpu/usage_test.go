@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -43,6 +44,7 @@ func TestUsageErrors(t *testing.T) {
 
 // Each command refuses a flag that it does not have in the same words.
 func TestUnknownFlagOfEachCommand(t *testing.T) {
+	tooltest.Long(t)
 	n := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -12,10 +12,12 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestVerilog(t *testing.T) {
+	tooltest.Long(t)
 	dir := filepath.Join(t.TempDir(), "new", "dir")
 	var stdout, stderr bytes.Buffer
 	code := run([]string{"verilog", "--config", "small", "--source", "../..", "-o", dir, "--json"}, &stdout, &stderr)
@@ -42,6 +44,7 @@ func TestVerilog(t *testing.T) {
 // Files of an earlier design are not mixed with those of this one. Files that
 // never belonged to a design are kept.
 func TestVerilogReplaces(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"files.f": "gpu.v\nold.v\n../mine.v\nmine.txt\n", "old.v": "", "mine.v": "", "mine.txt": ""} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -56,6 +59,7 @@ func TestVerilogReplaces(t *testing.T) {
 
 // A design is written completely or not at all.
 func TestVerilogInTheWay(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "gpu.v"), 0o700))
 	code, stdout, stderr := hilgpu("verilog", "--config", "small", "--source", "../..", "-o", dir)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -68,6 +69,7 @@ func readWave(t *testing.T, path string) *vcdtest.Dump {
 // clocks, even if no node reported a fault. Without such an error there is no
 // wave.
 func TestWaveOnFault(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		args  string
 		board string

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // inModule creates a module from files by path, and makes it the current
@@ -61,6 +62,7 @@ const (
 // The output and exit code are those of go test, also when the results are
 // cached.
 func TestIsGoTest(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
@@ -93,6 +95,7 @@ func TestIsGoTest(t *testing.T) {
 
 // A test that ends the process, or never ends, is printed with the cause.
 func TestProcessThatDies(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct{ name, body, want string }{
 		{"a panic", `func TestA(t *testing.T) { panic("boom") }`, "panic: boom"},
 		{"an exit", `func TestA(t *testing.T) { println("last words"); os.Exit(3) }`, "last words"},
@@ -124,6 +127,7 @@ func TestNotAsked(t *testing.T) {
 
 // The fast set skips long tests and counts them, also in CI. The flag -long runs only these.
 func TestLong(t *testing.T) {
+	tooltest.Long(t)
 	long := "package tooltest\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc Long(t *testing.T) {\n\tif os.Getenv(\"HILGPU_FAST\") == \"1\" {\n\t\tt.Skip(\"" + tool.LongReason + "\")\n\t}\n}\n"
 	test := func(name, begin string) string {
 		return "package a\n\nimport (\n\t\"testing\"\n\n\t\"m/tooltest\"\n)\n\nfunc Test" + name + "(t *testing.T) {\n\t" + begin + "\n\tt.Fatal(\"it ran\")\n}\n\nvar _ = tooltest.Long\n"
@@ -158,6 +162,7 @@ func TestLong(t *testing.T) {
 // Skipped tests are counted in one line at the end, by tool and by reason, also
 // when cached, and fail the run in CI.
 func TestSkips(t *testing.T) {
+	tooltest.Long(t)
 	inModule(t, map[string]string{"a/a_test.go": inTest(skips), "b/b_test.go": inTest(passes)})
 	const want = "skipped tests: 3 (yosys 2, vvp 1) for missing tools, which make tools installs; " +
 		"2 (no reason given 1, no such system: plan9 1) for other reasons"
@@ -182,6 +187,7 @@ func TestSkips(t *testing.T) {
 
 // The tests that were skipped for a missing tool, and no others, can be run again.
 func TestAgain(t *testing.T) {
+	tooltest.Long(t)
 	inModule(t, map[string]string{"a/a_test.go": inTest(skips), "b/b_test.go": inTest(passes)})
 	list := filepath.Join(t.TempDir(), "skipped")
 	var stdout, stderr bytes.Buffer

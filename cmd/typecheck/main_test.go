@@ -9,10 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // An error that only one system has is found, in a package and in its tests.
 func TestOneSystem(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":       "module m\n\ngo 1.24\n",

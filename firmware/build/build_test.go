@@ -54,6 +54,7 @@ func edit(t *testing.T, dir, name, old, with string) {
 // The checked-in image and the hash of its ELF are those of the sources, in any directory. A
 // change of a register that the firmware does not use changes neither.
 func TestImageIsOfTheSources(t *testing.T) {
+	tooltest.Long(t)
 	need(t)
 	dir := tree(t)
 	edit(t, dir, "firmware/gen/registers.h", "#define ID_VERSION ", "#define ID_OTHER 7\n#define ID_VERSION ")
@@ -65,6 +66,7 @@ func TestImageIsOfTheSources(t *testing.T) {
 
 // A change of the sources is another image, which -check names and otherwise writes.
 func TestChange(t *testing.T) {
+	tooltest.Long(t)
 	need(t)
 	dir := tree(t)
 	edit(t, dir, "firmware/src/selftest.c", "#define TIMER_CLOCKS 400", "#define TIMER_CLOCKS 401")

@@ -22,6 +22,7 @@ var linesText = regexp.MustCompile(`File '\.\./src/[^']*'\nLines executed:([0-9.
 
 // The C passes its tests on the PC, without undefined behaviour, and they execute its lines.
 func TestUnits(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "gcc")
 	dir, out := filepath.Join("..", "test"), t.TempDir()
 	execute := func(dir, name string, args ...string) string {

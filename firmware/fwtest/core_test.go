@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware/mcu"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // hang makes the watchdog halt the firmware in the middle of a request.
@@ -34,6 +35,7 @@ func (r *queueRig) hang(clocks uint32) {
 // gdb opens the core file of a firmware that the watchdog has halted: it shows where it was, its
 // variables, its CSRs, its registers and those of the microcontroller.
 func TestCoreFile(t *testing.T) {
+	tooltest.Long(t)
 	gdbtest.Need(t)
 	r := newQueueRig(t)
 	r.create(3, 1, 2, 5000)

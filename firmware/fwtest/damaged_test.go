@@ -23,6 +23,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/mcu/rv32/rv32test"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var (
@@ -173,6 +174,7 @@ func (r *lockedRig) sameVRAM() {
 // boot. It writes neither memory outside of its windows nor registers, and afterwards the
 // firmware boots.
 func TestDamagedPrograms(t *testing.T) {
+	tooltest.Long(t)
 	image, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(*damagedSeed, 3))

@@ -7,11 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // PREEMPT and QUEUE_DESTROY of a queue whose node cannot stop get BUSY after HALT_CLOCKS. Meanwhile the other node executes
 // entries whose doorbells ring after the request. When the node can stop, the request is repeated and succeeds.
 func TestRequestOfANodeThatCannotStop(t *testing.T) {
+	tooltest.Long(t)
 	const (
 		slow = 20_000 // clocks of an entry of the other node, at most
 		late = 30_000 // clocks of an answer after HALT_CLOCKS, at most

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var (
@@ -38,12 +39,14 @@ type queueCampaign struct {
 // Queues under random entries, doorbells, priorities, preemptions, drains, faults and resets keep the rules
 // of the model: the order within a queue, priority, fairness, each progress value once, no lost doorbell.
 func TestQueueCampaign(t *testing.T) {
+	tooltest.Long(t)
 	c := queuesAtRandom(t, false)
 	require.Greater(t, 3*c.counted, c.contests, "many waits are checked")
 }
 
 // The same without yields, which drop much of the work that waits.
 func TestQueueCampaignOfTurns(t *testing.T) {
+	tooltest.Long(t)
 	c := queuesAtRandom(t, true)
 	require.Greater(t, 2*c.counted, c.contests, "most waits are checked")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A fullRing is queues of a node that keep its ring full.
@@ -32,6 +33,7 @@ const quantumStep = 777
 // Queues with several entries each share a node, so its ring is full, entries end and are continued after stops, and some
 // stops find only SIGNAL of an entry. It counts from PREEMPTED to the first data, with everything in VRAM.
 func TestQueueSwitchesInFullRings(t *testing.T) {
+	tooltest.Long(t)
 	for _, f := range []fullRing{
 		{2, 3, 256 << 10, 9000},
 		{2, 3, 256 << 10, 20_000},

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // The queues of the tests of host memory. The ring of victim is in host memory. neighbour has the same node,
@@ -142,6 +143,7 @@ func (r *queueRig) hung() {
 // completes what is in its ring, and the host reaches all registers. The answer may arrive at any time later: before the firmware is
 // loaded again, or while the new one boots, which does not get it. Then all works again.
 func TestQueueMemoryIsSilent(t *testing.T) {
+	tooltest.Long(t)
 	for name, whileItBoots := range map[string]bool{"the answer arrives before the load": false, "the answer arrives during the boot": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newMemoryRig(t, func(_ *queueRig, d *hostbfm.Read) { d.Due = math.MaxUint64 })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Queue 0 completes its last entry at each time around the end of its quantum. In some runs the node is asked to stop for queue 0,
@@ -15,6 +16,7 @@ import (
 //
 // docs/properties.md: S4.
 func TestQueueStopsInTheNext(t *testing.T) {
+	tooltest.Long(t)
 	const quantum, overhead = 20_000, 2 * turnOverhead // of the stop and the new begin, and of the end
 	r := newTurns(t)
 	const middle = 12 // rows more, with which the entry ends about when the node is asked to stop

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A switching is two queues of a node, of which the first one works. The node then stops for the second one.
@@ -39,6 +40,7 @@ const (
 // the packet: for a higher priority, at the end of a quantum, for one of the same priority whose doorbell arrives
 // after that end, and when the same queue continues after a forced end. The other node has no work, or copies.
 func TestQueueSwitchClocks(t *testing.T) {
+	tooltest.Long(t)
 	const long, places = 1 << 20, 8
 	for name, s := range map[string]switching{
 		"higher priority":              {[2]uint32{0, 3}, [2]uint32{long, long}, true, false, 0},

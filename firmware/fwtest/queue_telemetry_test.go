@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware/log"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // savedBytes is what SAVE_STATE writes: 6 words of surfaces, 8 of windows, and PROGRESS.
@@ -27,6 +28,7 @@ func (a areaOf) WriteHost(off uint32, b []byte) error { copy(a.Mem[off:], b); re
 // written, by the writes that the host sees, and the busy times are those that the host reads from PERF. A node without
 // work has none. A ring that nobody empties loses samples and counts them, and the queues go on.
 func TestQueueTelemetry(t *testing.T) {
+	tooltest.Long(t)
 	const period = 5000
 	r := newQueueRig(t)
 	r.must(fwabi.OpTelemetry, period)

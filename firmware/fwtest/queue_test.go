@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Queues of both nodes work in turn, each with its own context, and each progress value is written once.
@@ -173,6 +174,7 @@ func TestQueueForced(t *testing.T) {
 // Sixteen queues with copies of 64 KiB keep a node moving data. A queue has four copies, which take 33,000 clocks. With a
 // shorter quantum the node also stops inside a copy, and each stop costs a switch.
 func TestQueueCopies(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		quantum uint32
 		least   float64 // percent of the clocks; of docs/firmware.md
@@ -278,6 +280,7 @@ func TestQueueFaultRecord(t *testing.T) {
 // A queue is preempted at each time around a fault of another one. The answer is BUSY if the firmware finds the fault when
 // it stops the node. The request succeeds after the reset of the node, and then nothing of the queue is written.
 func TestQueuePreemptDuringFault(t *testing.T) {
+	tooltest.Long(t)
 	r := newQueueRig(t)
 	status := map[uint32]int{}
 	for at := uint64(0); at < 300; at += 3 {

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // How many clocks of docs/firmware.md a yield takes from its doorbell to YIELDED in host memory, while one queue works and
@@ -24,6 +25,7 @@ const (
 // A node yields at many places in a buffer. Its entries are dropped, and nothing is written after YIELDED. Given again, the first
 // continues from its place, also in a queue that was created anew, and each row is written once. The model checks the places.
 func TestQueueYield(t *testing.T) {
+	tooltest.Long(t)
 	for name, flags := range map[string]uint32{"": 0, "with forced turns": fwabi.QuantumForced} {
 		r := newQueueRig(t)
 		r.create(0, 0, 1, 5000|flags)
@@ -105,6 +107,7 @@ func TestQueueYieldOfACopy(t *testing.T) {
 // their places. Given again, they complete, each row once. The other node is not disturbed. Half of the
 // rings, with their states, are in host memory.
 func TestQueueYieldOfManyQueues(t *testing.T) {
+	tooltest.Long(t)
 	r := newQueueRig(t)
 	r.strict, r.inHost = true, 0xaa
 	for i := range uint32(8) {
@@ -263,6 +266,7 @@ func TestQueueYieldOfNoNode(t *testing.T) {
 // From the doorbell of a yield to YIELDED, from many places in a packet, while the firmware sleeps and while it places entries. One
 // queue works, and three others have entries.
 func TestQueueYieldClocks(t *testing.T) {
+	tooltest.Long(t)
 	const samples = 12
 	const from, to, bytes = 0x40_0000, 0x80_0000, 1 << 20
 	for name, p := range map[string]interface{ Append([]byte) ([]byte, error) }{

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // newYields returns a rig in which queues 0 to 2 of node 0 and queue 3 of node 1 have long entries, and queue 0 works.
@@ -149,6 +150,7 @@ func TestQueueYieldDuringRequest(t *testing.T) {
 // A fault, a RESET and the loss of the node at many times around the doorbell of a yield. FAULT is before YIELDED, and the queues that
 // have not failed get their entries again and complete them.
 func TestQueueYieldWithFault(t *testing.T) {
+	tooltest.Long(t)
 	for name, tt := range map[string]struct {
 		cause  func(r *queueRig)
 		before bool // the cause is before the doorbell

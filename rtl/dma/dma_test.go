@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/mem"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // apply is the specification: the effect of a descriptor on the two spaces.
@@ -132,6 +133,7 @@ func TestRandom(t *testing.T) {
 // prefix and do not disturb the others, except those of the same node that are
 // cancelled because they are after it.
 func TestRandomFaults(t *testing.T) {
+	tooltest.Long(t)
 	faults, cancelled := 0, 0
 	for seed := range uint64(32) {
 		t.Logf("seed %d", seed)

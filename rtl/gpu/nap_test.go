@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A napChecker compares, at each clock, all registers of a GPU with those of a copy
@@ -91,6 +92,7 @@ func (m *machine) refused() {
 // Naps are invisible for any host access to the registers of a working node, with and
 // without an observer of its packets.
 func TestNapsAreInvisible(t *testing.T) {
+	tooltest.Long(t)
 	for seed := range uint64(60) {
 		c := small()
 		if seed&1 == 0 {

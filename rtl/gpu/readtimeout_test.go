@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 const never = uint64(math.MaxUint64)
@@ -97,6 +98,7 @@ func (s *silentHost) resetNode(n int, limit uint64) {
 // Without an answer a read ends after 1 to 2 times the value of its range and up to 64
 // clocks, asleep or not.
 func TestReadTimeout(t *testing.T) {
+	tooltest.Long(t)
 	for r := uint32(1); r <= 7; r++ {
 		t.Run(fmt.Sprint(r), func(t *testing.T) {
 			var took [2]uint64

@@ -55,6 +55,7 @@ func TestGPU(t *testing.T) {
 
 // A word of VRAM that differs is found at the end, with its index.
 func TestGPUMemoryIsCompared(t *testing.T) {
+	tooltest.Long(t)
 	dev := newDevice(t, gpu.Small(), Icarus)
 	dev.circuit.g.PokeVRAM(0x123, []byte{0xa5})
 	dev.Skip(20)
@@ -70,6 +71,7 @@ func TestGPUMemoryIsCompared(t *testing.T) {
 // A RAM write with a wrong address is found in its clock, not when the word is read or
 // at the end.
 func TestGPUWritePortIsCompared(t *testing.T) {
+	tooltest.Long(t)
 	need(t, Icarus)
 	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
@@ -118,6 +120,7 @@ func TestClockEnables(t *testing.T) {
 
 // A block that is asleep although it has something to do is found.
 func TestWrongClockEnable(t *testing.T) {
+	tooltest.Long(t)
 	need(t, Icarus)
 	g := newGPU(t, gpu.Small())
 	d, err := verilog.TranslateEnabled("../..", g)

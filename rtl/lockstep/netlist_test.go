@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // The netlist that yosys makes of a design behaves like the Go side at its ports, and
@@ -25,6 +26,7 @@ func TestNetlist(t *testing.T) {
 
 // A VRAM too large for any iCE40 is refused before yosys runs.
 func TestNetlistIsTooLarge(t *testing.T) {
+	tooltest.Long(t)
 	need(t, Netlist)
 	c := gpu.Default()
 	require.Greater(t, c.VRAMBytes, uint64(16<<10))

@@ -27,6 +27,7 @@ func instances(t *testing.T) map[string]int {
 
 // The budgets of all blocks of the configuration default add up to no more than they may.
 func TestBudgets(t *testing.T) {
+	tooltest.Long(t)
 	n, sum := instances(t), 0
 	parts := budgets()
 	for name, times := range n {
@@ -54,6 +55,7 @@ func TestBudgetsOfConfigurations(t *testing.T) {
 
 // A block or a whole above its budget is refused, and so is a block without a budget.
 func TestAboveBudget(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	const adder = `module part(input wire clk, input wire [7:0] a, output reg [7:0] q);
 	always @(posedge clk) q <= q + a;

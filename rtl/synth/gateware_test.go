@@ -103,6 +103,7 @@ func TestWithoutThePlacer(t *testing.T) {
 }
 
 func TestBuildRefuses(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "nextpnr-ice40", "icepack", "icetime", "icebox_chipdb")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

@@ -52,6 +52,7 @@ func cellsOf(t testing.TB, f verilog.File) Cells {
 // TestHandIsTheSame proves by induction that the hand-written arbiter is
 // equivalent to the emitted one.
 func TestHandIsTheSame(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	emitted, hand := arbiters(t)
 	dir, err := scratch([]verilog.File{emitted, hand})
@@ -75,6 +76,7 @@ equiv_status -assert
 // TestByHand checks that the emitted arbiter takes at most handExcess more cells
 // than the hand-written one.
 func TestByHand(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	emitted, hand := arbiters(t)
 	a, b := cellsOf(t, emitted), cellsOf(t, hand)

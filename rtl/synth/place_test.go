@@ -57,6 +57,7 @@ func toy() *verilog.Design {
 }
 
 func TestPlace(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	p, err := Place(toy())
 	require.NoError(t, err)

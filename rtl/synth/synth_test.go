@@ -93,6 +93,7 @@ func TestGate(t *testing.T) {
 
 // Messages of the iCE40 mapper about its own work are not findings.
 func TestMapperWarnings(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	for _, tt := range []struct{ name, text string }{
 		{"a flip-flop that ABC uses twice", `module top(input wire clk, input wire [7:0] a, input wire [7:0] b, input wire c, output reg [7:0] d, output reg t, output reg u, output reg v);
@@ -132,6 +133,7 @@ func kinds(fs []Finding) []Kind {
 }
 
 func TestMemoryThatBecomesFlipFlops(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	r, err := Run(source(asyncMemory), ICE40, inBlock())
 	require.NoError(t, err)
@@ -180,6 +182,7 @@ func TestVRAMPorts(t *testing.T) {
 
 // 128 KiB of single-port VRAM fit the SPRAM of an UltraPlus.
 func TestSPRAM(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	dir, err := scratch(vram(t, 128<<10, 1).Files)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ const vsecLUT = 160
 
 // TestVSEC checks the size of the registers of a link, and the log of its synthesis.
 func TestVSEC(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	for name, c := range map[string]vsec.Config{"uart": {Hz: 25_000_000, UART: true}, "ethernet": {Hz: 25_000_000, MAC: true, At: vsec.Station{MAC: 0x0268_696c_0005, IP: 0x0a00_0005, Port: 4000}}} {
 		m := vsec.New(c)

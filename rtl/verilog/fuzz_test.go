@@ -281,6 +281,7 @@ func mainText(n int) string {
 
 // TestRandomPrograms clocks random modules of the subset in Go and in Icarus.
 func TestRandomPrograms(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, "iverilog", "vvp")
 	t.Logf("seed %d", *fuzzSeed)

@@ -59,6 +59,7 @@ func TestTranslateIsDeterministic(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
+	tooltest.Long(t)
 	m := gpuOf(t, gpu.Default()).Manifest
 	assert.Equal(t, "gpu", m.Top)
 	var ports []string
@@ -94,6 +95,7 @@ func TestManifest(t *testing.T) {
 // Every block of the GPU, a field with a Tick, must be ticked: an instance that
 // is not ticked is left out.
 func TestEveryBlockIsBuilt(t *testing.T) {
+	tooltest.Long(t)
 	built := map[string]bool{}
 	c := gpu.Default()
 	c.Caps = caps.All()
@@ -113,6 +115,7 @@ func TestEveryBlockIsBuilt(t *testing.T) {
 }
 
 func TestOneNodeHasNoSecond(t *testing.T) {
+	tooltest.Long(t)
 	for _, r := range gpuOf(t, gpu.Small()).Manifest.Registers {
 		assert.False(t, strings.HasPrefix(r.Go, "cp1") || strings.HasPrefix(r.Go, "fence1"), r.Go)
 	}

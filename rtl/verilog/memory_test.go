@@ -105,6 +105,7 @@ func TestNarrowDivergence(t *testing.T) {
 // A RAM of 512 bytes and a ROM of 256 words of 16 bits are one block RAM each. That of the ROM
 // has its words from the start.
 func TestNarrowInBlockRAM(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	r := rand.New(rand.NewPCG(1, 4))
 	words := make([]uint64, 256)
@@ -155,6 +156,7 @@ func loaded(t *testing.T, cell string) (words []uint64) {
 
 // A ROM that is too small for a block RAM is logic.
 func TestSmallROMIsLogic(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	for _, target := range synth.Targets() {
 		got, err := synth.Run(synth.Of(narrowDesign(t)), target, synth.Expectation{})

@@ -23,6 +23,7 @@ import (
 
 // TestDigest checks that the digest depends on each port as sim.Replay specifies.
 func TestDigest(t *testing.T) {
+	tooltest.Long(t)
 	c := gpu.Small()
 	rec, err := Busy(c, 1)
 	require.NoError(t, err)
@@ -195,6 +196,7 @@ func TestCopySource(t *testing.T) {
 }
 
 func TestTranslate(t *testing.T) {
+	tooltest.Long(t)
 	tr, err := Translate("../..", gpu.Small(), 1)
 	require.NoError(t, err)
 	assert.Positive(t, tr.Seconds)

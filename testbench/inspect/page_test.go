@@ -87,6 +87,7 @@ func domOf(t *testing.T, ctx context.Context, url string) string {
 // The samples of a register tell the times between its reads. An encoded name in the address is that of the register, and
 // clicks before the first answer leave one table.
 func TestPageOfSamples(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "chromium")
 	for _, tt := range []struct{ samples, want, script string }{
 		{`{"count": 1, "last_ms": 0, "least_ms": 0, "most_ms": 0}`, "1 read", ""},

@@ -98,6 +98,7 @@ func TestEquivalents(t *testing.T) {
 
 // The seed gives the mutants, and the files and the operators take turns.
 func TestPick(t *testing.T) {
+	tooltest.Long(t)
 	s, err := Load("../..")
 	require.NoError(t, err)
 	again, err := Load("../..")

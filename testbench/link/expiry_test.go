@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // expiry is the least ticks after which a read of the sequencer expires, and a quarter of it is
@@ -78,6 +79,7 @@ func (e *expiring) waits() int {
 // time-out, and not before. A late answer is dropped, also if the GPU uses the tag again. Each
 // part of an answer lets the time-out begin anew, for its own read.
 func TestSequencerReadExpires(t *testing.T) {
+	tooltest.Long(t)
 	for _, tag := range []uint8{0, 5, 15, 32, 47} {
 		e := newExpiring(t)
 		first := e.read(tag)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var programFlag = flag.Int("link.mistakes", 5, "mistakes of TestProgramMutants")
@@ -35,6 +36,7 @@ var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^panic: .*`)
 // process of its own, which may end in a panic or not at all. Of many that are not equivalent, 95 % are caught,
 // of a few of them half.
 func TestProgramMutants(t *testing.T) {
+	tooltest.Long(t)
 	if *changeFlag != "" {
 		t.Skip("this is the test of a mutant")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/link"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // The kinds of messages about the rate, in the order of the design note of bus/serial.
@@ -67,6 +68,7 @@ var longest = bytes.Repeat([]byte{0x55, 0, 0xff, 'B', 'R', 1, 0x80, 0x7f}, 8)
 // TestSequencerRates: the exchange of the design note, at each rate. A session stays at the
 // rate, and its end is followed by the first one.
 func TestSequencerRates(t *testing.T) {
+	tooltest.Long(t)
 	rates := seq.Rates()
 	for n, rate := range rates {
 		r := newRated(t)

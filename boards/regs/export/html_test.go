@@ -79,6 +79,7 @@ func browsed(t *testing.T, addresses []string, typed [][2]string, searches []str
 // last element of a typed value reports whether it is refused. The search shows registers by name
 // or offset.
 func TestHTML(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "chromium")
 	status := []any{"0 IDLE 0", "1 FAULT 0", "6..4 STATE 6 CLEAR", "9 IN_IB 1", "12..10 RING 0 IDLE", "16..13 WALK 9 GUARD", "19..17 ISSUE 0 IDLE", "22..20 SYNC 0 IDLE"}
 	want := map[string][]any{

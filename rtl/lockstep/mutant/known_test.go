@@ -19,6 +19,7 @@ import (
 
 // Each known mistake has one place in default.
 func TestKnown(t *testing.T) {
+	tooltest.Long(t)
 	top, err := lockstep.NewTop(gpu.Default())
 	require.NoError(t, err)
 	d, err := top.Translate("../../..")

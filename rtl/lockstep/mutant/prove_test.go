@@ -282,6 +282,7 @@ func TestLeftOut(t *testing.T) {
 // A mutant is proven with the logic of its module, or of that without its instances, and
 // otherwise with the entire design.
 func TestProveScopes(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "yosys-abc")
 	d := design("whole", `module whole (input wire clk, input wire rst, input wire [3:0] by, output wire [7:0] sum, output reg odd);
 	wire [3:0] few = by & 4'd7;
@@ -339,6 +340,7 @@ endmodule
 // A proof with the logic of a module holds for all values of its parameters, and one with the
 // design for those of its instances. An instance that is left out is one in the netlist.
 func TestProveParameters(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys", "yosys-abc")
 	d := design("part", `module part #(
 	parameter [7:0] base = 8'h30

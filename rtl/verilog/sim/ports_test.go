@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Every field of the ports is stored where the manifest says, and read back from
@@ -39,6 +40,7 @@ func TestPortFields(t *testing.T) {
 }
 
 func TestPortsOfAManifestThatDoesNotFit(t *testing.T) {
+	tooltest.Long(t)
 	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
 	d, err := verilog.Translate("../../..", g)

@@ -13,6 +13,7 @@ import (
 
 // After its process stops, a device has idle outputs and the cause in Err.
 func TestVerilatedThatStops(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, Verilator.Tools()...)
 	v, err := NewVerilated("../../..", gpu.Small(), BuildOptions{Cache: simtest.Cache()})
 	require.NoError(t, err)

@@ -114,6 +114,7 @@ func counting(codes map[string][]string) []byte {
 
 // TestGTKWaveNames: GTKWave shows the names of the codes, and other values in hexadecimal.
 func TestGTKWaveNames(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "gtkwave", "broadwayd")
 	var script strings.Builder
 	all := codes(t)

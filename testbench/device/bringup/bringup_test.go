@@ -64,6 +64,7 @@ func text(r *bringup.Report) string {
 }
 
 func TestHealthy(t *testing.T) {
+	tooltest.Long(t)
 	for _, o := range []bringup.Options{
 		{},
 		{Board: "emu?config=small", Seed: 3, Bytes: 1 << 40},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
@@ -81,6 +82,7 @@ func injectedFaults() []injected {
 // TestInjectedFaults checks that each fault fails its stage, by name, and no other
 // stage. A stuck line of the register path may fail the identity too.
 func TestInjectedFaults(t *testing.T) {
+	tooltest.Long(t)
 	for i, p := range injectedFaults() {
 		board := "emu?config=small&timeout=20000&fault=" + p.fault
 		if i%20 == 0 {
