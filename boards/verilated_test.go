@@ -87,6 +87,7 @@ func TestVerilatedWithoutOptimization(t *testing.T) {
 // A simulation that stops takes the link down, and every call returns the
 // cause.
 func TestVerilatedThatStops(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	link, clock, err := Open("verilated?config=small", new(pc))
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/hostdriver/privdata"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -223,6 +224,7 @@ func TestKernelDrawingsAreRefused(t *testing.T) {
 //
 // docs/properties.md: S11.
 func TestKernelDrawingHangs(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, board string
 		queues      Queues

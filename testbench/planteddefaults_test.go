@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
 
@@ -45,6 +46,7 @@ var withoutEffect = []string{
 
 // The faults are named too with the checks and the recovery of nodes that a user has. A run that recovers is asked about the fence.
 func TestPlantedFaultsWithDefaults(t *testing.T) {
+	tooltest.Long(t)
 	failed, recovered, missed := 0, 0, 0
 	for _, p := range slices.Concat(boardFaults(), linkFaults(), minidriverFaults(), droppedFaults(), hastyFaults(), otherFaults()) {
 		t.Run(p.name, func(t *testing.T) {

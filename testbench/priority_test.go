@@ -60,6 +60,7 @@ func (p *copier) close() {
 // Work of a device with a higher priority stops a node in the middle of a long buffer. Both
 // devices have their results.
 func TestPriorityOfDevices(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, board string
 		queues      Queues

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/mcureg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -54,6 +55,7 @@ func TestFaultInAQueue(t *testing.T) {
 
 // A firmware that stops is a time-out of the GPU. The recovery loads it again.
 func TestFirmwareStopsInQueues(t *testing.T) {
+	tooltest.Long(t)
 	var stop func(t *ddi.Thread)
 	drivers := withKernel(func(d *kmddi.DriverInitializationData) {
 		patch := d.Patch
@@ -82,6 +84,7 @@ func TestFirmwareStopsInQueues(t *testing.T) {
 
 // Without the firmware the work of a new device is a time-out, so a recovery loads it again.
 func TestFirmwareIsGone(t *testing.T) {
+	tooltest.Long(t)
 	s, err := Open("emu?config=full", HostDrivers(), inQueues(t))
 	require.NoError(t, err)
 	require.NoError(t, s.device.Write32(s.thread, 0, mcureg.Base+mcureg.Ctl, 0))
@@ -97,6 +100,7 @@ func TestFirmwareIsGone(t *testing.T) {
 
 // A firmware that hangs while nothing is submitted is loaded again, and applications do not notice it.
 func TestFirmwareHangsBetweenFrames(t *testing.T) {
+	tooltest.Long(t)
 	o, hangs := inQueues(t), 0
 	o.Observer.Core = func([]byte) { hangs++ }
 	s, err := Open("emu?config=full", HostDrivers(), o)

@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/eth/mac"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A watched is the board with a count of what its PHY receives, by IEEE 802.3.
@@ -53,6 +54,7 @@ func (w *watched) frame(f []byte) {
 // TestRegisters: the counters of the MAC are what the PHY has received, under each fault. A
 // frame that the link refuses is one that it has received.
 func TestRegisters(t *testing.T) {
+	tooltest.Long(t)
 	for name, f := range map[string]pins.EtherFaults{
 		"none": {}, "fcs": {FCS: .1, Seed: 1}, "runt": {Runt: .1, Seed: 2}, "oversize": {Oversize: .1, Seed: 3}, "carrier": {Carrier: .1, Seed: 4}, "unplug": {Unplug: .1, Seed: 5},
 	} {

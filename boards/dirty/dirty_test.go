@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var seeds = flag.Uint64("dirty.seeds", 400, "`seeds` of TestRegisters")
@@ -247,6 +248,7 @@ func TestVRAM(t *testing.T) {
 // Nothing of the session is in flight after it: a host without memory sees no
 // request of the session, and the device accepts a reset.
 func TestIdleAfterwards(t *testing.T) {
+	tooltest.Long(t)
 	for _, c := range []gpu.Config{config(), gpu.Small(), noAperture(), onePort(), full()} {
 		for seed := range uint64(64) {
 			g := left(t, c, seed)
@@ -306,6 +308,7 @@ func (d neverIdle) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.
 func (neverIdle) IdleFor() uint64 { return 0 }
 
 func TestNeverIdle(t *testing.T) {
+	tooltest.Long(t)
 	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
 	assert.ErrorIs(t, dirty.Leave(neverIdle{g}, dirty.Options{}), dirty.ErrNotIdle)

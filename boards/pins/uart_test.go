@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/uart"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A serialBoard is a device with a link at a UART of 8 clocks a bit.
@@ -88,6 +89,7 @@ func TestHardSerial(t *testing.T) {
 // TestHardPins: with a clock that is off by 2 %, and under each fault at the pins, what the
 // host writes it reads back.
 func TestHardPins(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name string
 		fast int

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd"
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
@@ -31,6 +32,7 @@ func recordedClocks(t *testing.T, dump []byte, hz uint64, clocks int) (d *vcdtes
 // The wave of a board with a UART has its pins: the bits of a byte begin at the clocks of the
 // rate, and its receiver has the byte after the middle of the stop bit.
 func TestWaveSerial(t *testing.T) {
+	tooltest.Long(t)
 	const baud, clocks = 115_200, 2700
 	c := gpu.Default()
 	c.Nodes, c.VRAMBytes = 1, 64<<10

@@ -26,6 +26,7 @@ func config(nodes int, vram uint64) gpu.Config {
 // A host opens the board at its pins and reads its identity, also with a clock that is off
 // by 2 %, and with or without a change of the rate. The lights show the link and the session.
 func TestPins(t *testing.T) {
+	tooltest.Long(t)
 	for _, c := range []struct {
 		rates []int
 		fast  int

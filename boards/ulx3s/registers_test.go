@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A spoil inverts a line once, from one time to another after it begins. It begins when the
@@ -62,6 +63,7 @@ func (c *cable) Line() bool { return c.level }
 // request again, which is refused. Noise has no delimiter after it, so the next frame of the
 // host is a part of it. The six messages that raise the rate are no frames of the link.
 func TestRegisters(t *testing.T) {
+	tooltest.Long(t)
 	m, err := New(config(1, 64<<10), 0)
 	require.NoError(t, err)
 	c := &cable{Module: m, level: true}

@@ -29,6 +29,7 @@ const captured = "HILGPU_TEST_CAPTURE"
 // directions with their addresses and the EtherType of a link, as independent decoders
 // read them.
 func TestEthernetCapture(t *testing.T) {
+	tooltest.Long(t)
 	if os.Getenv(captured) == "" {
 		t.Setenv(captured, filepath.Join(t.TempDir(), "eth.pcapng"))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/relay"
 )
@@ -18,6 +19,7 @@ import (
 // TestDamagedBoard: a path that never passes a long frame unchanged, as it loses one
 // byte in each 67, is a bad link and no hung GPU. The error has the counters of the link.
 func TestDamagedBoard(t *testing.T) {
+	tooltest.Long(t)
 	dev, err := boards.Device("emu")
 	require.NoError(t, err)
 	b, err := serve.New(dev, serve.Options{MapHash: regmap.Hash(), Silence: 20 * time.Second})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
@@ -49,6 +50,7 @@ func TestTransferAsJSON(t *testing.T) {
 }
 
 func TestDeviceWorkloadsFail(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		args string
 		code int

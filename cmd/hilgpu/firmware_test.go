@@ -15,6 +15,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
@@ -92,6 +93,7 @@ func TestFirmwareStates(t *testing.T) {
 
 // A program of another kind is refused before it runs, and one that hangs ends in its stage.
 func TestFirmwareErrors(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)

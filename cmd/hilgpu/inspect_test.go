@@ -16,6 +16,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/inspect"
 )
@@ -165,6 +166,7 @@ func TestNoBoardInUse(t *testing.T) {
 
 // The rings of a command that runs show its packets.
 func TestInspectWhileACommandRuns(t *testing.T) {
+	tooltest.Long(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := free.Addr().String()

@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // A storm or a stress that fails prints the 40 events up to its failure, and where what is kept begins. That
 // is the reset or the stop which the error names. With --dump a log has all that is kept, and an answer that lies before it says so.
 func TestLastEventsOfAFailure(t *testing.T) {
+	tooltest.Long(t)
 	code, _, stderr := hilgpu("run", "storm", "--board", "emu?fault=stuck-enable:5")
 	require.Equal(t, exit.Check, code, stderr)
 	assert.Regexp(t, `hilgpu: the last 40 events up to the first failure, of \d+ events:\n(\d+ \d+ .*\n){40}$`, stderr)

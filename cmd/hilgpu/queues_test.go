@@ -44,6 +44,7 @@ func TestFirmwareQueues(t *testing.T) {
 // --firmware-telemetry writes the samples of a run in the format of the name. It needs queues. A command that fails before
 // the board is open leaves an earlier file.
 func TestFirmwareTelemetry(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	for _, tt := range []struct{ command, name, line string }{
 		{"run compose --check --size 64x64 --firmware-period 2000", "a.csv", `^number,clocks,cycles,busy0,bytes0,busy1,bytes1\n0,(\d+,){5}\d+\n1,(.*\n)*\d+,\d+,\d+,\d{4,},\d{4,},\d+,\d+\n$`},

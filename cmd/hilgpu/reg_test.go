@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
@@ -76,6 +77,7 @@ func recordSession(t *testing.T, file string) {
 }
 
 func TestRegSession(t *testing.T) {
+	tooltest.Long(t)
 	file, err := filepath.Abs("testdata/reg.txt")
 	require.NoError(t, err)
 	regSession(t, file)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/command/record"
@@ -58,6 +59,7 @@ func TestRecordOfServedBoard(t *testing.T) {
 
 // The registers of a served board are read from a copy, also before the first host.
 func TestInspectServedBoard(t *testing.T) {
+	tooltest.Long(t)
 	l := &command.Links{Inspect: "127.0.0.1:0"}
 	var log strings.Builder
 	l.Log = &log

@@ -18,6 +18,7 @@ import (
 
 // TestWave records the GPU while commands run, including commands that fail.
 func TestWave(t *testing.T) {
+	tooltest.Long(t)
 	small := []string{"run", "compose", "--size", "16x16"}
 	for _, tt := range []struct {
 		name string

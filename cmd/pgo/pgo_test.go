@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // calls of the source of tree, by weight.
@@ -141,6 +143,7 @@ func TestProfile(t *testing.T) {
 
 // The workloads are profiled: the clock of the GPU is most of the time.
 func TestMeasure(t *testing.T) {
+	tooltest.Long(t)
 	all, err := measure(300_000_000)
 	require.NoError(t, err)
 	share := int64(0)

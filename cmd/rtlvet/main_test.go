@@ -31,6 +31,7 @@ func TestRTL(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
+	tooltest.Long(t)
 	out, err := goVet(t, "./rtl/verilog/analyzer/testdata/top")
 	require.Error(t, err)
 	assert.Contains(t, out, "top.go:12:2: RTL001: hardware has no []string; rewrite: use bool, uint8 to uint64, structs and small arrays of them")

@@ -40,6 +40,7 @@ func TestQueueStopsInTheNext(t *testing.T) {
 //
 // docs/properties.md: S4.
 func TestQueueInterruptedAtTheEnd(t *testing.T) {
+	tooltest.Long(t)
 	const quantum = 20_000
 	r, interrupted := newTurns(t), 0
 	for before := 0; before < 3000; before += 150 {

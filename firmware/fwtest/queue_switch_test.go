@@ -149,6 +149,7 @@ const preemptMost = 12_000
 
 // From the doorbell of PREEMPT to its answer, from many places in a packet.
 func TestQueuePreemptClocks(t *testing.T) {
+	tooltest.Long(t)
 	const samples = 24
 	const from, to, bytes = 0x40_0000, 0x80_0000, 256 << 10
 	for name, p := range map[string]interface{ Append([]byte) ([]byte, error) }{

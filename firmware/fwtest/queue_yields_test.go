@@ -80,6 +80,7 @@ func TestQueueYieldDuringDrain(t *testing.T) {
 
 // PREEMPT, QUEUE_DESTROY and QUEUE_CREATE at many times after the doorbell of a yield succeed, and YIELDED follows for the rest.
 func TestQueueRequestsDuringYield(t *testing.T) {
+	tooltest.Long(t)
 	for at := uint64(0); at < 6000; at += 1100 {
 		r := newYields(t)
 		r.bell(0)
@@ -215,6 +216,7 @@ func TestQueueYieldWithFault(t *testing.T) {
 
 // HELLO forgets a yield without a notice. A new session and a new yield work.
 func TestQueueYieldDuringHello(t *testing.T) {
+	tooltest.Long(t)
 	forgotten := 0
 	for at := uint64(0); at < 6000; at += 1000 {
 		r := newYields(t)

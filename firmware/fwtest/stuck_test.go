@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/fwabi"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // newStuckRig returns a rig as newUnansweredRig, in which the host has asked for the reset of node 1.
@@ -83,6 +84,7 @@ func (r *queueRig) answer() {
 // A node whose reset does not end is given up after NODE_RESET_CLOCKS. Its queues stop, the host learns the cause, the
 // other node works, and the firmware sleeps. RESET begins the reset anew, and after it the node works.
 func TestStuckNodeIsResetAgain(t *testing.T) {
+	tooltest.Long(t)
 	r := newStuckRig(t)
 	r.post(2, stranger)
 	clocks := r.givesUp()
@@ -145,6 +147,7 @@ func TestStuckNodeIsGivenBack(t *testing.T) {
 
 // A reset of the device ends the wait for a stuck node, and all works after the next boot.
 func TestStuckNodeAndDevice(t *testing.T) {
+	tooltest.Long(t)
 	r := newStuckRig(t)
 	r.givesUp()
 	r.asleep()

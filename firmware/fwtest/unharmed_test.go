@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/firmware"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Places in VRAM of the work that the host does with node 1.
@@ -63,6 +64,7 @@ func (r *lockedRig) reads(off, want uint32) {
 
 // While damaged programs run, a node that belongs to the host completes its work, each fill with its value.
 func TestDamagedProgramsAndWork(t *testing.T) {
+	tooltest.Long(t)
 	image, err := firmware.Parse(firmware.Default())
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(*damagedSeed, 4))

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A rect is a 2D packet and the state that it uses.
@@ -60,6 +61,7 @@ func (b *bench) compare(r rect) {
 // TestClip tries every position, size and clip in each direction and compares the result
 // with the definition.
 func TestClip(t *testing.T) {
+	tooltest.Long(t)
 	const max = 3
 	for _, vertical := range []bool{false, true} {
 		b := newBench(t)

@@ -107,6 +107,7 @@ func randomDescs(r *rand.Rand, n int, max uint32) []dma.Desc {
 }
 
 func TestRandom(t *testing.T) {
+	tooltest.Long(t)
 	for seed := range uint64(40) {
 		t.Logf("seed %d", seed)
 		b := newBench(t, 2<<(seed%4), seed)

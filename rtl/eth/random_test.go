@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/eth/mac"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var (
@@ -105,6 +106,7 @@ func missing(t *testing.T, want, got [][]byte) int {
 // TestRandom sends right, wrong, damaged and mutated frames. Only what a model of the headers
 // accepts is delivered or answered, and each frame is counted.
 func TestRandom(t *testing.T) {
+	tooltest.Long(t)
 	for done, seed := 0, *seedFlag; done < *bytesFlag; seed++ {
 		c := campaign{g: traffic{rand.New(rand.NewPCG(seed, 3)), seed%3 != 0}, s: newStation(t)}
 		for range 150 {

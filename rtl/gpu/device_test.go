@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
@@ -290,6 +291,7 @@ func (g *rig) recover() {
 // TestRandomDevice drives the device through its rings only, with every packet and random
 // faults, and compares it with the reference model of docs/packets.md.
 func TestRandomDevice(t *testing.T) {
+	tooltest.Long(t)
 	flight := wavetest.New(t)
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
 		g := newRig(t, seed, false)

@@ -184,6 +184,7 @@ func mapped(node uint32) []work {
 // TestPreemptionLatencyWithAnAperture is TestPreemptionLatency on a GPU whose DMA engine looks addresses up, and on one with
 // all options. It takes at most the clocks of four pieces, at 8 bytes a clock, and 1,500.
 func TestPreemptionLatencyWithAnAperture(t *testing.T) {
+	tooltest.Long(t)
 	const piece, pages = 4 << 10, 2048
 	some := gpu.Default()
 	some.Caps |= caps.GART | caps.ReadTimeout

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A sleepChecker compares each sleep of a GPU with the same clocks awake, and with the same
@@ -78,6 +79,7 @@ func (s *sleepChecker) ready(g *gpu.GPU) (reqReady, dataReady bool) {
 
 // Sleep is invisible in every kind of work.
 func TestSleepIsInvisible(t *testing.T) {
+	tooltest.Long(t)
 	var sleeps, clocks uint64
 	for seed := range uint64(8) {
 		g := newRig(t, 200+seed, false)

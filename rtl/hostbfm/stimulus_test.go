@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
@@ -23,6 +24,7 @@ func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 // A random run covers everything it is for: it does not stay in a fault or turned
 // off for long.
 func TestStimulusReachesEverything(t *testing.T) {
+	tooltest.Long(t)
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		t.Run(name, func(t *testing.T) {
 			g := newGPU(t, c)

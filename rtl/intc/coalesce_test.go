@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // coalescing returns the controller of ready with both coalescing registers set.
@@ -96,6 +97,7 @@ func TestCoalescing(t *testing.T) {
 //
 // docs/properties.md: F14.
 func TestCoalescingLosesNothing(t *testing.T) {
+	tooltest.Long(t)
 	const span, slowest = 8, 4
 	for _, count := range []uint32{0, 2, 3} {
 		for _, time := range []uint32{0, 1, 2, 5} {

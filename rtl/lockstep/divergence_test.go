@@ -13,6 +13,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // Inputs at which the modified design differs from the twin.
@@ -46,6 +47,7 @@ type plantInput struct {
 }
 
 func TestPlantedDifferences(t *testing.T) {
+	tooltest.Long(t)
 	const at = 300
 	on := func(data uint64) plantInput { return plantInput{en: true, data: data} }
 	// acc is 0 before the clock, because all earlier data is 0.

@@ -98,6 +98,7 @@ func runTwin(t *testing.T, d *verilog.Design, o Options, seed uint64, clocks int
 }
 
 func TestTwin(t *testing.T) {
+	tooltest.Long(t)
 	eachSim(t, func(t *testing.T, s Sim) {
 		for _, batch := range []int{1, 7, 0} {
 			assert.NoError(t, runTwin(t, twinDesign(t), Options{Sim: s, Batch: batch}, 3, 3000), s)

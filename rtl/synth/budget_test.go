@@ -87,6 +87,7 @@ func TestAboveBudget(t *testing.T) {
 
 // A RAM of 16x4 bits takes the LUTs of its words and of its write port.
 func TestLUTsOfRAM(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	r, err := Run(source(asyncMemory), ECP5, Expectation{Memories: []Memory{{"mem", InLUT}}})
 	require.NoError(t, err)

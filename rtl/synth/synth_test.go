@@ -269,6 +269,7 @@ func TestMemories(t *testing.T) {
 // Instances with different parameters are counted one by one, and no pattern of the script
 // is without a module.
 func TestBlocksWithParameters(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "yosys")
 	const text = `// A counter.
 module counter #(

@@ -123,6 +123,7 @@ func TestOneNodeHasNoSecond(t *testing.T) {
 
 // A feature that a configuration leaves out has no registers.
 func TestWithoutFeatures(t *testing.T) {
+	tooltest.Long(t)
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
 			for _, part := range []string{

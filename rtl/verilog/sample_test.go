@@ -38,6 +38,7 @@ func fill(r *rand.Rand, v reflect.Value) []uint64 {
 // TestSample clocks each sample in Go and in Verilog with the same inputs and
 // compares every output and register at every clock.
 func TestSample(t *testing.T) {
+	tooltest.Long(t)
 	t.Parallel()
 	tooltest.Need(t, "iverilog", "vvp")
 	for _, tt := range []struct {

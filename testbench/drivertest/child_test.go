@@ -229,6 +229,7 @@ func TestChildPrintsProgress(t *testing.T) {
 
 // A child runs the same cases with the same results.
 func TestChildPasses(t *testing.T) {
+	tooltest.Long(t)
 	args := []string{"test", "--board", "emu?nodes=1", "--json", "--runs", "1"}
 	results := func(extra ...string) (all []string) {
 		code, stdout, stderr := runDeadly(t, "good", append(args, extra...)...)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/testbench"
@@ -67,6 +68,7 @@ func mine(d testbench.Drivers, args ...string) (code int, stdout, stderr string)
 
 // Every command runs the drivers, with the exit codes of hilgpu.
 func TestCommands(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		args string
@@ -187,6 +189,7 @@ func TestChild(t *testing.T) {
 // Cases are subtests. A failure has the name of its case, its reason, and the command
 // that repeats it.
 func TestUnderGoTest(t *testing.T) {
+	tooltest.Long(t)
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	child := func(what, run string) (string, error) {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", run)

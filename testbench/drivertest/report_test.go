@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/command/conform"
 	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
@@ -17,6 +18,7 @@ import (
 // The report counts the calls and the packets of each case, also of those in child
 // processes, and is the same each time apart from times.
 func TestConformanceReport(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	report := func(file string, extra ...string) string {
 		path := filepath.Join(dir, file)

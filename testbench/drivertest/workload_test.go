@@ -56,6 +56,7 @@ func TestWorkloadHangs(t *testing.T) {
 
 // A workload in a child has the same output, files and exit code as in this process.
 func TestWorkloadInChild(t *testing.T) {
+	tooltest.Long(t)
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		args string
@@ -131,6 +132,7 @@ func TestWarningsOfPassedCases(t *testing.T) {
 
 // A waived rule fails no case, and each collected violation is reported.
 func TestWaiveAndCollect(t *testing.T) {
+	tooltest.Long(t)
 	for _, more := range [][]string{nil, {"--in-process"}} {
 		args := slices.Concat([]string{"test", "--board", "emu?nodes=1", "--filter", "^present$"}, more)
 		code, stdout, _ := runDeadly(t, "two", append(args, "--json")...)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // random returns an event of any kind.
@@ -158,6 +160,7 @@ func read(t *testing.T, log []byte) (n int) {
 // After a crash of the machine a log may end with zeros. It has the events of its whole blocks. Zeros before something
 // else are damage.
 func TestZeros(t *testing.T) {
+	tooltest.Long(t)
 	log, _ := written(t, 3000)
 	l, err := NewReader(bytes.NewReader(log))
 	require.NoError(t, err)

@@ -37,6 +37,7 @@ func (w watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // not read, a change, the nodes and the log. The server ends the stream after the change, since
 // the browser prints the page when nothing is loaded any more.
 func TestPage(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, "chromium")
 	s, link := serve(t, "emu")
 	inner := s.handler()

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/rtl/link"
 	"github.com/hilgpu/hilgpu/rtl/link/seq"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // seqShape is that of the sequencer.
@@ -141,6 +142,7 @@ func (s *script) seqStep() {
 // TestModelSequencer: the sequencer delivers, acknowledges and repeats what bus/datalink does
 // that keeps nothing out of order, for every frame of a host.
 func TestModelSequencer(t *testing.T) {
+	tooltest.Long(t)
 	counts := map[string]int{}
 	for seed := range uint64(2) {
 		after := time.Duration(seqShape.replay) * tickTime

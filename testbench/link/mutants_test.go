@@ -42,6 +42,7 @@ const least = 0.98
 // TestMutants plants mistakes in the Verilog of each part of a link, and runs each against the
 // Go. Of all that are not equivalent, at least 98 % are detected.
 func TestMutants(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, append(lockstep.Tools(lockstep.Verilator), "yosys", "yosys-abc")...)
 	caught, open := 0, 0
 	for _, tt := range []struct {
@@ -299,6 +300,7 @@ func newSeqRig(t *testing.T, e end, both clocked) *rig {
 // TestHostileSequencer: frames of any kind, resets and bytes that are lost break no rule of the
 // GPU's ports, and a session can be begun after them.
 func TestHostileSequencer(t *testing.T) {
+	tooltest.Long(t)
 	m := freshSeq().(*link.Module)
 	g := newSeqRig(t, m, &alone{link: m})
 	g.run(*hostileFlag/8, 4)

@@ -29,16 +29,20 @@ func TestSequencerNonce(t *testing.T) {
 	const misses = 8
 	c := newCounted(t)
 	c.control(7, 1)
-	clocks := map[uint32]bool{}
+	clocks, others := map[uint32]bool{}, 0
 	for i := range 20 {
 		c.run((17*seqTick + i) / c.pace)
 		passed := c.line.both.Clocks() / seqTick
 		nonce := c.greet(100 + uint32(i))
 		assert.InDelta(t, passed, nonce>>8, float64(misses*(i+1)))
 		clocks[nonce&0xff] = true
+		if nonce&0xff != nonce>>8&0xff {
+			others++
+		}
 	}
 	require.Greater(t, c.line.both.Clocks(), uint64(512*seqTick))
 	assert.Greater(t, len(clocks), 10, "the clocks of the tick differ")
+	assert.Greater(t, others, 10, "they are no ticks")
 }
 
 // nearHello returns the nonce of a host for a session whose word has the given number of bytes with that

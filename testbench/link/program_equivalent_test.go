@@ -25,6 +25,8 @@ var equals = []equal{
 	{"short_now+0", "clr since", "the place and 1", "since and tries are 0 while no frame is in flight"},
 	{"more_part+19", "jmp main_send", "without", "more_parked, which follows, goes there too, since a frame is in flight"},
 	{"short_address+24", "and #0x7f", "the value less 1", "the address is that of a dword"},
+	{"next_chunk+1", "and #0x7c", "the value and 1", "the lowest bit is shifted out"},
+	{"data_other+1", "sub rx_next+1", "without", "the comparison before has set the carry"},
 	{"age_done+3", "ret", "without", "at_low, which follows, only sets the pointer and i, which the caller does not use"},
 }
 

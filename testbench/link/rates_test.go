@@ -119,6 +119,7 @@ func TestSequencerNoRate(t *testing.T) {
 // TestSequencerSilence: silence at a new rate, or no session after the host has kept it, ends it
 // 400 or 1,000 ticks after the last message, or up to 4 earlier, since the board counts units of 4 ticks.
 func TestSequencerSilence(t *testing.T) {
+	tooltest.Long(t)
 	for _, last := range []struct {
 		what  []byte
 		ticks int

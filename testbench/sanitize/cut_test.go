@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
@@ -77,6 +78,7 @@ const leastWrites = 10
 
 // A link that is cut between two writes of the table of the aperture breaks no rule: what the GPU has then is not known.
 func TestLinkIsCutInATable(t *testing.T) {
+	tooltest.Long(t)
 	for _, board := range []string{"emu?gart=1&vram=64KiB", "line?gart=1&vram=64KiB"} {
 		for _, silent := range []bool{false, true} {
 			n := 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -174,6 +175,7 @@ func (m *meeting) count(w where, done bool) {
 // without preemption, also if all allocations have moved in between, to the same memory
 // or to the other one, and nothing is written where they were.
 func TestPreemptAtEachClock(t *testing.T) {
+	tooltest.Long(t)
 	dev := device(t)
 	want, otherWant, clocks := undisturbed(t, dev)
 	for _, m := range []*meeting{{name: "in place"}, {name: "moved", moves: true}, {name: "moved to other memory", moves: true, swaps: true}} {

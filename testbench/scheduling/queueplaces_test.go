@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -89,6 +90,7 @@ func longer() *command {
 //
 // docs/properties.md: S5.
 func TestQueuesPreemptAtEachClock(t *testing.T) {
+	tooltest.Long(t)
 	want, otherWant, _ := undisturbed(t, device(t))
 	dev, settings := withQueues(t)
 	all := map[string]int{}
@@ -200,6 +202,7 @@ func TestQueuesPreemptAgainAndAgain(t *testing.T) {
 
 // TestQueuesPreemptPaging is TestPreemptPaging with the queues of the firmware.
 func TestQueuesPreemptPaging(t *testing.T) {
+	tooltest.Long(t)
 	dev, settings := withQueues(t)
 	r := newRounds(t, dev, settings)
 	inside := 0

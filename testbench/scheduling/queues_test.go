@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
@@ -50,6 +51,7 @@ func (c *client) sibling(node uint32) *client {
 // second one waits for the first, since they share a device, and the third does not. What
 // was not reported is submitted again, after a move, and all bytes are right.
 func TestQueuesPreempt(t *testing.T) {
+	tooltest.Long(t)
 	want, otherWant, _ := undisturbed(t, device(t))
 	copy(want[2][9000:], bytes.Repeat([]byte{0x5a}, 64))
 	dev, settings := withQueues(t)
@@ -96,6 +98,7 @@ func TestQueuesPreempt(t *testing.T) {
 // TestQueuesReset resets a node whose queues take turns. The guilty work is lost, that of the
 // other contexts is complete, and the node takes work again.
 func TestQueuesReset(t *testing.T) {
+	tooltest.Long(t)
 	want, otherWant, _ := undisturbed(t, device(t))
 	dev, settings := withQueues(t)
 	lost := map[uint32]int{}

@@ -49,6 +49,7 @@ func TestSession(t *testing.T) {
 
 // The driver stack runs on the Verilog. make lockstep runs it on both sides.
 func TestVerilog(t *testing.T) {
+	tooltest.Long(t)
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c, plan := gpu.Small(), samplePlan(t, 16, 16)
 	v, err := sim.NewVerilated("../..", c, sim.BuildOptions{Cache: simtest.Cache()})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
@@ -64,6 +65,7 @@ func TestSizeOfLongWork(t *testing.T) {
 
 // Work that hangs is one submission that fits in the memory that the GPU reaches, and outlasts the time-out, also over a link.
 func TestHangsOutlast(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, board string
 		tdr         time.Duration

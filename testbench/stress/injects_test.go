@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/events"
 	"github.com/hilgpu/hilgpu/testbench/why"
@@ -15,6 +16,7 @@ import (
 
 // The log of a run that passed has no fault but those that the bench injected, and the bench notes each of them.
 func TestInjectedFaultsAreInTheLog(t *testing.T) {
+	tooltest.Long(t)
 	for _, tt := range []struct {
 		name, board string
 		change      func(o *Options)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/eventlog"
 	"github.com/hilgpu/hilgpu/testbench/why"
 )
@@ -70,6 +71,7 @@ func at(writes map[uint64][]span, addr uint64) (all []uint64) {
 
 // The answer about an address names each write of it, and no other, also where nodes were preempted and reset.
 func TestEveryWriteIsNamed(t *testing.T) {
+	tooltest.Long(t)
 	aborted, taken, stopped := 0, 0, 0
 	for seed := range uint64(2) {
 		o := small(t, "emu?vram=64KiB")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
@@ -25,6 +26,7 @@ func TestTailOfLittle(t *testing.T) {
 
 // The end of a long trace is kept, and the trace can still be read.
 func TestTailOfALongTrace(t *testing.T) {
+	tooltest.Long(t)
 	kept := new(tail)
 	tr := verifier.NewTrace(kept, func() uint64 { return 0 })
 	th, f := new(ddi.Thread), &verifier.Func{Name: "pfnQueryGetData"}

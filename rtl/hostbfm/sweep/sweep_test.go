@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A counter counts the clocks of a GPU. It may break the protocol.
@@ -42,6 +43,7 @@ func (d *counter) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port
 // Every distance of every sweep ends with an idle device and all requests complete, in
 // fewer clocks than a wait may take.
 func TestRun(t *testing.T) {
+	tooltest.Long(t)
 	lean := gpu.Small()
 	lean.VRAMPorts, lean.Caps = 1, 0
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "one port, no aperture": lean} {

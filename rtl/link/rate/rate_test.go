@@ -12,6 +12,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/link/linkport"
 	"github.com/hilgpu/hilgpu/rtl/link/rate"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 const hz = 25_000_000
@@ -156,6 +157,7 @@ func TestRates(t *testing.T) {
 
 // Silence at a new rate, or no session after the host has kept it, ends it in time.
 func TestSilence(t *testing.T) {
+	tooltest.Long(t)
 	b := newBench(t)
 	b.answers(message(ask, 3_000_000))
 	b.run(39 * hz / 100)

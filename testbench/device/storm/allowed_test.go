@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 )
@@ -33,6 +34,7 @@ func (s *straying) ReadMem(addr uint64, p []byte) error {
 
 // An access that no packet has is an error, even if it changes nothing, so that the comparison finds nothing.
 func TestStrayAccesses(t *testing.T) {
+	tooltest.Long(t)
 	const unused = bare.HostBase + 0x2800 // between the cells and the data of node 0
 	for name, tt := range map[string]struct {
 		stray func(h bus.Host, addr uint64, p []byte)

@@ -57,6 +57,7 @@ func TestStorm(t *testing.T) {
 // On a slow link a read of host memory takes longer than all work of a round on other boards, and the watchdog
 // reports only nodes that wait for the host.
 func TestStormOnALink(t *testing.T) {
+	tooltest.Long(t)
 	for _, board := range []string{"line?vram=64KiB", "line?config=small&vram=16KiB"} {
 		r, err := run(storm.Options{Board: board, Seed: 4, Cycles: 40_000_000_000, Sanitize: true})
 		require.NoError(t, err, "%s: %s", board, strings.Join(r.Listing, "\n"))
