@@ -45,30 +45,45 @@ func TestSequencerNonce(t *testing.T) {
 	assert.Greater(t, others, 10, "they are no ticks")
 }
 
-// nearHello returns the nonce of a host for a session whose word has the given number of bytes with that
-// of a hello, and no more, and the word.
-func nearHello(board uint32, same int) (nonce, word uint32) {
+// withWord returns a board, and a nonce with which a host offers it a session whose word is as wanted.
+func withWord(t *testing.T, wanted func(word uint32) bool) (c *counted, nonce, word uint32) {
+	board := newCounted(t).greet(0x01010101) // what the next board has too, at the same time
 	for nonce = 0x01010101; ; nonce++ {
-		word = crc32.ChecksumIEEE(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, nonce), board))
-		differs := uint64(word ^ helloWord)
-		if differs>>(32-8*same) == 0 && differs>>(24-8*same) != 0 {
-			return nonce, word
+		if word = crc32.ChecksumIEEE(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, nonce), board)); wanted(word) {
+			break
 		}
 	}
+	c = newCounted(t)
+	require.Equal(t, board, c.greet(nonce))
+	return c, nonce, word
 }
 
 // TestSequencerAlmostHello: in a session whose word begins as that of a hello, a hello is answered.
 func TestSequencerAlmostHello(t *testing.T) {
 	for same := range 4 {
-		board := newCounted(t).greet(0x01010101) // what the next board has too, at the same time
-		nonce, word := nearHello(board, same)
-		c := newCounted(t)
-		require.Equal(t, board, c.greet(nonce))
+		c, _, word := withWord(t, func(word uint32) bool {
+			differs := uint64(word ^ helloWord)
+			return differs>>(32-8*same) == 0 && differs>>(24-8*same) != 0
+		})
 		c.epoch = word
 		c.send([]byte{3 << 4, 0}, c.epoch, 1000)
 		require.Equal(t, [][]byte{checked([]byte{4 << 4, 0}, c.epoch)}, c.sent())
 		c.count = counts{}
 		c.greet(77)
 		assert.Zero(t, c.count, "%d bytes of the word %#x", same, word)
+	}
+}
+
+// TestSequencerWords: a session whose word has only one byte that is not 0 is offered once, and begins.
+func TestSequencerWords(t *testing.T) {
+	for n := range 4 {
+		c, nonce, word := withWord(t, func(word uint32) bool { return word != 0 && word&^(0xff<<(8*n)) == 0 })
+		board := c.greet(nonce)
+		assert.Equal(t, word, crc32.ChecksumIEEE(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, nonce), board)), "the same offer")
+		c.epoch = word
+		c.count = counts{}
+		c.send([]byte{3 << 4, 0}, c.epoch, 1000)
+		require.Equal(t, [][]byte{checked([]byte{4 << 4, 0}, c.epoch)}, c.sent(), "the word %#x", word)
+		require.Equal(t, counts{sessions: 1}, c.count)
 	}
 }

@@ -27,6 +27,8 @@ var equals = []equal{
 	{"short_address+24", "and #0x7f", "the value less 1", "the address is that of a dword"},
 	{"next_chunk+1", "and #0x7c", "the value and 1", "the lowest bit is shifted out"},
 	{"data_other+1", "sub rx_next+1", "without", "the comparison before has set the carry"},
+	{"check_address+12", "jmp check_upper", "without", "what check_narrow clears is written by check_upper, from the same place on"},
+	{"start+0", "ld #started", "the value less 1", "the last byte is back: a return to the first rate, at which the board is"},
 	{"age_done+3", "ret", "without", "at_low, which follows, only sets the pointer and i, which the caller does not use"},
 }
 
