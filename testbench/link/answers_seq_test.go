@@ -143,3 +143,84 @@ func TestSequencerWide(t *testing.T) {
 		c.control(0, byte(n+1))
 	}
 }
+
+// TestSequencerAckWhileHeld: a frame that has not been sent, since the line is busy, is not lost with the
+// acknowledgement of the frame before it.
+func TestSequencerAckWhileHeld(t *testing.T) {
+	c := newCounted(t)
+	c.reads()
+	c.held = true
+	for range 100 {
+		c.send([]byte{3 << 4, 0}, c.epoch, 40)
+	}
+	c.gpu.Req = port.Request{Kind: port.MemRead, Tag: 4, Len: 2, Addr: 0x1000}
+	c.run(40)
+	require.Equal(t, port.None, c.gpu.Req.Kind)
+	c.send(number(0, 1), c.epoch, 40)
+	c.held = false
+	released := c.line.both.Clocks()
+	for n := 0; n == 0; c.run(1) {
+		for _, f := range c.sent() {
+			if f[0] == 0xc0 && f[1] == 1 {
+				n++
+			}
+		}
+		require.Less(t, c.line.both.Clocks()-released, uint64(4*seqTick), "before the time of a replay")
+	}
+}
+
+// TestSequencerShortAddress: a read in form 1 has zeros in the bytes of its address that it leaves out, whatever
+// address the request before it had.
+func TestSequencerShortAddress(t *testing.T) {
+	for _, tt := range []struct {
+		body string // groups, and the tag and the address in them
+		addr uint64
+	}{{"84" + "21" + "08", 8}, {"44" + "21" + "10", 0x1000}, {"24" + "21" + "20", 0x200000}, {"14" + "21" + "30", 0x30000000}, {"04" + "21", 0}} {
+		c := newCounted(t)
+		c.place("0100", 0)
+		c.dev = &memory{t: t, bytes: map[uint64]byte{}}
+		c.data(0, unhex("2000000100000007"+"a1a2a3a4"+"b5b6b7b8")...)
+		require.Len(t, c.sent(), 1)
+		c.control(0, 2)
+		d := &recording{memory: memory{t: t, bytes: map[uint64]byte{}}}
+		c.dev = d
+		c.send(append(number(9, c.next), unhex(tt.body)...), c.epoch, 500)
+		c.next++
+		assert.Equal(t, []port.Request{{Kind: port.MemRead, Len: 1, Addr: tt.addr}}, d.reqs, "%s", tt.body)
+	}
+}
+
+// A recording is a memory with its requests, of which none fails.
+type recording struct {
+	memory
+	reqs []port.Request
+}
+
+// Tick implements port.Device.
+func (d *recording) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if _, ready, _ := d.Target(); ready && req.Kind != port.None {
+		d.reqs = append(d.reqs, req)
+	}
+	req.Addr &^= 3 << 16
+	d.memory.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+// TestSequencerCarries: the second part of a read is at the next address, in all bytes of it.
+func TestSequencerCarries(t *testing.T) {
+	for _, end := range []uint64{0x1100, 1 << 16, 1 << 24, 1 << 32, 1 << 40, 1 << 48, 1 << 56} {
+		c := newCounted(t)
+		c.place("0100", 0)
+		d := &recording{memory: memory{t: t, bytes: map[uint64]byte{}}}
+		c.dev = d
+		header := unhex("200000217e7e01ff")
+		if end-128 < 1<<32 {
+			header = append(unhex("000000217e7e01ff"), binary.BigEndian.AppendUint64(nil, end-128)[4:]...)
+		} else {
+			header = binary.BigEndian.AppendUint64(header, end-128)
+		}
+		c.data(0, header...)
+		c.control(0, 3)
+		require.Len(t, d.reqs, 2)
+		assert.Equal(t, []uint64{end - 128, end}, []uint64{d.reqs[0].Addr, d.reqs[1].Addr})
+	}
+}

@@ -239,7 +239,7 @@ func TestSequencerFailures(t *testing.T) {
 }
 
 // TestSequencerFlush: a read of no bytes is a read of the register Command, whatever its address, and is
-// answered once.
+// answered once. It is not supported while the function does not decode memory.
 func TestSequencerFlush(t *testing.T) {
 	c := newCounted(t)
 	c.place("0100", 0)
@@ -248,6 +248,10 @@ func TestSequencerFlush(t *testing.T) {
 	c.data(0, unhex("200000017e7e0100"+"a5a6a7a8"+"b9babcbc")...)
 	require.Equal(t, []port.Request{{Kind: port.CfgRead, Len: 1, Addr: 4}}, c.reqs)
 	require.Equal(t, [][]byte{c.want(0xc, 1, "4a000001"+"0100"+"0001"+"7e7e"+"01"+"3c"+"00000000")}, c.sent())
+	c.control(0, 2)
+	c.gpu.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: 0xfffd << 32} // all but the decoding of memory
+	c.data(0, unhex("200000017e7e0100"+"a5a6a7a8"+"b9babcbc")...)
+	require.Equal(t, [][]byte{c.want(0xc, 2, "0a000000"+"0100"+"2001"+"7e7e"+"01"+"3c")}, c.sent())
 }
 
 // TestSequencerHeld: a line that takes nothing for a time loses nothing of the session.

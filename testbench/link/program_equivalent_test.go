@@ -29,6 +29,9 @@ var equals = []equal{
 	{"data_other+1", "sub rx_next+1", "without", "the comparison before has set the carry"},
 	{"check_address+12", "jmp check_upper", "without", "what check_narrow clears is written by check_upper, from the same place on"},
 	{"start+0", "ld #started", "the value less 1", "the last byte is back: a return to the first rate, at which the board is"},
+	{"gpu_read_credit+8", "st (p)", "(p) becomes (p+)", "the pointer is set before it is used again"},
+	{"form_rest+11", "jnc form_1", "the target and 1", "a is the mask, which is not loaded again"},
+	{"nonce_next+7", "jmp main", "the target and 1", "the loop looks for a frame in its next round"},
 	{"age_done+3", "ret", "without", "at_low, which follows, only sets the pointer and i, which the caller does not use"},
 }
 
