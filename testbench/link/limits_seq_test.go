@@ -44,6 +44,7 @@ func TestSequencerHellos(t *testing.T) {
 		{"66 bytes", longHello(66), false},
 		{"100 bytes", longHello(100), false},
 		{"39 bytes", longHello(39), false},
+		{"another version, 41 bytes", append([]byte{5 << 4, datalink.Version + 1}, hello(9)[2:41]...), false},
 		{"a byte less than it tells", longHello(64)[:65], false},
 		{"packets of 143 bytes", largest(143), false},
 		{"packets of 144 bytes", largest(144), true},

@@ -21,6 +21,7 @@ var equals = []equal{
 	{"queued+4", "st since", "the place and 1", "since and tries are 0 while no frame is in flight"},
 	{"short_later+11", "st (p+)", "(p+) becomes (p)", "nothing is stored after it"},
 	{"form_rest+1", "st (p+)", "(p+) becomes (p)", "the pointer is set before it is used again"},
+	{"completion_fits+7", "lp #dword", "without", "what is pushed has no meaning"},
 	{"completion_fits+8", "call push4", "without", "a beat that begins in its upper half has no data in the lower one"},
 	{"short_now+0", "clr since", "the place and 1", "since and tries are 0 while no frame is in flight"},
 	{"more_part+19", "jmp main_send", "without", "more_parked, which follows, goes there too, since a frame is in flight"},
