@@ -74,6 +74,29 @@ func TestSequencerConfigFails(t *testing.T) {
 	}
 }
 
+// TestSequencerConfigLong: the short completion has no requester and no upper bits of a tag, so a read of the
+// configuration with any of them has the long one.
+func TestSequencerConfigLong(t *testing.T) {
+	for n, bit := range map[int]byte{1: 0x80, 4: 0x40, 5: 0x04} {
+		c := newCounted(t)
+		c.place("0100", 0)
+		c.gpu.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: 0x44332211}
+		p := unhex("04000001000001" + "0f" + "01000000")
+		p[n] |= bit
+		c.data(0, p...)
+		f := c.sent()
+		require.Len(t, f, 1)
+		assert.Equal(t, byte(0xc0), f[0][0], "byte %d", n)
+		want := unhex("4a000001" + "0100" + "0004" + "0000" + "01" + "00" + "11223344")
+		if n < 4 {
+			want[n] |= bit
+		} else {
+			want[n+4] |= bit
+		}
+		assert.Equal(t, want, packetOf(f[0]), "byte %d", n)
+	}
+}
+
 // TestSequencerParkedReplays: while a completion is parked, the frame in flight is sent again after its time,
 // and a Ping is answered.
 func TestSequencerParkedReplays(t *testing.T) {
@@ -103,6 +126,10 @@ func TestSequencerLostOnce(t *testing.T) {
 	c.control(0, 1)
 	c.control(0, 2)
 	c.next = 1
+	c.gpu.Req = port.Request{Kind: port.MemRead, Tag: 4, Len: 2, Addr: 0x1000}
+	c.run(200)
+	assert.Equal(t, port.None, c.gpu.Req.Kind, "no request waits any more")
+	c.control(0, 3)
 	for range 4 {
 		c.data(0, write...)
 		c.run(2 * seqTick)

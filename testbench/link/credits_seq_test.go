@@ -68,6 +68,12 @@ func TestSequencerMoreCredits(t *testing.T) {
 		}
 		return n
 	}
+	session(12)
+	c.gpu.Req = port.Request{Kind: port.MemRead, Len: 2, Addr: 0x1000}
+	c.run(200)
+	require.Len(t, c.sent(), 1)
+	c.send(append([]byte{2 << 4, 1}, make([]byte, 12)...), c.epoch, 1000)
+	require.Empty(t, c.sent(), "credits have an acknowledgement too")
 	session(12, 0, 0, 3)
 	require.Equal(t, 3, reads())
 	credit(0, 0, 5)

@@ -33,6 +33,7 @@ var equals = []equal{
 	{"gpu_read_credit+8", "st (p)", "(p) becomes (p+)", "the pointer is set before it is used again"},
 	{"form_rest+11", "jnc form_1", "the target and 1", "a is the mask, which is not loaded again"},
 	{"nonce_next+7", "jmp main", "the target and 1", "the loop looks for a frame in its next round"},
+	{"tick_idle+2", "jnz main_gpu", "the target and 1", "the loop looks for a damaged piece in its next round"},
 	{"age_done+3", "ret", "without", "at_low, which follows, only sets the pointer and i, which the caller does not use"},
 }
 
