@@ -182,7 +182,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"eth:host0/02:00:00:00:00:02?mtu=9217", `mtu=9217, want a number from 576 to 9216`},
 		{"udp:host:1?mtu=575", `mtu=575, want a number from 576 to 9000`},
 		{"line?silence=500", `unknown "silence"`},
-		{"line?faults=loss=2", `faults=loss=2, want`},
+		{"line?faults=loss=2", `faults=loss=2: loss is "2", want a probability from 0 to 1`},
 		{"line?latency=1", `unknown "latency"`},
 		{"line:x", `line takes nothing after a colon`},
 		{"snap", `want snap:FILE`},

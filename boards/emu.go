@@ -41,7 +41,7 @@ func configOptions() []option {
 	all := []option{
 		{name: "config", doc: "default; full, which has a microcontroller too; or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags; capabilities: " + caps.Small().String() + "); options change it", values: ConfigNames()},
 		{name: "nodes", doc: "nodes, 1 or 2", values: []string{"1", "2"}},
-		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB", values: []string{"8KiB", "64KiB", "1MiB", "16MiB"}},
+		{name: "vram", doc: "VRAM, a power of two, 4KiB to 256MiB", values: []string{"4KiB", "8KiB", "64KiB", "1MiB", "16MiB"}},
 		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other", values: []string{"1", "2"}},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},

@@ -168,7 +168,7 @@ func ObservedDevice(selector string, see func(Observation)) (*Emulator, error) {
 	name, query, _ := strings.Cut(selector, "?")
 	s := emulator()
 	if name != s.name {
-		return nil, fmt.Errorf("%w: %q: %q cannot be served, want %s", ErrSelector, selector, name, s.name)
+		return nil, fmt.Errorf("%w: %q: %q cannot be served, want %s, or gateware as in pins:NAME", ErrSelector, selector, name, s.name)
 	}
 	given, err := s.parse(query)
 	if err == nil {

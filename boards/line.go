@@ -41,7 +41,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 	if o.Has("faults") {
 		c, err := fault.Parse(o.Get("faults"))
 		if err != nil {
-			o.bad("faults", err.Error())
+			o.wrong("faults", fault.ErrConfig, err)
 		}
 		opt.Faults = c
 	}

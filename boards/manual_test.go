@@ -59,7 +59,8 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 			case !slices.Contains(schemes, scheme):
 				assert.ErrorContains(t, err, "unknown \""+option+"\"")
 			case option != "source":
-				assert.ErrorContains(t, err, option+"=-, want")
+				assert.ErrorContains(t, err, ", want ")
+				assert.ErrorContains(t, err, option+"=-")
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (g *gate) openSerial(o *values) error {
 	rate := 1000
 	if o.Has("faults") {
 		if at, g.frames, err = pins.ParseFaults(o.Get("faults")); err != nil {
-			o.bad("faults", err.Error())
+			o.wrong("faults", fault.ErrConfig, err)
 		}
 	}
 	o.integer("hostclock", &rate, 980, 1020)
@@ -123,7 +123,7 @@ func (g *gate) openEther(o *values) error {
 	var err error
 	if o.Has("faults") {
 		if at, g.frames, err = pins.ParseEtherFaults(o.Get("faults")); err != nil {
-			o.bad("faults", err.Error())
+			o.wrong("faults", fault.ErrConfig, err)
 		}
 	}
 	if o.Has("hostclock") {
@@ -159,8 +159,7 @@ func (g *gate) openEther(o *values) error {
 
 // wire returns a line in virtual time to the board. The time is that of the host's clock.
 func (g *gate) wire() (*pins.Wire, error) {
-	hz := int64(g.board.Hz)
-	o := pins.Options{Hz: uint64(hz - hz*int64(g.fast)/1_000_000), Faults: g.frames}
+	o := pins.Options{Hz: g.board.Hz * 1_000_000 / uint64(1_000_000+g.fast), Faults: g.frames}
 	if g.ether != nil {
 		return pins.NewEtherWire(g.ether, g.board.Address, o)
 	}

@@ -42,7 +42,7 @@ func (o *values) bytes(name string, v *uint64, lo, hi uint64) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	ok := err == nil && bits.Len64(n)+shift <= 64
-	o.set(name, v, n<<shift, ok && n<<shift >= lo && n<<shift <= hi, fmt.Sprintf("%d to %d bytes, like 8KiB or 16MiB", lo, hi))
+	o.set(name, v, n<<shift, ok && n<<shift >= lo && n<<shift <= hi, fmt.Sprintf("%d to %d bytes, a power of two such as 8KiB or 16MiB", lo, hi))
 }
 
 // token sets *v to the token in the file that an option names, if it is given.
@@ -102,6 +102,13 @@ func (o *values) set(name string, v *uint64, n uint64, ok bool, want string) {
 		return
 	}
 	o.bad(name, want)
+}
+
+// wrong sets the error of an option to a reason, without the prefix of its kind.
+func (o *values) wrong(name string, kind, reason error) {
+	if o.err == nil {
+		o.err = fmt.Errorf("%w: %s=%s: %s", errOption, name, o.Get(name), strings.TrimPrefix(reason.Error(), kind.Error()+": "))
+	}
 }
 
 func (o *values) bad(name, want string) {

@@ -5,7 +5,7 @@ package gateware
 // builds returns the value of ID.BUILD of each board's gateware.
 func builds() map[string]uint32 {
 	return map[string]uint32{
-		"ice40-hx8k":    0xc901b87a,
+		"ice40-hx8k":    0xf853635d,
 		"ulx3s":         0x7ac9dd3b,
 		"ulx3s-mcu":     0x5dcbd465,
 		"ulx3s-25f":     0x33eaefd3,

@@ -99,8 +99,9 @@ func TestProgram(t *testing.T) {
 	assert.Equal(t, filepath.Join(dir, "ice40-hx8k.bin"), b.File(dir))
 	good, bad := filepath.Join(dir, "good.bin"), filepath.Join(dir, "bad.bin")
 	for _, file := range []string{good, bad} {
-		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.NoError(t, os.WriteFile(file, []byte("\xff\x00\x00\xff\x7e\xaa\x99\x7e"), 0o600))
 	}
+	other := filepath.Join(dir, "other.bin")
 	var log bytes.Buffer
 	fake(t, "openFPGALoader")
 	require.NoError(t, b.Program(good, &log))
@@ -108,6 +109,10 @@ func TestProgram(t *testing.T) {
 	assert.ErrorIs(t, b.Program(bad, &log), ErrProgram)
 	assert.ErrorIs(t, b.Program(filepath.Join(dir, "none.bin"), &log), ErrFile)
 	assert.ErrorIs(t, b.Program(dir, &log), ErrFile)
+	for _, text := range []string{"", "text", "\xff\x00\xff\xff\xff\xff\xbd\xb3"} {
+		require.NoError(t, os.WriteFile(other, []byte(text), 0o600))
+		assert.ErrorIs(t, b.Program(other, &log), ErrFile, "%q", text)
+	}
 
 	log.Reset()
 	fake(t, "iceprog")

@@ -106,7 +106,7 @@ func parse(text string, fields []field) (fault.Config, error) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		if i < 0 {
 			if !slices.Contains(known, name) && text != "" {
-				return fault.Config{}, fmt.Errorf("%w: unknown %q, want one of %s", fault.ErrConfig, name, strings.Join(known, ", "))
+				return fault.Config{}, fmt.Errorf("%w: %s, want one of %s", fault.ErrConfig, unknown(name), strings.Join(known, ", "))
 			}
 			rest = append(rest, part)
 			continue
@@ -120,6 +120,17 @@ func parse(text string, fields []field) (fault.Config, error) {
 		given[name] = true
 	}
 	return fault.Parse(strings.Join(rest, ","))
+}
+
+// unknown returns why a board does not have a fault.
+func unknown(name string) string {
+	switch {
+	case slices.Contains(names(new(Faults).fields()), name):
+		return name + " needs a board with a UART"
+	case slices.Contains(names(new(EtherFaults).fields()), name):
+		return name + " needs a board on Ethernet"
+	}
+	return fmt.Sprintf("unknown %q", name)
 }
 
 // A faulter injects faults.

@@ -77,8 +77,7 @@ func NewBatched(top Batch, hz uint64, rates []int, fast int, f Faults) *Serial {
 // setBaud sets the rate of the host's UART, in bits per second. No byte may be on its way.
 func (s *Serial) setBaud(baud int) {
 	s.baud = baud
-	bit := s.hz * bitScale / uint64(baud)
-	s.bit = uint64(int64(bit) - int64(bit)*int64(s.fast)/1_000_000)
+	s.bit = s.hz * bitScale * 1_000_000 / uint64(1_000_000+s.fast) / uint64(baud)
 	s.down.bit, s.up.bit, s.faults.bit = s.bit, s.bit, s.bit
 }
 

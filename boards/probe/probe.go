@@ -104,7 +104,8 @@ func Boards(selectors []string, opt boards.Options) ([]Board, error) {
 }
 
 // Attached is Boards for each serial port of the machine that is not in use.
-// Options are those of the ports, as in baud=3000000.
+// Options are those of the ports, as in baud=3000000. It fails with boards.ErrSelector if one
+// of them has a bad value.
 func Attached(options string, opt boards.Options) ([]Board, error) {
 	ports, err := Ports()
 	if err != nil {
@@ -122,7 +123,11 @@ func Attached(options string, opt boards.Options) ([]Board, error) {
 			all = append(all, Board{Port: port, State: port.holder(), Err: serial.ErrBusy})
 			continue
 		}
-		all = append(all, ask(port, opt))
+		b := ask(port, opt)
+		if errors.Is(b.Err, boards.ErrSelector) {
+			return nil, b.Err
+		}
+		all = append(all, b)
 	}
 	return all, nil
 }

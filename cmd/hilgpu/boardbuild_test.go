@@ -27,7 +27,7 @@ func TestBoardBuildRefuses(t *testing.T) {
 		{"a directory that cannot be made", "build ice40-hx8k --source ../.. -o " + file + "/x", "synth: bad directory: mkdir "},
 		{"a directory that is a file", "build ice40-hx8k --source ../.. -o " + file, "synth: bad directory: mkdir "},
 		{"a directory that cannot be written", "build ice40-hx8k --source ../.. -o " + sealed(t), "synth: bad directory: open "},
-		{"no source", "build ice40-hx8k --source /", "not in the source tree"},
+		{"no source", "build ice40-hx8k --source /", "run there, or give --source DIR"},
 		{"a MAC address of a group", "build colorlight-i5 --mac 03:00:00:00:00:01", "gateware: bad address: mac=03:00:00:00:00:01, want that of one station"},
 		{"no MAC address", "build colorlight-i5 --mac 00:00:00:00:00:00", "mac=00:00:00:00:00:00"},
 		{"an IP address of a group", "build colorlight-i5 --ip 224.0.0.1", "ip=224.0.0.1, want an IPv4 address of one host"},
@@ -63,7 +63,7 @@ func TestBoardFlash(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ice40-hx8k.bin")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("\xff\x00\x00\xff\x7e\xaa\x99\x7e"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "openFPGALoader"), []byte("#!/bin/sh\necho loads \"$@\"\n"), 0o755))
 	t.Setenv("PATH", dir)
 	code, stdout, stderr := hilgpu("board", "flash", "ice40-hx8k", "-o", dir)

@@ -75,7 +75,7 @@ func TestExitCodesOfFirmwareGDB(t *testing.T) {
 		want            int
 	}{
 		{"emu?config=full", "here", `--firmware-gdb: turns: bad address: "here", want [HOST:]PORT or [HOST:]PORT,wait`, exit.Usage},
-		{"emu?config=full", taken.Addr().String(), "--firmware-gdb: turns: cannot listen at 127.0.0.1:", exit.Link},
+		{"emu?config=full", taken.Addr().String(), "--firmware-gdb: turns: cannot listen at 127.0.0.1:", exit.Usage},
 		{"emu", "0", "no microcontroller: ID.CAPS2 has no MCU, want a board with the option mcu=1", exit.NoDevice},
 		{"emu?config=full", "0", "to debug the firmware, tell gdb: target remote 127.0.0.1:", exit.OK},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/probe"
 	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // portsJSON is the output of board list --json.
@@ -91,6 +92,9 @@ func runProbe(a *command.App, selectors []string, options string) error {
 	link, err := a.Links.Options()
 	if err != nil {
 		return err
+	}
+	if len(selectors) > 0 && options != "" {
+		return fmt.Errorf("%w: --options: a selector has its own options", exit.ErrInput)
 	}
 	find := func() ([]probe.Board, error) { return probe.Boards(selectors, link) }
 	if len(selectors) == 0 {

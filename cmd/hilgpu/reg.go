@@ -317,7 +317,12 @@ counted but not shown, unless --all is given.`,
 		Example: `  hilgpu reg diff before.json after.json
   hilgpu reg diff --all before.json emu`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return diffRegs(f, args[0], args[1]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("board") {
+				return fmt.Errorf("%w: --board: the boards are the arguments A and B", exit.ErrInput)
+			}
+			return diffRegs(f, args[0], args[1])
+		},
 	}
 	c.Flags().BoolVar(&f.all, "all", false, "show volatile registers too")
 	return c

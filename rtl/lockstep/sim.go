@@ -30,9 +30,15 @@ var (
 	ErrSource     = sim.ErrSource
 )
 
-// ModuleRoot returns the root of the source tree that contains dir. It fails with
-// ErrSource.
-func ModuleRoot(dir string) (string, error) { return sim.ModuleRoot(dir) }
+// ModuleRoot returns the root of the source tree that contains dir, for a command with the flag
+// --source. It fails with ErrSource.
+func ModuleRoot(dir string) (string, error) {
+	root, err := sim.ModuleRoot(dir)
+	if err != nil {
+		return "", fmt.Errorf("%w: run there, or give --source DIR", err)
+	}
+	return root, nil
+}
 
 // Tools returns the programs that s needs, as named in package tool.
 func Tools(s Sim) []string {

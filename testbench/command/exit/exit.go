@@ -171,8 +171,8 @@ func classes() []class {
 		{datalink.ErrPeerDown, Link}, {datalink.ErrNewEpoch, Link}, {datalink.ErrProtocol, Link},
 		{endpoint.ErrFull, Link}, {endpoint.ErrPoisoned, Link}, {endpoint.ErrUnexpected, Link},
 		{line.ErrCut, Link}, {tlp.ErrMalformed, Link}, {tlp.ErrUnsupported, Link},
-		{serve.ErrListen, Link}, {turns.ErrListen, Link}, {ether.ErrForbidden, Link}, {ether.ErrDown, Link}, {ether.ErrBusy, Link},
-		{nettlp.ErrPeer, Link}, {nettlp.ErrSession, Link}, {nettlp.ErrFrame, Link},
+		{ether.ErrForbidden, Link}, {ether.ErrDown, Link}, {ether.ErrBusy, Link},
+		{nettlp.ErrPeer, Link}, {nettlp.ErrSession, Link}, {nettlp.ErrFrame, Link}, {stress.ErrLink, Link},
 
 		// The device itself.
 		{ether.ErrInterface, NoDevice}, {bare.ErrDevice, NoDevice}, {hal.ErrNoDevice, NoDevice}, {ddi.StatusNoSuchDevice, NoDevice},
@@ -195,7 +195,7 @@ func classes() []class {
 		{message.ErrOptions, Usage}, {message.ErrPayload, Usage}, {log.ErrTable, Usage}, {log.ErrBuild, Usage},
 		{serial.ErrOption, Usage}, {ether.ErrMAC, Usage}, {ether.ErrMTU, Usage}, {ether.ErrSystem, Usage}, {nettlp.ErrAddress, Usage}, {nettlp.ErrSystem, Usage}, {serial.ErrRate, Usage}, {fault.ErrConfig, Usage}, {hwfault.ErrFault, Usage},
 		{inproc.ErrOptions, Usage}, {rootport.ErrOptions, Usage}, {endpoint.ErrOptions, Usage}, {line.ErrOptions, Usage},
-		{serve.ErrOptions, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
+		{serve.ErrOptions, Usage}, {serve.ErrListen, Usage}, {turns.ErrListen, Usage}, {wave.ErrOptions, Usage}, {bringup.ErrOptions, Usage}, {gpu.ErrConfig, Usage},
 		{regmap.ErrMap, Usage}, {export.ErrFormat, Usage}, {turns.ErrAddress, Usage}, {observer.ErrAddress, Usage}, {inspect.ErrListen, Usage}, {turns.ErrBoards, Usage},
 		{mcu.ErrImage, Usage}, {mcu.ErrPoint, Usage}, {mcu.ErrAddress, Usage}, {regs.ErrName, Usage}, {regs.ErrValue, Usage}, {regs.ErrRefused, Usage}, {regs.ErrSnapshot, Usage},
 		{eventlog.ErrFormat, Usage}, {eventlog.ErrVersion, Usage}, {eventlog.ErrCorrupt, Usage}, {eventlog.ErrMap, Map}, {why.ErrQuestion, Usage}, {why.ErrSeveral, Usage}, {report.ErrFolder, Usage}, {capture.ErrFormat, Usage}, {capture.ErrPacket, Usage}, {rule.ErrName, Usage}, {bare.ErrRing, Usage},
