@@ -36,7 +36,7 @@ func TestBringupText(t *testing.T) {
 	require.NoError(t, err)
 	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=stuck-address:A12=1", "--seed", "7")
 	assert.Equal(t, exit.Check, code)
-	assert.Equal(t, "hilgpu: check failed: bring-up of emu?config=small&fault=stuck-address:A12=1: 1 stages failed, 3 were not run\n", stderr)
+	assert.Equal(t, "hilgpu: check failed: bring-up of emu?config=small&fault=stuck-address:A12=1: 1 stages failed, 8 were not run\n", stderr)
 	assert.Equal(t, string(want), plain(stdout))
 }
 
@@ -48,10 +48,12 @@ func TestBringupExitCodes(t *testing.T) {
 	}{
 		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exit.OK, ""},
 		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exit.Check, "1 stages failed"},
-		{[]string{"--board", "emu?config=small&fault=dead-request"}, exit.Check, "1 stages failed, 20 were not run"},
+		{[]string{"--board", "emu?config=small&fault=dead-request"}, exit.Check, "1 stages failed, 21 were not run"},
 		{[]string{"--board", "vapour"}, exit.Usage, `"vapour"`},
 		{[]string{"--board", "emu?fault=fire"}, exit.Usage, "stuck-address:A<n>=<0|1>"},
 		{[]string{"--only", "mem.lines"}, exit.Usage, "want one of link.trips"},
+		{[]string{"--only", ","}, exit.Usage, "--only , names no stage, want stages or groups"},
+		{[]string{"--board", "emu?config=small", "--only", "mcu,link.rate"}, exit.OK, ""},
 		{[]string{"--poke", "all"}, exit.Usage, "--poke all, want safe, idle or destructive"},
 		{[]string{"--bytes", "0"}, exit.Usage, "--bytes 0, want"},
 		{[]string{"--bytes", "lots"}, exit.Usage, "--bytes lots, want"},

@@ -301,8 +301,8 @@ func TestKilledJSON(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledJSON$")
 			cmd.Env = append(os.Environ(), child+"="+strings.ReplaceAll(tt.args, "&", dir))
-			var stdout strings.Builder
-			cmd.Stdout = &stdout
+			var stdout, stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
 			require.Eventually(t, func() bool {
 				left, err := filepath.Glob(filepath.Join(dir, ".c.*"))
@@ -312,6 +312,8 @@ func TestKilledJSON(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			require.Error(t, cmd.Wait())
 			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())
+			assert.True(t, strings.HasSuffix(stderr.String(), "hilgpu: ended by a signal: terminated\n"), "%q", stderr.String())
+			assert.Equal(t, 1, strings.Count(stderr.String(), "ended by a signal"), "once")
 			var last map[string]any
 			if !slices.Contains(strings.Fields(tt.args), "--soak") {
 				last = document(t, stdout.String())

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -60,6 +61,7 @@ func TestStressRefuses(t *testing.T) {
 		{"--board emu?config=small --faults ignore-preempt=0.5", "stress: invalid options: the fault ignore-preempt on the board emu?config=small, want a GPU whose driver claims preemption, "},
 		{"--firmware-queues", "testbench: no firmware queues: the GPU lacks mcu; want "},
 		{"--faults bad-packet=0.05,bad-packet=0", `stress: invalid options: fault "bad-packet" twice in "bad-packet=0.05,bad-packet=0", want each fault once`},
+		{"--faults firmware=0.1", "stress: invalid options: the fault firmware, which needs --firmware-queues"},
 		{"--dump " + os.DevNull, "bad input: cannot write " + os.DevNull + ": not a directory"},
 		{"--dump /proc/self --faults bad-packet=0.05", "bad input: cannot write /proc/self/reset-1.txt: "},
 	} {
@@ -80,11 +82,19 @@ func TestStressRefuses(t *testing.T) {
 		wantError(t, all[0], exit.Usage, "usage", stderr)
 	}
 	dir := t.TempDir()
+	for _, name := range []string{"reset-1.txt", "reset-12.txt", "last.log", "reset-0.txt", "reset-a.txt", "my-reset-1.txt", "notes"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "reset-3.txt"), 0o777))
 	code, _, stderr := hilgpu("run", "stress", "--processes", "1", "--frames", "1", "--rounds", "1", "--board", "emu?vram=32KiB", "--dump", dir)
 	require.Zero(t, code, stderr)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.Empty(t, left)
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	assert.Equal(t, []string{"my-reset-1.txt", "notes", "reset-0.txt", "reset-3.txt", "reset-a.txt"}, names, "the files of an earlier run are removed")
 }
 
 // A slow run shows its frames on standard error, the seed first, and the answer stays the same. A terminal has them as

@@ -26,6 +26,8 @@ func TestUsageErrors(t *testing.T) {
 		"log --from -1 y":                   `bad input: --from "-1", want a number from 0 on`,
 		"log --from 18446744073709551616 y": `bad input: --from "18446744073709551616", want a number from 0 to 18446744073709551615`,
 		"run compose --contexts x":          `bad input: --contexts "x", want a number`,
+		"run stress --hang x":               `bad input: --hang "x", want a number`,
+		"run stress --pressure 1e999":       `bad input: --pressure "1e999", want a number`,
 		"run compose --tdr-delay 5":         `bad input: --tdr-delay "5", want a duration as in 30s`,
 		"run copy --json=maybe":             `bad input: --json "maybe", want true or false`,
 		"run compose --nosuch=3":            `unknown flag --nosuch for "hilgpu run compose", see hilgpu run compose --help`,

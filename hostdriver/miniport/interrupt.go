@@ -44,8 +44,8 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 		if events&((intcreg.Done0|intcreg.Fault0)<<node) == 0 {
 			continue
 		}
-		_, ok := a.advance(t, uint32(node), r)
-		if ok && !a.nodes[node].resetting && events&(intcreg.Fault0<<node) != 0 {
+		_, err := a.advance(t, uint32(node), r)
+		if err == nil && !a.nodes[node].resetting && events&(intcreg.Fault0<<node) != 0 {
 			a.faulted(t, uint32(node), r)
 		}
 	}
@@ -55,47 +55,51 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 
 // advance reads the fence of a node and reports it if it is newer than the last
 // reported one. If the node has answered a preemption, it reports that too. It
-// runs at DIRQL. ok is false if a register could not be read or has a value that
+// runs at DIRQL. It fails if a register could not be read, or has a value that
 // the node cannot have reached, which marks the ring as failed.
 //
 // The answer is read before the fence: after it the fence no longer changes, so
 // that no fence is both completed and preempted.
-func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (reported, ok bool) {
+func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (reported bool, err error) {
 	if a.nodes[node].resetting {
-		return false, true
+		return false, nil
 	}
 	answered := false
 	if r.Preempting() {
 		var s ddi.Status
 		if answered, s = r.Answered(t); s != ddi.StatusSuccess {
-			return false, false
+			return false, unread(node, "PREEMPTED", s)
 		}
 	}
-	newer, ok := a.completed(t, node, r)
-	if !ok || !answered {
-		return newer, ok
+	newer, err := a.completed(t, node, r)
+	if err != nil || !answered {
+		return newer, err
 	}
-	reported, ok = a.preempted(t, node, r)
-	return newer || reported, ok
+	reported, err = a.preempted(t, node, r)
+	return newer || reported, err
+}
+
+// unread returns the error of a register of a node that could not be read.
+func unread(node uint32, name string, s ddi.Status) error {
+	return fmt.Errorf("%w: read of CP%d.%s: %w", ring.ErrRegister, node, name, s)
 }
 
 // completed is advance for the fence.
-func (a *adapter) completed(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
+func (a *adapter) completed(t *ddi.Thread, node uint32, r *ring.Ring) (newer bool, err error) {
 	id, s := r.ReadFence(t)
 	if s != ddi.StatusSuccess {
-		return false, false
+		return false, unread(node, "FENCE", s)
 	}
-	newer, err := r.Complete(id)
-	if err != nil {
+	if newer, err = r.Complete(id); err != nil {
 		r.Fail(err)
-		return false, false
+		return false, err
 	}
 	if newer {
 		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
 			InterruptType: kmddi.InterruptDMACompleted, FenceID: id, NodeOrdinal: node,
 		})
 	}
-	return newer, true
+	return newer, nil
 }
 
 // impossible reports whether a ring has failed because the node has a fence or a place that it cannot have reached, as
@@ -180,15 +184,15 @@ func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFe
 		if a.queues != nil {
 			return a.queues.query(t, arg.NodeOrdinal, r)
 		}
-		reported, ok := a.advance(t, arg.NodeOrdinal, r)
+		reported, err := a.advance(t, arg.NodeOrdinal, r)
 		if reported {
 			a.cb.QueueDpc(t, a.cb.DeviceHandle)
 		}
-		if !ok && impossible(r.Err()) {
+		if err != nil && impossible(r.Err()) {
 			_, s := r.ReadFence(t)
 			return s == ddi.StatusSuccess
 		}
-		return ok
+		return err == nil
 	})
 	if s != ddi.StatusSuccess {
 		return kmddi.QueryCurrentFenceOut{}, s

@@ -85,21 +85,25 @@ func preemptCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.PreemptCommand) d
 		a.fail(arg.NodeOrdinal, fmt.Errorf("%w: preemption of node %d, engine %d", ErrArgument, arg.NodeOrdinal, arg.EngineOrdinal))
 		return ddi.StatusSuccess
 	}
-	done, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+	var failed error
+	_, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
 		if a.queues != nil {
 			return a.queues.preempt(t, arg, r)
 		}
-		reported, ok := a.advance(t, arg.NodeOrdinal, r)
-		if ok {
+		reported, err := a.advance(t, arg.NodeOrdinal, r)
+		if failed = err; err == nil {
 			reported = a.askNode(t, arg, r) || reported
 		}
 		if reported {
 			a.cb.QueueDpc(t, a.cb.DeviceHandle)
 		}
-		return ok
+		return err == nil
 	})
-	if s != ddi.StatusSuccess || !done {
-		r.Fail(fmt.Errorf("%w: CP%d.PREEMPT: %v", ring.ErrRegister, arg.NodeOrdinal, s))
+	if s != ddi.StatusSuccess {
+		failed = fmt.Errorf("%w: CP%d.PREEMPT: %w", ring.ErrRegister, arg.NodeOrdinal, s)
+	}
+	if failed != nil {
+		r.Fail(failed)
 	}
 	return ddi.StatusSuccess
 }
@@ -121,31 +125,31 @@ func (a *adapter) askNode(t *ddi.Thread, arg kmddi.PreemptCommand, r *ring.Ring)
 }
 
 // preempted reports the preemption that a node has answered, after its fence. It runs at
-// DIRQL. ok is false if a register could not be read, or the place cannot be resumed; then the
+// DIRQL. It fails if a register could not be read, or the place cannot be resumed; then the
 // preemption stays due.
-func (a *adapter) preempted(t *ddi.Thread, ordinal uint32, r *ring.Ring) (reported, ok bool) {
+func (a *adapter) preempted(t *ddi.Thread, ordinal uint32, r *ring.Ring) (reported bool, err error) {
 	cause, s := r.ReadCause(t)
 	if s != ddi.StatusSuccess {
-		return false, false
+		return false, unread(ordinal, "FAULT_INFO", s)
 	}
 	if cause != cpreg.CauseNone {
-		return a.faulted(t, ordinal, r), true
+		return a.faulted(t, ordinal, r), nil
 	}
 	p, busy, err := r.Place(t)
 	if err != nil {
-		return false, false
+		return false, err
 	}
 	n := &a.nodes[ordinal]
 	if busy {
 		if err := n.keep(p); err != nil {
 			r.Fail(err)
-			return false, false
+			return false, err
 		}
 	}
 	r.Yield(t, p.Rptr)
 	n.buffers = [ring.Slots]buffer{}
 	a.notifyPreempted(t, ordinal, n.preemption, r.Completed())
-	return true, true
+	return true, nil
 }
 
 // notifyPreempted reports a preemption, and the last completed fence.

@@ -291,6 +291,32 @@ func TestPreemptFailedRing(t *testing.T) {
 	assert.Zero(t, k.gpu.regs[cp0Preempt])
 }
 
+// A request to preempt whose reads fail has the register and the status of the first of them.
+func TestPreemptReadFails(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		again bool // the node has been asked before
+		want  string
+	}{
+		{"the fence", false, "CP0: the ring has failed: ring: register access failed: read of CP0.FENCE: STATUS_IO_DEVICE_ERROR"},
+		{"the answer to the last request", true, "CP0: the ring has failed: ring: register access failed: read of CP0.PREEMPTED: STATUS_IO_DEVICE_ERROR"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := preemptible(t, 1)
+			k.submit(t, 0, 0, 0, 1)
+			if tt.again {
+				k.preempt(t, 0, 2)
+			}
+			k.dead = true
+			k.preempt(t, 0, 3)
+			k.dead = false
+			text := k.debug(t)
+			assert.Contains(t, text, tt.want)
+			assert.NotContains(t, text, "STATUS_SUCCESS")
+		})
+	}
+}
+
 // TestPreemptCallbacksFail lets each callback of a preemption fail. The preemption is reported
 // by the next query, or the ring has failed, and never is anything reported twice.
 func TestPreemptCallbacksFail(t *testing.T) {

@@ -43,7 +43,8 @@ func newBringup(a *App) *cobra.Command {
 		Short: "Test a board stage by stage, and name the defects",
 		Long: `Bringup tests a board without drivers, in dependency order. A failed stage names the line,
 the register or the bit and the likely cause, and prints the command that repeats it.
-Stages that depend on it are not run. Registers are restored; VRAM and the program of the
+Stages that depend on it are not run, and neither are those for parts that the board does
+not have, which is no failure. Registers are restored; VRAM and the program of the
 microcontroller are overwritten. Every wait has a deadline on the board's clock. Stages:
 ` + bringup.Describe(),
 		Example: `  hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
@@ -74,6 +75,9 @@ func (f bringupFlags) options() (bringup.Options, error) {
 		if name != "" {
 			o.Only = append(o.Only, name)
 		}
+	}
+	if f.only != "" && len(o.Only) == 0 {
+		return o, fmt.Errorf("%w: --only %s names no stage, want stages or groups as in mem,irq.message", exit.ErrInput, f.only)
 	}
 	var ok bool
 	if o.Poke, ok = regs.ParsePoke(f.poke); !ok {
@@ -120,19 +124,20 @@ func (f bringupFlags) run(ctx context.Context) error {
 		return soakBringup(ctx, f, o, add, w)
 	}
 	r, err := bringup.Run(ctx, o)
-	if err != nil {
+	if r == nil {
 		return err
 	}
+	return cmp.Or(f.print(r), err, verdict(r))
+}
+
+// print prints a report, also one of an interrupted run, and writes its files.
+func (f bringupFlags) print(r *bringup.Report) error {
 	if !f.app.Document(r) {
-		_, err = fmt.Fprint(f.app.Out, r.Summary())
+		if _, err := fmt.Fprint(f.app.Out, r.Summary()); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = f.write(r)
-	}
-	if err != nil {
-		return err
-	}
-	return verdict(r)
+	return f.write(r)
 }
 
 // began shows the beginning of a stage. A soak shows its rounds.

@@ -56,7 +56,7 @@ func newTransfer(a *App, packet, dir string, c *cobra.Command) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
 	AddBoard(fl, &f.Board, "")
-	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` per packet")
+	fl.IntVar(&f.Size, "size", 0, fmt.Sprintf("`bytes` per packet; 0: the largest power of two that fits the board, at most %d", transfer.DefaultSize))
 	fl.StringVar(&f.align, "align", "0", "`bytes` after a multiple of 4096, or two numbers as in 3,5 for source and destination")
 	fl.StringVar(&f.dir, "dir", dir, "`direction`: "+strings.Join(transfer.Directions(f.Fill), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
@@ -99,14 +99,12 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	defer w.End()
 	o.Progress = w.To
 	r, err := transfer.Run(ctx, o)
-	if err != nil {
-		return Interrupted(ctx, exit.Checked(err))
+	if r != nil && !f.app.Document(r) {
+		if _, werr := fmt.Fprint(f.app.Out, r.Text()); err == nil {
+			err = werr
+		}
 	}
-	if f.app.Document(r) {
-		return nil
-	}
-	_, err = fmt.Fprint(f.app.Out, r.Text())
-	return err
+	return Interrupted(ctx, exit.Checked(err))
 }
 
 // stormFlags are the flags of run storm.

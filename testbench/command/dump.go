@@ -1,13 +1,17 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
@@ -19,10 +23,11 @@ func (a *App) addDump(c *cobra.Command) {
 // Dump lets the options of a system write the state of the kernel and of the GPU to a file of the
 // directory of --dump, each time that a node is about to be reset or the adapter stops: reset-1.txt,
 // reset-2.txt, and so on. The first line is the reason. It creates the directory, and fails with
-// output.ErrWrite if it cannot, or if no file can be created there; end returns the first error of a file.
-func (l *Links) Dump(o *testbench.Options) (end func() error, err error) {
+// output.ErrWrite if it cannot, or if no file can be created there. The error of the run is given to end, which
+// returns the first error of a file. The files of an earlier run are removed, unless this one was refused.
+func (l *Links) Dump(o *testbench.Options) (end func(ran error) error, err error) {
 	if l.dump == "" {
-		return func() error { return nil }, nil
+		return func(error) error { return nil }, nil
 	}
 	if err := os.MkdirAll(l.dump, 0o777); err != nil {
 		return nil, output.Failed(l.dump, err)
@@ -32,11 +37,46 @@ func (l *Links) Dump(o *testbench.Options) (end func() error, err error) {
 	}
 	n := 0
 	o.Lost = func(reason, state string) {
-		n++
+		if n++; n == 1 {
+			err = l.removeDumps(dumped)
+		}
 		path := filepath.Join(l.dump, fmt.Sprintf("reset-%d.txt", n))
 		if werr := os.WriteFile(path, []byte(reason+"\n"+state), 0o666); werr != nil && err == nil {
 			err = output.Failed(path, werr)
 		}
 	}
-	return func() error { return err }, nil
+	return func(ran error) error {
+		if n == 0 && exit.Code(ran) != exit.Usage {
+			err = l.removeDumps(dumped)
+		}
+		if ran == nil && err == nil {
+			err = l.removeDumps(lastLog)
+		}
+		return err
+	}, nil
+}
+
+// dumped and lastLog are the names of the files that a run writes to the directory of --dump. A run that passes has no
+// lastLog.
+var (
+	dumped  = regexp.MustCompile(`^reset-[1-9][0-9]*\.txt$`)
+	lastLog = regexp.MustCompile(`^last\.log$`)
+)
+
+// removeDumps removes the files with a name from the directory of --dump. It fails with output.ErrWrite.
+func (l *Links) removeDumps(name *regexp.Regexp) error {
+	all, err := os.ReadDir(l.dump)
+	if err != nil {
+		return output.Failed(l.dump, err)
+	}
+	for _, e := range all {
+		if !name.MatchString(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(l.dump, e.Name())
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return output.Failed(path, err)
+		}
+	}
+	return nil
 }

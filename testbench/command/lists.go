@@ -94,7 +94,7 @@ func runLists(f *listsFlags) error {
 		return err
 	}
 	r, err := lists.Run(o)
-	if cerr := errors.Join(end(), dumped()); err == nil {
+	if cerr := errors.Join(end(), dumped(err)); err == nil {
 		err = cerr
 	}
 	if err != nil {

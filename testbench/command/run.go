@@ -137,7 +137,7 @@ func (f composeFlags) compose(plan *compose.Plan) (done session.Outcome, err err
 	defer w.End()
 	done, err = session.OnBoard(f.board, f.app.program.Drivers, o, plan)
 	// Keep the trace and the files of the firmware of a failed run.
-	for _, keep := range [...]func() error{ddi.Finish, end, dumped} {
+	for _, keep := range [...]func() error{ddi.Finish, end, func() error { return dumped(err) }} {
 		if kerr := keep(); err == nil {
 			err = kerr
 		}

@@ -14,13 +14,17 @@ import (
 const StopsItself = "stops"
 
 // signalled ends the outputs and the answer: recordings made so far are kept,
-// the other outputs are discarded, and a JSON document has the error.
+// the other outputs are discarded, and a JSON document has the error. The line
+// of the error is before the document, whose reader may be gone.
 func (a *App) signalled(err error) {
 	a.Stderr.Wipe()
 	if err := a.Links.CommitFiles(err); err != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
 	}
 	a.Links.Outputs.Discard()
+	if a.program.Trace == nil { // of a child, the parent prints it
+		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
+	}
 	if werr := a.End(err); werr != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, werr)
 	}

@@ -46,7 +46,7 @@ line for each round, the last one without faults. docs/stress.md describes all o
 	fl.IntVar(&f.Processes, "processes", 4, "`number` of processes, 1 to 64")
 	fl.IntVar(&f.Contexts, "contexts", contexts(a.program), "`number` of kernel contexts that a device submits to, 1 to 8; 0: 1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the calls, the order of the processes and the faults")
-	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds; 0: until --time has passed")
+	fl.IntVar(&f.Rounds, "rounds", 4, "`number` of rounds with faults; 0: until --time is over")
 	fl.IntVar(&f.Frames, "frames", 8, "`number` of frames of each process in a round")
 	fl.DurationVar(&f.Time, "time", 0, "begin no round after this `duration`")
 	fl.Float64Var(&f.Hang, "hang", 0, "`probability` that a submission is followed by one that does not end in time; a slow link needs --tdr-delay too")
@@ -96,7 +96,7 @@ func runStress(f *stressFlags) error {
 	o.Step, end = f.steps()
 	defer end()
 	_, err = stress.Run(o)
-	if derr := dumped(); err == nil {
+	if derr := dumped(err); err == nil {
 		err = derr
 	}
 	return exit.Checked(err)

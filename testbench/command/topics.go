@@ -21,6 +21,6 @@ func exitHelp() string {
 	return "Exit codes, and the kind of the error in a JSON document:\n\n" + exit.Text() + fmt.Sprintf(`
 A command ended by a signal exits with %d plus the number of the signal, kind %q.
 Bring-up, copies, fills and storms first report their results; a second signal ends them
-at once.
+at once. A terminal that is closed is such a signal, except under nohup.
 `, exit.Signal, exit.Kind(exit.Signal))
 }

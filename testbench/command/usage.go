@@ -75,6 +75,8 @@ func valueOf(f *pflag.Flag, cause error) string {
 		least, most = "0", "4294967295"
 	case "int":
 		least, most = strconv.Itoa(-1<<(strconv.IntSize-1)), strconv.Itoa(1<<(strconv.IntSize-1)-1)
+	case "float64":
+		return "a number"
 	default:
 		what, _ := pflag.UnquoteUsage(f)
 		return fmt.Sprintf("%s: %v", what, cause)

@@ -47,7 +47,9 @@ func (a *App) runElsewhere(ctx context.Context) error {
 	code, err := pool.Execute(ctx, a.args)
 	pool.Close() // the output of the child is complete
 	if s, ok := signals.Of(ctx); ok {
-		a.there = out.n > 0 || !a.JSON
+		if a.there = a.JSON && out.n > 0; a.there {
+			a.printError(s)
+		}
 		return s
 	}
 	if err != nil || out.err != nil {

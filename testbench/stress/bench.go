@@ -54,13 +54,16 @@ func open(o Options) (*bench, error) {
 	b.Contexts = max(b.Contexts, 1)
 	s := o.System
 	s.Inject, s.Seed, s.TdrLimit = b.injector, o.Seed, -1
-	if b.tdr, _ = o.timeOut(); b.tdr != 0 {
+	if b.tdr, _, _ = o.timeOut(); b.tdr != 0 {
 		s.TdrDelay = b.tdr
 	}
 	err := b.openSystem(s)
 	if err != nil {
 		return nil, err
 	}
+	share := int(o.Pressure * float64(b.sys.MemoryBytes()) / float64(o.Processes))
+	b.piece = min(max(minPiece, share/minPieces), maxPiece)
+	b.pieces = max(minPieces, share/b.piece)
 	if err = b.checkFaults(); err == nil {
 		err = b.prepareHangs()
 	}
@@ -68,9 +71,6 @@ func open(o Options) (*bench, error) {
 		b.sys.Close() // err is the reason to close: a link that is down fails Close too, and no run has begun that Close could judge
 		return nil, err
 	}
-	share := int(o.Pressure * float64(b.sys.MemoryBytes()) / float64(o.Processes))
-	b.piece = min(max(minPiece, share/minPieces), maxPiece)
-	b.pieces = max(minPieces, share/b.piece)
 	for i := range o.Processes {
 		b.processes = append(b.processes, &process{
 			bench: b, number: i, system: b.sys.NewProcess(), rand: rand.New(rand.NewPCG(o.Seed, uint64(i))), frames: sha256.New(),
@@ -176,7 +176,7 @@ func (b *bench) recover() error {
 	var stopped *dxgkrnl.DeviceError
 	errors.As(err, &stopped)
 	if !explainsStop(b.judge.active(), stopped) {
-		return fmt.Errorf("%w: seed %d, round %d: %w: %w", ErrFailed, b.Seed, b.round, errStopped, err)
+		return fmt.Errorf("%w: seed %d, round %d: %w: %w", b.failure(), b.Seed, b.round, errStopped, err)
 	}
 	b.injector.Disarm()
 	if stopped != nil && stopped.Recovery == nil && !b.calm {
@@ -197,6 +197,16 @@ var errStopped = errors.New("the adapter has stopped, and no fault explains it")
 // unexplained notes that the adapter is reset without a fault that explains it.
 func (b *bench) unexplained() {
 	b.first(fmt.Errorf("%w: seed %d, round %d: %w", ErrFailed, b.Seed, b.round, errStopped))
+}
+
+// failure returns ErrLink if the adapter has stopped since its link has failed and the run injects no Unplug, and else
+// ErrFailed.
+func (b *bench) failure() error {
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(b.sys.Err(), &stopped) && stopped.Kind == dxgkrnl.Link && !b.spoil.injects(Unplug) && b.broken() == nil {
+		return ErrLink
+	}
+	return ErrFailed
 }
 
 // first notes a failure, if it is the first.
@@ -256,7 +266,7 @@ func (b *bench) fail(p *process, err error) {
 	if cause := b.sys.Err(); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	b.first(fmt.Errorf("%w: seed %d, round %d, process %d: %w", ErrFailed, b.Seed, b.round, p.number, err))
+	b.first(fmt.Errorf("%w: seed %d, round %d, process %d: %w", b.failure(), b.Seed, b.round, p.number, err))
 }
 
 // state returns the state after a round.
@@ -267,8 +277,9 @@ func (b *bench) state() Round {
 	for _, p := range b.processes {
 		all.Write(p.frames.Sum(nil))
 	}
+	r.Packets = 0 // the reset of a node clears the counter
 	same := r
-	same.Packets, same.BytesMoved = 0, 0 // not every board reports them
+	same.BytesMoved = 0 // not every board reports it
 	if err := json.NewEncoder(all).Encode(same); err != nil {
 		panic(err) // numbers and strings alone
 	}

@@ -3,7 +3,7 @@ package stress
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -29,36 +29,8 @@ const (
 	timesLink  = 64
 )
 
-// mostTimeOut is the longest time-out of a node in clocks with hangs: a GPU that is emulated needs minutes for each.
-const mostTimeOut = 1 << 27
-
 // clockBytes is the most that the GPU copies in a clock.
 const clockBytes = 8
-
-// leastTimeOut returns the smallest time-out of a node, and the default, in clocks. The calls of a frame, and a
-// paging buffer, take less: they move a part of VRAM, at 8 bytes a clock.
-func leastTimeOut(vram uint64) uint64 { return max(400_000, vram/4) }
-
-// timeOut returns the time-out of a node and the smallest one, in clocks, or zeros if the time of the board is not
-// counted in clocks, or if its selector is invalid, which testbench.Open reports.
-func (o *Options) timeOut() (clocks, least uint64) {
-	if !inClocks(o.Board) {
-		return 0, 0
-	}
-	vram, hz := boards.Sizes(o.Board)
-	if hz == 0 {
-		return 0, 0
-	}
-	least = leastTimeOut(vram)
-	switch {
-	case o.System.Tdr != 0:
-		return uint64(o.System.Tdr.Seconds() * float64(hz)), least
-	case o.System.TdrDelay != 0:
-		return o.System.TdrDelay, least
-	default:
-		return least, least
-	}
-}
 
 // A long is work that takes longer than a time-out: copies between two buffers.
 type long struct {
@@ -85,11 +57,20 @@ func (w *long) size(total, least, most, length uint64) bool {
 // prepareHangs reads what the work of a hang depends on. The error is that of the link, or tells why nothing hangs.
 func (b *bench) prepareHangs() (err error) {
 	if b.Hang == 0 {
-		return nil
+		return b.checkLink(0)
 	}
-	if b.maxLength, err = b.sys.MaxLength(); err == nil {
-		_, err = b.hangWork()
+	clocks, began := b.sys.Stats().Cycles, time.Now()
+	if b.maxLength, err = b.sys.MaxLength(); err != nil {
+		return err
 	}
+	trip := time.Since(began).Seconds()
+	if _, hz := boards.Sizes(b.Board); hz != 0 { // in virtual time
+		trip = float64(b.sys.Stats().Cycles-clocks) / float64(hz)
+	}
+	if err = b.checkLink(trip); err != nil {
+		return err
+	}
+	_, err = b.hangWork()
 	return err
 }
 
@@ -97,18 +78,11 @@ func (b *bench) prepareHangs() (err error) {
 // of VRAM. On a slow link they are in the PC's memory, and the link is what takes the time. The error wraps ErrInput.
 func (b *bench) hangWork() (w long, err error) {
 	hz := float64(b.sys.Hz())
-	tdr := float64(cmp.Or(b.tdr, b.System.TdrDelay))
-	if b.System.Tdr != 0 {
-		tdr = b.System.Tdr.Seconds() * hz
-	}
+	tdr := float64(cmp.Or(b.timeOutAt(b.sys.Hz()), b.tdr))
 	total, least := timesClock*clockBytes*tdr, uint64(minHang)
 	rate, slow := b.sys.LinkRate()
 	if slow {
-		times := float64(timesLink)
-		if scheme, _, _ := strings.Cut(b.Board, "?"); scheme == "line" {
-			times = timesLine
-		}
-		total, least, w.usage = times*float64(rate)*tdr/hz, minLink, d3d11.UsageStaging
+		total, least, w.usage = b.timesOnLink()*float64(rate)*tdr/hz, minLink, d3d11.UsageStaging
 	}
 	most := min(maxHang, 2*b.sys.MemoryBytes()) &^ 15
 	if w.size(uint64(total), least, most, b.maxLength) {
@@ -116,11 +90,19 @@ func (b *bench) hangWork() (w long, err error) {
 	}
 	want := tdr * float64(maxCopies*min(most, b.maxLength)) / total
 	if slow {
-		return w, fmt.Errorf("%w: hangs and a time-out of %.3g s on a link of %d bytes a second, want at most %.3g s, since the longest work that the bench can make hang is shorter",
-			ErrInput, tdr/hz, rate, want/hz)
+		return w, fmt.Errorf("%w: hangs and a time-out (--tdr-delay) of %v on a link of %d bytes a second, want at most %v, since the longest work that the bench can make hang is shorter",
+			ErrInput, milliseconds(tdr*1000/hz), rate, milliseconds(want*1000/hz))
 	}
-	return w, fmt.Errorf("%w: hangs and a time-out of %.0f clocks on the board %s, want at most %.0f, since the longest work that the bench can make hang is shorter",
-		ErrInput, tdr, b.Board, want)
+	return w, fmt.Errorf("%w: hangs and a time-out (--tdr-delay) of %s on the board %s, want at most %s, since the longest work that the bench can make hang is shorter",
+		ErrInput, b.timeText(uint64(tdr), b.sys.Hz()), b.Board, atMost(uint64(want), b.sys.Hz()))
+}
+
+// timesOnLink returns how many time-outs the work of a hang takes on a slow link, at its rate.
+func (b *bench) timesOnLink() float64 {
+	if scheme(b.Board) == "line" {
+		return timesLine
+	}
+	return timesLink
 }
 
 // hang submits work that hangs.

@@ -27,6 +27,10 @@ var ErrInput = errors.New("stress: invalid options")
 // ErrFailed is wrapped by the error of a run in which something went wrong.
 var ErrFailed = errors.New("stress: failed")
 
+// ErrLink is wrapped by the error of a run whose link to the board has failed, unless the run itself injects Unplug. It also
+// wraps the error of the link.
+var ErrLink = errors.New("stress: the link to the board failed")
+
 // Limits of Options.
 const (
 	MaxProcesses = 64
@@ -43,7 +47,7 @@ type Options struct {
 	Processes int           // 1 to 64
 	Contexts  int           // of the kernel that submissions of a device go to, 1 to 8; 0: 1
 	Seed      uint64        // of everything that is random
-	Rounds    int           // number of rounds; 0: until Time has passed
+	Rounds    int           // number of rounds, before the last one without injections; 0: until Time has passed
 	Time      time.Duration // begins no new round after it; 0: no limit
 	Frames    int           // of each process in a round, at least 1
 	Hang      float64       // probability that a submission is followed by one that does not end in time, 0 to 1
@@ -64,7 +68,7 @@ func (o *Options) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
 	}
-	tdr, least := o.timeOut()
+	tdr, least, hz := o.timeOut()
 	switch {
 	case o.Processes < 1 || o.Processes > MaxProcesses:
 		return bad("%d processes, want 1 to %d", o.Processes, MaxProcesses)
@@ -72,16 +76,20 @@ func (o *Options) check() error {
 		return bad("%d contexts, want 1 to %d", o.Contexts, MaxContexts)
 	case o.Frames < 1:
 		return bad("%d frames, want at least 1", o.Frames)
-	case o.Rounds < 0 || o.Time < 0 || o.Rounds == 0 && o.Time == 0:
-		return bad("%d rounds and a time of %v, want one of them", o.Rounds, o.Time)
+	case o.Rounds < 0:
+		return bad("%d rounds (--rounds), want at least 0", o.Rounds)
+	case o.Time < 0:
+		return bad("a time (--time) of %v, want at least 0", o.Time)
+	case o.Rounds == 0 && o.Time == 0:
+		return bad("0 rounds and no time, want --rounds or --time")
 	case !(o.Hang >= 0 && o.Hang <= 1):
 		return bad("a hang rate of %v, want 0 to 1", o.Hang)
 	case o.Hang > 0 && !inClocks(o.Board) && o.System.Tdr == 0 && o.System.TdrDelay == 0:
-		return bad("hangs on the board %s, want a time-out of the GPU, since its default of seconds is too long for them", o.Board)
+		return bad("hangs on the board %s, want a time-out of the GPU (--tdr-delay), since its default of seconds is too long for them", o.Board)
 	case tdr < least:
-		return bad("a time-out of %d clocks on the board %s, want at least %d, since paging buffers take nearly as long", tdr, o.Board, least)
+		return bad("a time-out (--tdr-delay) of %s on the board %s, want at least %s, since paging buffers take nearly as long", o.timeText(tdr, hz), o.Board, atLeast(least, hz))
 	case o.Hang > 0 && tdr > mostTimeOut:
-		return bad("hangs and a time-out of %d clocks, want at most %d, since the emulator needs minutes for it", tdr, mostTimeOut)
+		return bad("hangs and a time-out (--tdr-delay) of %s, want at most %s, since the emulator needs minutes for it", o.timeText(tdr, hz), atMost(mostTimeOut, hz))
 	case strings.Contains(o.Board, "cut="):
 		return bad("the board %s, whose line is cut; %s pulls the board out", o.Board, Unplug)
 	case !(o.Pressure > 0 && o.Pressure <= MaxPressure):
@@ -89,23 +97,16 @@ func (o *Options) check() error {
 	}
 	for _, i := range o.Faults {
 		if i.Fault == Firmware && !o.System.Queues.Use {
-			return bad("the fault %s, which needs a GPU whose firmware runs the queues", i.Fault)
+			return bad("the fault %s, which needs --firmware-queues", i.Fault)
 		}
 		if (i.Fault == IgnorePreempt || i.Fault == IgnoreReset) && o.System.Queues.Use {
-			return bad("the fault %s with firmware that runs the queues, which stops and resets the nodes itself", i.Fault)
+			return bad("the fault %s with --firmware-queues, where the firmware stops and resets the nodes itself", i.Fault)
 		}
 		if !(i.Rate >= 0 && i.Rate <= 1) {
 			return bad("a rate of %v of %s, want 0 to 1", i.Rate, i.Fault)
 		}
 	}
 	return nil
-}
-
-// inClocks reports whether the time of a board is counted in clocks of the GPU, without a slow
-// link.
-func inClocks(board string) bool {
-	scheme, _, _ := strings.Cut(board, "?")
-	return scheme == "emu" || scheme == "verilated"
 }
 
 // Totals are the counts of a run.
@@ -130,7 +131,7 @@ type Round struct {
 }
 
 // Run runs the processes. The last round is without injections, and the state after it is the
-// result. Errors wrap ErrInput or ErrFailed, or are those of testbench.Open or a broken rule of
+// result. Errors wrap ErrInput, ErrFailed or ErrLink, or are those of testbench.Open or a broken rule of
 // a driver.
 func Run(o Options) (last Round, err error) {
 	if err := o.check(); err != nil {

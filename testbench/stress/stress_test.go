@@ -252,23 +252,25 @@ func TestOptions(t *testing.T) {
 		"9 contexts, want 1 to 8":                                             func(o *Options) { o.Contexts = 9 },
 		"-1 contexts, want 1 to 8":                                            func(o *Options) { o.Contexts = -1 },
 		"0 frames, want at least 1":                                           func(o *Options) { o.Frames = 0 },
-		"0 rounds and a time of 0s, want one of them":                         func(o *Options) { o.Rounds = 0 },
+		"0 rounds and no time, want --rounds or --time":                       func(o *Options) { o.Rounds = 0 },
+		"-1 rounds (--rounds), want at least 0":                               func(o *Options) { o.Rounds = -1 },
+		"a time (--time) of -1s, want at least 0":                             func(o *Options) { o.Time = -time.Second },
 		"a hang rate of 1.5, want 0 to 1":                                     func(o *Options) { o.Hang = 1.5 },
-		"hangs on the board line":                                             func(o *Options) { o.Hang, o.Board = 0.1, "line" },
-		"a time-out of 100000 clocks on the board emu, want at least 4194304": func(o *Options) { o.System.Tdr = time.Millisecond },
-		"hangs and a time-out of 200000000 clocks, want at most 134217728, since the emulator needs minutes for it": func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
-		"hangs and a time-out of 50000000 clocks on the board emu?config=full&vram=64KiB, want at most 7168000, since the longest work that the bench can make hang is shorter": func(o *Options) {
+		"hangs on the board line, want a time-out of the GPU (--tdr-delay), ": func(o *Options) { o.Hang, o.Board = 0.1, "line" },
+		"a time-out (--tdr-delay) of 1ms (100000 clocks) on the board emu, want at least 42ms (4194304 clocks), ":                                      func(o *Options) { o.System.Tdr = time.Millisecond },
+		"hangs and a time-out (--tdr-delay) of 2s (200000000 clocks), want at most 1.342s (134217728 clocks), since the emulator needs minutes for it": func(o *Options) { o.Hang, o.System.Tdr = 0.1, 2*time.Second },
+		"hangs and a time-out (--tdr-delay) of 500ms (50000000 clocks) on the board emu?config=full&vram=64KiB, want at most 71ms (7168000 clocks), since the longest work that the bench can make hang is shorter": func(o *Options) {
 			o.Hang, o.Board, o.System.Tdr = 0.1, "emu?config=full&vram=64KiB", 500*time.Millisecond
 		},
-		"hangs and a time-out of 1e+03 s on a link of 300000 bytes a second, want at most 109 s, since the longest work that the bench can make hang is shorter": func(o *Options) {
+		"hangs and a time-out (--tdr-delay) of 16m40s on a link of 300000 bytes a second, want at most 1m49.226s, since the longest work that the bench can make hang is shorter": func(o *Options) {
 			o.Hang, o.Board, o.System.Tdr = 0.1, "line?vram=64KiB", 1000*time.Second
 		},
-		"a pressure of 0, want more than 0 to 16":                                    func(o *Options) { o.Pressure = 0 },
-		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out": func(o *Options) { o.Board = "line?faults=cut=9" },
-		"the fault firmware, which needs a GPU whose firmware runs the queues":       fault(Firmware, 0.1),
-		"the fault ignore-preempt with firmware that runs the queues":                func(o *Options) { fault(IgnorePreempt, 0.1)(o); o.System.Queues.Use = true },
-		"the fault ignore-reset with firmware that runs the queues":                  func(o *Options) { fault(IgnoreReset, 0.1)(o); o.System.Queues.Use = true },
-		"a rate of -1 of unplug, want 0 to 1":                                        fault(Unplug, -1),
+		"a pressure of 0, want more than 0 to 16":                                                               func(o *Options) { o.Pressure = 0 },
+		"the board line?faults=cut=9, whose line is cut; unplug pulls the board out":                            func(o *Options) { o.Board = "line?faults=cut=9" },
+		"the fault firmware, which needs --firmware-queues":                                                     fault(Firmware, 0.1),
+		"the fault ignore-preempt with --firmware-queues, where the firmware stops and resets the nodes itself": func(o *Options) { fault(IgnorePreempt, 0.1)(o); o.System.Queues.Use = true },
+		"the fault ignore-reset with --firmware-queues, ":                                                       func(o *Options) { fault(IgnoreReset, 0.1)(o); o.System.Queues.Use = true },
+		"a rate of -1 of unplug, want 0 to 1":                                                                   fault(Unplug, -1),
 	} {
 		o := small(t, "emu")
 		change(&o)

@@ -35,7 +35,7 @@ var codes = map[int]string{
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; mcu: image; mcu: breakpoint or watchpoint; firmware: truncated image; firmware: not an image; firmware: image of another version; firmware: damaged image;
 		firmware: image for another GPU; firmware: bad image; firmware: memory of the microcontroller too small; firmware: bad options;
-		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; observer: bad address; inspect: cannot listen; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
+		message: bad options; message: payload too long; log: bad table of formats; log: formats of another build; turns: bad address; observer: bad address; inspect: cannot listen; cannot listen; turns: cannot listen; turns: two boards at the same time; mcu: address; ether: bad MAC address; ether: bad MTU; ether: raw Ethernet is available on Linux only; nettlp: bad address; nettlp: NetTLP is available on Linux only; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;
 		bringup: bad options; gpu: bad configuration; regs: bad name; regs: bad value; regs: refused; regs: bad snapshot; regmap: not a map in JSON; export: unknown format;
 		capture: bad file; eventlog: not a log; eventlog: a log of a newer version; eventlog: the log is damaged; why: no such thing in the log; why: several things in the log fit; capture: bad packet; verifier: no such rule; drivertest: bad input; compose; lists: bad input; stress: invalid options; transfer: bad input;
@@ -50,8 +50,8 @@ var codes = map[int]string{
 		datalink: closed; datalink: no answer to hello; datalink: version mismatch; datalink: refused by the board; datalink: refused by the board for its token; datalink: replay limit reached;
 		datalink: nothing received; datalink: peer went down; datalink: peer began a new session; datalink: protocol violated;
 		endpoint: no room; endpoint: poisoned; endpoint: unexpected completion; line: cut; tlp: malformed;
-		tlp: unsupported request; cannot listen; turns: cannot listen; ether: not allowed; ether: the interface is down; ether: busy;
-		bus: link down: nettlp: no device at the address; nettlp: the host is known; nettlp: bad datagram`,
+		tlp: unsupported request; ether: not allowed; ether: the interface is down; ether: busy;
+		bus: link down: nettlp: no device at the address; nettlp: the host is known; nettlp: bad datagram; stress: the link to the board failed`,
 	5: `testbench: the device did not start; dxgkrnl: adapter not usable; hal: enumeration failed; hal: address not pinned;
 		hal: bad message write; bus: completion time-out; bus: no answer; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;

@@ -1,5 +1,5 @@
-// Package signals ends a command on an interrupt or a termination signal: at once, or
-// after it has reported the results so far.
+// Package signals ends a command on an interrupt, a termination signal or a hangup of its
+// terminal: at once, or after it has reported the results so far.
 package signals
 
 import (
@@ -21,10 +21,14 @@ func (e Error) Error() string { return "ended by a signal: " + e.Signal.String()
 // outputs, because a pipe without a reader blocks.
 const cleanUp = time.Second
 
-// notify returns a channel that gets interrupts and terminations.
+// notify returns a channel that gets interrupts, terminations and hangups. A hangup that is
+// ignored stays so, as nohup wants it.
 func notify() chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	return signals
 }
 

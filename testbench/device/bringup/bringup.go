@@ -72,7 +72,8 @@ type Options struct {
 
 // Run tests the board and returns a report. A board that fails or cannot be reached
 // is not an error, but a report of failures. Errors are ErrOptions,
-// boards.ErrSelector, or the error of ctx, which ends the run at the next access.
+// boards.ErrSelector, or the error of ctx, which ends the run at the next access. With
+// that error Run also returns the report so far.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	selected, err := choose(o.Only)
 	if err != nil {
@@ -106,10 +107,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	before := counters(s)
 	r.run(s)
 	r.report.LinkErrors = counted(before, counters(s))
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return r.report, nil
+	return r.report, ctx.Err()
 }
 
 // A runner runs the stages and collects their outcomes.
@@ -120,9 +118,11 @@ type runner struct {
 	verdicts map[string]Status
 	lost     error // why the board stopped answering, or nil
 	lostIn   string
+	ended    string // the stage in which the context ended, or ""
 }
 
-// run runs the stages in order and restores the board afterwards. A stage in which the context ended has no outcome.
+// run runs the stages in order and restores the board afterwards. A stage in which the context ended is skipped, and so are
+// those after it.
 func (r *runner) run(s *session) {
 	for _, st := range stages() {
 		if !r.selected[st.name] || r.verdicts[st.name] != "" {
@@ -136,7 +136,8 @@ func (r *runner) run(s *session) {
 		from := s.Clock.Now()
 		out := r.stage(st, s)
 		if s.Ctx.Err() != nil {
-			break
+			r.ended = st.name
+			out = outcome{status: Skip, summary: "interrupted before its end"}
 		}
 		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
 		s.explain(&out)
@@ -220,6 +221,9 @@ func relies(st stage, name string) bool {
 
 // blocked returns the reason why a stage is not run, or "".
 func (r *runner) blocked(st stage, s *session) string {
+	if r.ended != "" {
+		return "not run: the run was interrupted in " + r.ended
+	}
 	if r.lost != nil {
 		if r.lostIn == "" {
 			return "not run: the board could not be opened"
@@ -245,7 +249,7 @@ func (r *runner) blocked(st stage, s *session) string {
 func (r *runner) add(st stage, out outcome) {
 	res := Result{
 		Stage: st.name, Title: st.title, Status: out.status, Summary: out.summary,
-		Details: out.details, Likely: out.likely, Bits: out.bits, Seconds: out.seconds,
+		Details: out.details, Likely: out.likely, Bits: out.bits, Seconds: out.seconds, Absent: out.absent,
 	}
 	if out.err != nil {
 		res.Error = out.err.Error()
@@ -255,6 +259,9 @@ func (r *runner) add(st stage, out outcome) {
 		res.Link = isLinkDown(out.err)
 	}
 	r.verdicts[st.name] = out.status
+	if out.absent {
+		r.verdicts[st.name] = OK // it holds no other stage up
+	}
 	r.report.count(res, r.opt)
 	if r.opt.Progress != nil {
 		r.opt.Progress(res)

@@ -129,8 +129,14 @@ func TestDependencies(t *testing.T) {
 	for _, stage := range []string{"irq.message", "ring.wrap", "fence.order"} {
 		assert.Equal(t, bringup.OK, result(t, r, stage).Status)
 	}
-	assert.Equal(t, []int{20, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
+	assert.Equal(t, []int{15, 1, 8}, []int{r.Passed, r.Failed, r.Skipped})
 	assert.False(t, r.OK())
+
+	for _, stage := range []string{"link.rate", "mcu.load", "mcu.regs", "mcu.boot", "mcu.message"} {
+		res := result(t, r, stage)
+		assert.Equal(t, bringup.Skip, res.Status)
+		assert.True(t, res.Absent)
+	}
 
 	r = run(t, bringup.Options{Board: "emu?config=small&timeout=20000&fault=dead"})
 	assert.Equal(t, "not run: the board stopped answering in cp.start", result(t, r, "fence.order").Summary)

@@ -196,11 +196,16 @@ func ethernetFaults(f *finding, short, long change) {
 		f.add("frames above 1518 bytes: jumbo frames, or bytes after the end of a frame", "%d frames were too long", n)
 	}
 	brokenFrames(f, short, long)
+	rewritten := rewrittenFrames(f, short, long)
 	if n := short.mac.NoRoom + long.mac.NoRoom; n != 0 {
 		f.add("other traffic for this board, or a window that is too large", "%d frames were dropped because the buffer was full", n)
 	}
 	if n := short.sessions + long.sessions; n != 0 {
-		f.add("the cable or the network was interrupted", "the session ended and began again, %d times", n)
+		likely := "the cable or the network was interrupted"
+		if rewritten {
+			likely = rewriter
+		}
+		f.add(likely, "the session ended and began again, %d times", n)
 	}
 	if n := short.lost() + long.lost(); n != 0 && len(f.details) == 0 {
 		f.add("a cable that was out, or a switch, an adapter or a host that drops frames", "frames were lost without a wrong one at the PHY: %d", n)

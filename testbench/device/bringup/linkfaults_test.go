@@ -27,8 +27,8 @@ var pinFaults = []pinFault{
 	{"pins:ulx3s-25f?faults=break=0.0005,seed=3", "link.errors", "the line to the board was low for two bytes or more", "breaks: "},
 	{"pins:ulx3s-25f?faults=unplug=0.0003", "link.errors", "frames were lost without a wrong bit", "the cable was open for a time"},
 	{"pins:ulx3s-25f?faults=reset=0.0001,seed=5", "link.errors", "the board was reset during the run (sessions of the host 1 -> 2, of the board 1 -> 1)", "its supply drops"},
-	{"pins:ulx3s-25f?hostclock=980", "ident.time", "the board's clock is 2.00 % fast", "the rate is off"},
-	{"pins:ulx3s-25f?hostclock=1020", "ident.time", "the board's clock is 2.00 % slow", "the rate is off"},
+	{"pins:ulx3s-25f?hostclock=980", "ident.time", "the board's clock is 2.04 % fast", "the rate is off"},
+	{"pins:ulx3s-25f?hostclock=1020", "ident.time", "the board's clock is 1.96 % slow", "the rate is off"},
 	{"pins:ulx3s-25f?hostclock=1001", "ident.time", "the board's clock is 0.10 % slow", "the rate is off"},
 	{"pins:ulx3s-25f?hostclock=999", "ident.time", "the board's clock is 0.10 % fast", "the rate is off"},
 	{"pins:colorlight-i5", "", "", ""},
@@ -37,6 +37,9 @@ var pinFaults = []pinFault{
 	{"pins:colorlight-i5?faults=oversize=0.05,seed=3", "link.errors", "frames were too long", "above 1518 bytes"},
 	{"pins:colorlight-i5?faults=carrier=0.05,seed=4", "link.errors", "frames end early", "the carrier was lost"},
 	{"pins:colorlight-i5?faults=unplug=0.01,seed=5", "link.errors", "frames were lost without a wrong one at the PHY", "a cable that was out"},
+	{"pins:colorlight-i5?faults=loss=0.05,seed=5", "link.errors", "frames were lost without a wrong one at the PHY", "a cable that was out"},
+	{"pins:colorlight-i5?faults=flip=0.05,seed=5", "link.errors", "frames were damaged although their FCS was right: 4", "where no FCS protects them"},
+	{"pins:colorlight-i5?faults=truncate=0.05,seed=5", "link.errors", "frames were damaged although their FCS was right: 4", "where no FCS protects them"},
 	{"pins:colorlight-i5?faults=reset=0.001,seed=8", "link.errors", "the board was reset during the run", "its supply drops"},
 }
 
@@ -51,8 +54,8 @@ var seqFaults = []pinFault{
 	{"pins:ice40-hx8k?faults=unplug=0.0003", "link.errors", "frames were lost without a wrong bit", "the cable was open for a time"},
 	{"pins:ice40-hx8k?faults=reset=0.0001,seed=5", "link.errors", "the board was reset during the run (sessions of the host 1 -> 2, of the board 1 -> 1)", "its supply drops"},
 	{"pins:ice40-hx8k?hostclock=1001", "ident.time", "the board's clock is 0.10 % slow", "the rate is off"},
-	{"pins:ice40-hx8k?hostclock=980", "ident.time", "the board's clock is 2.00 % fast", "the rate is off"},
-	{"pins:ice40-hx8k?hostclock=1020", "ident.time", "the board's clock is 2.00 % slow", "the rate is off"},
+	{"pins:ice40-hx8k?hostclock=980", "ident.time", "the board's clock is 2.04 % fast", "the rate is off"},
+	{"pins:ice40-hx8k?hostclock=1020", "ident.time", "the board's clock is 1.96 % slow", "the rate is off"},
 }
 
 var sequencerFlag = flag.Int("bringup.sequencer", 2, "rows of TestPinFaults with ice40-hx8k; 10 are all")

@@ -18,12 +18,12 @@ const rateAttempts = 12
 const rateTries = 4
 
 // linkRate begins a session at each rate of a serial line, and compares what is lost. Of a
-// line with one rate it tells how far the bits of the board are off. It is skipped on a line with a fault that
-// link.errors has named, unless a lower rate may mend it.
+// line with one rate it tells how far the bits of the board are off. It is skipped on other links, and on a line with
+// a fault that link.errors has named, unless a lower rate may mend it.
 func linkRate(s *session) outcome {
 	r, ok := bus.As[boards.Rater](s.Link)
 	if !ok {
-		return outcome{status: OK, summary: "not a serial line"}
+		return absent("not a serial line")
 	}
 	rates := r.Rates()
 	if len(rates) < 2 {

@@ -24,7 +24,7 @@ type mcuState struct {
 func ifMCU(run func(s *session, f *finding) string) func(s *session) outcome {
 	return func(s *session) outcome {
 		if !s.Capabilities().Has(caps.MCU) {
-			return outcome{status: OK, summary: "no microcontroller: not tested"}
+			return absent("the board has no microcontroller")
 		}
 		s.useMCU()
 		var f finding

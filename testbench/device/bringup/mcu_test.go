@@ -84,8 +84,9 @@ func TestMCUFaults(t *testing.T) {
 func TestMCUWithSmallMemory(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=full&mcumem=8KiB", Only: mcuOnly})
 	assert.True(t, r.OK(), text(r))
-	assert.Equal(t, "the memory of 8192 bytes is too small for the firmware: not tested", result(t, r, "mcu.boot").Summary)
-	assert.Equal(t, "no firmware: not tested", result(t, r, "mcu.message").Summary)
+	assert.Equal(t, "not run: the memory of 8192 bytes is too small for the firmware", result(t, r, "mcu.boot").Summary)
+	assert.Equal(t, "not run: no firmware", result(t, r, "mcu.message").Summary)
+	assert.Equal(t, 2, r.Skipped)
 }
 
 // The stages say that a device has no microcontroller, also after a failure of what they need.
@@ -94,9 +95,14 @@ func TestNoMCU(t *testing.T) {
 	assert.Equal(t, []string{"mem.addr"}, failures(r))
 	for _, stage := range []string{"mcu.regs", "mcu.load", "mcu.boot", "mcu.message"} {
 		res := result(t, r, stage)
-		assert.Equal(t, bringup.OK, res.Status)
-		assert.Equal(t, "no microcontroller: not tested", res.Summary)
+		assert.Equal(t, bringup.Skip, res.Status)
+		assert.True(t, res.Absent)
+		assert.Equal(t, "not run: the board has no microcontroller", res.Summary)
 	}
+
+	r = run(t, bringup.Options{Board: "emu?config=small", Only: []string{"mcu"}})
+	assert.Equal(t, []int{0, 0, 4}, []int{r.Passed, r.Failed, r.Skipped}, text(r))
+	assert.True(t, r.OK(), "no failure")
 }
 
 // The registers of the microcontroller get their values back, and it is in reset.

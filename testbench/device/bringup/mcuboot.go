@@ -131,7 +131,8 @@ var likelyOf = map[uint32]string{
 // mcuBoot boots the firmware.
 func mcuBoot(s *session, f *finding) string {
 	if !s.bootFirmware(f) {
-		return fmt.Sprintf("the memory of %d bytes is too small for the firmware: not tested", s.mcuMemory())
+		f.absent = fmt.Sprintf("the memory of %d bytes is too small for the firmware", s.mcuMemory())
+		return ""
 	}
 	b := s.mcu.boot
 	return fmt.Sprintf("stage %s, result %s after %d clocks, build %x", b.Stage(), b.Outcome(), b.Clocks, binary.LittleEndian.AppendUint32(nil, b.Build))
@@ -170,7 +171,8 @@ const pingBytes = fwabi.PayloadBytes
 // mcuMessage exchanges messages with the firmware.
 func mcuMessage(s *session, f *finding) string {
 	if !s.bootFirmware(f) {
-		return "no firmware: not tested"
+		f.absent = "no firmware"
+		return ""
 	}
 	if !s.mcu.ready {
 		return ""

@@ -12,8 +12,9 @@ import (
 // Status is the outcome of a stage.
 type Status string
 
-// The outcomes. The summary of a skipped stage is the reason. A stage with a warning has passed,
-// but may have missed a fault: its details tell which.
+// The outcomes. The summary of a skipped stage is the reason. It is skipped because an earlier
+// stage failed, the run was interrupted, or the board does not have what it tests. A stage with
+// a warning has passed, but may have missed a fault: its details tell which.
 const (
 	OK   Status = "ok"
 	Warn Status = "warn"
@@ -34,6 +35,7 @@ type Result struct {
 	Bits    []int    `json:"bits,omitempty"`   // words in which D0, D1 … were wrong
 	Seconds float64  `json:"seconds"`          // on the board's clock
 	Replay  string   `json:"replay,omitempty"` // command that repeats a failed stage
+	Absent  bool     `json:"absent,omitempty"` // skipped because the board does not have what the stage tests
 }
 
 // A Device is the identity of the board. A field that was not read is 0.
@@ -78,8 +80,12 @@ func (r *Report) Cause() error { return r.cause }
 // LinkNote explains LinkErrors that a good line has too, or is empty.
 func (r *Report) LinkNote() string { return repeatedNote(r.LinkErrors) }
 
-// OK reports whether every selected stage was run and passed.
-func (r *Report) OK() bool { return r.Failed == 0 && r.Skipped == 0 }
+// OK reports whether every selected stage that applies to the board was run and passed.
+func (r *Report) OK() bool {
+	return !slices.ContainsFunc(r.Results, func(res Result) bool {
+		return res.Status == Fail || res.Status == Skip && !res.Absent
+	})
+}
 
 // LinkFailed reports whether the board could not be reached or its link failed. A
 // device that stops answering in a later stage is a failed check.

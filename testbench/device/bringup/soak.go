@@ -54,14 +54,17 @@ type Round struct {
 // fails, at least once. It calls began with the progress before each round, and
 // done after it; an error of done ends the soak without a report. Soak returns the
 // report of the round in which the link failed, else of the first failed round,
-// else of the last one, and the number of failed rounds. Errors are those of Run,
-// with the report so far, or nil in the first round.
+// else of the last one, and the number of failed rounds. Errors are those of Run. The
+// report is then that of the rounds so far, or that of Run in the first round.
 func Soak(ctx context.Context, o Options, limit Limit, began func(done, total int), done func(Round) error) (keep *Report, bad int, err error) {
 	start := time.Now()
 	for rounds := uint64(0); rounds == 0 || !limit.over(rounds, time.Since(start)); rounds++ {
 		began(limit.Done(rounds, time.Since(start)))
 		r, err := Run(ctx, o)
 		if err != nil {
+			if keep == nil {
+				keep = r
+			}
 			return keep, bad, err
 		}
 		if !r.OK() {

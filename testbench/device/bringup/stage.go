@@ -58,6 +58,12 @@ type outcome struct {
 	bits    []int // wrong reads by data line
 	err     error
 	seconds float64
+	absent  bool // with Skip: the board does not have what the stage tests
+}
+
+// absent returns the outcome of a stage that does not apply to the board.
+func absent(why string) outcome {
+	return outcome{status: Skip, summary: "not run: " + why, absent: true}
 }
 
 // failed returns the outcome of a stage that an error ended.
@@ -69,6 +75,7 @@ func failed(summary, likely string, err error) outcome {
 type finding struct {
 	details []string
 	likely  []string
+	absent  string // why there is nothing to test, or ""
 }
 
 // maxDetails is the largest number of details that a stage prints.
@@ -87,9 +94,12 @@ func (f *finding) add(likely, format string, args ...any) {
 	}
 }
 
-// outcome returns a success with the summary if nothing was found, and a failure
-// with the details otherwise.
+// outcome returns a success with the summary if nothing was found, or that there was nothing to
+// test, and a failure with the details otherwise.
 func (f *finding) outcome(summary string) outcome {
+	if len(f.details) == 0 && f.absent != "" {
+		return absent(f.absent)
+	}
 	if len(f.details) == 0 {
 		return outcome{status: OK, summary: summary}
 	}

@@ -46,17 +46,29 @@ func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
 	}
 }
 
+// part is the size of one access to VRAM in bytes. A context that is done ends them in between.
+const part = 16 << 10
+
+// parts calls do for p in parts.
+func parts(p []byte, do func(off uint64, p []byte)) {
+	off := uint64(0)
+	for p := range slices.Chunk(p, part) {
+		do(off, p)
+		off += uint64(len(p))
+	}
+}
+
 // Load copies this memory to the board.
 func (m *Memory) Load(a *bare.Access) {
 	copy(a.Host.Mem, m.Host)
-	a.WriteVRAM(0, m.VRAM)
+	parts(m.VRAM, a.WriteVRAM)
 }
 
 // Check compares the board's memory with this one. It fails with ErrDiffers and the
 // first wrong byte, or with the error of an access.
 func (m *Memory) Check(a *bare.Access) error {
 	vram := make([]byte, len(m.VRAM))
-	a.ReadVRAM(0, vram)
+	parts(vram, a.ReadVRAM)
 	if a.Err != nil {
 		return a.Err
 	}

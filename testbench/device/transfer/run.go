@@ -28,6 +28,8 @@ type Report struct {
 	Clocks  uint64  `json:"clocks"`          // clocks of the board, first doorbell to last fence; see work.now
 	Rate    float64 `json:"bytes_per_clock"` // Bytes / Clocks
 	Checked uint64  `json:"bytes_checked"`   // bytes of VRAM and host memory that were compared
+
+	Interrupted bool `json:"interrupted,omitempty"` // Bytes and Clocks end before the last fence, and no byte is compared
 }
 
 // work is one run.
@@ -37,17 +39,21 @@ type work struct {
 	want  *scoreboard.Memory
 	nodes []*bare.Node
 
-	inClocks bool // a tick of the clock of the link is a clock of the board
+	inClocks bool   // a tick of the clock of the link is a clock of the board
+	begun    bool   // the doorbells have been rung
+	start    uint64 // time at the doorbells, in clocks
+	clocks   uint64 // until the last fence; 0 before it
 }
 
 // Run opens the board, moves data and checks memory. It fails with ErrInput, ErrWrong,
-// scoreboard.ErrDiffers, or with an error of the board.
+// scoreboard.ErrDiffers, with an error of the board, or with that of ctx, which ends the run
+// soon. With the error of ctx it also returns a report, if the board was open.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	// Host memory is for the largest number of nodes and slots.
-	l := newLayout(o, cpreg.Nodes)
+	l := newLayout(o.sized(DefaultSize), cpreg.Nodes)
 	host := bare.NewHost(int(l.data + l.used(Host)))
 	b, err := bare.Open(ctx, o.Board, host, o.Open)
 	if err != nil {
@@ -61,20 +67,33 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 			err = cerr
 		}
 	}()
+	w := &work{b: b}
+	if w.layout, err = fitted(o, b); err != nil {
+		return nil, err
+	}
+	w.inClocks = b.Clock.Hz() == uint64(b.Reg(idreg.Base+idreg.ClockHz))
+	if r, err = w.run(); err != nil && ctx.Err() != nil {
+		return w.interrupted(), err
+	}
+	return r, err
+}
+
+// fitted returns the layout of a run on a board.
+func fitted(o Options, b *bare.Board) (layout, error) {
 	if o.Nodes > b.Nodes {
-		return nil, fmt.Errorf("%w: %d nodes, the board has %d", ErrInput, o.Nodes, b.Nodes)
+		return layout{}, fmt.Errorf("%w: %d nodes, the board has %d", ErrInput, o.Nodes, b.Nodes)
 	}
 	if o.Nodes == 0 {
 		o.Nodes = b.Nodes
 	}
-	w := &work{layout: newLayout(o, o.Nodes), b: b}
-	w.inClocks = b.Clock.Hz() == uint64(b.Reg(idreg.Base+idreg.ClockHz))
-	if err := w.fit(b.VRAM, b.LengthBits); err != nil {
-		return nil, err
+	if o.Size == 0 {
+		return largest(o, b.VRAM, b.LengthBits)
 	}
-	return w.run()
+	l := newLayout(o, o.Nodes)
+	return l, l.fit(b.VRAM, b.LengthBits)
 }
 
+// run moves data and checks memory.
 func (w *work) run() (*Report, error) {
 	w.want = scoreboard.New(int(w.used(VRAM)), len(w.b.Host.Mem), rand.New(rand.NewPCG(w.Seed, 1)))
 	for i := range w.Nodes {
@@ -92,7 +111,7 @@ func (w *work) run() (*Report, error) {
 			return nil, err
 		}
 	}
-	clocks, err := w.measure()
+	err := w.measure()
 	if err == nil && !w.b.Aperture {
 		err = w.nodes[0].Reset() // its ring is part of the comparison
 	}
@@ -103,7 +122,31 @@ func (w *work) run() (*Report, error) {
 	if err != nil {
 		return nil, w.first(err)
 	}
-	return w.report(clocks), nil
+	return w.report(uint64(w.Nodes * w.Count)), nil
+}
+
+// interrupted ends the use of the board's context, and returns the report of the packets that
+// have retired.
+func (w *work) interrupted() *Report {
+	w.b.Ctx = context.WithoutCancel(w.b.Ctx)
+	w.b.Err = nil
+	packets := uint64(0)
+	switch {
+	case w.clocks != 0:
+		packets = uint64(w.Nodes * w.Count)
+	case w.begun:
+		w.clocks = w.now() - w.start
+		size := uint32(1 + pkt.CopyBody)
+		if w.Fill {
+			size = 1 + pkt.FillBody
+		}
+		for _, n := range w.nodes {
+			packets += min(uint64(n.Reg(cpreg.Rptr)/size), uint64(w.Count))
+		}
+	}
+	r := w.report(packets)
+	r.Checked, r.Interrupted = 0, true
+	return r
 }
 
 // progress reports the number of steps done.
@@ -121,21 +164,26 @@ func (w *work) first(err error) error {
 	return err
 }
 
-// push pushes a node's packets and applies them to the expected memory.
+// push pushes a node's packets and applies them to the expected memory. The last packets overwrite
+// all that earlier ones write, so only they are applied.
 func (w *work) push(node int, n *bare.Node) error {
 	rng := rand.New(rand.NewPCG(w.Seed, 2+uint64(node)))
 	var packets []bare.Packet
 	size := uint64(w.Size)
 	for i := range w.Count {
-		dst := w.dest(node, i)
+		dst, last := w.dest(node, i), i >= w.Count-w.slots
 		if w.Fill {
 			v := rng.Uint64()
 			packets = append(packets, pkt.Fill{Dst: dst, Bytes: uint32(size), Value: v})
-			w.want.Fill(dst, size, v)
+			if last {
+				w.want.Fill(dst, size, v)
+			}
 		} else {
 			src := w.source(node, i)
 			packets = append(packets, pkt.Copy{Src: src, Dst: dst, Bytes: uint32(size)})
-			w.want.Copy(dst, src, size)
+			if last {
+				w.want.Copy(dst, src, size)
+			}
 		}
 	}
 	packets = append(packets, pkt.Fence{Addr: w.fenceAt(node), ID: 1, IRQ: true})
@@ -149,27 +197,32 @@ func (w *work) push(node int, n *bare.Node) error {
 	return nil
 }
 
-// measure runs all nodes and returns the number of clocks.
-func (w *work) measure() (uint64, error) {
+// measure runs all nodes and counts the clocks.
+func (w *work) measure() error {
 	w.b.Host.ForgetMessages()
 	w.b.Host.ForgetRefused()
-	from, start := w.b.Clock.Now(), w.now()
+	from := w.b.Clock.Now()
+	w.start, w.begun = w.now(), true
 	for _, n := range w.nodes {
 		n.Doorbell()
 	}
 	bytes := uint64(w.Nodes*w.Count) * uint64(w.Size)
 	done := w.b.Await(bytes, func() bool { return w.fenced() || w.faulted() })
-	ticks, clocks := w.b.Clock.Now()-from, w.now()-start
+	ticks, clocks := w.b.Clock.Now()-from, w.now()-w.start
+	if err := w.b.Ctx.Err(); err != nil && !done {
+		return err
+	}
 	if w.faulted() {
-		return 0, fmt.Errorf("%w: a node stopped on a fault: %s", ErrWrong, w.state())
+		return fmt.Errorf("%w: a node stopped on a fault: %s", ErrWrong, w.state())
 	}
 	if !done {
-		return 0, fmt.Errorf("%w: time-out: fences or their message missing after %.1f s: %s", ErrWrong, float64(ticks)/float64(w.b.Clock.Hz()), w.state())
+		return fmt.Errorf("%w: time-out: fences or their message missing after %.1f s: %s", ErrWrong, float64(ticks)/float64(w.b.Clock.Hz()), w.state())
 	}
 	if len(w.b.Host.Refused()) > 0 {
-		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused()[0])
+		return fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused()[0])
 	}
-	return clocks, nil
+	w.clocks = clocks
+	return nil
 }
 
 // now returns the time in clocks of the board. The clock of the link counts them if the board is
@@ -211,18 +264,19 @@ func (w *work) state() string {
 	return strings.Join(all, "; ")
 }
 
-func (w *work) report(clocks uint64) *Report {
+// report returns the report of a number of packets, of all nodes.
+func (w *work) report(packets uint64) *Report {
 	r := &Report{
-		Board: w.Board, Packet: "copy", Size: w.Size, Dir: w.From.String() + "-" + w.To.String(),
+		Board: w.Board, Packet: "copy", Size: w.Size, Dir: w.direction(),
 		Align: []int{w.FromAlign, w.ToAlign}, Count: w.Count, Nodes: w.Nodes, Seed: w.Seed,
-		Bytes: uint64(w.Nodes*w.Count) * uint64(w.Size), Clocks: clocks,
+		Bytes: packets * uint64(w.Size), Clocks: w.clocks,
 		Checked: uint64(len(w.want.VRAM) + len(w.want.Host)),
 	}
 	if w.Fill {
-		r.Packet, r.Dir, r.Align = "fill", w.To.String(), r.Align[1:]
+		r.Packet, r.Align = "fill", r.Align[1:]
 	}
-	if clocks > 0 {
-		r.Rate = float64(r.Bytes) / float64(clocks)
+	if r.Clocks > 0 {
+		r.Rate = float64(r.Bytes) / float64(r.Clocks)
 	}
 	return r
 }
@@ -235,6 +289,11 @@ func (r *Report) Text() string {
 		align += fmt.Sprintf(" to +%d", r.Align[1])
 	}
 	fmt.Fprintf(&b, "%s     %d of %d bytes on each of %d nodes, %s, %s, seed %d on %s\n", r.Packet, r.Count, r.Size, r.Nodes, r.Dir, align, r.Seed, r.Board)
+	if r.Interrupted {
+		fmt.Fprintf(&b, "moved    %d bytes in %d clocks before the run was interrupted, %s bytes per clock\n", r.Bytes, r.Clocks, digits(r.Rate))
+		fmt.Fprintf(&b, "checked  no memory, because the run was interrupted\n")
+		return b.String()
+	}
 	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %s bytes per clock\n", r.Bytes, r.Clocks, digits(r.Rate))
 	fmt.Fprintf(&b, "checked  %d bytes of VRAM and host memory, all as expected\n", r.Checked)
 	return b.String()

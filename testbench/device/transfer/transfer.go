@@ -20,6 +20,9 @@ var (
 	ErrWrong = errors.New("transfer: wrong outcome")
 )
 
+// DefaultSize is the largest Options.Size that a run takes by itself.
+const DefaultSize = 64 << 10
+
 // Limits of Options.
 const (
 	MaxSize  = 4 << 20
@@ -44,7 +47,7 @@ type Options struct {
 	Board string      // selector
 	Open  bare.Opener // opens the board
 	Fill  bool        // FILL instead of COPY, without a source
-	Size  int         // bytes per packet, 1 to MaxSize
+	Size  int         // bytes per packet, at most MaxSize; 0 is the largest power of two that fits, up to DefaultSize
 	From  Place       // place of the source
 	To    Place       // place of the destination
 
@@ -69,11 +72,11 @@ func (o Options) check() error {
 		n      int
 		lo, hi int
 	}{
-		{"size", o.Size, 1, MaxSize}, {"align", o.FromAlign, 0, MaxAlign}, {"align", o.ToAlign, 0, MaxAlign},
+		{"size", o.Size, 0, MaxSize}, {"align", o.FromAlign, 0, MaxAlign}, {"align", o.ToAlign, 0, MaxAlign},
 		{"count", o.Count, 1, MaxCount}, {"nodes", o.Nodes, 0, cpreg.Nodes},
 	} {
 		if x.n < x.lo || x.n > x.hi {
-			return fmt.Errorf("%w: %s %d, want %d to %d", ErrInput, x.name, x.n, x.lo, x.hi)
+			return fmt.Errorf("%w: --%s %d, want %d to %d", ErrInput, x.name, x.n, x.lo, x.hi)
 		}
 	}
 	return nil
@@ -120,21 +123,6 @@ func (l layout) used(p Place) uint64 {
 		n += uint64(l.Nodes*l.slots) * l.slot
 	}
 	return n
-}
-
-// fit reduces the slots to the size of VRAM. It fails with ErrInput if one slot is
-// too large.
-func (l *layout) fit(vram uint64, lengthBits int) error {
-	if uint64(l.Size) >= 1<<lengthBits {
-		return fmt.Errorf("%w: size %d, want at most %d: the packets of this board have a %d-bit length", ErrInput, l.Size, 1<<lengthBits-1, lengthBits)
-	}
-	for l.used(VRAM) > vram {
-		if l.slots--; l.slots == 0 {
-			l.slots = 1
-			return fmt.Errorf("%w: size %d: needs %d bytes of VRAM, the board has %d", ErrInput, l.Size, l.used(VRAM), vram)
-		}
-	}
-	return nil
 }
 
 // ringAt and fenceAt return the GPU addresses of a node's ring and fence.

@@ -91,16 +91,25 @@ func TestInjectedFaultsAreFound(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	good := transfer.Options{Size: 64, Count: 1}
 	for name, edit := range map[string]func(o *transfer.Options){
-		"size 0, want":       func(o *transfer.Options) { o.Size = 0 },
-		"size 4194305":       func(o *transfer.Options) { o.Size = transfer.MaxSize + 1 },
-		"align -1":           func(o *transfer.Options) { o.FromAlign = -1 },
-		"align 4096":         func(o *transfer.Options) { o.ToAlign = 4096 },
-		"count 0":            func(o *transfer.Options) { o.Count = 0 },
-		"count 10001":        func(o *transfer.Options) { o.Count = 10001 },
-		"nodes 3":            func(o *transfer.Options) { o.Nodes = 3 },
-		"2 nodes, the":       func(o *transfer.Options) { o.Nodes, o.Board = 2, "emu?nodes=1" },
-		"want at most 6553":  func(o *transfer.Options) { o.Size, o.Board = 1<<16, "emu?lengthbits=16" },
-		"bytes of VRAM, the": func(o *transfer.Options) { o.Size, o.Board = 5000, "emu?config=small" },
+		"--size -1, want":          func(o *transfer.Options) { o.Size = -1 },
+		"--size 4194305":           func(o *transfer.Options) { o.Size = transfer.MaxSize + 1 },
+		"align -1":                 func(o *transfer.Options) { o.FromAlign = -1 },
+		"align 4096":               func(o *transfer.Options) { o.ToAlign = 4096 },
+		"count 0":                  func(o *transfer.Options) { o.Count = 0 },
+		"count 10001":              func(o *transfer.Options) { o.Count = 10001 },
+		"nodes 3":                  func(o *transfer.Options) { o.Nodes = 3 },
+		"2 nodes, the":             func(o *transfer.Options) { o.Nodes, o.Board = 2, "emu?nodes=1" },
+		"want at most 6553":        func(o *transfer.Options) { o.Size, o.Board = 1<<16, "emu?lengthbits=16" },
+		"want --size at most 4088": func(o *transfer.Options) { o.Size, o.Board = 5000, "emu?config=small" },
+		"--dir vram-vram needs 8192 bytes of VRAM at any --size, the board has 4096: want --dir host-vram": func(o *transfer.Options) {
+			o.Board = "emu?config=small&vram=4KiB"
+		},
+		"--dir vram needs 8192 bytes of VRAM at any --size, the board has 4096: want --dir host": func(o *transfer.Options) {
+			o.Board, o.Fill = "emu?vram=4KiB", true
+		},
+		"--dir host-vram needs 8192 bytes of VRAM at any --size, the board has 4096: want --dir host-host": func(o *transfer.Options) {
+			o.Board, o.From, o.Size = "emu?vram=4KiB", transfer.Host, 0
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := good

@@ -1,0 +1,51 @@
+//go:build unix
+
+package signals
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The end of a terminal ends a program as a termination does.
+func TestHangup(t *testing.T) {
+	ctx, stop := Until(t.Context())
+	defer stop()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	<-ctx.Done()
+	got, ok := Of(ctx)
+	assert.True(t, ok)
+	assert.EqualError(t, got, "ended by a signal: hangup")
+}
+
+// Under nohup a hangup stays ignored. TestIgnoredHangup also runs as the program that gets it.
+func TestIgnoredHangup(t *testing.T) {
+	const child = "HILGPU_TEST_CHILD"
+	if os.Getenv(child) != "" {
+		ctx, stop := Until(t.Context())
+		defer stop()
+		require.True(t, signal.Ignored(syscall.SIGHUP))
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		select {
+		case <-ctx.Done():
+			t.Fatal("the hangup ends it")
+		case <-time.After(100 * time.Millisecond):
+		}
+		return
+	}
+	nohup, err := exec.LookPath("nohup")
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(nohup, os.Args[0], "-test.run=^TestIgnoredHangup$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
