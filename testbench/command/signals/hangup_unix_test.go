@@ -16,10 +16,17 @@ import (
 
 // The end of a terminal ends a program as a termination does.
 func TestHangup(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // so it is not ignored, also under nohup
+	defer signal.Stop(caught)
 	ctx, stop := Until(t.Context())
 	defer stop()
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the hangup does not end it")
+	}
 	got, ok := Of(ctx)
 	assert.True(t, ok)
 	assert.EqualError(t, got, "ended by a signal: hangup")
