@@ -122,7 +122,7 @@ func TestCancel(t *testing.T) {
 	}
 	var failed []string
 	progress := func(r bringup.Result) {
-		if r.Status != bringup.OK {
+		if r.Status == bringup.Fail {
 			failed = append(failed, r.Stage)
 		}
 	}
