@@ -56,7 +56,7 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 		code int
 		says string
 	}{
-		{"copy --size 0", exit.Usage, "size 0"},
+		{"copy --size -1", exit.Usage, "--size -1, want 0 to"},
 		{"copy --size many", exit.Usage, "many"},
 		{"copy --dir up", exit.Usage, `--dir "up"`},
 		{"copy --dir vram", exit.Usage, `--dir "vram"`},

@@ -91,7 +91,7 @@ func TestServeNetTLP(t *testing.T) {
 		{[]string{"nettlp:127.0.20.3?bar=0x60000000"}, exit.Usage, "bar=ADDRESS&id=BB:DD.F"},
 		{[]string{"nettlp:127.0.20.3?id=01:00.0&bar=0x60000001"}, exit.Usage, "want a multiple of 0x10000000"},
 		{[]string{"nettlp:127.0.20.3?id=01:00.1&bar=0x60000000"}, exit.Usage, "bar=ADDRESS&id=BB:DD.F"},
-		{[]string{"nettlp:127.0.20.3?local=192.0.2.77"}, exit.Link, "this machine does not have the address"},
+		{[]string{"nettlp:127.0.20.3?local=192.0.2.77"}, exit.Usage, "this machine does not have the address"},
 	} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, tt.code, run(append([]string{"board", "serve", "emu", "--listen"}, tt.args...), &out, &errs), tt.args)

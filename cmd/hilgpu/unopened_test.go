@@ -45,7 +45,7 @@ func TestNoLogOfBadInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.log")
 	require.NoError(t, os.WriteFile(path, []byte("an earlier log"), 0o600))
 	for _, args := range [][]string{{"run", "compose", "--size", "x"}, {"run", "compose", "--nosuch"}, {"run", "compose", "--board", "nosuch"}, {"bringup", "--board", "emu?nodse=1"},
-		{"run", "copy", "--size", "999999999"}, {"run", "copy", "--nodes", "7"}, {"run", "fill", "--size", "0"}, {"run", "lists", "--lists", "0"}, {"run", "lists", "--contexts", "0"},
+		{"run", "copy", "--size", "999999999"}, {"run", "copy", "--nodes", "7"}, {"run", "fill", "--size", "-1"}, {"run", "lists", "--lists", "0"}, {"run", "lists", "--contexts", "0"},
 		{"run", "stress", "--processes", "99"}, {"run", "stress", "--pressure", "99"}, {"run", "stress", "--hang", "2"}, {"run", "storm", "--cycles", "0"}, {"bringup", "--only", "foo"}} {
 		code, _, stderr := hilgpu(append(args, "--record", path)...)
 		assert.Equal(t, exit.Usage, code, stderr)

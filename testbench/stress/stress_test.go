@@ -200,7 +200,7 @@ func TestJudge(t *testing.T) {
 
 	b.injector.Unplug()
 	err = b.next()
-	require.ErrorIs(t, err, ErrFailed)
+	require.ErrorIs(t, err, ErrLink)
 	assert.ErrorContains(t, err, "the adapter has stopped, and no fault explains it: ")
 	b.failed = nil
 	require.NoError(t, b.sys.Recover())
