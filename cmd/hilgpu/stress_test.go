@@ -86,15 +86,21 @@ func TestStressRefuses(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "reset-3.txt"), 0o777))
-	code, _, stderr := hilgpu("run", "stress", "--processes", "1", "--frames", "1", "--rounds", "1", "--board", "emu?vram=32KiB", "--dump", dir)
-	require.Zero(t, code, stderr)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range left {
-		names = append(names, e.Name())
+	left := func() (names []string) {
+		all, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range all {
+			names = append(names, e.Name())
+		}
+		return names
 	}
-	assert.Equal(t, []string{"my-reset-1.txt", "notes", "reset-0.txt", "reset-3.txt", "reset-a.txt"}, names, "the files of an earlier run are removed")
+	before := left()
+	code, _, stderr := hilgpu("run", "stress", "--frames", "0", "--dump", dir)
+	require.Equal(t, exit.Usage, code, stderr)
+	assert.Equal(t, before, left(), "a run that is refused leaves them")
+	code, _, stderr = hilgpu("run", "stress", "--processes", "1", "--frames", "1", "--rounds", "1", "--board", "emu?vram=32KiB", "--dump", dir)
+	require.Zero(t, code, stderr)
+	assert.Equal(t, []string{"my-reset-1.txt", "notes", "reset-0.txt", "reset-3.txt", "reset-a.txt"}, left(), "the files of an earlier run are removed")
 }
 
 // A slow run shows its frames on standard error, the seed first, and the answer stays the same. A terminal has them as

@@ -4,9 +4,10 @@
 // point; the packets are those of package [github.com/hilgpu/hilgpu/rtl/abi/pkt].
 //
 // Recording must run on the immediate context's thread. It enters the kernel
-// only to get memory or when a buffer is full. That of a deferred context does not. Create and Destroy functions are
-// free-threaded. Draws are not supported: pipeline state is tracked, and
-// clears, copies, updates and queries go to the GPU.
+// only to get memory or when a buffer is full. Recording on a deferred context
+// does not enter it. Create and Destroy functions are free-threaded. Draws are
+// not supported: pipeline state is tracked, and clears, copies, updates and
+// queries go to the GPU.
 //
 // A deferred context records commands that refer to the device's objects by ID.
 // It uses its own memory and no lock. A command list stores the commands in the

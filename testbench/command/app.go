@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -309,7 +308,7 @@ func (a *App) printLast(err error) {
 	if a.Links.dump == "" {
 		return
 	}
-	path := filepath.Join(a.Links.dump, "last.log")
+	path := a.Links.lastLog()
 	if err := a.Links.SaveLast(path); err != nil {
 		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
 		return

@@ -38,7 +38,7 @@ func (l *Links) Dump(o *testbench.Options) (end func(ran error) error, err error
 	n := 0
 	o.Lost = func(reason, state string) {
 		if n++; n == 1 {
-			err = l.removeDumps(dumped)
+			err = l.removeDumps()
 		}
 		path := filepath.Join(l.dump, fmt.Sprintf("reset-%d.txt", n))
 		if werr := os.WriteFile(path, []byte(reason+"\n"+state), 0o666); werr != nil && err == nil {
@@ -47,36 +47,42 @@ func (l *Links) Dump(o *testbench.Options) (end func(ran error) error, err error
 	}
 	return func(ran error) error {
 		if n == 0 && exit.Code(ran) != exit.Usage {
-			err = l.removeDumps(dumped)
+			err = l.removeDumps()
 		}
-		if ran == nil && err == nil {
-			err = l.removeDumps(lastLog)
+		if ran == nil && err == nil { // a run that passes has none
+			err = remove(l.lastLog())
 		}
 		return err
 	}, nil
 }
 
-// dumped and lastLog are the names of the files that a run writes to the directory of --dump. A run that passes has no
-// lastLog.
-var (
-	dumped  = regexp.MustCompile(`^reset-[1-9][0-9]*\.txt$`)
-	lastLog = regexp.MustCompile(`^last\.log$`)
-)
+// lastLog returns the file of the last events, in the directory of --dump.
+func (l *Links) lastLog() string { return filepath.Join(l.dump, "last.log") }
 
-// removeDumps removes the files with a name from the directory of --dump. It fails with output.ErrWrite.
-func (l *Links) removeDumps(name *regexp.Regexp) error {
+// dumped are the names of the files of the state before resets.
+var dumped = regexp.MustCompile(`^reset-[1-9][0-9]*\.txt$`)
+
+// removeDumps removes the files of the state before resets from the directory of --dump. It fails with output.ErrWrite.
+func (l *Links) removeDumps() error {
 	all, err := os.ReadDir(l.dump)
 	if err != nil {
 		return output.Failed(l.dump, err)
 	}
 	for _, e := range all {
-		if !name.MatchString(e.Name()) || !e.Type().IsRegular() {
+		if !dumped.MatchString(e.Name()) || !e.Type().IsRegular() {
 			continue
 		}
-		path := filepath.Join(l.dump, e.Name())
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return output.Failed(path, err)
+		if err := remove(filepath.Join(l.dump, e.Name())); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// remove removes a file, if there is one. It fails with output.ErrWrite.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return output.Failed(path, err)
 	}
 	return nil
 }

@@ -77,7 +77,10 @@ func TestSequencerConfigFails(t *testing.T) {
 // TestSequencerConfigLong: the short completion has no requester and no upper bits of a tag, so a read of the
 // configuration with any of them has the long one.
 func TestSequencerConfigLong(t *testing.T) {
-	for n, bit := range map[int]byte{1: 0x80, 4: 0x40, 5: 0x04} {
+	for n, bit := range []byte{1: 0x80, 4: 0x40, 5: 0x04} {
+		if bit == 0 {
+			continue
+		}
 		c := newCounted(t)
 		c.place("0100", 0)
 		c.gpu.Cpl = port.Completion{Status: port.CplSuccess, Last: true, Data: 0x44332211}

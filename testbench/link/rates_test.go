@@ -122,15 +122,16 @@ func TestSequencerSilence(t *testing.T) {
 	tooltest.Long(t)
 	for _, last := range []struct {
 		what  []byte
+		kind  byte // of the answer
 		ticks int
-	}{{nil, 400}, {message(msgEcho, 230_400, 1, 2), 400}, {message(msgKeep, 230_400), 1000}} {
+	}{{nil, 0, 400}, {message(msgEcho, 230_400, 1, 2), msgEchoed, 400}, {message(msgKeep, 230_400), msgKept, 1000}} {
 		for _, phase := range []int{0, 2} {
 			r := newRated(t)
 			r.ticks(phase)
-			r.answers(message(msgAsk, 230_400))
+			r.answers(message(msgAsk, 230_400), msgYes)
 			if last.what != nil {
 				r.ticks(300)
-				r.answers(last.what)
+				r.answers(last.what, last.kind)
 			}
 			begin := r.line.both.Clocks()
 			for r.isAt(1); r.m.Rate() != 0; r.run(1) {
@@ -142,14 +143,18 @@ func TestSequencerSilence(t *testing.T) {
 	}
 }
 
-// answers sends a message and runs until the rate is that of 230,400 bit/s and its answer has left.
-func (r rated) answers(m []byte) {
+// answers sends a message and runs until the rate is that of 230,400 bit/s and its answer has left, which has
+// another kind.
+func (r rated) answers(m []byte, kind byte) {
 	r.sent()
 	r.send(m, 0, 0)
 	for len(r.frames) == 0 || r.m.Rate() == 0 {
 		require.Less(r.t, r.clock, 1_000_000)
 		r.run(1)
 	}
+	want := bytes.Clone(m)
+	want[2] = kind
+	require.Equal(r.t, [][]byte{checked(want, 0)}, r.frames)
 }
 
 // TestSequencerMessages: a message that is damaged, too short or too long, of another kind, or
